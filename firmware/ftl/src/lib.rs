@@ -13,7 +13,8 @@
 //! | module | holds |
 //! |---|---|
 //! | `host` | commands, slices, and the workers that carry them out |
-//! | `checkpoint` | storing the map and reading it back: shutdown, format, boot and recovery |
+//! | `recovery` | power-on: the ways to the drive's state, recovery from a loss of power |
+//! | `checkpoint` | storing the map and loading it again: shutdown, format |
 //! | `collector` | garbage collection, levelling, refresh, the scan for data that fades, erasing ahead |
 //! | `cache` | data buffer entries: index, LRU, locks; how they are filled and evicted |
 //! | `mapping` | logical to physical pages |
@@ -41,6 +42,7 @@ mod mapping;
 mod media;
 mod page;
 mod piece;
+mod recovery;
 mod setup;
 mod start;
 mod terms;

@@ -1,7 +1,6 @@
 //! Puts the FTL's parts together and starts its tasks.
 
 use crate::cache::state::Cache;
-use crate::checkpoint::boot;
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::store;
@@ -15,6 +14,8 @@ use crate::host::worker;
 use crate::journal::log;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
+use crate::recovery::boot;
+use crate::recovery::state::Recovery;
 use crate::setup::Setup;
 use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
 use crate::terms::oob::{self, OOB_BYTES};
@@ -58,8 +59,9 @@ impl Ftl {
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping));
+        let recovery = Rc::new(Recovery::new(&checkpoint));
         let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
-        boot::start(&checkpoint);
+        boot::start(&recovery);
         core.spawn(intake::run(Rc::clone(&host)));
         core.spawn(log::run(Rc::clone(&journal)));
         core.spawn(store::run_checkpoints(Rc::clone(&checkpoint)));
@@ -71,7 +73,7 @@ impl Ftl {
         for lun in 0..config.geometry.total_luns() {
             core.spawn(gc::run(Rc::clone(&collector), LunIndex(lun)));
         }
-        Ok(FtlHandle(Parts { host, checkpoint, collector, cache, mapping, journal }))
+        Ok(FtlHandle(Parts { host, recovery, checkpoint, collector, cache, mapping, journal }))
     }
 }
 
@@ -98,6 +100,8 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) ->
 pub(crate) struct Parts {
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
     pub(crate) host: Rc<Host>,
+    pub(crate) recovery: Rc<Recovery>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "host and recovery hold it"))]
     pub(crate) checkpoint: Rc<Checkpoint>,
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
     pub(crate) collector: Rc<Collector>,
@@ -126,7 +130,7 @@ impl FtlHandle {
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
-        self.0.checkpoint.boot_error()
+        self.0.recovery.boot_error()
     }
     /// Mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {

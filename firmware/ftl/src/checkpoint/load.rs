@@ -5,14 +5,13 @@ use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::decode_entry;
 use crate::journal::log_page::StoredMap;
 use crate::journal::map_stripes::{self, StripePart};
-use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
+use crate::terms::block::{BlockEntry, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
-use aster_units::Lpn;
 
 /// A stored map on its way back.
 struct Loading {
@@ -117,34 +116,6 @@ impl Checkpoint {
                 let unknown = BootError::MapInvalid { why: "a block is in no state that there is" };
                 loading.table.push(decode_entry(bytes).ok_or(unknown)?);
             }
-        }
-        Ok(())
-    }
-    /// Puts all blocks where the table says.
-    pub(crate) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.journal.blocks.borrow_mut();
-        for (block, &entry) in (0..).map(BlockIndex).zip(table) {
-            blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
-        }
-        Ok(())
-    }
-    pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let mut blocks = self.journal.blocks.borrow_mut();
-        for lpn in 0..self.mapping.pages() {
-            let ppa = self.mapping.get(Lpn(lpn));
-            if !ppa.is_some() {
-                continue;
-            }
-            if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
-                return invalid("a logical page lies beyond the drive");
-            }
-            if blocks.is_valid(ppa) {
-                return invalid("two logical pages lie on the same physical page");
-            }
-            if !blocks.may_hold_data(ppa) {
-                return invalid("a logical page lies where nothing is programmed");
-            }
-            blocks.set_valid(ppa);
         }
         Ok(())
     }

@@ -1,12 +1,8 @@
-//! Storing and loading the map, shutdown, format, boot and recovery.
+//! Storing the map and loading it again, clean shutdown, and format.
 
-pub(crate) mod boot;
 pub(crate) mod error;
 mod format;
 mod load;
-mod log_read;
-mod rebuild;
-mod recover;
 mod restore;
 mod shutdown;
 pub(crate) mod state;

@@ -1,14 +1,12 @@
-use crate::checkpoint::error::BootError;
 use crate::collector::state::Collector;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 
 /// What brings the drive's state to NAND and back.
 pub(crate) struct Checkpoint {
     pub(super) generation: Cell<u64>,
-    pub(super) boot_error: RefCell<Option<BootError>>,
     pub(crate) collector: Rc<Collector>,
     pub(crate) mapping: Rc<Mapped>,
     pub(crate) journal: Rc<Journal>,
@@ -18,19 +16,13 @@ impl Checkpoint {
     pub(crate) fn new(collector: Rc<Collector>, mapping: &Rc<Mapped>) -> Self {
         Checkpoint {
             generation: Cell::new(0),
-            boot_error: RefCell::new(None),
             collector,
             mapping: Rc::clone(mapping),
             journal: Rc::clone(&mapping.journal),
         }
     }
     /// Of the newest stored map, or of the one that is being stored.
-    #[cfg(test)]
     pub(crate) fn generation(&self) -> &Cell<u64> {
         &self.generation
-    }
-    /// Why the drive could not boot.
-    pub(crate) fn boot_error(&self) -> Option<BootError> {
-        self.boot_error.borrow().clone()
     }
 }

@@ -2,10 +2,9 @@
 
 use crate::blocks::outbox::Entry;
 use crate::checkpoint::error::BootError;
-use crate::checkpoint::recover::NoRecovery;
-use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::root::LogPlace;
+use crate::recovery::state::Recovery;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
@@ -15,17 +14,61 @@ use aster_units::Ppa;
 /// Lines of the log read ahead.
 const LINES_AHEAD: usize = 8;
 
-/// The log as far as recovery needs it, oldest page first.
-pub(crate) struct LogRead {
-    pub(crate) pages: VecDeque<(Header, Vec<Entry>)>,
-    pub(crate) stored: StoredMap,
-    /// The slots read, that of the newest page first, with the number of their last page and the first erased
-    /// line.
-    pub(crate) slots: Vec<(usize, u64, u32)>,
+/// Why there is nothing to recover from.
+pub(super) enum NoRecovery {
+    /// No slot holds a log page: the drive comes from the factory, or its log is lost.
+    NoLog,
+    /// The log or the map that it names can't be read.
+    Unreadable,
+    /// The log belongs to another drive.
+    Other(BootError),
 }
 
-impl Checkpoint {
-    pub(crate) async fn read_log(&self, hint: Option<&LogPlace>) -> Result<LogRead, NoRecovery> {
+/// The log as far as recovery needs it.
+pub(super) struct LogRead {
+    // Oldest first, the last one as well.
+    pages: VecDeque<(Header, Vec<Entry>)>,
+    last: Header,
+    stored: StoredMap,
+    slots: Vec<SlotRead>,
+}
+
+/// A slot of the log that was read.
+pub(super) struct SlotRead {
+    pub(super) slot: usize,
+    /// The number of its last page.
+    pub(super) last: u64,
+    /// Its first erased line.
+    pub(super) erased: u32,
+}
+
+impl LogRead {
+    /// What the last log page says beside its entries.
+    pub(super) fn last(&self) -> &Header {
+        &self.last
+    }
+    /// What each log page says beside its entries, oldest first.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &Header> + Clone {
+        self.pages.iter().map(|(header, _)| header)
+    }
+    /// The entries to be replayed, oldest first.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.pages.iter().flat_map(|(_, entries)| entries).copied()
+    }
+    /// The slots read, that of the newest page first.
+    pub(super) fn slots(&self) -> &[SlotRead] {
+        &self.slots
+    }
+    /// The stored map that the log goes on from.
+    pub(super) fn stored(&self) -> &StoredMap {
+        &self.stored
+    }
+}
+
+impl Recovery {
+    /// Finds the log and reads it back to the page that names the stored map. `hint` is where NVRAM says that
+    /// the log is.
+    pub(super) async fn read_log(&self, hint: Option<&LogPlace>) -> Result<LogRead, NoRecovery> {
         let mut slots = match hint.and_then(|hint| self.slots_by_hint(hint)) {
             Some(slots) => slots,
             None => self.find_slots().await?,
@@ -43,15 +86,15 @@ impl Checkpoint {
             here.into_iter().rev().for_each(|page| pages.push_front(page));
             let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else { continue };
             let wanted = last.replay_from.min(last.commit);
-            // A page that was not written well stands in the next slot as well: two may begin with the same
-            // one.
+            // A page that was not written well is written again to the next slot. So two slots may begin with
+            // the same page, and both are read.
             let overlaps = slots.last().is_some_and(|&(next, _)| next >= oldest.number);
             if oldest.number <= wanted && !overlaps {
                 break;
             }
         }
         read.sort_unstable_by_key(|&(last, first, ..)| core::cmp::Reverse((last, first)));
-        let read = read.into_iter().map(|(last, _, slot, erased)| (slot, last, erased)).collect();
+        let slots = read.into_iter().map(|(last, _, slot, erased)| SlotRead { slot, last, erased }).collect();
         pages.make_contiguous().sort_by_key(|(header, _)| header.number);
         let mut before = None;
         pages.retain(|(header, _)| before.replace(header.number) != Some(header.number));
@@ -67,9 +110,10 @@ impl Checkpoint {
         let stored = pages.iter().find(|(header, _)| header.number == commit);
         let stored = stored.and_then(|(header, _)| header.stored.clone()).ok_or(NoRecovery::Unreadable)?;
         pages.retain(|(header, _)| header.number >= replay_from);
-        Ok(LogRead { pages, stored, slots: read })
+        let last = pages.back().map(|(last, _)| last.clone()).ok_or(NoRecovery::Unreadable)?;
+        Ok(LogRead { pages, last, stored, slots })
     }
-    /// The slots in use, oldest first, as NVRAM has them, each with the number of its last page.
+    /// The slots in use according to NVRAM, oldest first, each with the number of its last page.
     fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
         let log = self.journal.log.borrow();
@@ -84,22 +128,17 @@ impl Checkpoint {
         slots.push(with_last(current));
         Some(slots)
     }
-    /// The slots with log pages, each with the number of its first, in the order of these.
+    /// The slots that have log pages, each with the number of its first page, in the order of these numbers.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
         let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
         let luns = self.journal.geometry.total_luns() as usize;
         let mut found = Vec::new();
-        // A slot a LUN: those of one round are read side by side.
+        // One slot per LUN makes a round. The slots of a round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
                 let first = self.journal.blocks.borrow().first_page(block);
-                tags.push(
-                    self.journal
-                        .blocks
-                        .begin_read(first, self.journal.pages.whole(), self.probe_buffer(n), Cause::Metadata)
-                        .await,
-                );
+                tags.push(self.begin_whole_read(first, self.probe_buffer(n)).await);
             }
             for (n, tag) in tags.into_iter().enumerate() {
                 let outcome = self.journal.media.done(tag).await;
@@ -107,8 +146,8 @@ impl Checkpoint {
                 let mut page = self.journal.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
-                    // One that was being written when the power went is the last of its slot. Where others
-                    // follow it was whole, and what is missed is found out when the slot is read.
+                    // If a loss of power tore this line, it is the slot's last. If there is a line behind it,
+                    // the first one was whole once; reading the slot then finds out which pages are missing.
                     let lines = u32::from(self.journal.geometry.pages_per_block) / self.journal.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
@@ -125,8 +164,7 @@ impl Checkpoint {
         found.sort_unstable();
         Ok(found)
     }
-    /// All pages of a slot, and its first erased line. Lines that were being written when the power went are
-    /// left out.
+    /// All pages of a slot, and its first erased line. Torn lines are left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
         let block = self.journal.log.borrow().slots[slot].block;
         let first = self.journal.blocks.borrow().first_page(block);
@@ -138,13 +176,7 @@ impl Checkpoint {
             while next < lines && in_flight.len() < ahead && erased == lines {
                 let buffer = self.probe_buffer(next as usize % ahead);
                 let at = Ppa(first.0 + next * copies);
-                in_flight.push_back((
-                    next,
-                    self.journal
-                        .blocks
-                        .begin_read(at, self.journal.pages.whole(), buffer, Cause::Metadata)
-                        .await,
-                ));
+                in_flight.push_back((next, self.begin_whole_read(at, buffer).await));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
@@ -162,7 +194,7 @@ impl Checkpoint {
             pages.extend(page);
         }
     }
-    /// Reads a line's copies from the `from`th on until one is whole.
+    /// Reads the copies on a line, from number `from` on, until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
         let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
@@ -177,20 +209,5 @@ impl Checkpoint {
             }
         }
         None
-    }
-    /// Goes on behind the last page, in another slot: this one may have a torn line.
-    pub(crate) fn take_over_log(&self, read: &LogRead, last: &Header) {
-        let mut log = self.journal.log.borrow_mut();
-        (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
-        (log.at, log.renew) = (None, true);
-        for slot in &mut log.slots {
-            slot.last = 0;
-        }
-        for (n, &(slot, number, erased)) in read.slots.iter().enumerate() {
-            log.slots[slot].last = number;
-            if n == 0 {
-                (log.turn, log.rest) = (slot, Some((slot, erased)));
-            }
-        }
     }
 }

@@ -1,25 +1,28 @@
 //! Power-on: how the drive learns its state.
 //!
-//! | NVRAM says | NAND holds | the drive |
+//! There are four ways, from the cheapest to the dearest. Boot tries them in this order until one leads to
+//! the drive's state.
+//!
+//! | way | tried if | the drive |
 //! |---|---|---|
-//! | shut down | a stored map | reads it |
-//! | anything else | a log | recovers (see `recover`) |
-//! | | no whole log, but data | looks at every page (see `rebuild`) |
-//! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
+//! | `Shutdown` | the root record in NVRAM says that the drive was shut down | loads that map |
+//! | `LogByHint` | the root record says where the log is | recovers (see `recover`) |
+//! | `Log` | always | finds the log by its slots and recovers |
+//! | `EveryPage` | always | reads all pages (see `rebuild`); if none has data, stores an empty map |
 
 use crate::checkpoint::error::BootError;
-use crate::checkpoint::recover::NoRecovery;
-use crate::checkpoint::state::Checkpoint;
 use crate::journal::root::{LogPlace, Root, Stored};
 use crate::journal::slots::Log;
+use crate::recovery::log_read::NoRecovery;
+use crate::recovery::state::Recovery;
 use crate::terms::block::BlockState;
 use crate::terms::oob::OobRecord;
 use alloc::rc::Rc;
 use aster_parties::{Boot, DriveState};
 use aster_units::{BufferId, Instant, LunIndex};
 
-/// Begins to boot.
-pub(crate) fn start(checkpoint: &Rc<Checkpoint>) {
+/// Spawns the task that boots the drive.
+pub(crate) fn start(checkpoint: &Rc<Recovery>) {
     let booting = Rc::clone(checkpoint);
     checkpoint.journal.core.spawn(async move {
         let result = booting.boot().await;
@@ -29,25 +32,26 @@ pub(crate) fn start(checkpoint: &Rc<Checkpoint>) {
 
 /// A way to the drive's state.
 enum Way<'a> {
-    /// NVRAM says that the stored map is the truth.
+    /// Load the map that the root record names.
     Shutdown(&'a Root),
-    /// NVRAM says where the log is. A hint that leads nowhere is no reason to give up.
+    /// Recover from the log at this place. If there is none, another way may still find it.
     LogByHint(&'a LogPlace),
-    /// The log, from looking at the first line of each of its slots.
+    /// Recover from the log, found by the first line of each of its slots.
     Log,
-    /// Looking at every page.
+    /// Read every page of the drive.
     EveryPage,
 }
 
-/// A way has not led to the drive's state.
+/// Why a way has not led to the drive's state.
 enum NoBoot {
-    /// Another may.
+    /// This way doesn't lead there, but a later one may.
     ThisWay,
+    /// No way leads there.
     AnyWay(BootError),
 }
 
-impl Checkpoint {
-    /// Tries the ways to the drive's state, from the cheapest on, until one leads there.
+impl Recovery {
+    /// Tries the ways to the drive's state in their order until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
         let root = match Root::load(&self.journal.nvram) {
             Stored::Root(root) => Some(root),
@@ -95,9 +99,9 @@ impl Checkpoint {
         }
         self.journal.mark_dirty();
         self.journal.note_counted_out();
-        // One that takes no more writes needs no further page of it.
+        // A read-only drive writes no further log page, so its log needs no room.
         if self.journal.log_is_half_full() && !self.journal.was_read_only.get() {
-            self.store_map(false).await;
+            self.checkpoint.store_map(false).await;
         }
         Ok(Boot::Recovered)
     }
@@ -106,17 +110,17 @@ impl Checkpoint {
         self.journal.mark_dirty();
         self.journal.note_counted_out();
         if boot == Boot::Fresh {
-            // Said now, since a drive whose bad blocks leave too few others stores nothing.
+            // Checked before the map is stored: with too few good blocks there may be no room for it.
             self.check_good_blocks(boot)?;
         }
-        if self.store_map(true).await && boot == Boot::Fresh {
+        if self.checkpoint.store_map(true).await && boot == Boot::Fresh {
             self.journal.store_root(true);
             self.journal.nvram.save();
             self.journal.marked_dirty.set(false);
         }
         Ok(boot)
     }
-    /// As before any boot: what an attempt that failed has left is gone.
+    /// Clears what a way that failed has left, so that the next one begins as the first did.
     fn forget_everything(&self) {
         self.mapping.forget_everything();
         self.journal.blocks.clear();
@@ -126,13 +130,13 @@ impl Checkpoint {
             self.journal.pages.dram().borrow_mut().oob_mut(BufferId(self.journal.config.padding_buffer())),
         );
     }
-    /// Takes over the state that a shutdown has left.
+    /// Loads the state that a shutdown has stored.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
         if root.shape != self.journal.shape() {
             return Err(BootError::OtherDrive);
         }
         self.journal.blocks.set_sequence(root.sequence);
-        let table = self.load_map(&root.stored).await?;
+        let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_pages()?;
         self.journal.stored.replace(root.stored.clone());
@@ -168,7 +172,7 @@ impl Checkpoint {
                 self.journal.note_counted_out();
                 let read_only = self.journal.log.borrow().dead || self.journal.was_read_only.get();
                 self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
-                // Before other pages are lost as well.
+                // The map is stored again before it loses more pages than its parities can restore.
                 if self.journal.state() == DriveState::Ready && self.journal.stats().map_pages_restored > 0 {
                     self.journal.renew_map();
                 }
@@ -180,8 +184,8 @@ impl Checkpoint {
         }
         self.journal.end_boot();
     }
-    /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go
-    /// bad.
+    /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
+    /// one that has been written becomes read-only. Failing blocks don't count.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
         let needed = self.journal.config.blocks_needed_per_lun();
         let blocks = self.journal.blocks.borrow();

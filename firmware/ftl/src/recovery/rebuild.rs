@@ -4,8 +4,8 @@
 //! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
 
 use crate::checkpoint::error::BootError;
-use crate::checkpoint::recover::Probe;
-use crate::checkpoint::state::Checkpoint;
+use crate::recovery::probe::Probe;
+use crate::recovery::state::Recovery;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
@@ -39,24 +39,24 @@ struct MarkRead {
     tag: Tag,
 }
 
-impl Checkpoint {
+impl Recovery {
     /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
     pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
         let to_check = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
         let to_check: Vec<_> = (0..).zip(&spares).filter(to_check).map(|(b, _)| (BlockIndex(b), 0)).collect();
         let probe = self.probe(&to_check).await;
-        let fresh = probe.readable.is_empty();
+        let fresh = !probe.any_readable();
         self.settle_found(&probe);
-        self.journal.was_read_only.set(self.journal.was_read_only.get() || probe.log_end);
+        self.journal.was_read_only.set(self.journal.was_read_only.get() || probe.log_end());
         let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
-            let readable = probe.readable.contains(&block.0);
+            let readable = probe.is_readable(block);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
             let state = match () {
                 () if bad => BlockState::Bad,
                 () if slots.contains(&block) => BlockState::Log,
-                () if probe.used.contains(&block.0) => BlockState::Closed,
+                () if probe.is_used(block) => BlockState::Closed,
                 () => BlockState::Free,
             };
             self.adopt_as(block, state);
@@ -68,7 +68,7 @@ impl Checkpoint {
         self.begin_log_at_oldest(&probe);
         self.count_valid_pages()?;
         // A map alone is what a drive from the factory was storing when it lost its power for the first time.
-        let unused = probe.versions.is_empty() && probe.log_number == 0 && !probe.log_end;
+        let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
     /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays
@@ -77,21 +77,21 @@ impl Checkpoint {
     fn begin_log_at_oldest(&self, probe: &Probe) {
         let mut log = self.journal.log.borrow_mut();
         let count = log.slots.len();
-        let newest = |&slot: &usize| probe.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
+        let newest = |&slot: &usize| probe.log_number_in(log.slots[slot].block);
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
         log.turn = (oldest.unwrap_or(0) + count - 1) % count;
     }
     /// The newest version of each logical page is the one that counts; numbers go on behind all that were
     /// met.
     fn settle_found(&self, probe: &Probe) {
-        let mut versions = probe.versions.clone();
+        let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
         versions.iter().for_each(|version| {
             self.mapping.restore(version.lpn, version.ppa);
         });
-        self.journal.blocks.set_sequence(probe.sequence);
-        self.generation.set(probe.generation);
-        self.journal.log.borrow_mut().number = probe.log_number;
+        self.journal.blocks.set_sequence(probe.sequence());
+        self.checkpoint.generation().set(probe.generation());
+        self.journal.log.borrow_mut().number = probe.log_number();
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
         let mut spares = vec![Spare::default(); self.journal.blocks.borrow().total() as usize];

@@ -1,0 +1,212 @@
+//! States of blocks: what recovery makes of them, and how the allocator comes to know.
+
+use crate::blocks::outbox::Entry;
+use crate::checkpoint::error::BootError;
+use crate::recovery::log_read::{LogRead, NoRecovery};
+use crate::recovery::probe::Probe;
+use crate::recovery::state::Recovery;
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use aster_units::Lpn;
+
+fn contradicts(why: &'static str) -> Result<(), BootError> {
+    Err(BootError::MapInvalid { why })
+}
+
+fn set_of(blocks: impl IntoIterator<Item = BlockIndex>) -> BTreeSet<u32> {
+    blocks.into_iter().map(|block| block.0).collect()
+}
+
+/// What blocks were found to be used for.
+#[derive(Default)]
+struct Uses {
+    /// Set aside for the log.
+    log: BTreeSet<u32>,
+    /// Hold the stored map.
+    map: BTreeSet<u32>,
+    /// Being written when the last log page was.
+    active: BTreeSet<u32>,
+    /// On the last log page's free list.
+    listed: BTreeSet<u32>,
+    /// Of these, the ones written since.
+    written: BTreeSet<u32>,
+}
+
+impl Uses {
+    /// The state of a block that the replayed table has as `before`.
+    fn state_of(&self, block: BlockIndex, before: BlockState) -> BlockState {
+        let is_in = |blocks: &BTreeSet<u32>| blocks.contains(&block.0);
+        match before {
+            BlockState::Bad | BlockState::Retired | BlockState::Failing => before,
+            _ if is_in(&self.log) => BlockState::Log,
+            _ if is_in(&self.map) => BlockState::Map,
+            _ if is_in(&self.active) => BlockState::Closed,
+            _ if is_in(&self.listed) && is_in(&self.written) => BlockState::Closed,
+            _ if is_in(&self.listed) => BlockState::Free,
+            BlockState::Open | BlockState::Map | BlockState::Log => BlockState::Closed,
+            BlockState::Free | BlockState::Closed => before,
+        }
+    }
+    /// Whether the log must learn that a block with this state was opened.
+    fn is_unlogged(&self, block: BlockIndex, state: BlockState) -> bool {
+        self.listed.contains(&block.0) && state == BlockState::Closed
+    }
+}
+
+impl Recovery {
+    /// Gives each block the state that agrees with what was found. The journal learns of blocks opened since
+    /// its last page.
+    pub(super) fn settle_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
+        let last = log.last();
+        let uses = Uses {
+            log: set_of(self.journal.log.borrow().slots.iter().map(|slot| slot.block)),
+            map: set_of(log.stored().blocks.iter().copied()),
+            active: set_of(last.ranges.iter().map(|(block, _)| *block)),
+            listed: set_of(last.usable.iter().copied()),
+            written: set_of(last.usable.iter().copied().filter(|&block| probe.is_used(block))),
+        };
+        for (block, entry) in (0..).map(BlockIndex).zip(table.iter_mut()) {
+            entry.suspect = false;
+            entry.state = uses.state_of(block, entry.state);
+            if uses.is_unlogged(block, entry.state) {
+                self.journal.blocks.borrow_mut().pending.push(Entry::Opened(block));
+            }
+        }
+        let mut log = self.journal.log.borrow_mut();
+        for slot in &mut log.slots {
+            let state = table.get(slot.block.at()).map(|entry| entry.state);
+            slot.good = state == Some(BlockState::Log);
+        }
+    }
+    /// Hands the block table over to the allocator.
+    pub(super) fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
+        self.journal.stored.replace(log.stored().clone());
+        let adopted = self.adopt_table(table).and_then(|()| self.count_valid_pages());
+        adopted.map_err(|_| NoRecovery::Unreadable)
+    }
+    /// Marks the free blocks that the last log page doesn't list: nobody has looked whether they are erased.
+    /// What is left of its free list may be written without a further log page.
+    pub(super) fn mark_unverified(&self, log: &LogRead) {
+        let usable = &log.last().usable;
+        let mut blocks = self.journal.blocks.borrow_mut();
+        for block in (0..blocks.total()).map(BlockIndex) {
+            if !usable.contains(&block) && blocks.state(block) == BlockState::Free {
+                blocks.suspect(block);
+            }
+        }
+        let unused = |block: &BlockIndex| blocks.state(*block) == BlockState::Free;
+        let listed: Vec<_> = usable.iter().copied().filter(unused).collect();
+        blocks.named_at_power_on(listed.into_iter());
+    }
+    /// Has the blocks with torn pages collected.
+    pub(super) fn evacuate_torn(&self, probe: &Probe) {
+        let mut blocks = self.journal.blocks.borrow_mut();
+        probe.torn().for_each(|block| blocks.evacuate(block));
+    }
+    /// Puts all blocks where the table says.
+    pub(super) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
+        let mut blocks = self.journal.blocks.borrow_mut();
+        for (block, &entry) in (0..).map(BlockIndex).zip(table) {
+            blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
+        }
+        Ok(())
+    }
+    pub(super) fn count_valid_pages(&self) -> Result<(), BootError> {
+        let mut blocks = self.journal.blocks.borrow_mut();
+        for lpn in 0..self.mapping.pages() {
+            let ppa = self.mapping.get(Lpn(lpn));
+            if !ppa.is_some() {
+                continue;
+            }
+            if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
+                return contradicts("a logical page lies beyond the drive");
+            }
+            if blocks.is_valid(ppa) {
+                return contradicts("two logical pages lie on the same physical page");
+            }
+            if !blocks.may_hold_data(ppa) {
+                return contradicts("a logical page lies where nothing is programmed");
+            }
+            blocks.set_valid(ppa);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use BlockState::{Bad, Closed, Failing, Free, Log, Map, Open, Retired};
+
+    const ALL: [BlockState; 8] = [Free, Open, Closed, Failing, Bad, Retired, Map, Log];
+    const BLOCK: BlockIndex = BlockIndex(7);
+
+    #[derive(Clone, Copy, Debug)]
+    enum Found {
+        InLog,
+        InMap,
+        Active,
+        Listed,
+        Written,
+    }
+    use Found::{Active, InLog, InMap, Listed, Written};
+
+    /// All of this was found of the block.
+    fn with(found: &[Found]) -> Uses {
+        let mut uses = Uses::default();
+        for of in found {
+            let blocks = match of {
+                InLog => &mut uses.log,
+                InMap => &mut uses.map,
+                Active => &mut uses.active,
+                Listed => &mut uses.listed,
+                Written => &mut uses.written,
+            };
+            blocks.insert(BLOCK.0);
+        }
+        uses
+    }
+
+    #[test]
+    fn a_block_that_is_bad_or_failing_stays_so_whatever_was_found() {
+        for before in [Bad, Retired, Failing] {
+            for found in [&[][..], &[InLog], &[InMap], &[Active], &[Listed], &[Listed, Written]] {
+                assert_eq!(with(found).state_of(BLOCK, before), before, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_found_decides_over_what_the_table_has() {
+        for before in [Free, Open, Closed, Map, Log] {
+            for (found, state) in [
+                (&[InLog][..], Log),
+                (&[InLog, Active], Log),
+                (&[InMap], Map),
+                (&[Active], Closed),
+                (&[Listed], Free),
+                (&[Listed, Written], Closed),
+            ] {
+                assert_eq!(with(found).state_of(BLOCK, before), state, "{before:?} {found:?}");
+            }
+        }
+    }
+
+    /// Nothing is open after a loss of power, and what a map before this one was stored in is ordinary.
+    #[test]
+    fn of_blocks_that_nothing_was_found_of_only_free_ones_stay_free() {
+        for before in [Open, Closed, Map, Log] {
+            assert_eq!(with(&[]).state_of(BLOCK, before), Closed);
+        }
+        assert_eq!(with(&[]).state_of(BLOCK, Free), Free);
+    }
+
+    #[test]
+    fn the_log_learns_of_listed_blocks_that_were_written() {
+        for state in ALL {
+            assert_eq!(with(&[Listed]).is_unlogged(BLOCK, state), state == Closed);
+            assert!(!with(&[Active]).is_unlogged(BLOCK, state));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Probing: what stands in pages that no log page tells of.
+
+use crate::recovery::log_read::LogRead;
+use crate::recovery::page_read::Probed;
+use crate::recovery::state::Recovery;
+use crate::recovery::version::Version;
+use crate::terms::block::BlockIndex;
+use crate::terms::cause::Cause;
+use crate::terms::oob::PageKind;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_ports::flash::{FlashStatus, Tag};
+use aster_units::{Lpn, Ppa};
+
+/// Unreadable pages at the beginning of a block after which probing gives the block up.
+const PAGES_UNREADABLE: u32 = 4;
+
+/// A page that was read as a whole.
+#[derive(Clone, Copy)]
+struct PageAt {
+    block: BlockIndex,
+    /// Within the block.
+    page: u32,
+    ppa: Ppa,
+}
+
+/// What was found in the blocks that were probed.
+#[derive(Default)]
+pub(super) struct Probe {
+    versions: Vec<Version>,
+    used: BTreeSet<u32>,
+    torn: BTreeSet<u32>,
+    readable: BTreeSet<u32>,
+    sequence: u64,
+    log_number: u64,
+    generation: u64,
+    log_end: bool,
+    log_blocks: BTreeMap<u32, u64>,
+}
+
+impl Probe {
+    /// The pages of data, in the order in which they were read.
+    pub(super) fn versions(&self) -> &[Version] {
+        &self.versions
+    }
+    /// Whether something was programmed in a block.
+    pub(super) fn is_used(&self, block: BlockIndex) -> bool {
+        self.used.contains(&block.0)
+    }
+    /// Blocks with a torn page, in their order.
+    pub(super) fn torn(&self) -> impl Iterator<Item = BlockIndex> {
+        self.torn.iter().copied().map(BlockIndex)
+    }
+    /// Whether a page of a block can be read.
+    pub(super) fn is_readable(&self, block: BlockIndex) -> bool {
+        self.readable.contains(&block.0)
+    }
+    /// Whether a page of any block can be read.
+    pub(super) fn any_readable(&self) -> bool {
+        !self.readable.is_empty()
+    }
+    /// The greatest sequence number of data; 0 when there are none.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+    /// The greatest number of a log page; 0 when there are none.
+    pub(super) fn log_number(&self) -> u64 {
+        self.log_number
+    }
+    /// The greatest generation of a stored map; 0 when there are none.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+    /// Whether a page says that the drive takes no more writes.
+    pub(super) fn log_end(&self) -> bool {
+        self.log_end
+    }
+    /// The number of the last log page in a block; 0 when it has none.
+    pub(super) fn log_number_in(&self, block: BlockIndex) -> u64 {
+        self.log_blocks.get(&block.0).copied().unwrap_or(0)
+    }
+    /// Notes what a page of a drive with so many logical pages holds. True when the next page of its block is
+    /// to be read.
+    fn note(&mut self, at: PageAt, found: Probed, logical_pages: u32) -> bool {
+        let PageAt { block, page, ppa } = at;
+        match found {
+            Probed::Erased => return false,
+            Probed::Torn => {
+                self.torn.insert(block.0);
+                self.used.insert(block.0);
+                // A block of which no page can be read is bad or half erased, and holds nothing.
+                return page + 1 != PAGES_UNREADABLE || self.readable.contains(&block.0);
+            }
+            Probed::Page(record) => {
+                self.readable.insert(block.0);
+                match record.kind {
+                    PageKind::Data if record.lpn < logical_pages => {
+                        let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
+                        self.versions.push(Version { lpn, sequence, ppa, copy });
+                        self.sequence = self.sequence.max(record.sequence);
+                    }
+                    PageKind::Log => {
+                        self.log_number = self.log_number.max(record.sequence);
+                        self.log_blocks.insert(block.0, record.sequence);
+                    }
+                    PageKind::Map => self.generation = self.generation.max(record.sequence),
+                    PageKind::LogEnd => self.log_end = true,
+                    PageKind::Data | PageKind::Padding => {}
+                }
+            }
+        }
+        self.used.insert(block.0);
+        true
+    }
+}
+
+impl Recovery {
+    /// Probes where the last log page says that there are pages without an entry.
+    pub(super) async fn probe_unlogged(&self, log: &LogRead) -> Probe {
+        let last = log.last();
+        let usable = last.usable.iter().map(|&block| (block, 0));
+        let ranges: Vec<_> = last.ranges.iter().copied().chain(usable).collect();
+        self.probe(&ranges).await
+    }
+    /// Reads blocks from a page on to their first erased page. All LUNs work side by side.
+    pub(super) async fn probe(&self, ranges: &[(BlockIndex, u32)]) -> Probe {
+        let luns = self.journal.geometry.total_luns();
+        let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
+        for &(block, page) in ranges {
+            let lun = self.journal.blocks.borrow().lun_of(block);
+            todo[lun.index()].push_back((block, page));
+        }
+        let mut probe = Probe::default();
+        let mut in_flight = VecDeque::with_capacity(luns as usize);
+        for (lun, todo) in todo.iter_mut().enumerate() {
+            in_flight.extend(self.begin_probe(lun, todo).await);
+        }
+        while let Some((lun, tag)) = in_flight.pop_front() {
+            let outcome = self.journal.media.done(tag).await;
+            if let Some((block, page)) = todo[lun].pop_front() {
+                let mut found = self.found(&outcome, self.data_buffer(lun));
+                if outcome.status == FlashStatus::Error {
+                    found = self.probe_metadata(block, page).await;
+                }
+                let at = PageAt { block, page, ppa: self.ppa_of(block, page) };
+                if probe.note(at, found, self.journal.logical_pages) {
+                    todo[lun].push_front((block, page + 1));
+                }
+            }
+            in_flight.extend(self.begin_probe(lun, &mut todo[lun]).await);
+        }
+        probe
+    }
+    async fn begin_probe(&self, lun: usize, todo: &mut VecDeque<(BlockIndex, u32)>) -> Option<(usize, Tag)> {
+        let end = u32::from(self.journal.geometry.pages_per_block);
+        while todo.front().is_some_and(|(_, page)| *page >= end) {
+            todo.pop_front();
+        }
+        let (block, page) = *todo.front()?;
+        let (at, into) = (self.ppa_of(block, page), self.data_buffer(lun));
+        Some((lun, self.begin_whole_read(at, into).await))
+    }
+    /// Reads a page of the log or of a stored map. In fingerprint content these keep their bytes, which a
+    /// buffer for data can't take.
+    #[cold]
+    async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let (at, whole) = (self.ppa_of(block, page), self.journal.pages.whole());
+        let outcome = self.journal.blocks.read(at, whole, buffer, Cause::Metadata).await;
+        self.found(&outcome, buffer)
+    }
+    fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
+        Ppa(self.journal.blocks.borrow().first_page(block).0 + page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::oob::OobRecord;
+
+    const LOGICAL_PAGES: u32 = 100;
+    const BLOCK: BlockIndex = BlockIndex(7);
+
+    fn record(kind: PageKind, lpn: u32, sequence: u64) -> Probed {
+        Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 3 })
+    }
+    fn note(probe: &mut Probe, page: u32, found: Probed) -> bool {
+        probe.note(PageAt { block: BLOCK, page, ppa: Ppa(700 + page) }, found, LOGICAL_PAGES)
+    }
+
+    #[test]
+    fn a_block_is_probed_to_its_first_erased_page() {
+        let mut probe = Probe::default();
+        assert!(note(&mut probe, 0, record(PageKind::Data, 5, 40)));
+        assert!(note(&mut probe, 1, Probed::Torn));
+        assert!(!note(&mut probe, 2, Probed::Erased));
+        assert_eq!(probe.versions(), [Version { lpn: Lpn(5), sequence: 40, ppa: Ppa(700), copy: 3 }]);
+        assert!(probe.is_used(BLOCK) && probe.is_readable(BLOCK) && probe.torn().eq([BLOCK]));
+    }
+
+    #[test]
+    fn an_erased_block_is_not_used() {
+        let mut probe = Probe::default();
+        assert!(!note(&mut probe, 0, Probed::Erased));
+        assert!(!probe.is_used(BLOCK) && !probe.any_readable() && probe.torn().next().is_none());
+    }
+
+    #[test]
+    fn a_block_of_which_no_page_can_be_read_is_given_up_after_some_pages() {
+        let mut probe = Probe::default();
+        let looked_at = (0..).take_while(|&page| note(&mut probe, page, Probed::Torn)).count() as u32 + 1;
+        assert_eq!(looked_at, PAGES_UNREADABLE);
+        // One readable page before is a reason to look for others.
+        let mut probe = Probe::default();
+        note(&mut probe, 0, record(PageKind::Padding, 0, 0));
+        assert!((1..2 * PAGES_UNREADABLE).all(|page| note(&mut probe, page, Probed::Torn)));
+    }
+
+    #[test]
+    fn each_kind_of_page_counts_its_own_numbers() {
+        let mut probe = Probe::default();
+        let pages = [
+            record(PageKind::Data, 5, 40),
+            record(PageKind::Data, 6, 30),
+            // Beyond the drive's end: of one with more logical pages.
+            record(PageKind::Data, LOGICAL_PAGES, 90),
+            record(PageKind::Log, 0, 12),
+            record(PageKind::Map, 0, 3),
+            record(PageKind::Padding, 0, 80),
+        ];
+        for (page, found) in (0..).zip(pages) {
+            assert!(note(&mut probe, page, found));
+        }
+        assert_eq!((probe.sequence(), probe.log_number(), probe.generation()), (40, 12, 3));
+        assert_eq!((probe.versions().len(), probe.log_number_in(BLOCK)), (2, 12));
+        assert!(!probe.log_end());
+        note(&mut probe, 6, record(PageKind::LogEnd, 0, 0));
+        assert!(probe.log_end());
+    }
+}

@@ -1,0 +1,207 @@
+//! Replay: the log's entries are applied to the stored map and its block table.
+
+use crate::blocks::outbox::Entry;
+use crate::recovery::log_read::{LogRead, NoRecovery};
+use crate::recovery::state::Recovery;
+use crate::terms::block::{BlockEntry, BlockState};
+use alloc::vec::Vec;
+use aster_events::Function;
+use aster_units::{Lpn, Ppa};
+
+/// Logical pages were unmapped.
+struct Trim {
+    first: Lpn,
+    count: u32,
+    sequence: u64,
+}
+
+/// The trims that the log has, oldest first.
+#[derive(Default)]
+pub(super) struct Trims(Vec<Trim>);
+
+impl Trims {
+    /// Whether a logical page was trimmed after the version with this sequence number was written.
+    pub(super) fn has_after(&self, lpn: Lpn, sequence: u64) -> bool {
+        let covers = |trim: &Trim| {
+            trim.sequence > sequence && (trim.first.0..trim.first.0 + trim.count).contains(&lpn.0)
+        };
+        self.0.iter().rev().any(covers)
+    }
+    /// One trim alone.
+    #[cfg(test)]
+    pub(super) fn one(first: Lpn, count: u32, sequence: u64) -> Self {
+        Trims(alloc::vec![Trim { first, count, sequence }])
+    }
+}
+
+/// A replay on its way.
+struct Replay<'a, F> {
+    logical_pages: u32,
+    physical_pages: u64,
+    table: &'a mut [BlockEntry],
+    /// Maps a logical page to a physical one, or to none.
+    map: F,
+    trims: Trims,
+}
+
+impl<F: Fn(Lpn, Ppa)> Replay<'_, F> {
+    /// Applies an entry; `None` when it names what the drive doesn't have.
+    fn apply(&mut self, entry: Entry) -> Option<()> {
+        match entry {
+            Entry::Map { lpn, ppa } => {
+                if lpn.0 >= self.logical_pages || u64::from(ppa.0) >= self.physical_pages {
+                    return None;
+                }
+                (self.map)(lpn, ppa);
+            }
+            Entry::Trim { first, count, sequence } => {
+                let end = first.0.checked_add(count).filter(|&end| end <= self.logical_pages)?;
+                for lpn in first.0..end {
+                    (self.map)(Lpn(lpn), Ppa::NONE);
+                }
+                self.trims.0.push(Trim { first, count, sequence });
+            }
+            // A failing block is neither erased nor opened again. Where the table has a block as failing, it
+            // was stored after this entry was written.
+            Entry::Opened(block) => {
+                let entry = self.table.get_mut(block.at())?;
+                if entry.state != BlockState::Failing {
+                    entry.state = BlockState::Closed;
+                }
+            }
+            Entry::Erased { block, erases } => {
+                let entry = self.table.get_mut(block.at())?;
+                entry.erases = erases;
+                if entry.state != BlockState::Failing {
+                    entry.state = BlockState::Free;
+                }
+            }
+            Entry::Retired(block) => self.table.get_mut(block.at())?.state = BlockState::Retired,
+        }
+        Some(())
+    }
+}
+
+impl Recovery {
+    /// Brings map and block table to where the log ends.
+    pub(super) fn replay_log(&self, log: &LogRead, table: &mut [BlockEntry]) -> Result<Trims, NoRecovery> {
+        let mut replay = Replay {
+            logical_pages: self.mapping.pages(),
+            physical_pages: self.journal.geometry.total_pages(),
+            table,
+            map: |lpn, ppa| self.mapping.restore(lpn, ppa),
+            trims: Trims::default(),
+        };
+        for entry in log.entries() {
+            self.journal.spend(Function::Recovery, self.journal.config.costs.replay);
+            replay.apply(entry).ok_or(NoRecovery::Unreadable)?;
+        }
+        // Later steps look these blocks up.
+        let ranges = log.headers().flat_map(|header| &header.ranges).map(|(block, _)| block);
+        let mut listed = ranges.chain(log.headers().flat_map(|header| &header.usable));
+        let all_there = listed.all(|block| block.at() < replay.table.len());
+        if all_there { Ok(replay.trims) } else { Err(NoRecovery::Unreadable) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::block::{BlockIndex, Stream};
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    const LOGICAL_PAGES: u32 = 100;
+    const PHYSICAL_PAGES: u64 = 160;
+
+    fn closed() -> BlockEntry {
+        BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, suspect: false }
+    }
+    /// Replays entries over an empty map; gives what is mapped then, and the trims. `None` as `apply` says.
+    fn replay(table: &mut [BlockEntry], entries: &[Entry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
+        let mapped = RefCell::new(BTreeMap::new());
+        let map = |lpn: Lpn, ppa: Ppa| {
+            match ppa.is_some() {
+                true => mapped.borrow_mut().insert(lpn.0, ppa.0),
+                false => mapped.borrow_mut().remove(&lpn.0),
+            };
+        };
+        let (logical_pages, physical_pages) = (LOGICAL_PAGES, PHYSICAL_PAGES);
+        let mut replay = Replay { logical_pages, physical_pages, table, map, trims: Trims::default() };
+        entries.iter().try_for_each(|&entry| replay.apply(entry))?;
+        let trims = replay.trims;
+        Some((mapped.into_inner(), trims))
+    }
+    fn moved(lpn: u32, ppa: u32) -> Entry {
+        Entry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) }
+    }
+    fn trim(first: u32, count: u32, sequence: u64) -> Entry {
+        Entry::Trim { first: Lpn(first), count, sequence }
+    }
+
+    #[test]
+    fn a_page_is_where_the_last_entry_says() {
+        let entries = [moved(3, 20), moved(4, 21), moved(5, 22), moved(3, 30), trim(4, 2, 9), moved(5, 40)];
+        let (mapped, _) = replay(&mut [], &entries).unwrap();
+        assert_eq!(mapped, BTreeMap::from([(3, 30), (5, 40)]));
+    }
+
+    #[test]
+    fn a_trim_is_after_the_versions_of_its_pages_with_smaller_sequence_numbers() {
+        let (_, trims) = replay(&mut [], &[trim(10, 2, 50), trim(11, 1, 70)]).unwrap();
+        for (lpn, sequence, is_after) in [
+            (9, 40, false),
+            (10, 49, true),
+            (10, 50, false),
+            (11, 50, true),
+            (11, 69, true),
+            (11, 70, false),
+            (12, 40, false),
+        ] {
+            assert_eq!(trims.has_after(Lpn(lpn), sequence), is_after, "page {lpn}, sequence {sequence}");
+        }
+    }
+
+    /// A map may be stored while a block is failing, and replay begin before the block was opened.
+    #[test]
+    fn a_failing_block_stays_as_the_table_has_it() {
+        let [failing, other] = [2, 4].map(BlockIndex);
+        let states = |entries: &[Entry]| {
+            let mut table = [closed(); 5];
+            table[failing.at()].state = BlockState::Failing;
+            replay(&mut table, entries).unwrap();
+            [failing, other].map(|block| (table[block.at()].state, table[block.at()].erases))
+        };
+        let erased = [failing, other].map(|block| Entry::Erased { block, erases: 2 });
+        let opened = [failing, other].map(Entry::Opened);
+        assert_eq!(states(&erased), [(BlockState::Failing, 2), (BlockState::Free, 2)]);
+        assert_eq!(states(&opened), [(BlockState::Failing, 1), (BlockState::Closed, 1)]);
+        let all = [&erased[..], &opened].concat();
+        assert_eq!(states(&all), [(BlockState::Failing, 2), (BlockState::Closed, 2)]);
+        let all = [&all[..], &[Entry::Retired(failing)]].concat();
+        assert_eq!(states(&all)[0], (BlockState::Retired, 2));
+    }
+
+    #[test]
+    fn entries_that_name_what_the_drive_does_not_have_are_refused() {
+        let last = [
+            moved(LOGICAL_PAGES - 1, PHYSICAL_PAGES as u32 - 1),
+            trim(LOGICAL_PAGES - 1, 1, 9),
+            Entry::Opened(BlockIndex(4)),
+            Entry::Erased { block: BlockIndex(4), erases: 2 },
+            Entry::Retired(BlockIndex(4)),
+        ];
+        assert!(replay(&mut [closed(); 5], &last).is_some());
+        for beyond in [
+            moved(LOGICAL_PAGES, 0),
+            moved(0, PHYSICAL_PAGES as u32),
+            trim(LOGICAL_PAGES - 1, 2, 9),
+            trim(u32::MAX, 2, 9),
+            Entry::Opened(BlockIndex(5)),
+            Entry::Erased { block: BlockIndex(5), erases: 2 },
+            Entry::Retired(BlockIndex(5)),
+        ] {
+            assert!(replay(&mut [closed(); 5], &[beyond]).is_none(), "{beyond:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Pages that were stale when a map was stored.
+
+use crate::journal::log_page::Header;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use aster_units::Ppa;
+
+/// Runs of stale pages, in their order: the first page and how many. What stands there does not count.
+pub(super) struct StalePages(Vec<(Ppa, u32)>);
+
+impl StalePages {
+    /// The runs that log pages list, of blocks with so many pages. A block that a later log page lists as
+    /// erased was erased since: what stands there now is newer.
+    pub(super) fn listed_by<'a>(
+        headers: impl Iterator<Item = &'a Header> + Clone,
+        pages_per_block: u32,
+    ) -> Self {
+        let mut usable: BTreeMap<u32, u64> = BTreeMap::new();
+        for header in headers.clone() {
+            usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
+        }
+        let mut runs = Vec::new();
+        for header in headers {
+            let erased =
+                |ppa: Ppa| usable.get(&(ppa.0 / pages_per_block)).is_some_and(|&page| page > header.number);
+            runs.extend(header.void.iter().filter(|(first, _)| !erased(*first)));
+        }
+        runs.sort_unstable();
+        StalePages(runs)
+    }
+    pub(super) fn has(&self, ppa: Ppa) -> bool {
+        let behind = self.0.partition_point(|(first, _)| *first <= ppa);
+        let run = behind.checked_sub(1).and_then(|at| self.0.get(at));
+        run.is_some_and(|(first, count)| ppa.0 - first.0 < *count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::block::BlockIndex;
+    use std::vec;
+
+    const PAGES_PER_BLOCK: u32 = 10;
+
+    fn stale_among(headers: &[Header], pages: core::ops::Range<u32>) -> Vec<u32> {
+        let stale = StalePages::listed_by(headers.iter(), PAGES_PER_BLOCK);
+        pages.filter(|&page| stale.has(Ppa(page))).collect()
+    }
+
+    #[test]
+    fn a_run_has_its_pages_and_no_others() {
+        let header = Header { void: vec![(Ppa(25), 3), (Ppa(12), 1), (Ppa(28), 1)], ..Header::default() };
+        assert_eq!(stale_among(&[header], 0..40), [12, 25, 26, 27, 28]);
+        assert_eq!(stale_among(&[], 0..40), []);
+    }
+
+    #[test]
+    fn what_a_block_holds_that_was_erased_after_the_map_was_stored_is_not_stale() {
+        let stored = Header { number: 5, void: vec![(Ppa(12), 2), (Ppa(25), 2)], ..Header::default() };
+        let erased = |number| Header { number, usable: vec![BlockIndex(1)], ..Header::default() };
+        assert_eq!(stale_among(&[stored.clone(), erased(6)], 0..40), [25, 26]);
+        // What was listed as erased before, or by the same page, has been written since.
+        assert_eq!(stale_among(&[erased(4), stored.clone()], 0..40), [12, 13, 25, 26]);
+        assert_eq!(stale_among(&[stored, erased(5)], 0..40), [12, 13, 25, 26]);
+    }
+}

@@ -1,0 +1,31 @@
+//! The state of recovery.
+
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::state::Checkpoint;
+use crate::journal::state::Journal;
+use crate::mapping::mapped::Mapped;
+use alloc::rc::Rc;
+use core::cell::RefCell;
+
+/// What finds the drive's state on NAND at power-on.
+pub(crate) struct Recovery {
+    pub(super) boot_error: RefCell<Option<BootError>>,
+    pub(super) checkpoint: Rc<Checkpoint>,
+    pub(super) mapping: Rc<Mapped>,
+    pub(super) journal: Rc<Journal>,
+}
+
+impl Recovery {
+    pub(crate) fn new(checkpoint: &Rc<Checkpoint>) -> Self {
+        Recovery {
+            boot_error: RefCell::new(None),
+            checkpoint: Rc::clone(checkpoint),
+            mapping: Rc::clone(&checkpoint.mapping),
+            journal: Rc::clone(&checkpoint.journal),
+        }
+    }
+    /// Why the drive could not boot.
+    pub(crate) fn boot_error(&self) -> Option<BootError> {
+        self.boot_error.borrow().clone()
+    }
+}

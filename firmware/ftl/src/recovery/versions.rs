@@ -1,0 +1,249 @@
+//! Versions of logical pages: which of those found on flash count.
+
+use crate::blocks::outbox::Entry;
+use crate::recovery::log_read::LogRead;
+use crate::recovery::page_read::Probed;
+use crate::recovery::probe::Probe;
+use crate::recovery::replay::Trims;
+use crate::recovery::stale_pages::StalePages;
+use crate::recovery::state::Recovery;
+use crate::recovery::version::Version;
+use crate::terms::block::BlockIndex;
+use crate::terms::oob::PageKind;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use aster_units::{Lpn, Ppa};
+
+/// What decides between versions, beside their numbers.
+struct Choice<'a> {
+    pages_per_block: u32,
+    /// The last sequence number that the log knows.
+    sequence: u64,
+    /// Blocks collected and not yet erased: all copies out of them count.
+    collected: &'a [BlockIndex],
+    trims: &'a Trims,
+}
+
+/// A logical page of which sequence numbers don't tell whether the map's version is older.
+#[derive(PartialEq, Eq, Debug)]
+struct Unsure<'a> {
+    /// The versions found with the greatest sequence number.
+    newest: &'a [Version],
+    /// The one that counts if the map's is older or unreadable.
+    chosen: Version,
+    /// Where the map has the page.
+    mapped: Ppa,
+}
+
+impl Choice<'_> {
+    /// Those of the versions found that are newer than what the map has, and those where that is not sure.
+    /// `versions` are sorted; `mapped` says where the map has a page.
+    fn by_number<'v>(
+        &self,
+        versions: &'v [Version],
+        mapped: impl Fn(Lpn) -> Ppa,
+    ) -> (Vec<Version>, Vec<Unsure<'v>>) {
+        let (mut newer, mut unsure) = (Vec::new(), Vec::new());
+        for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
+            let Some(&Version { lpn, sequence, .. }) = of_page.last() else { continue };
+            let older = of_page.partition_point(|version| version.sequence < sequence);
+            let newest = &of_page[older..];
+            let Some(first) = Version::first_of(newest, |_| true) else { continue };
+            let (chosen, mapped) = (self.follow(first, newest), mapped(lpn));
+            if !mapped.is_some() {
+                newer.extend((!self.trims.has_after(lpn, sequence)).then_some(chosen));
+            } else if sequence > self.sequence {
+                newer.push(chosen);
+            } else if let Some(here) = newest.iter().find(|version| version.ppa == mapped) {
+                newer.extend(self.moved_on(*here, newest));
+            } else {
+                unsure.push(Unsure { newest, chosen, mapped });
+            }
+        }
+        (newer, unsure)
+    }
+    /// The version that is newer than the one at the map's place, where the read has found the latter to be
+    /// `here`.
+    fn by_mapped(&self, unsure: &Unsure<'_>, here: Probed) -> Option<Version> {
+        let Unsure { newest, chosen, mapped } = *unsure;
+        let Version { lpn, sequence, .. } = chosen;
+        let record = match here {
+            Probed::Page(record) if (record.kind, record.lpn) == (PageKind::Data, lpn.0) => record,
+            Probed::Page(_) | Probed::Erased | Probed::Torn => return Some(chosen),
+        };
+        if record.sequence < sequence {
+            return Some(chosen);
+        }
+        let here = Version { lpn, sequence, ppa: mapped, copy: record.copy };
+        (record.sequence == sequence).then(|| self.moved_on(here, newest)).flatten()
+    }
+    /// The copy that counts in place of the version at the map's place, if that is another.
+    fn moved_on(&self, here: Version, newest: &[Version]) -> Option<Version> {
+        let to = self.follow(here, newest);
+        (to.ppa != here.ppa).then_some(to)
+    }
+    /// The copy that counts in place of a version. Either all copies out of a block count or none: so where
+    /// the block of a version has been collected, the next copy counts.
+    fn follow(&self, from: Version, versions: &[Version]) -> Version {
+        let mut at = from;
+        while self.collected.contains(&BlockIndex(at.ppa.0 / self.pages_per_block))
+            && let Some(next) = Version::first_of(versions, |version| version.comes_after(at.copy))
+        {
+            at = next;
+        }
+        at
+    }
+}
+
+impl Recovery {
+    /// Chooses the versions that are newer than what the map has.
+    pub(super) async fn choose_versions(&self, log: &LogRead, probe: &Probe, trims: &Trims) -> Vec<Version> {
+        let last = log.last();
+        let pages_per_block = u32::from(self.journal.geometry.pages_per_block);
+        let stale = StalePages::listed_by(log.headers(), pages_per_block);
+        let counts = |version: &Version| !stale.has(version.ppa);
+        let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
+        versions.sort_unstable();
+        let choice = Choice { pages_per_block, sequence: last.sequence, collected: &last.emptied, trims };
+        let (mut newer, unsure) = choice.by_number(&versions, |lpn| self.mapping.get(lpn));
+        self.compare_with_mapped(&choice, &unsure, &mut newer).await;
+        newer
+    }
+    /// Reads the pages that the map has, to compare them with what was found.
+    async fn compare_with_mapped(
+        &self,
+        choice: &Choice<'_>,
+        unsure: &[Unsure<'_>],
+        newer: &mut Vec<Version>,
+    ) {
+        let depth = self.journal.geometry.total_luns() as usize;
+        let (mut in_flight, mut next) = (VecDeque::new(), 0);
+        loop {
+            while next < unsure.len() && in_flight.len() < depth {
+                let buffer = self.data_buffer(next % depth);
+                in_flight.push_back((next, self.begin_whole_read(unsure[next].mapped, buffer).await));
+                next += 1;
+            }
+            let Some((n, tag)) = in_flight.pop_front() else { return };
+            let outcome = self.journal.media.done(tag).await;
+            newer.extend(choice.by_mapped(&unsure[n], self.found(&outcome, self.data_buffer(n % depth))));
+        }
+    }
+    /// Maps versions, and has the journal know it.
+    pub(super) fn map_versions(&self, versions: &[Version]) {
+        for &Version { lpn, ppa, .. } in versions {
+            self.mapping.restore(lpn, ppa);
+            self.journal.blocks.borrow_mut().pending.push(Entry::Map { lpn, ppa });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::oob::{COPIES, OobRecord};
+
+    const PAGES_PER_BLOCK: u32 = 10;
+    /// The last sequence number of the log, in all tests.
+    const LOGGED: u64 = 60;
+    const PAGE: Lpn = Lpn(3);
+
+    fn version(block: u32, sequence: u64, copy: u8) -> Version {
+        Version { lpn: PAGE, sequence, ppa: Ppa(block * PAGES_PER_BLOCK), copy }
+    }
+    fn choice<'a>(collected: &'a [BlockIndex], trims: &'a Trims) -> Choice<'a> {
+        Choice { pages_per_block: PAGES_PER_BLOCK, sequence: LOGGED, collected, trims }
+    }
+    /// What is chosen by number where the map has the page in this block, and whether that is not sure.
+    fn chosen(versions: &[Version], mapped: Option<u32>, collected: &[u32]) -> (Vec<Version>, usize) {
+        let mut sorted = versions.to_vec();
+        sorted.sort_unstable();
+        let mapped = mapped.map_or(Ppa::NONE, |block| Ppa(block * PAGES_PER_BLOCK));
+        let collected: Vec<_> = collected.iter().copied().map(BlockIndex).collect();
+        let trims = Trims::default();
+        let (newer, unsure) = choice(&collected, &trims).by_number(&sorted, |_| mapped);
+        (newer, unsure.len())
+    }
+
+    /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a
+    /// ring.
+    #[test]
+    fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
+        let trims = Trims::default();
+        for first in 0..COPIES {
+            let [one, two, three] = [7, 4, 9].map(BlockIndex);
+            let versions =
+                [(9, 2), (7, 0), (4, 1)].map(|(block, nth)| version(block, 70, (first + nth) % COPIES));
+            let [last, origin, middle] = versions;
+            assert_eq!(Version::first_of(&versions, |_| true), Some(origin));
+            assert_eq!(Version::first_of(&versions, |version| *version != origin), Some(middle));
+            // All that was in a collected block counts where it was copied to, nothing that was copied out of
+            // another.
+            for (collected, counts) in [
+                (&[][..], origin),
+                (&[one], middle),
+                (&[one, two], last),
+                (&[one, two, three], last),
+                (&[two, three], origin),
+            ] {
+                let follow = choice(collected, &trims).follow(origin, &versions);
+                assert_eq!(follow, counts, "{first} {collected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_greatest_sequence_number_counts_where_nothing_is_mapped() {
+        let [old, new] = [version(1, 20, 0), version(2, 30, 0)];
+        assert_eq!(chosen(&[new, old], None, &[]), (std::vec![new], 0));
+    }
+
+    #[test]
+    fn a_trim_that_came_later_leaves_a_page_unmapped() {
+        for (sequence, trimmed) in [(41, true), (40, false)] {
+            let trims = Trims::one(PAGE, 1, sequence);
+            let versions = [version(1, 40, 0)];
+            let (newer, unsure) = choice(&[], &trims).by_number(&versions, |_| Ppa::NONE);
+            assert_eq!((newer.is_empty(), unsure.len()), (trimmed, 0), "{sequence}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_the_log_does_not_know_is_newer_than_the_map() {
+        let new = version(2, LOGGED + 1, 0);
+        assert_eq!(chosen(&[new], Some(1), &[]), (std::vec![new], 0));
+        // One that it knows may be older than the map's.
+        assert_eq!(chosen(&[version(2, LOGGED, 0)], Some(1), &[]), (std::vec![], 1));
+    }
+
+    #[test]
+    fn a_copy_replaces_the_mapped_page_once_the_block_of_that_has_been_collected() {
+        let [mapped, copy] = [version(1, 40, 0), version(2, 40, 1)];
+        assert_eq!(chosen(&[mapped, copy], Some(1), &[]), (std::vec![], 0));
+        assert_eq!(chosen(&[mapped, copy], Some(1), &[1]), (std::vec![copy], 0));
+    }
+
+    #[test]
+    fn the_page_that_the_map_has_decides_where_numbers_do_not() {
+        let found = [version(2, 40, 1)];
+        let chosen = found[0];
+        let unsure = Unsure { newest: &found, chosen, mapped: Ppa(PAGES_PER_BLOCK) };
+        let record =
+            |kind, lpn, sequence| Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 0 });
+        let trims = Trims::default();
+        let of = |collected: &[BlockIndex], here| choice(collected, &trims).by_mapped(&unsure, here);
+        let data = |sequence| record(PageKind::Data, PAGE.0, sequence);
+        assert_eq!(of(&[], data(39)), Some(chosen), "an older version");
+        assert_eq!(of(&[], data(41)), None, "a newer version");
+        assert_eq!(of(&[], data(40)), None, "the page that was copied");
+        assert_eq!(of(&[BlockIndex(1)], data(40)), Some(chosen), "the same, of a collected block");
+        for nothing in [
+            Probed::Erased,
+            Probed::Torn,
+            record(PageKind::Data, PAGE.0 + 1, 50),
+            record(PageKind::Padding, PAGE.0, 50),
+        ] {
+            assert_eq!(of(&[], nothing), Some(chosen), "{nothing:?}");
+        }
+    }
+}
