@@ -30,15 +30,15 @@ enum MoveStage {
     Programming { lpn: Lpn, to: Ppa, attempt: u32 },
 }
 
-/// What came of a step of a move.
+/// The result of one stage of a move.
 enum MoveResult {
-    /// The page is nobody's any more, or has come to its new place.
+    /// The move has ended: the page is stale, or stands in its new place.
     Over,
-    /// It has been read, and is to be programmed for the so-many-th time.
+    /// The page has been read and is to be programmed; `attempt` counts the programs that have failed.
     Program { lpn: Lpn, attempt: u32 },
 }
 
-/// A page that has been read and waits for others to go with it.
+/// A page that has been read and waits for others to be programmed with it.
 #[derive(Clone, Copy)]
 struct Ready {
     buffer: BufferId,
@@ -47,37 +47,37 @@ struct Ready {
     attempt: u32,
 }
 
-/// A LUN's pages on the way, oldest first, and the buffers left for more.
+/// The pages that a LUN is moving, oldest first, and the free buffers.
 struct Moves {
     in_flight: VecDeque<Move>,
     ready: VecDeque<Ready>,
-    // What completes the lines of those in flight.
+    // Programs that complete the word lines of those in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
 }
 
-/// Why a block is emptied.
+/// Why a block is collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reason {
-    /// To have its room, or because it fails.
+    /// The LUN needs free blocks, or the block is failing.
     Room,
-    /// Others are worn more.
+    /// Wear levelling: other blocks are worn more.
     Wear,
-    /// What it holds should be written anew.
+    /// Refresh: its data must be written again before they become unreadable.
     Fading,
 }
 
-/// A block to be emptied.
+/// A block that is being collected.
 #[derive(Clone, Copy)]
 struct Victim {
     block: BlockIndex,
     reason: Reason,
 }
 
-/// The LUN has no page left to move data to.
+/// The LUN has no free page for a copy.
 struct NoRoom;
 
-/// Collects garbage of one LUN for ever.
+/// Collects the garbage of one LUN, for ever.
 pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
     let depth = u32::from(collector.journal.config.gc_depth);
     let mut moves = Moves {
@@ -102,12 +102,12 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
                 collector.reuse(lun, victim).await;
             }
             Err(NoRoom) => {
-                // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has
-                // ended has made it.
+                // There may still be room: a block may have lost its last valid page in the meantime, and an
+                // erase may have ended.
                 let hope = {
                     let mut blocks = collector.journal.blocks.borrow_mut();
                     blocks.return_victim(victim);
-                    // What has moved stays there: there is no room left to keep it apart for.
+                    // The moves made so far are journaled, although the victim is not empty yet.
                     blocks.tell_held(lun);
                     let soon = blocks.has_empty(lun) || blocks.is_erasing(lun);
                     soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
@@ -124,9 +124,9 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
 }
 
 impl Collector {
-    /// Chooses a victim when the LUN needs one.
+    /// Chooses a victim if the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
-        // Without a log no block can be erased: nobody could say so.
+        // No block can be erased without a log, which must record the erase.
         if self.journal.blocks.is_gc_paused()
             || self.journal.state() == DriveState::Failed
             || self.journal.log.borrow().dead
@@ -135,7 +135,7 @@ impl Collector {
         }
         let mut blocks = self.journal.blocks.borrow_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
-        // Of the last free block, one that is being erased: emptying another would find no room before.
+        // The only block that will be free is still being erased. A victim chosen now would find no room.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
         if blocks.is_exhausted(lun) || soon {
             return None;
@@ -179,8 +179,7 @@ impl Collector {
         self.journal.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
-    /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room
-    /// learns it.
+    /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
         self.journal.blocks.borrow_mut().set_exhausted(lun);
@@ -188,7 +187,7 @@ impl Collector {
         self.journal.blocks.room_changed(lun);
         self.journal.pool_waiters.wake_all(self.journal.exec());
     }
-    /// Moves all valid pages out of a block; reads run ahead of programs.
+    /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
         &self,
         lun: LunIndex,
@@ -204,7 +203,7 @@ impl Collector {
             if moves.ready.len() >= self.journal.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
-            // What makes no room goes page by page, and leaves the LUN to the host between.
+            // Levelling and refresh are not urgent: they move one page at a time, with pauses for the host.
             if reason != Reason::Room && next < end && moves.in_flight.is_empty() {
                 self.pause_between_moves(lun).await;
             }
@@ -227,7 +226,7 @@ impl Collector {
                 }
             }
             if moves.in_flight.is_empty() && !moves.ready.is_empty() {
-                // What is left goes with a page that has to be copied sooner or later, else with padding.
+                // The word line is completed by a page of the next victim, or by padding if there is none.
                 if result.is_err() || !self.begin_one_more(lun, moves).await {
                     result = result.and(self.program_ready(lun, moves).await);
                 }
@@ -251,7 +250,7 @@ impl Collector {
         }
         result
     }
-    /// Begins to read a page out of the next block to collect. False when there is none.
+    /// Begins to read a page of the block that will be collected next. False if there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
         let from = self.journal.blocks.borrow_mut().page_to_copy(lun, taken);
@@ -261,7 +260,7 @@ impl Collector {
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
-    /// Begins to program pages that have been read, as many as go together.
+    /// Begins to program pages that have been read, as many as are programmed together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
@@ -293,7 +292,7 @@ impl Collector {
         moves.padding.extend(programs.padding());
         Ok(())
     }
-    /// Waits for a move's operation, and says what comes next.
+    /// Waits for the operation of a move's stage. The result says what comes next.
     async fn advance(&self, at: &Move) -> Result<MoveResult, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
@@ -301,15 +300,15 @@ impl Collector {
                 self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
                 let whole = self.journal.pages.whole();
                 let (mut lost, mut record) = self.journal.media.judge(&outcome, whole, at.buffer);
-                // A page that names another owner than the map does, as a damaged medium may have it, holds
-                // nobody's data.
+                // On a damaged medium a page's record may name another logical page than the map does. Then
+                // its data are lost.
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
                     (lost, record) = (whole.mask(), None);
                 }
                 let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else {
                     return Ok(MoveResult::Over);
                 };
-                // What is lost since the page was written has no note yet.
+                // Sectors that were lost after the page had been written are not noted in its record yet.
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
@@ -327,7 +326,7 @@ impl Collector {
             }
             MoveStage::Programming { lpn, to, attempt } => {
                 if self.journal.program_done(to, at.tag).await {
-                    // The host may have written or unmapped the page meanwhile: then the copy is garbage.
+                    // If the host has written or unmapped the page in the meantime, the copy is garbage.
                     if self.mapping.get(lpn) != at.from {
                         self.journal.blocks.settle_line(to);
                     } else {
@@ -344,7 +343,7 @@ impl Collector {
             }
         }
     }
-    /// Whether a page's record says what the map says, where the map says anything.
+    /// Whether a page's record names the logical page that the map has here. True for a stale page.
     fn names_owner(&self, record: &OobRecord, from: Ppa) -> bool {
         let named = record.kind == PageKind::Data
             && record.lpn < self.mapping.pages()
@@ -352,8 +351,8 @@ impl Collector {
         let blocks = self.journal.blocks.borrow();
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
-    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes
-    /// that of a copy, and of a page with lost sectors one that says so, for the damage to stay visible.
+    /// The logical page of a page read from a victim, or `None` if the page is stale. The buffer's record
+    /// becomes that of a copy. It notes lost sectors, so that the damage stays visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
         let blocks = self.journal.blocks.borrow();
         if !blocks.is_valid(from) || blocks.is_replaced(from) {
@@ -362,7 +361,7 @@ impl Collector {
         drop(blocks);
         let record = match record {
             Some(record) => record,
-            // Rare enough to look through the whole map.
+            // This is rare enough to search the whole map.
             None => {
                 let lpn = self.mapping.find(from)?;
                 OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 }
@@ -374,9 +373,8 @@ impl Collector {
             .encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
-    /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
-    /// A line that garbage collection has begun itself is completed by a page that has to be copied sooner or
-    /// later, else by padding.
+    /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
+    /// next victim, or padding, completes a word line that garbage collection itself has begun.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
         while self.journal.blocks.borrow().valid(victim) > 0 {
             let begun = self.journal.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
@@ -387,7 +385,7 @@ impl Collector {
             }
         }
     }
-    /// Moves one page out of the next block to collect. False when there is none that can be moved.
+    /// Moves one page out of the block that will be collected next. False if no page can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let from = self.journal.blocks.borrow_mut().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
@@ -411,7 +409,7 @@ impl Collector {
                             Cause::Gc,
                         )
                         .await;
-                    // A line that is begun is one of pages that go by themselves: no padding comes with it.
+                    // Pages of a line that was begun are programmed one by one, so there is no padding.
                     let Some(programs) = begun else { return false };
                     let (to, tag) = programs.first();
                     (at, copied) =
@@ -421,14 +419,15 @@ impl Collector {
             }
         }
     }
-    /// Erases an emptied block, or retires it.
+    /// Erases a block that holds no valid page, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
         self.journal.blocks.wait_unread(lun, block).await;
         let (state, addr) = {
             let blocks = self.journal.blocks.borrow();
             (blocks.state(block), blocks.block_addr(block))
         };
-        // What was trimmed in it must not seem to be there after a loss of power.
+        // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
+        // pages in the erased block.
         if self.journal.log_trims().await.is_err() {
             return self.journal.blocks.borrow_mut().return_victim(block);
         }
@@ -447,8 +446,8 @@ impl Collector {
         self.journal.blocks.room_changed(lun);
         self.journal.map_room.wake(self.journal.exec());
     }
-    /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain.
-    /// Nothing else may be in work.
+    /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
+    /// else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
         self.gc_free_blocks.set(free.max(self.journal.config.gc_free_blocks));
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
@@ -472,14 +471,14 @@ impl Collector {
         }
         self.gc_free_blocks.set(self.journal.config.gc_free_blocks);
     }
-    /// Lets no victim begin and waits until none is in work.
+    /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
         self.journal.blocks.pause_gc();
-        // Garbage collection waits for word lines that nobody else may be about to complete.
+        // A collector may wait for an open word line that no one else will complete.
         self.journal.pad_lines().await;
         self.journal.gc_idle.wait(self.journal.exec(), || (self.gc_active.get() == 0).then_some(())).await;
         self.journal.pad_lines().await;
-        // Of a block that could not be emptied.
+        // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             self.journal.blocks.borrow_mut().tell_held(lun);
         }
