@@ -116,3 +116,126 @@ impl Slices {
         self.ring.borrow().len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_units::Instant;
+    use std::rc::Rc;
+    use std::vec;
+
+    const WORKERS: u16 = 3;
+
+    /// A ring alone, and which worker has taken which slice.
+    struct Bench {
+        exec: Exec,
+        slices: Rc<Slices>,
+        taken: Rc<RefCell<Vec<(u16, u32)>>>,
+    }
+
+    impl Bench {
+        fn new(workers: u16) -> Self {
+            Bench { exec: Exec::new(), slices: Rc::new(Slices::new(workers)), taken: Rc::default() }
+        }
+        /// Pushes slices, named by their pages, one after the other; gives how many have gone in.
+        fn push(&self, pages: core::ops::Range<u32>) -> Rc<Cell<u32>> {
+            let (exec, slices, pushed) =
+                (self.exec.clone(), Rc::clone(&self.slices), Rc::<Cell<u32>>::default());
+            let counted = Rc::clone(&pushed);
+            self.exec.spawn(async move {
+                for page in pages {
+                    let work = SliceWork::Read { fua: false };
+                    let (command, lpn) = (CommandId(0), Lpn(page));
+                    let slice = Slice { command, work, lpn, start: 0, bytes: 512, data_offset: 0 };
+                    slices.push(&exec, slice).await;
+                    counted.set(counted.get() + 1);
+                }
+            });
+            self.run();
+            pushed
+        }
+        /// Has a worker take so many slices.
+        fn take(&self, worker: u16, count: u32) {
+            let (exec, slices, taken) = (self.exec.clone(), Rc::clone(&self.slices), Rc::clone(&self.taken));
+            self.exec.spawn(async move {
+                for _ in 0..count {
+                    let slice = slices.next(&exec, worker).await;
+                    taken.borrow_mut().push((worker, slice.lpn.0));
+                }
+            });
+            self.run();
+        }
+        fn run(&self) {
+            self.exec.advance_to(Instant::ZERO);
+        }
+    }
+
+    #[test]
+    fn a_full_ring_makes_the_intake_wait_until_a_worker_takes_a_slice() {
+        let bench = Bench::new(WORKERS);
+        let pushed = bench.push(0..5);
+        assert_eq!((pushed.get(), bench.slices.queued()), (3, 3));
+        bench.take(0, 1);
+        assert_eq!((pushed.get(), bench.slices.queued()), (4, 3));
+        bench.take(0, 1);
+        assert_eq!((pushed.get(), bench.slices.queued()), (5, 3));
+    }
+
+    #[test]
+    fn slices_are_taken_in_the_order_in_which_they_came() {
+        let bench = Bench::new(WORKERS);
+        bench.push(0..7);
+        for worker in [2, 0, 1, 1, 2, 0, 0] {
+            bench.take(worker, 1);
+        }
+        assert_eq!(*bench.taken.borrow(), [(2, 0), (0, 1), (1, 2), (1, 3), (2, 4), (0, 5), (0, 6)]);
+    }
+
+    #[test]
+    fn a_slice_wakes_one_of_the_workers_that_wait() {
+        let bench = Bench::new(WORKERS);
+        (0..WORKERS).for_each(|worker| bench.take(worker, 1));
+        for page in 0..3 {
+            bench.push(page..page + 1);
+            assert_eq!(bench.taken.borrow().len() as u32, page + 1);
+            assert_eq!(bench.slices.queued(), 0);
+        }
+        // The one that has waited least comes first.
+        assert_eq!(*bench.taken.borrow(), [(2, 0), (1, 1), (0, 2)]);
+    }
+
+    /// The worker takes the ring's only slice and waits for the next one before the intake, which waits for
+    /// room, goes on.
+    #[test]
+    fn a_worker_that_found_the_ring_empty_gets_the_slice_that_waited_for_room() {
+        let bench = Bench::new(1);
+        let pushed = bench.push(0..2);
+        assert_eq!(pushed.get(), 1);
+        bench.take(0, 2);
+        assert_eq!((pushed.get(), bench.slices.queued()), (2, 0));
+        assert_eq!(*bench.taken.borrow(), [(0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn whoever_waits_for_slices_to_end_looks_again_with_each_that_ends() {
+        let bench = Bench::new(WORKERS);
+        let (exec, slices) = (bench.exec.clone(), Rc::clone(&bench.slices));
+        let left = Rc::new(Cell::new(2));
+        let (ends, drained) = (Rc::clone(&left), Rc::<Cell<bool>>::default());
+        let done = Rc::clone(&drained);
+        bench.exec.spawn(async move {
+            slices.drained(&exec, || (ends.get() == 0).then_some(())).await;
+            done.set(true);
+        });
+        let mut seen = vec![];
+        for ended in 0..=2 {
+            if ended > 0 {
+                left.set(left.get() - 1);
+                bench.slices.ended.wake(&bench.exec);
+            }
+            bench.run();
+            seen.push(drained.get());
+        }
+        assert_eq!(seen, [false, false, true]);
+    }
+}

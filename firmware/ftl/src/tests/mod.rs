@@ -4,7 +4,9 @@
 mod answered;
 mod behaviour;
 pub(crate) mod bench;
+mod cache_alone;
 mod collecting;
+mod collector_alone;
 mod crafted;
 mod endless;
 mod fading;
@@ -20,5 +22,6 @@ mod power;
 mod recovery;
 mod speed;
 mod stored_map;
+mod upper_parts;
 mod waits;
 mod wear;

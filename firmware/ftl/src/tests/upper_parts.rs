@@ -1,0 +1,142 @@
+//! Journal, mapping, cache and collector by themselves, over a flash array: no host and no boot.
+
+use super::flash::{Cells, SharedCells, serve};
+use crate::cache::buffer::Want;
+use crate::cache::state::Cache;
+use crate::collector::gc;
+use crate::collector::state::Collector;
+use crate::journal::log;
+use crate::journal::state::Journal;
+use crate::mapping::mapped::Mapped;
+use crate::page::buffers::Granules;
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::oob::OobRecord;
+use crate::{DriveState, FtlConfig, NVRAM_BYTES, OOB_BYTES, Setup};
+use aster_events::Recorder;
+use aster_exec::{Core, Exec};
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashPort;
+use aster_ports::host::CommandPort;
+use aster_ports::medium::Nvram;
+use aster_units::{BufferId, Frequency, Lpn, LunIndex, Ppa};
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+/// The parts above blocks, of an empty drive that is ready. Garbage collection is paused.
+pub struct UpperParts {
+    pub exec: Exec,
+    pub cells: SharedCells,
+    pub dram: SharedDram,
+    pub journal: Rc<Journal>,
+    pub mapping: Rc<Mapped>,
+    pub cache: Rc<Cache>,
+}
+
+impl UpperParts {
+    pub fn new(config: FtlConfig) -> UpperParts {
+        let exec = Exec::new();
+        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
+        let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
+        let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
+        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, data, metadata, 0);
+        OobRecord::padding().encode(dram.borrow_mut().oob_mut(BufferId(config.padding_buffer())));
+        let flash = FlashPort::new(&exec, luns, 8, Interrupt::default());
+        let cells = Cells::new(config.geometry, 1);
+        serve(&core, &cells, &flash, &dram);
+        let nvram = Nvram::volatile(NVRAM_BYTES);
+        let (setup, recorder) = (Setup::from(config), Recorder::default());
+        let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
+        let mapping = Rc::new(Mapped::new(Rc::clone(&journal)));
+        let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        let cache = Rc::new(Cache::new(commands, &mapping));
+        let collector = Rc::new(Collector::new(&mapping));
+        have_erased_blocks(&journal);
+        journal.set_state(DriveState::Ready);
+        exec.spawn(log::run(Rc::clone(&journal)));
+        for lun in (0..luns).map(LunIndex) {
+            exec.spawn(gc::run(Rc::clone(&collector), lun));
+        }
+        UpperParts { exec, cells, dram, journal, mapping, cache }
+    }
+    /// Runs something to its end.
+    pub fn run<T: 'static>(&self, work: impl Future<Output = T> + 'static) -> T {
+        let result: Rc<RefCell<Option<T>>> = Rc::default();
+        let into = Rc::clone(&result);
+        self.exec.spawn(async move {
+            let value = work.await;
+            *into.borrow_mut() = Some(value);
+        });
+        loop {
+            self.exec.advance_to(self.exec.now());
+            if let Some(value) = result.take() {
+                return value;
+            }
+            self.step();
+        }
+    }
+    /// Lets time pass to the next thing that is due.
+    pub fn step(&self) {
+        self.exec.advance_to(self.exec.next_deadline().expect("something is in work"));
+    }
+    /// Lets everything come to rest.
+    pub fn settle(&self) {
+        while let Some(deadline) = self.exec.next_deadline() {
+            self.exec.advance_to(deadline);
+        }
+    }
+    /// Writes some granules of a page through the cache to flash; gives where the page stands then.
+    pub fn write(&self, page: Lpn, granules: Granules, byte: u8) -> Ppa {
+        let (cache, journal) = (Rc::clone(&self.cache), Rc::clone(&self.journal));
+        let len = journal.pages.granule_bytes() as usize;
+        self.run(async move {
+            cache.reserve_dirty().await.unwrap();
+            let (entry, _) = cache.lock(page, Want::Write).await.unwrap();
+            let into = BufferId(entry.0);
+            for (nth, bytes) in journal.pages.dram().borrow_mut().page_mut(into).chunks_mut(len).enumerate() {
+                if granules >> nth & 1 == 1 {
+                    bytes.fill(byte);
+                }
+            }
+            cache.written(entry, granules);
+            cache.evict_locked(entry).await.unwrap().1
+        })
+    }
+    /// Writes a whole page.
+    pub fn write_page(&self, page: Lpn, byte: u8) -> Ppa {
+        self.write(page, self.journal.pages.whole_page(), byte)
+    }
+    /// Takes a page out of the cache.
+    pub fn forget(&self, page: Lpn) {
+        let cache = Rc::clone(&self.cache);
+        self.run(async move {
+            let (entry, _) = cache.lock(page, Want::Write).await.unwrap();
+            cache.drop_entry(entry);
+        });
+    }
+    /// What stands in a physical page: its content and its record.
+    pub fn stored(&self, at: Ppa) -> (std::vec::Vec<u8>, OobRecord) {
+        let cells = self.cells.borrow();
+        (cells.content(at).unwrap(), cells.record(at).unwrap())
+    }
+}
+
+impl Drop for UpperParts {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}
+
+/// Sets blocks aside for the log; all others are free.
+fn have_erased_blocks(journal: &Journal) {
+    journal.lay_out_log(|_| true);
+    let of_log: std::vec::Vec<_> = journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
+    let total = journal.blocks.borrow().total();
+    for block in (0..total).map(BlockIndex) {
+        let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
+        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
+        journal.blocks.borrow_mut().adopt(block, entry).unwrap();
+    }
+    journal.log.borrow_mut().note_slots();
+}
