@@ -9,19 +9,20 @@ use aster_ports::host::HostStatus;
 use aster_units::{BlockAddr, LunIndex, Ppa};
 
 impl Checkpoint {
-    /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included:
-    /// also those that went bad, which stay bad. The blocks of the stored map hold none, and factory bad
-    /// blocks were never written. Nothing is mapped, and nothing else is in work.
+    /// Erases every block that may hold data of the host, including stale pages. Blocks that went bad are
+    /// erased too and stay bad. The blocks of the stored map hold no data, and factory bad blocks were never
+    /// written. The caller has unmapped everything and makes sure that nothing else is in work.
     ///
-    /// Gives [`HostStatus::WriteFault`] when a block could neither be erased nor has become unreadable.
+    /// Returns [`HostStatus::WriteFault`] if a block can't be erased and is still readable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
         self.collector.pause_gc().await;
-        // What was unmapped must not seem to be there after a loss of power, once its blocks are erased.
+        // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
+        // erased blocks.
         if let Err(status) = self.journal.log_trims().await {
             self.journal.blocks.resume_gc();
             return status;
         }
-        // One block a LUN at a time, all LUNs side by side.
+        // One block per LUN is erased at a time, all LUNs side by side.
         let luns = self.journal.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
@@ -44,7 +45,7 @@ impl Checkpoint {
         let (lun, addr) = self.place_of(block);
         Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
-    /// Waits for an erase and puts the block where it belongs. True when its data is gone.
+    /// Waits for an erase and gives the block its new state. True if its data are gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
         let erased = self.journal.media.done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
@@ -56,8 +57,8 @@ impl Checkpoint {
         }
         erased || !self.is_readable(block).await
     }
-    /// Whether anything can still be read from a block: one that fails to erase has mostly lost its content
-    /// all the same.
+    /// Whether any page of a block can still be read. A block whose erase fails has usually lost its content
+    /// anyway.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
         let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());

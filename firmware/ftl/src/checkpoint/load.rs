@@ -13,10 +13,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 
-/// A stored map on its way back.
+/// A stored map that is being loaded.
 struct Loading {
     table: Vec<BlockEntry>,
-    // A bit for each page of the map that is there, then those pages' numbers.
+    // A bit for each page of the map that was stored, and then the numbers of those pages.
     present: Vec<u64>,
     pages: Vec<u32>,
     checksum: u32,
@@ -27,11 +27,11 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
 }
 
 impl Checkpoint {
-    /// Reads a stored map: the map comes to its place, the block table back.
+    /// Loads a stored map into the mapping. Returns the block table that was stored with it.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
         let total = self.journal.blocks.borrow().total();
         let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
-        // As many as fit need no more places than numbers go to.
+        // The first check bounds `pages`, so that the number of places can't overflow.
         if u64::from(stored.pages) > capacity
             || u64::from(map_stripes::places(stored.pages)) > capacity
             || stored.pages < self.journal.table_pages()
@@ -50,7 +50,7 @@ impl Checkpoint {
         if loading.table.len() != total as usize || loading.checksum != stored.checksum {
             return invalid("its checksum is another");
         }
-        // The table was stored when the blocks of the map before it were not given up yet.
+        // When the table was stored, the blocks of the older map still were blocks of a map.
         for entry in loading.table.iter_mut().filter(|entry| entry.state == BlockState::Map) {
             entry.state = BlockState::Closed;
         }

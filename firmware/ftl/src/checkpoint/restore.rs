@@ -1,4 +1,4 @@
-//! Making pages of a stored map that can't be read any more from those that can.
+//! Rebuilding unreadable pages of a stored map from the readable ones.
 
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::StoredMap;
@@ -8,10 +8,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::BufferId;
 
-/// What is left of a parity once all pages that can be read are taken away.
+/// What is left of a parity after all readable pages have been subtracted from it.
 struct Left {
     sum: Vec<u8>,
-    /// Pages of content that can't be read: what is left is theirs.
+    /// The unreadable pages of content. `sum` is the sum of these.
     lost: Vec<u32>,
 }
 
@@ -23,8 +23,8 @@ fn content(part: StripePart) -> Option<u32> {
 }
 
 impl Checkpoint {
-    /// Makes a page that can't be read from the others of its stripe, or where that has lost two, from those
-    /// of its group.
+    /// Rebuilds an unreadable page from the others of its stripe. If the stripe has lost two, the page is
+    /// rebuilt from its group.
     #[cold]
     pub(crate) async fn restore_map_page(&self, stored: &StoredMap, page: u32, into: BufferId) -> bool {
         let of_stripe = self.left_of_stripe(stored, page).await;
@@ -37,7 +37,7 @@ impl Checkpoint {
         self.journal.count(|s| s.map_pages_restored += 1);
         true
     }
-    /// What the parity of a page's stripe has left; `None` where that can't be read.
+    /// What is left of the parity of a page's stripe. `None` if that parity can't be read.
     async fn left_of_stripe(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let (mut left, mut parity) = (Left { sum: self.zeroes(), lost: Vec::new() }, false);
         for place in map_stripes::stripe_of(page, stored.pages) {
@@ -52,7 +52,8 @@ impl Checkpoint {
         }
         parity.then_some(left)
     }
-    /// The same of its group. Pages that are the only ones lost of their stripe are made on the way.
+    /// What is left of the parity of a page's group. A page that is the only one lost of another stripe is
+    /// rebuilt on the way.
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
@@ -99,7 +100,7 @@ impl Checkpoint {
             _ => None,
         }
     }
-    /// Reads what stands at a place of a stored map; `None` where that is not whole, or not there.
+    /// Reads the page at a place of a stored map. `None` if it is unreadable or was never stored.
     async fn read_part(&self, stored: &StoredMap, place: u32) -> Option<BufferId> {
         let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
         if u64::from(place) >= capacity {

@@ -1,21 +1,22 @@
-//! What a clean shutdown does last.
+//! The last step of a clean shutdown.
 
 use crate::checkpoint::state::Checkpoint;
 use aster_ports::host::HostStatus;
 
 impl Checkpoint {
-    /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in
-    /// work.
+    /// Stores the map and names it in NVRAM as the drive's state, unless that is already so. Nothing else may
+    /// be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.journal.marked_dirty.get() {
-            // What only looks after data at rest comes to rest as well. It may have begun to move some of it.
+            // Refresh and levelling stop too. They may have begun to move data, which makes the stored map
+            // outdated.
             self.collector.pause_gc().await;
             if !self.journal.marked_dirty.get() {
                 return HostStatus::Success;
             }
         }
-        // What it would store has a number that the next power-on would take for damage. It comes back from
-        // what there is.
+        // The next power-on would take the number of a new map for damage. It recovers from the older map and
+        // the log instead.
         if self.journal.has_counted_out() {
             return HostStatus::Success;
         }
@@ -41,9 +42,8 @@ impl Checkpoint {
             Err(_) => HostStatus::WriteFault,
         }
     }
-    /// A shutdown finds no room for another map. The one before stays, since without it a loss of power would
-    /// leave nothing that tells of trims: the log, which is told of all that it does not know, leads on from
-    /// there at the next power-on.
+    /// A shutdown that finds no room for another map keeps the older one, since only map and log record
+    /// trims. It journals every change since that map, so that the next power-on recovers from both.
     #[cold]
     async fn end_without_map(&self) -> Result<(), HostStatus> {
         if !self.journal.log_has_room() {

@@ -6,12 +6,13 @@
 //! blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed,
 //! line `i`.
 //!
-//! A map is stored while the drive serves, and waits for nobody: its pages are of different moments. That
-//! does no harm, since recovery replays from the log what has happened from the beginning of the storing on.
-//! What the log has not been told has not happened for the map either; the page of the log that names it
-//! lists what recovery finds and must not take for newer. It counts once a log page names it; then the blocks
-//! of the one before become ordinary blocks without valid pages, which garbage collection erases when it
-//! needs them.
+//! A map is stored while the drive serves the host, without waiting for operations in flight. So its pages
+//! are of different moments. That does no harm, since recovery replays the log from the moment at which the
+//! storing began. The stored map leaves out changes that aren't journaled yet. The log page that names the
+//! map lists stale pages, which recovery would otherwise take for newer ones.
+//!
+//! A stored map counts once a log page names it. Then the blocks of the map before it become ordinary blocks
+//! without valid pages, which garbage collection erases when it needs them.
 
 use crate::blocks::table::Blocks;
 use crate::checkpoint::state::Checkpoint;
@@ -31,8 +32,8 @@ use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, LunIndex, Ppa};
 
-/// Times that storing the map begins anew after a block failed under it. Without the map nothing is found
-/// again, so there are as many as a medium can need of which half of the programs fail.
+/// Times that storing the map is tried. A block that fails ends a try. Since the drive is lost without its
+/// map, there are enough tries for a medium on which half of the programs fail.
 const STORE_ATTEMPTS: u32 = 64;
 
 /// Why a stored map could not be written.
@@ -41,20 +42,20 @@ enum StoreError {
     Failed(BlockIndex),
 }
 
-/// A map on its way to NAND.
+/// A map that is being stored.
 struct Storing {
     blocks: Vec<BlockIndex>,
     // Pages of the map on which something is mapped.
     present: Vec<u32>,
     // Over the pages of content, one after the other.
     checksum: u32,
-    // Of the stripe so far.
+    // The parity of the stripe so far.
     parity: Vec<u8>,
-    // Of all groups, one after the other; as many as there are places for.
+    // The parities of all groups that have a place for one, one after the other.
     group_parity: Vec<u8>,
 }
 
-/// Stores the map whenever that is due, for ever.
+/// Stores the map whenever it is due, for ever.
 pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
     loop {
         checkpoint
@@ -63,7 +64,7 @@ pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
             .wait(checkpoint.journal.exec(), || checkpoint.journal.checkpoint_is_due().then_some(()))
             .await;
         if !checkpoint.store_while_serving().await {
-            // Garbage collection may make room, as long as the log has room to say so.
+            // Garbage collection may make room, as long as the log has room for its erases.
             let mut waited = false;
             let once = || core::mem::replace(&mut waited, true).then_some(());
             checkpoint.journal.map_room.wait(checkpoint.journal.exec(), once).await;
@@ -72,8 +73,8 @@ pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
 }
 
 impl Checkpoint {
-    /// Stores the map if that is still due, among other work. Where the log runs out of room because that
-    /// fails, the drive takes no more writes. False when there was no room for the map.
+    /// Stores the map if that is still due, while the drive serves the host. If it can't and the log has run
+    /// out of room, the drive becomes read-only. False if there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
         self.lock_storing().await;
         let stored = !self.journal.checkpoint_is_due() || self.store_map(false).await;
@@ -94,8 +95,8 @@ impl Checkpoint {
         self.journal.log_waiters.wake_all(self.journal.exec());
         self.collector.look_for_rest();
     }
-    /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do
-    /// where there is no log.
+    /// Stores the map. True if the next power-on finds it. A shutdown names it in NVRAM, so it needs no log
+    /// page.
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
         let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
@@ -105,7 +106,7 @@ impl Checkpoint {
                     let place_of = |page| self.mapping.get(page);
                     let mut commit =
                         Commit { map: stored.clone(), replay_from, void_from: Ppa(0), place_of: &place_of };
-                    // Runs of void pages that don't fit one log page take others before it.
+                    // Runs of stale pages that don't fit one log page are written to others before it.
                     let committed = loop {
                         match self.journal.write_log(Some(&mut commit)).await {
                             Written::Part => {}
@@ -125,7 +126,7 @@ impl Checkpoint {
                     self.journal.media_changed();
                     reclaimed = false;
                 }
-                // What earlier attempts and generations were written to can be used again, once.
+                // The blocks of earlier attempts and of older maps can be erased and used again, once.
                 Err(StoreError::NoRoom) if !reclaimed => {
                     self.erase_empty_blocks().await;
                     reclaimed = true;
@@ -135,11 +136,11 @@ impl Checkpoint {
         }
         false
     }
-    /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to:
-    /// it does nothing for a LUN where it once found no room.
+    /// Erases the blocks without valid pages. Garbage collection doesn't do it here: it may be paused, and it
+    /// gives up on a LUN in which it has once found no room.
     async fn erase_empty_blocks(&self) {
         self.erase_all(Blocks::take_old_map).await;
-        // What was trimmed in the others must not seem to be there after a loss of power.
+        // The other blocks may hold trimmed data. The trims are journaled before they are erased.
         if self.journal.log_trims_if_room().await {
             self.erase_all(Blocks::take_empty).await;
         }
@@ -196,7 +197,7 @@ impl Checkpoint {
             in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
-        // A line that is begun is completed, whatever has failed: its pages wait for each other.
+        // A word line that was begun is completed even after a failure, since its pages wait for each other.
         for place in begun..begun.next_multiple_of(self.journal.config.pages_at_once()) {
             let at = self.journal.map_place(&storing.blocks, place);
             let block = self.journal.blocks.borrow().block_of(at);
@@ -219,19 +220,19 @@ impl Checkpoint {
         self.release_map_blocks(&storing.blocks);
         Err(StoreError::Failed(block))
     }
-    /// Waits for the oldest program; gives its block if it failed.
+    /// Waits for the oldest program. Returns its block if it has failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
         let (tag, block) = in_flight.pop_front()?;
         let outcome = self.journal.media.done(tag).await;
         (outcome.status != FlashStatus::Done).then_some(block)
     }
-    /// Takes blocks for a stored map, in turn from all LUNs.
+    /// Takes blocks for a stored map from all LUNs in turn.
     fn take_map_blocks(&self, wanted: u32) -> Result<Vec<BlockIndex>, StoreError> {
         let luns = self.journal.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
-        // A LUN that has its share already, the map's before this one, gives what others keep for their data:
-        // only where no other has any.
+        // A LUN that already holds its share of the older map's blocks gives more only if no other LUN can:
+        // it would give blocks that it needs for data.
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
@@ -266,8 +267,8 @@ impl Checkpoint {
         let places = map_stripes::places(pages) + self.group_parities(pages);
         places.div_ceil(u32::from(self.journal.geometry.pages_per_block))
     }
-    /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on
-    /// which nothing was ever written has nothing to lose.
+    /// The number of groups whose parity is stored: all for which the blocks set aside for a map have room. A
+    /// drive that was never written has nothing to lose, and stores none.
     fn group_parities(&self, pages: u32) -> u32 {
         if self.journal.blocks.last_sequence() == 0 {
             return 0;
@@ -305,7 +306,7 @@ impl Checkpoint {
         let (lpn, sequence) = (part.lpn(), self.generation.get());
         OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
     }
-    /// A page of the map as the log has it: without what a loss of power could still undo.
+    /// Encodes a page of the map as the log knows it: without changes that a loss of power could still undo.
     fn encode_map(&self, page: u32, content: &mut [u8]) {
         let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;

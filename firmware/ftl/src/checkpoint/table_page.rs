@@ -3,7 +3,7 @@
 use crate::terms::block::{BlockEntry, BlockState, Stream};
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
 
-/// How the table has the state of a free block that nobody has looked at since a loss of power.
+/// The code of a free block that has not been checked to be erased since a loss of power.
 pub(crate) const FREE_SUSPECT: u8 = 8;
 
 pub(super) fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {

@@ -1,7 +1,7 @@
-//! Looking at every block: of a drive from the factory for its bad blocks, of one whose log is lost for
-//! everything.
+//! Reading every block: on a drive from the factory to find its bad blocks, on a drive that has lost its log
+//! to find everything.
 //!
-//! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
+//! Only the log records trims. Without it, data that were trimmed before the loss of power may come back.
 
 use crate::checkpoint::error::BootError;
 use crate::recovery::probe::Probe;
@@ -16,22 +16,22 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BlockAddr, LunIndex};
 
 /// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
-/// A byte with so many zero bits is a mark, or was programmed: fewer come from bit errors, since it is read
-/// without correction.
+/// A byte with this many zero bits is a mark, or was programmed. Fewer zero bits may be bit errors, since the
+/// byte is read without correction.
 const BAD_MARK_ZEROES: u32 = 4;
 
-/// What the spare bytes of a block's first and last page say, as they are.
+/// What the raw spare bytes of a block's first and last page say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Spare {
-    /// Something in the first page's is not as in an erased block.
+    /// A byte of the first page is not as in an erased block.
     written: bool,
-    /// A first byte is no FFh.
+    /// The first byte of either page is not FFh.
     marked: bool,
-    /// A first byte is 00h, as makers mark.
+    /// The first byte of either page is 00h, which is how makers mark.
     zero: bool,
 }
 
-/// A raw read on its way: the first or the last page of a block.
+/// A raw read in flight, of the first or the last page of a block.
 struct MarkRead {
     lun: LunIndex,
     block: BlockAddr,
@@ -40,7 +40,7 @@ struct MarkRead {
 }
 
 impl Recovery {
-    /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
+    /// Reads all blocks and adopts what it finds: a fresh drive's bad blocks, or a drive without a log.
     pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
         let to_check = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
@@ -67,13 +67,12 @@ impl Recovery {
         }
         self.begin_log_at_oldest(&probe);
         self.count_valid_pages()?;
-        // A map alone is what a drive from the factory was storing when it lost its power for the first time.
+        // A fresh drive that loses power while it stores its first map has pages of a map and nothing else.
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
-    /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays
-    /// where it is until the new one begins, since what is left of a log without its newest pages could pass
-    /// for a whole one.
+    /// The new log begins in the slot with the oldest pages. If the old log's newer pages went first, the
+    /// older ones could pass for a whole log after another loss of power.
     fn begin_log_at_oldest(&self, probe: &Probe) {
         let mut log = self.journal.log.borrow_mut();
         let count = log.slots.len();
@@ -81,8 +80,8 @@ impl Recovery {
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
         log.turn = (oldest.unwrap_or(0) + count - 1) % count;
     }
-    /// The newest version of each logical page is the one that counts; numbers go on behind all that were
-    /// met.
+    /// Maps the newest version of each logical page. Sequence numbers, generations of maps and numbers of log
+    /// pages go on behind the greatest ones found.
     fn settle_found(&self, probe: &Probe) {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
@@ -105,7 +104,7 @@ impl Recovery {
             let index = self.journal.blocks.borrow().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
-                // A page whose bytes can't be shown as they are may be read all the same.
+                // A page that can't be read raw may still be readable with correction.
                 let first = self.journal.blocks.borrow().first_page(index);
                 let read = self
                     .journal
@@ -132,7 +131,7 @@ impl Recovery {
         Ok(spares)
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> MarkRead {
-        // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
+        // A maker marks one of the two pages. ONFI asks hosts to check both.
         let tag = self.journal.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
         MarkRead { lun, block, last, tag }
     }
@@ -143,7 +142,7 @@ impl Recovery {
         spare.zero |= bytes[0] == 0;
         spare.written |= !last && bytes.iter().any(|byte| byte.count_zeros() >= BAD_MARK_ZEROES);
     }
-    /// An entry of a block of which only the state is known.
+    /// Adopts a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
         self.journal.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
