@@ -1,5 +1,6 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
+use crate::mapping::Mapping;
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
 use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
@@ -72,15 +73,15 @@ impl Translation for PageMapping {
     }
 }
 
-impl TranslationView for FtlHandle {
+impl<M: Mapping> TranslationView for FtlHandle<M> {
     fn state(&self) -> DriveState {
-        FtlHandle::state(self)
+        FtlHandle::<M>::state(self)
     }
     fn boot_error(&self) -> Option<String> {
-        FtlHandle::boot_error(self).map(|error| error.to_string())
+        FtlHandle::<M>::boot_error(self).map(|error| error.to_string())
     }
     fn stats(&self) -> TranslationStats {
-        FtlHandle::stats(self)
+        FtlHandle::<M>::stats(self)
     }
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("log_blocks_per_lun", self.log_blocks_per_lun().into());
@@ -89,10 +90,10 @@ impl TranslationView for FtlHandle {
         each("free_blocks", free as u64);
     }
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
-        FtlHandle::watch_media(self, watcher);
+        FtlHandle::<M>::watch_media(self, watcher);
     }
     fn location_of(&self, page: Lpn) -> Option<Ppa> {
-        FtlHandle::location_of(self, page)
+        FtlHandle::<M>::location_of(self, page)
     }
     fn functions(&self) -> Vec<Function> {
         let FtlCosts { command, slice, translate, buffer, dma, complete, move_page, replay } =

@@ -14,6 +14,8 @@ use crate::host::worker;
 use crate::journal::log;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
+use crate::mapping::resident::ResidentMap;
+use crate::mapping::{Mapping, MappingPorts};
 use crate::recovery::boot;
 use crate::recovery::state::Recovery;
 use crate::setup::Setup;
@@ -49,13 +51,33 @@ impl Ftl {
         nvram: SharedNvram,
         recorder: Recorder,
     ) -> Result<FtlHandle, ConfigError> {
+        let resident = |ports: MappingPorts<'_>| ResidentMap::new(ports.pages);
+        Ftl::start_with(core, setup, dram, host, flash, nvram, recorder, resident)
+    }
+    /// The same with a mapping of another kind, which `make_mapping` makes.
+    ///
+    /// # Errors
+    /// As of [`Ftl::start`].
+    #[expect(clippy::too_many_arguments, reason = "what a translation stands on, each by its own name")]
+    pub fn start_with<M: Mapping>(
+        core: &Core,
+        setup: impl Into<Setup>,
+        dram: SharedDram,
+        host: Rc<CommandPort>,
+        flash: Rc<FlashPort>,
+        nvram: SharedNvram,
+        recorder: Recorder,
+        make_mapping: impl FnOnce(MappingPorts<'_>) -> M,
+    ) -> Result<FtlHandle<M>, ConfigError> {
         let setup = setup.into();
         let config = setup.config;
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         flash.check_pages(&dram, oob::is_whole_page_of);
-        let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder));
-        let mapping = Rc::new(Mapped::new(Rc::clone(&journal)));
+        let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
+        let pages = journal.logical_pages;
+        let map = make_mapping(MappingPorts { core, pages, pins: config.pins(), recorder: &recorder });
+        let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping));
@@ -96,25 +118,40 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) ->
 }
 
 /// The parts of a running FTL: each holds those below it.
-#[derive(Clone)]
-pub(crate) struct Parts {
+pub(crate) struct Parts<M> {
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
-    pub(crate) host: Rc<Host>,
-    pub(crate) recovery: Rc<Recovery>,
+    pub(crate) host: Rc<Host<M>>,
+    pub(crate) recovery: Rc<Recovery<M>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "host and recovery hold it"))]
-    pub(crate) checkpoint: Rc<Checkpoint>,
+    pub(crate) checkpoint: Rc<Checkpoint<M>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
-    pub(crate) collector: Rc<Collector>,
+    pub(crate) collector: Rc<Collector<M>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "the host's side holds it"))]
-    pub(crate) cache: Rc<Cache>,
-    pub(crate) mapping: Rc<Mapped>,
+    pub(crate) cache: Rc<Cache<M>>,
+    pub(crate) mapping: Rc<Mapped<M>>,
     pub(crate) journal: Rc<Journal>,
 }
 
-/// A running FTL.
-pub struct FtlHandle(Parts);
+// Derived, it would ask for a mapping that can be copied.
+#[cfg(test)]
+impl<M> Clone for Parts<M> {
+    fn clone(&self) -> Self {
+        Parts {
+            host: Rc::clone(&self.host),
+            recovery: Rc::clone(&self.recovery),
+            checkpoint: Rc::clone(&self.checkpoint),
+            collector: Rc::clone(&self.collector),
+            cache: Rc::clone(&self.cache),
+            mapping: Rc::clone(&self.mapping),
+            journal: Rc::clone(&self.journal),
+        }
+    }
+}
 
-impl FtlHandle {
+/// A running FTL.
+pub struct FtlHandle<M = ResidentMap>(Parts<M>);
+
+impl<M: Mapping> FtlHandle<M> {
     /// What it has done.
     pub fn stats(&self) -> TranslationStats {
         *self.0.journal.stats()
@@ -136,10 +173,12 @@ impl FtlHandle {
     pub fn logical_pages(&self) -> u32 {
         self.0.journal.logical_pages
     }
-    /// Where a logical page is; `None` when it is unmapped or beyond the capacity.
+    /// Where a logical page is; `None` when it is unmapped or beyond the capacity, or when the mapping would
+    /// have to wait for its entry.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
         let mapped = lpn.0 < self.0.journal.logical_pages;
-        mapped.then(|| self.0.mapping.get(lpn)).filter(|ppa| ppa.is_some())
+        let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
+        Some(self.0.mapping.get(&pin)).filter(|ppa| ppa.is_some())
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {
@@ -153,7 +192,7 @@ impl FtlHandle {
         &self.0.journal.config
     }
     #[cfg(test)]
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &Parts<M> {
         &self.0
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::state::Cache;
+use crate::mapping::Mapping;
 use crate::terms::runtime::ANY_BUFFER;
 use aster_events::{Event, Function, Wait};
 use aster_ports::host::HostStatus;
 use aster_units::Lpn;
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);

@@ -3,6 +3,7 @@
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
 use crate::journal::append::Programs;
+use crate::mapping::{Mapping, pin};
 use crate::page::buffers::Granules;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
@@ -12,7 +13,7 @@ use aster_events::Event;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map.
     /// The entry can be found and read all the time.
     ///
@@ -22,22 +23,27 @@ impl Cache {
         if self.journal.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
+        let (lpn, _) = self.to_evict(entry);
+        // Pinned before the program: between its end and the change of the map nothing may come.
+        let Ok(pin) = pin!(self.mapping, lpn) else {
+            return self.evicted(entry, lpn, Err(HostStatus::WriteFault));
+        };
         self.fill(entry, self.journal.pages.whole_page(), Cause::Merge, None).await;
-        self.evict_filled(entry).await
+        self.evict_filled(entry, &pin).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
         (buffer.lpn(entry), self.journal.pages.whole_page() & !buffer.valid(entry))
     }
-    /// As [`Cache::evict`] for an entry that has been filled, by itself.
-    pub(crate) async fn evict_filled(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+    /// As [`Cache::evict`] for an entry that has been filled, by itself; `pin` is on its page.
+    pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
         let (lpn, lost) = self.to_evict(entry);
         let written = if lost == 0 {
             self.note_owner(lpn, BufferId(entry.0), 0);
-            self.program_host(lpn, BufferId(entry.0)).await
+            self.program_host(pin, BufferId(entry.0)).await
         } else {
-            self.program_with_losses(lpn, entry, lost).await
+            self.program_with_losses(pin, entry, lost).await
         };
         self.evicted(entry, lpn, written)
     }
@@ -56,12 +62,17 @@ impl Cache {
     }
     /// Writes a page that has lost granules. They are noted in a copy: the entry may be read meanwhile.
     #[cold]
-    async fn program_with_losses(&self, lpn: Lpn, entry: EntryId, lost: Granules) -> Result<Ppa, HostStatus> {
+    async fn program_with_losses(
+        &self,
+        pin: &M::Pin,
+        entry: EntryId,
+        lost: Granules,
+    ) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
         self.journal.pages.copy_granules(BufferId(entry.0), copy, self.journal.pages.whole_page() & !lost);
         self.journal.pages.note_lost(copy, lost);
-        self.note_owner(lpn, copy, self.journal.pages.sectors_of(lost));
-        let written = self.program_host(lpn, copy).await;
+        self.note_owner(self.mapping.page(pin), copy, self.journal.pages.sectors_of(lost));
+        let written = self.program_host(pin, copy).await;
         self.give_merge_buffer(copy);
         written
     }
@@ -76,15 +87,15 @@ impl Cache {
         };
         record.encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
     }
-    /// Programs a page, in another block where one fails.
-    pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.journal.blocks.lun_of(lpn);
+    /// Programs a pinned page, in another block where one fails.
+    pub(crate) async fn program_host(&self, pin: &M::Pin, from: BufferId) -> Result<Ppa, HostStatus> {
+        let lun = self.journal.blocks.lun_of(self.mapping.page(pin));
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
             let done = self.journal.program_done(ppa, tag).await;
             if done {
-                self.mapping.moved(lpn, ppa);
+                self.mapping.moved(pin, ppa);
             }
             self.journal.padded(programs.padding()).await;
             if done {

@@ -3,6 +3,7 @@
 use crate::cache::buffer::EntryId;
 use crate::cache::host_read::HostTransfer;
 use crate::cache::state::Cache;
+use crate::mapping::{Mapping, pin};
 use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
@@ -10,7 +11,7 @@ use crate::terms::oob::PageKind;
 use aster_events::Function;
 use aster_units::{BufferId, Lpn, Ppa, SectorRange};
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash.
     /// What can't be read stays invalid. Nobody else changes the entry meanwhile. `transfer` goes along with
     /// what is read.
@@ -30,7 +31,10 @@ impl Cache {
         if missing == 0 {
             return;
         }
-        let ppa = self.mapping.get(lpn);
+        // What can't be found stays invalid as what can't be read.
+        let Ok(pin) = pin!(self.mapping, lpn) else { return };
+        let ppa = self.mapping.get(&pin);
+        drop(pin);
         if !ppa.is_some() {
             self.journal.pages.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
@@ -74,11 +78,14 @@ impl Cache {
     ) {
         let merge = self.take_merge_buffer().await;
         // Only now: garbage collection may have moved the page while there was no buffer.
-        let ppa = self.mapping.get(lpn);
-        let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
-        let good = missing & !lost;
-        self.journal.pages.copy_granules(merge, BufferId(entry.0), good);
-        self.buffer.borrow_mut().add_valid(entry, good);
+        if let Ok(pin) = pin!(self.mapping, lpn) {
+            let ppa = self.mapping.get(&pin);
+            drop(pin);
+            let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
+            let good = missing & !lost;
+            self.journal.pages.copy_granules(merge, BufferId(entry.0), good);
+            self.buffer.borrow_mut().add_valid(entry, good);
+        }
         self.give_merge_buffer(merge);
     }
     /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted

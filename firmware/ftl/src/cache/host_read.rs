@@ -1,6 +1,7 @@
 //! A read of flash with which the transfer of what is read to the host goes along.
 
 use crate::cache::state::Cache;
+use crate::mapping::Mapping;
 use crate::terms::cause::Cause;
 use aster_events::Function;
 use aster_ports::flash::{Outcome, PageCheck, PageOwner};
@@ -14,7 +15,7 @@ pub(crate) struct HostTransfer {
     pub(crate) begun: Option<DmaTag>,
 }
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     /// As a plain read. Where operation sets are kept below, the transfer goes along with the read as the
     /// last of its set (Fig 10), unless there is no room for it.
     pub(crate) async fn read_for_host(

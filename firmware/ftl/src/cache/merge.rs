@@ -1,10 +1,11 @@
 //! Merge buffers: where a page is put together that can't be in its entry.
 
 use crate::cache::state::Cache;
+use crate::mapping::Mapping;
 use aster_events::Wait;
 use aster_units::BufferId;
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     pub(crate) async fn take_merge_buffer(&self) -> BufferId {
         let free = self.merge_waiters.wait(self.journal.exec(), || self.merge_free.borrow_mut().pop());
         self.journal.waiting(Wait::MergeBuffer, free).await

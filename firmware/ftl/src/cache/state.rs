@@ -1,5 +1,6 @@
 use crate::cache::buffer::{DataBuffer, EntryId};
 use crate::journal::state::Journal;
+use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::page::buffers::Granules;
 use alloc::boxed::Box;
@@ -11,19 +12,19 @@ use aster_units::{BufferId, Lpn, Ppa};
 use core::cell::RefCell;
 
 /// The data buffer's entries, and the buffers in which what is lost or missing is put together.
-pub(crate) struct Cache {
+pub(crate) struct Cache<M> {
     pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
     // Where transfers are begun that go along with a read.
     pub(super) port: Rc<CommandPort>,
-    pub(super) mapping: Rc<Mapped>,
+    pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
 }
 
-impl Cache {
-    pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped>) -> Self {
+impl<M: Mapping> Cache<M> {
+    pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let config = &journal.config;
         let merge_base = config.merge_buffer_base();
@@ -40,7 +41,7 @@ impl Cache {
 
     // ---- what the host's side asks of entries ----
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = EntryId> + use<> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = EntryId> + use<M> {
         (0..self.buffer.borrow().len()).map(EntryId)
     }
     /// The entry that holds a page, if any does.

@@ -7,6 +7,7 @@
 
 use crate::cache::buffer::EntryId;
 use crate::cache::state::Cache;
+use crate::mapping::{Mapping, pin};
 use crate::terms::cause::Cause;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_events::Function;
@@ -32,25 +33,36 @@ impl Together {
     }
 }
 
-impl Cache {
+impl<M: Mapping> Cache<M> {
     /// As [`Cache::evict`], with others of the LUN on the same word line.
     pub(crate) async fn evict_line(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
+        // Each page stays pinned until the map has its new place.
+        let mut pins = [const { None }; PAGES_PER_WORD_LINE_MAX];
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
+            let (lpn, _) = self.to_evict(one);
+            let Ok(pin) = pin!(self.mapping, lpn) else {
+                let refused = self.evicted(one, lpn, Err(HostStatus::WriteFault));
+                if one == entry {
+                    result = Some(refused);
+                }
+                continue;
+            };
             self.fill(one, self.journal.pages.whole_page(), Cause::Merge, None).await;
             // What has lost something goes by itself: its notes are made in a buffer that others may be
             // waiting for.
             if self.to_evict(one).1 == 0 {
+                pins[line.count] = Some(pin);
                 line.push(one);
                 continue;
             }
-            let written = self.evict_filled(one).await;
+            let written = self.evict_filled(one, &pin).await;
             if one == entry {
                 result = Some(written);
             }
         }
-        let of_line = self.evict_together(line.entries()).await;
+        let of_line = self.evict_together(line.entries(), &pins).await;
         result.or(of_line).expect("the entry goes by itself or with the line")
     }
     /// The entry, and others that may go along, all marked as being evicted.
@@ -68,8 +80,13 @@ impl Cache {
         }
         together
     }
-    /// Programs whole entries of one LUN on one word line. What became of the first of them.
-    async fn evict_together(&self, entries: &[EntryId]) -> Option<Result<Ppa, HostStatus>> {
+    /// Programs whole entries of one LUN, their pages pinned, on one word line. The result is that of the
+    /// first of them.
+    async fn evict_together(
+        &self,
+        entries: &[EntryId],
+        pins: &[Option<M::Pin>],
+    ) -> Option<Result<Ppa, HostStatus>> {
         let lun = self.journal.blocks.lun_of(self.to_evict(*entries.first()?).0);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
@@ -87,13 +104,13 @@ impl Cache {
             }
             return first;
         };
-        for (&entry, (ppa, tag)) in entries.iter().zip(programs.data()) {
+        for ((&entry, pin), (ppa, tag)) in entries.iter().zip(pins.iter().flatten()).zip(programs.data()) {
             let (lpn, _) = self.to_evict(entry);
             let written = if self.journal.program_done(ppa, tag).await {
-                self.mapping.moved(lpn, ppa);
+                self.mapping.moved(pin, ppa);
                 Ok(ppa)
             } else {
-                self.program_host(lpn, BufferId(entry.0)).await
+                self.program_host(pin, BufferId(entry.0)).await
             };
             let ended = self.evicted(entry, lpn, written);
             first.get_or_insert(ended);

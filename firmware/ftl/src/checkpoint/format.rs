@@ -1,6 +1,7 @@
 //! Format with User Data Erase (NVMe 1.4 §5.23): nothing that the host ever wrote stays on the media.
 
 use crate::checkpoint::state::Checkpoint;
+use crate::mapping::Mapping;
 use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
@@ -8,7 +9,7 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BlockAddr, LunIndex, Ppa};
 
-impl Checkpoint {
+impl<M: Mapping> Checkpoint<M> {
     /// Erases every block that may hold data of the host, including stale pages. Blocks that went bad are
     /// erased too and stay bad. The blocks of the stored map hold no data, and factory bad blocks were never
     /// written. The caller has unmapped everything and makes sure that nothing else is in work.

@@ -5,6 +5,7 @@ use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::decode_entry;
 use crate::journal::log_page::StoredMap;
 use crate::journal::map_stripes::{self, StripePart};
+use crate::mapping::Mapping;
 use crate::terms::block::{BlockEntry, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
@@ -12,6 +13,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
+use aster_units::Lpn;
 
 /// A stored map that is being loaded.
 struct Loading {
@@ -26,7 +28,7 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
     Err(BootError::MapInvalid { why })
 }
 
-impl Checkpoint {
+impl<M: Mapping> Checkpoint<M> {
     /// Loads a stored map into the mapping. Returns the block table that was stored with it.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
         let total = self.journal.blocks.borrow().total();
@@ -82,14 +84,15 @@ impl Checkpoint {
                 result = Err(BootError::MapUnreadable { page });
             }
             if result.is_ok() {
-                result = self.decode_page(page, stored.pages, loading);
+                result = self.decode_page(page, stored.pages, loading).await;
             }
         }
         result
     }
-    fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.journal.pages.dram().borrow();
-        let content = dram.page(self.map_buffer(page));
+    async fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
+        // No borrow may live across the wait below.
+        let content = self.journal.pages.dram().borrow().page(self.map_buffer(page)).to_vec();
+        let content = &content[..];
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
         let Some(nth) = page.checked_sub(self.journal.table_pages()) else {
             self.decode_table(page, content, loading)?;
@@ -102,8 +105,8 @@ impl Checkpoint {
             }
             return Ok(());
         };
-        let page = loading.pages[nth as usize] as usize;
-        self.mapping.load(page * self.journal.entries_per_page(), content);
+        let first = loading.pages[nth as usize] * self.journal.entries_per_page() as u32;
+        self.mapping.load(Lpn(first), content).await;
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {

@@ -3,6 +3,7 @@
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::StoredMap;
 use crate::journal::map_stripes::{self, StripePart};
+use crate::mapping::Mapping;
 use crate::terms::cause::Cause;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ fn content(part: StripePart) -> Option<u32> {
     }
 }
 
-impl Checkpoint {
+impl<M: Mapping> Checkpoint<M> {
     /// Rebuilds an unreadable page from the others of its stripe. If the stripe has lost two, the page is
     /// rebuilt from its group.
     #[cold]

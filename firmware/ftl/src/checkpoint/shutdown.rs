@@ -1,9 +1,10 @@
 //! The last step of a clean shutdown.
 
 use crate::checkpoint::state::Checkpoint;
+use crate::mapping::Mapping;
 use aster_ports::host::HostStatus;
 
-impl Checkpoint {
+impl<M: Mapping> Checkpoint<M> {
     /// Stores the map and names it in NVRAM as the drive's state, unless that is already so. Nothing else may
     /// be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {

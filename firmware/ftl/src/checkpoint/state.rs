@@ -1,19 +1,20 @@
 use crate::collector::state::Collector;
 use crate::journal::state::Journal;
+use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
 use core::cell::Cell;
 
 /// What brings the drive's state to NAND and back.
-pub(crate) struct Checkpoint {
+pub(crate) struct Checkpoint<M> {
     pub(super) generation: Cell<u64>,
-    pub(crate) collector: Rc<Collector>,
-    pub(crate) mapping: Rc<Mapped>,
+    pub(crate) collector: Rc<Collector<M>>,
+    pub(crate) mapping: Rc<Mapped<M>>,
     pub(crate) journal: Rc<Journal>,
 }
 
-impl Checkpoint {
-    pub(crate) fn new(collector: Rc<Collector>, mapping: &Rc<Mapped>) -> Self {
+impl<M: Mapping> Checkpoint<M> {
+    pub(crate) fn new(collector: Rc<Collector<M>>, mapping: &Rc<Mapped<M>>) -> Self {
         Checkpoint {
             generation: Cell::new(0),
             collector,

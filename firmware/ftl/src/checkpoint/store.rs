@@ -20,6 +20,7 @@ use crate::checkpoint::table_page::encode_entry;
 use crate::journal::log::{Commit, Written};
 use crate::journal::log_page::StoredMap;
 use crate::journal::map_stripes::{self, StripePart};
+use crate::mapping::Mapping;
 use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -30,7 +31,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BufferId, LunIndex, Ppa};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
 /// Times that storing the map is tried. A block that fails ends a try. Since the drive is lost without its
 /// map, there are enough tries for a medium on which half of the programs fail.
@@ -47,6 +48,8 @@ struct Storing {
     blocks: Vec<BlockIndex>,
     // Pages of the map on which something is mapped.
     present: Vec<u32>,
+    // The next of them, as the mapping has it.
+    map_page: Vec<u8>,
     // Over the pages of content, one after the other.
     checksum: u32,
     // The parity of the stripe so far.
@@ -56,7 +59,7 @@ struct Storing {
 }
 
 /// Stores the map whenever it is due, for ever.
-pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
+pub(crate) async fn run_checkpoints<M: Mapping>(checkpoint: Rc<Checkpoint<M>>) {
     loop {
         checkpoint
             .journal
@@ -72,7 +75,7 @@ pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
     }
 }
 
-impl Checkpoint {
+impl<M: Mapping> Checkpoint<M> {
     /// Stores the map if that is still due, while the drive serves the host. If it can't and the log has run
     /// out of room, the drive becomes read-only. False if there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
@@ -103,7 +106,8 @@ impl Checkpoint {
             let replay_from = self.journal.checkpoint_begins();
             match self.store_once().await {
                 Ok(stored) => {
-                    let place_of = |page| self.mapping.get(page);
+                    // Asked for copies that are being programmed: garbage collection has their pages pinned.
+                    let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit =
                         Commit { map: stored.clone(), replay_from, void_from: Ppa(0), place_of: &place_of };
                     // Runs of stale pages that don't fit one log page are written to others before it.
@@ -164,9 +168,9 @@ impl Checkpoint {
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
         let present: Vec<_> = {
-            let per_page = self.journal.entries_per_page();
+            let per_page = self.journal.entries_per_page() as u32;
             (0..self.journal.map_pages())
-                .filter(|&page| !self.mapping.is_empty(page as usize * per_page, per_page))
+                .filter(|&page| !self.mapping.is_empty(Lpn(page * per_page), per_page))
                 .collect()
         };
         let page_bytes = self.journal.geometry.page_bytes as usize;
@@ -175,6 +179,7 @@ impl Checkpoint {
         let mut storing = Storing {
             blocks: Vec::new(),
             present,
+            map_page: vec![0; page_bytes],
             checksum: 0,
             parity: vec![0; page_bytes],
             group_parity: vec![0; page_bytes * groups as usize],
@@ -191,7 +196,12 @@ impl Checkpoint {
                 break;
             }
             let buffer = self.map_buffer(place);
-            self.encode_part(&mut storing, map_stripes::part_at(place, pages), buffer);
+            let part = map_stripes::part_at(place, pages);
+            if let Some(page) = self.map_page_in(&storing, part) {
+                let first = Lpn(page * self.journal.entries_per_page() as u32);
+                self.mapping.encode(first, &mut storing.map_page).await;
+            }
+            self.encode_part(&mut storing, part, buffer);
             let at = self.journal.map_place(&storing.blocks, place);
             let block = self.journal.blocks.borrow().block_of(at);
             in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
@@ -277,7 +287,13 @@ impl Checkpoint {
         let left = most.saturating_sub(u64::from(map_stripes::places(pages)));
         map_stripes::groups(pages).min(left as u32)
     }
-    // Parts come in the order of their places.
+    /// Which page of the map a part of its stored form is, if any.
+    fn map_page_in(&self, storing: &Storing, part: StripePart) -> Option<u32> {
+        let StripePart::Content(page) = part else { return None };
+        let nth = page.checked_sub(self.journal.table_pages())?;
+        Some(storing.present[nth as usize])
+    }
+    // Parts come in the order of their places. One of the map has been put into `storing` just now.
     fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
         let mut dram = self.journal.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
@@ -285,7 +301,10 @@ impl Checkpoint {
             StripePart::Content(page) => {
                 match page.checked_sub(self.journal.table_pages()) {
                     None => self.encode_table(&storing.present, page, content),
-                    Some(nth) => self.encode_map(storing.present[nth as usize], content),
+                    Some(nth) => {
+                        content.copy_from_slice(&storing.map_page);
+                        self.undo_in_map(storing.present[nth as usize], content);
+                    }
                 }
                 storing.checksum = crc32c_of([&storing.checksum.to_le_bytes()[..], content]);
                 map_stripes::add(&mut storing.parity, content);
@@ -306,11 +325,10 @@ impl Checkpoint {
         let (lpn, sequence) = (part.lpn(), self.generation.get());
         OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
     }
-    /// Encodes a page of the map as the log knows it: without changes that a loss of power could still undo.
-    fn encode_map(&self, page: u32, content: &mut [u8]) {
+    /// Makes a page of the map what the log knows: without changes that a loss of power could still undo.
+    fn undo_in_map(&self, page: u32, content: &mut [u8]) {
         let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;
-        self.mapping.store(first, content);
         let pages = first as u32..(first + per_page) as u32;
         for (lpn, from) in self.journal.blocks.borrow().to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;

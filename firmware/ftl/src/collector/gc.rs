@@ -1,6 +1,7 @@
 //! Garbage collection: on demand, one worker per LUN, copies within the LUN (P5, G12).
 
 use crate::collector::state::Collector;
+use crate::mapping::{Mapping, MappingFault, pin};
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COPIES, OobRecord, PageKind};
@@ -16,41 +17,39 @@ use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 const ERASES_A_REPORT: u64 = 1024;
 
 /// A page on its way out of a victim.
-#[derive(Clone, Copy)]
-struct Move {
+struct Move<P> {
     buffer: BufferId,
     from: Ppa,
     tag: Tag,
-    stage: MoveStage,
+    stage: MoveStage<P>,
 }
 
-#[derive(Clone, Copy)]
-enum MoveStage {
+/// A page stays pinned from the moment in which it has been read until the map has its new place.
+enum MoveStage<P> {
     Reading,
-    Programming { lpn: Lpn, to: Ppa, attempt: u32 },
+    Programming { pin: P, to: Ppa, attempt: u32 },
 }
 
 /// The result of one stage of a move.
-enum MoveResult {
+enum MoveResult<P> {
     /// The move has ended: the page is stale, or stands in its new place.
     Over,
     /// The page has been read and is to be programmed; `attempt` counts the programs that have failed.
-    Program { lpn: Lpn, attempt: u32 },
+    Program { pin: P, attempt: u32 },
 }
 
 /// A page that has been read and waits for others to be programmed with it.
-#[derive(Clone, Copy)]
-struct Ready {
+struct Ready<P> {
     buffer: BufferId,
     from: Ppa,
-    lpn: Lpn,
+    pin: P,
     attempt: u32,
 }
 
 /// The pages that a LUN is moving, oldest first, and the free buffers.
-struct Moves {
-    in_flight: VecDeque<Move>,
-    ready: VecDeque<Ready>,
+struct Moves<P> {
+    in_flight: VecDeque<Move<P>>,
+    ready: VecDeque<Ready<P>>,
     // Programs that complete the word lines of those in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
@@ -78,7 +77,7 @@ struct Victim {
 struct NoRoom;
 
 /// Collects the garbage of one LUN, for ever.
-pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
+pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
     let depth = u32::from(collector.journal.config.gc_depth);
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
@@ -123,7 +122,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
     }
 }
 
-impl Collector {
+impl<M: Mapping> Collector<M> {
     /// Chooses a victim if the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // No block can be erased without a log, which must record the erase.
@@ -193,7 +192,7 @@ impl Collector {
         lun: LunIndex,
         victim: BlockIndex,
         reason: Reason,
-        moves: &mut Moves,
+        moves: &mut Moves<M::Pin>,
     ) -> Result<(), NoRoom> {
         let first = self.journal.blocks.borrow().first_page(victim);
         let mut next = first.0;
@@ -214,11 +213,7 @@ impl Collector {
             {
                 let from = Ppa(next);
                 next += 1;
-                let wanted = {
-                    let blocks = self.journal.blocks.borrow();
-                    blocks.is_valid(from) && !blocks.is_replaced(from)
-                };
-                if wanted {
+                if self.is_wanted(from) {
                     moves.buffers.pop_front();
                     let whole = self.journal.pages.whole();
                     let tag = self.journal.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
@@ -233,25 +228,26 @@ impl Collector {
                 continue;
             }
             let Some(oldest) = moves.in_flight.pop_front() else { break };
-            match self.advance(&oldest).await {
-                Ok(MoveResult::Over) => moves.buffers.push_back(oldest.buffer),
-                Ok(MoveResult::Program { lpn, attempt }) => {
-                    let Move { buffer, from, .. } = oldest;
-                    moves.ready.push_back(Ready { buffer, from, lpn, attempt });
+            let (buffer, from) = (oldest.buffer, oldest.from);
+            let was_read = matches!(oldest.stage, MoveStage::Reading);
+            match self.advance(lun, oldest).await {
+                Ok(MoveResult::Over) => moves.buffers.push_back(buffer),
+                Ok(MoveResult::Program { pin, attempt }) => {
+                    moves.ready.push_back(Ready { buffer, from, pin, attempt });
                 }
                 Err(NoRoom) => {
-                    moves.buffers.push_back(oldest.buffer);
+                    moves.buffers.push_back(buffer);
                     result = Err(NoRoom);
                 }
             }
-            if !matches!(oldest.stage, MoveStage::Reading) {
+            if !was_read {
                 self.journal.padded(moves.padding.drain(..)).await;
             }
         }
         result
     }
     /// Begins to read a page of the block that will be collected next. False if there is none.
-    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
+    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
         let from = self.journal.blocks.borrow_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
@@ -261,12 +257,12 @@ impl Collector {
         true
     }
     /// Begins to program pages that have been read, as many as are programmed together.
-    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
+    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let mut copies = [(Lpn(0), Ppa::NONE); PAGES_PER_WORD_LINE_MAX];
         for (at, ready) in moves.ready.iter().take(count).enumerate() {
-            (buffers[at], copies[at]) = (ready.buffer, (ready.lpn, ready.from));
+            (buffers[at], copies[at]) = (ready.buffer, (self.mapping.page(&ready.pin), ready.from));
         }
         let (from, copies) = (&buffers[..count], &copies[..count]);
         let begun = self
@@ -276,7 +272,7 @@ impl Collector {
                 Stream::Gc,
                 from,
                 copies,
-                |lpn, from| self.mapping.get(lpn) == from,
+                |lpn, from| self.mapping.place_of_pinned(lpn) == from,
                 Cause::Gc,
             )
             .await;
@@ -285,29 +281,49 @@ impl Collector {
             moves.buffers.extend(going.map(|ready| ready.buffer));
             return Err(NoRoom);
         };
-        for (Ready { buffer, from, lpn, attempt }, (to, tag)) in going.zip(programs.data()) {
-            let stage = MoveStage::Programming { lpn, to, attempt };
+        for (Ready { buffer, from, pin, attempt }, (to, tag)) in going.zip(programs.data()) {
+            let stage = MoveStage::Programming { pin, to, attempt };
             moves.in_flight.push_back(Move { buffer, from, tag, stage });
         }
         moves.padding.extend(programs.padding());
         Ok(())
     }
     /// Waits for the operation of a move's stage. The result says what comes next.
-    async fn advance(&self, at: &Move) -> Result<MoveResult, NoRoom> {
+    async fn advance(&self, lun: LunIndex, at: Move<M::Pin>) -> Result<MoveResult<M::Pin>, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
                 let outcome = self.journal.media.done(at.tag).await;
                 self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
                 let whole = self.journal.pages.whole();
                 let (mut lost, mut record) = self.journal.media.judge(&outcome, whole, at.buffer);
-                // On a damaged medium a page's record may name another logical page than the map does. Then
-                // its data are lost.
-                if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
-                    (lost, record) = (whole.mask(), None);
-                }
-                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else {
-                    return Ok(MoveResult::Over);
+                let owner = match &record {
+                    Some(record) => self.named_owner(record, at.from).await,
+                    None => Ok(None),
                 };
+                if !self.is_wanted(at.from) {
+                    return Ok(MoveResult::Over);
+                }
+                let owner = match owner {
+                    // On a damaged medium a page's record may name another logical page than the map does.
+                    // Then its data are lost. This is rare enough to search the whole map.
+                    Ok(None) => {
+                        if record.take().is_some() {
+                            lost = whole.mask();
+                        }
+                        self.owner_by_map(at.from).await
+                    }
+                    owner => owner,
+                };
+                let pin = match owner {
+                    Ok(Some(pin)) => pin,
+                    Ok(None) => return Ok(MoveResult::Over),
+                    // The map can't say whether the page is needed, so its block must stay as it is.
+                    Err(MappingFault { .. }) => {
+                        self.end_writes(lun);
+                        return Err(NoRoom);
+                    }
+                };
+                self.note_copy(self.mapping.page(&pin), record, lost, at.buffer);
                 // Sectors that were lost after the page had been written are not noted in its record yet.
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
@@ -322,60 +338,61 @@ impl Collector {
                     Some(_) => {}
                     None => self.journal.pages.note_lost(at.buffer, self.journal.pages.whole_page()),
                 }
-                Ok(MoveResult::Program { lpn, attempt: 0 })
+                Ok(MoveResult::Program { pin, attempt: 0 })
             }
-            MoveStage::Programming { lpn, to, attempt } => {
+            MoveStage::Programming { pin, to, attempt } => {
                 if self.journal.program_done(to, at.tag).await {
                     // If the host has written or unmapped the page in the meantime, the copy is garbage.
-                    if self.mapping.get(lpn) != at.from {
+                    if self.mapping.get(&pin) != at.from {
                         self.journal.blocks.settle_line(to);
                     } else {
-                        self.mapping.moved(lpn, to);
+                        self.mapping.moved(&pin, to);
+                        let lpn = self.mapping.page(&pin);
                         self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
                     return Ok(MoveResult::Over);
                 }
                 match attempt + 1 {
-                    _ if self.mapping.get(lpn) != at.from => Ok(MoveResult::Over),
+                    _ if self.mapping.get(&pin) != at.from => Ok(MoveResult::Over),
                     PROGRAM_ATTEMPTS => Err(NoRoom),
-                    attempt => Ok(MoveResult::Program { lpn, attempt }),
+                    attempt => Ok(MoveResult::Program { pin, attempt }),
                 }
             }
         }
     }
-    /// Whether a page's record names the logical page that the map has here. True for a stale page.
-    fn names_owner(&self, record: &OobRecord, from: Ppa) -> bool {
-        let named = record.kind == PageKind::Data
-            && record.lpn < self.mapping.pages()
-            && self.mapping.get(Lpn(record.lpn)) == from;
-        let blocks = self.journal.blocks.borrow();
-        named || !blocks.is_valid(from) || blocks.is_replaced(from)
-    }
-    /// The logical page of a page read from a victim, or `None` if the page is stale. The buffer's record
-    /// becomes that of a copy. It notes lost sectors, so that the damage stays visible.
-    fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
-        let blocks = self.journal.blocks.borrow();
-        if !blocks.is_valid(from) || blocks.is_replaced(from) {
-            return None;
+    /// A pin on the logical page that a record names, if the map has it at `from`.
+    async fn named_owner(&self, record: &OobRecord, from: Ppa) -> Result<Option<M::Pin>, MappingFault> {
+        if record.kind != PageKind::Data || record.lpn >= self.mapping.pages() {
+            return Ok(None);
         }
-        drop(blocks);
-        let record = match record {
-            Some(record) => record,
-            // This is rare enough to search the whole map.
-            None => {
-                let lpn = self.mapping.find(from)?;
-                OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 }
-            }
-        };
-        let lpn = Lpn(record.lpn);
+        let pin = pin!(self.mapping, Lpn(record.lpn))?;
+        Ok((self.mapping.get(&pin) == from).then_some(pin))
+    }
+    /// A pin on the logical page that the map has at `from`.
+    #[cold]
+    async fn owner_by_map(&self, from: Ppa) -> Result<Option<M::Pin>, MappingFault> {
+        let Some(lpn) = self.mapping.find(from).await else { return Ok(None) };
+        let pin = pin!(self.mapping, lpn)?;
+        // The host may have written or unmapped the page in the meantime.
+        Ok((self.mapping.get(&pin) == from).then_some(pin))
+    }
+    /// Whether a page of a victim must be copied: it is neither stale nor replaced.
+    fn is_wanted(&self, from: Ppa) -> bool {
+        let blocks = self.journal.blocks.borrow();
+        blocks.is_valid(from) && !blocks.is_replaced(from)
+    }
+    /// Turns the record in the buffer of a page read from a victim into that of a copy. It notes lost
+    /// sectors, so that the damage stays visible.
+    fn note_copy(&self, lpn: Lpn, record: Option<OobRecord>, lost: u16, buffer: BufferId) {
+        let unknown = OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 };
+        let record = record.unwrap_or(unknown);
         let copy = (record.copy + 1) % COPIES;
         OobRecord { lost_sectors: lost, copy, ..record }
             .encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
-        Some(lpn)
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
-    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
+    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin>) {
         while self.journal.blocks.borrow().valid(victim) > 0 {
             let begun = self.journal.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
@@ -386,7 +403,7 @@ impl Collector {
         }
     }
     /// Moves one page out of the block that will be collected next. False if no page can be moved.
-    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
+    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
         let from = self.journal.blocks.borrow_mut().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
         let whole = self.journal.pages.whole();
@@ -394,10 +411,10 @@ impl Collector {
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
-            match self.advance(&at).await {
+            match self.advance(lun, at).await {
                 Ok(MoveResult::Over) => return copied,
-                Ok(MoveResult::Program { lpn, attempt }) => {
-                    let copies = [(lpn, from)];
+                Ok(MoveResult::Program { pin, attempt }) => {
+                    let copies = [(self.mapping.page(&pin), from)];
                     let begun = self
                         .journal
                         .begin_programs(
@@ -405,15 +422,15 @@ impl Collector {
                             Stream::Gc,
                             &[buffer],
                             &copies,
-                            |lpn, from| self.mapping.get(lpn) == from,
+                            |lpn, from| self.mapping.place_of_pinned(lpn) == from,
                             Cause::Gc,
                         )
                         .await;
                     // Pages of a line that was begun are programmed one by one, so there is no padding.
                     let Some(programs) = begun else { return false };
                     let (to, tag) = programs.first();
-                    (at, copied) =
-                        (Move { tag, stage: MoveStage::Programming { lpn, to, attempt }, ..at }, true);
+                    let stage = MoveStage::Programming { pin, to, attempt };
+                    (at, copied) = (Move { buffer, from, tag, stage }, true);
                 }
                 Err(NoRoom) => return false,
             }

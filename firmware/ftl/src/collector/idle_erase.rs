@@ -6,12 +6,13 @@
 //! which no command came or was in work. A drive without such a block sleeps.
 
 use crate::collector::state::Collector;
+use crate::mapping::Mapping;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_units::{Duration, LunIndex};
 
 /// Has empty blocks erased for ever.
-pub(crate) async fn run(collector: Rc<Collector>) {
+pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     loop {
         collector
             .idle_waiter
@@ -33,7 +34,7 @@ pub(crate) async fn run(collector: Rc<Collector>) {
     }
 }
 
-impl Collector {
+impl<M: Mapping> Collector<M> {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
         self.journal.blocks.borrow().emptied

@@ -5,6 +5,7 @@
 //! corrected. Once it is through, it reads the stored map and the log behind that (`scan_metadata`).
 
 use crate::collector::state::Collector;
+use crate::mapping::Mapping;
 use crate::terms::cause::Cause;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
@@ -18,7 +19,7 @@ const PASSED_OVER_MAX: u32 = 4096;
 const STANDSTILL: Duration = Duration::from_millis(1000);
 
 /// Scans for ever.
-pub(crate) async fn run(collector: Rc<Collector>) {
+pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     let interval = collector.journal.config.scan_interval;
     if interval == Duration::ZERO {
         return;
@@ -47,7 +48,7 @@ pub(crate) async fn run(collector: Rc<Collector>) {
     }
 }
 
-impl Collector {
+impl<M: Mapping> Collector<M> {
     /// Grows with whatever the drive does but for the scan.
     fn work_done(&self) -> u64 {
         let s = self.journal.stats();

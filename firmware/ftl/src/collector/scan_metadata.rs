@@ -7,6 +7,7 @@
 
 use crate::collector::state::Collector;
 use crate::journal::map_stripes::{self, part_at};
+use crate::mapping::Mapping;
 use crate::terms::cause::Cause;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Ppa};
@@ -20,7 +21,7 @@ pub(crate) enum MetadataPage {
     Log { slot: usize, line: u32, copy: u32 },
 }
 
-impl Collector {
+impl<M: Mapping> Collector<M> {
     /// The next one to read; `None` while there is data to read.
     pub(crate) fn next_metadata_to_scan(&self) -> Option<MetadataPage> {
         let at = self.metadata_round.borrow().at()?;

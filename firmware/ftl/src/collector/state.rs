@@ -1,6 +1,7 @@
 use crate::collector::activity::HostActivity;
 use crate::collector::metadata_round::MetadataRound;
 use crate::journal::state::Journal;
+use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -8,7 +9,7 @@ use aster_exec::WaitCell;
 use core::cell::{Cell, RefCell};
 
 /// What moves data and erases blocks without the host's asking for it.
-pub(crate) struct Collector {
+pub(crate) struct Collector<M> {
     // The page that the scan looks at next, all LUNs in turn.
     pub(super) scan_at: Cell<u32>,
     pub(super) metadata_round: RefCell<MetadataRound>,
@@ -22,12 +23,12 @@ pub(crate) struct Collector {
     // Waiting for the host to leave the drive alone.
     pub(super) idle_waiter: WaitCell,
     pub(super) host_activity: HostActivity,
-    pub(super) mapping: Rc<Mapped>,
+    pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
 }
 
-impl Collector {
-    pub(crate) fn new(mapping: &Rc<Mapped>) -> Self {
+impl<M: Mapping> Collector<M> {
+    pub(crate) fn new(mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         Collector {
             scan_at: Cell::new(0),

@@ -1,13 +1,14 @@
 //! The end of a flush: no loss of power takes back what it and all before it have written.
 
 use crate::host::state::Host;
+use crate::mapping::Mapping;
 use crate::terms::block::Stream;
 use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_ports::host::{CommandId, HostStatus};
 use aster_units::LunIndex;
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before,
     /// have written.
     ///

@@ -2,6 +2,7 @@
 
 use crate::host::slices::{Slice, SliceWork};
 use crate::host::state::Host;
+use crate::mapping::Mapping;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
@@ -12,7 +13,7 @@ use aster_units::Lpn;
 const UNMAP_RUN: u32 = 256;
 
 /// Takes commands for ever.
-pub(crate) async fn run(host: Rc<Host>) {
+pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
     host.journal.booted().await;
     loop {
         let command = host.port.next_command().await;
@@ -56,7 +57,7 @@ fn refusal(state: DriveState, op: HostOp) -> Option<HostStatus> {
     }
 }
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// A part of a command has ended; with the last the command completes.
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);

@@ -5,11 +5,12 @@ use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
+use crate::mapping::{Mapping, pin};
 use crate::terms::cause::Cause;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.journal.count(|s| s.host_pages_read += 1);
@@ -17,7 +18,8 @@ impl Host {
         // transfer.
         let mut transfer = None;
         let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
-        let holds_nothing = !self.mapping.get(slice.lpn).is_some() && !self.cache.page_of(entry).1;
+        let holds_nothing = !self.cache.page_of(entry).1
+            && pin!(self.mapping, slice.lpn).is_ok_and(|pin| !self.mapping.get(&pin).is_some());
         self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
@@ -53,7 +55,12 @@ impl Host {
                 self.cache.unlock(entry, Lock::Shared);
                 return Err(status);
             }
-            let at = self.mapping.get(slice.lpn);
+            let Ok(pin) = pin!(self.mapping, slice.lpn) else {
+                self.cache.unlock(entry, Lock::Shared);
+                return Err(HostStatus::UnrecoveredRead);
+            };
+            let at = self.mapping.get(&pin);
+            drop(pin);
             if at.is_some() {
                 self.journal.settled(at).await;
             } else {

@@ -4,6 +4,7 @@ use crate::collector::state::Collector;
 use crate::host::commands::Commands;
 use crate::host::slices::Slices;
 use crate::journal::state::Journal;
+use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
 use aster_exec::WaitQueue;
@@ -11,21 +12,21 @@ use aster_ports::host::CommandPort;
 use core::cell::RefCell;
 
 /// The commands in work, and what carries them out. No borrow of a cell lives across an await.
-pub(crate) struct Host {
+pub(crate) struct Host<M> {
     pub(super) port: Rc<CommandPort>,
     pub(super) commands: RefCell<Commands>,
     pub(super) slices: Slices,
     // Flushes waiting for their slices, and the intake for the writes that came before one.
     pub(super) flush_waiters: WaitQueue,
-    pub(super) checkpoint: Rc<Checkpoint>,
-    pub(super) collector: Rc<Collector>,
-    pub(super) cache: Rc<Cache>,
-    pub(super) mapping: Rc<Mapped>,
+    pub(super) checkpoint: Rc<Checkpoint<M>>,
+    pub(super) collector: Rc<Collector<M>>,
+    pub(super) cache: Rc<Cache<M>>,
+    pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
 }
 
-impl Host {
-    pub(crate) fn new(port: Rc<CommandPort>, checkpoint: Rc<Checkpoint>, cache: Rc<Cache>) -> Self {
+impl<M: Mapping> Host<M> {
+    pub(crate) fn new(port: Rc<CommandPort>, checkpoint: Rc<Checkpoint<M>>, cache: Rc<Cache<M>>) -> Self {
         let (collector, mapping) = (Rc::clone(&checkpoint.collector), Rc::clone(&checkpoint.mapping));
         let journal = Rc::clone(&checkpoint.journal);
         Host {

@@ -3,6 +3,7 @@
 use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
+use crate::mapping::Mapping;
 use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
@@ -17,7 +18,7 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
     }
 }
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
         self.journal.pages.granules_at(slice.start, slice.bytes)

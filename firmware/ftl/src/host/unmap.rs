@@ -3,21 +3,24 @@
 use crate::cache::buffer::Want;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
+use crate::mapping::{Mapping, pin};
 use aster_ports::host::HostStatus;
 use aster_units::Lpn;
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// Unmaps pages from the slice's on; they read as zeroes afterwards.
     /// With force unit access a loss of power doesn't bring back what was there.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
         for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
+            // Pinned before the look into the buffer: nothing may come between that and the change.
+            let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
             let buffered = self.cache.find(lpn).is_some();
             if buffered {
                 let (entry, _) = self.cache.lock(lpn, Want::Write).await?;
-                self.mapping.unmap(lpn);
+                self.mapping.unmap(&pin);
                 self.cache.drop_entry(entry);
             } else {
-                self.mapping.unmap(lpn);
+                self.mapping.unmap(&pin);
             }
         }
         if fua { self.journal.log_trims().await } else { Ok(()) }

@@ -2,12 +2,13 @@
 
 use crate::host::slices::SliceWork;
 use crate::host::state::Host;
+use crate::mapping::Mapping;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_ports::host::HostStatus;
 
 /// A worker: one slice after the other, for ever.
-pub(crate) async fn run(host: Rc<Host>, worker: u16) {
+pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
     loop {
         let slice = host.slices.next(host.journal.exec(), worker).await;
         host.journal.spend(Function::NvmCommandManager, host.journal.config.costs.slice);

@@ -4,11 +4,12 @@ use crate::cache::buffer::{EntryId, Lock, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
+use crate::mapping::{Mapping, pin};
 use crate::page::buffers::Granules;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
-impl Host {
+impl<M: Mapping> Host<M> {
     /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when
     /// the page is on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
@@ -44,8 +45,14 @@ impl Host {
     }
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        if self.cache.find(slice.lpn).is_none() && !self.mapping.get(slice.lpn).is_some() {
-            return if fua { self.journal.log_trims().await } else { Ok(()) };
+        if self.cache.find(slice.lpn).is_none() {
+            let pin = pin!(self.mapping, slice.lpn).map_err(|_| HostStatus::WriteFault)?;
+            // Another slice may have brought the page into the buffer while this one waited for the pin.
+            let is_empty = self.cache.find(slice.lpn).is_none() && !self.mapping.get(&pin).is_some();
+            drop(pin);
+            if is_empty {
+                return if fua { self.journal.log_trims().await } else { Ok(()) };
+            }
         }
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
@@ -67,7 +74,9 @@ impl Host {
             self.journal.settled(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
-            let is_mapped = self.mapping.get(lpn).is_some();
+            let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
+            let is_mapped = self.mapping.get(&pin).is_some();
+            drop(pin);
             return if is_mapped { Ok(()) } else { self.journal.log_trims().await };
         }
         self.cache.unlock(entry, Lock::Exclusive);

@@ -1,77 +1,107 @@
 use crate::blocks::unsettled::Change;
 use crate::journal::state::Journal;
-use crate::mapping::resident::Map;
+use crate::mapping::{Mapping, MappingFault, pin};
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_units::{Lpn, Ppa};
-use core::cell::RefCell;
+use core::future::Future;
 
 /// Where logical pages are, and the changes of that.
-pub(crate) struct Mapped {
-    map: RefCell<Map>,
+pub(crate) struct Mapped<M> {
+    map: M,
     pub(crate) journal: Rc<Journal>,
 }
 
-impl Mapped {
-    pub(crate) fn new(journal: Rc<Journal>) -> Self {
-        Mapped { map: RefCell::new(Map::new(journal.logical_pages)), journal }
+impl<M: Mapping> Mapped<M> {
+    pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
+        assert_eq!(map.pages(), journal.logical_pages, "a mapping has as many pages as it was asked for");
+        Mapped { map, journal }
     }
-    /// Where a logical page is; none when it is unmapped.
+    /// As [`Mapping::try_pin`]; the first half of `pin!`.
     #[inline]
-    pub(crate) fn get(&self, page: Lpn) -> Ppa {
-        self.map.borrow().get(page)
+    pub(crate) fn try_pin(&self, page: Lpn) -> Option<M::Pin> {
+        self.map.try_pin(page)
+    }
+    /// As [`Mapping::pin`]; the second half of `pin!`.
+    #[inline]
+    pub(crate) fn pin(&self, page: Lpn) -> impl Future<Output = Result<M::Pin, MappingFault>> {
+        self.map.pin(page)
+    }
+    /// The page that a pin was taken on.
+    #[inline]
+    pub(crate) fn page(&self, pin: &M::Pin) -> Lpn {
+        self.map.page(pin)
+    }
+    /// Where a pinned page is; none when it is unmapped.
+    #[inline]
+    pub(crate) fn get(&self, pin: &M::Pin) -> Ppa {
+        self.map.get(pin)
+    }
+    /// Where a page is that somebody holds a pin on.
+    #[inline]
+    pub(crate) fn place_of_pinned(&self, page: Lpn) -> Ppa {
+        self.map.get(&self.map.try_pin(page).expect("a pinned page is at hand"))
     }
     /// Logical pages that there are.
     pub(crate) fn pages(&self) -> u32 {
-        self.map.borrow().len()
+        self.map.pages()
     }
     /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
-    pub(crate) fn find(&self, ppa: Ppa) -> Option<Lpn> {
-        self.map.borrow().find(ppa)
+    pub(crate) fn find(&self, ppa: Ppa) -> impl Future<Output = Option<Lpn>> {
+        self.map.find(ppa)
     }
 
     // ---- boot and checkpoints ----
 
     /// Unmaps everything, as before any boot.
     pub(crate) fn forget_everything(&self) {
-        self.map.replace(Map::new(self.journal.logical_pages));
+        self.map.clear();
+    }
+    /// Where a page is, for boot.
+    pub(crate) async fn look_up(&self, lpn: Lpn) -> Result<Ppa, MappingFault> {
+        let pin = pin!(self, lpn)?;
+        Ok(self.map.get(&pin))
     }
     /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
-    pub(crate) fn restore(&self, lpn: Lpn, ppa: Ppa) {
-        self.map.borrow_mut().set(lpn, ppa);
+    pub(crate) async fn restore(&self, lpn: Lpn, ppa: Ppa) -> Result<(), MappingFault> {
+        let pin = pin!(self, lpn)?;
+        self.map.set(&pin, ppa);
+        Ok(())
     }
     /// True when none of `count` logical pages from `first` on is mapped.
-    pub(crate) fn is_empty(&self, first: usize, count: usize) -> bool {
-        self.map.borrow().is_empty(first, count)
+    pub(crate) fn is_empty(&self, first: Lpn, count: u32) -> bool {
+        self.map.is_empty(first, count)
     }
-    /// Little-endian entries from `first` on, as a stored map has them, as far as `into` reaches.
-    pub(crate) fn store(&self, first: usize, into: &mut [u8]) {
-        self.map.borrow().store(first, into);
+    /// Entries from `first` on, as a stored map has them, as far as `into` reaches.
+    pub(crate) fn encode(&self, first: Lpn, into: &mut [u8]) -> impl Future<Output = ()> {
+        self.map.encode(first, into)
     }
-    /// The inverse of [`Mapped::store`].
-    pub(crate) fn load(&self, first: usize, from: &[u8]) {
-        self.map.borrow_mut().load(first, from);
+    /// The inverse of [`Mapped::encode`].
+    pub(crate) fn load(&self, first: Lpn, from: &[u8]) -> impl Future<Output = ()> {
+        self.map.load(first, from)
     }
 
     // ---- changes ----
 
     /// Points a logical page at its new place, where it has just been programmed.
-    pub(crate) fn moved(&self, lpn: Lpn, to: Ppa) {
+    pub(crate) fn moved(&self, pin: &M::Pin, to: Ppa) {
+        let lpn = self.map.page(pin);
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-        let from = self.map.borrow_mut().set(lpn, to);
+        let from = self.map.set(pin, to);
         self.journal.blocks.borrow_mut().moved(Change { lpn, from, to });
         self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
         self.journal.blocks.settle_line(to);
     }
     /// Unmaps a page, and has the journal know it.
-    pub(crate) fn unmap(&self, lpn: Lpn) {
-        if !self.map.borrow().get(lpn).is_some() {
+    pub(crate) fn unmap(&self, pin: &M::Pin) {
+        if !self.map.get(pin).is_some() {
             return;
         }
+        let lpn = self.map.page(pin);
         self.journal.mark_dirty();
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let sequence = self.journal.blocks.next_sequence();
-        let from = self.map.borrow_mut().set(lpn, Ppa::NONE);
+        let from = self.map.set(pin, Ppa::NONE);
         {
             let mut blocks = self.journal.blocks.borrow_mut();
             let lun = self.journal.blocks.lun_of(lpn);

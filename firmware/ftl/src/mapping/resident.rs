@@ -1,48 +1,74 @@
+use crate::mapping::{Mapping, MappingFault};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Lpn, Ppa};
+use core::cell::RefCell;
+use core::future::{Future, ready};
 
-/// Logical to physical pages, 4 bytes each (C54 has 8: the inverse stands in the pages' OOB here).
+/// A map that lies in memory as a whole, 4 bytes per logical page (C54 has 8: the inverse stands in the
+/// pages' OOB here). A pin on it is the page's number, and costs nothing.
 ///
 /// Entries are kept complemented, so that an unmapped page is zero and the table of an empty drive takes no
 /// memory.
-pub(crate) struct Map(Vec<u32>);
+pub struct ResidentMap(RefCell<Vec<u32>>);
 
-impl Map {
-    pub(crate) fn new(pages: u32) -> Self {
-        Map(vec![0; pages as usize])
+impl ResidentMap {
+    /// An empty map.
+    pub fn new(pages: u32) -> Self {
+        ResidentMap(RefCell::new(vec![0; pages as usize]))
+    }
+}
+
+impl Mapping for ResidentMap {
+    type Pin = Lpn;
+
+    fn pages(&self) -> u32 {
+        self.0.borrow().len() as u32
     }
     #[inline]
-    pub(crate) fn get(&self, lpn: Lpn) -> Ppa {
-        Ppa(!self.0[lpn.index()])
+    fn try_pin(&self, page: Lpn) -> Option<Lpn> {
+        Some(page)
     }
-    /// Maps a page and gives back where it was before.
     #[inline]
-    pub(crate) fn set(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
-        Ppa(!core::mem::replace(&mut self.0[lpn.index()], !ppa.0))
+    fn pin(&self, page: Lpn) -> impl Future<Output = Result<Lpn, MappingFault>> {
+        ready(Ok(page))
     }
-    pub(crate) fn len(&self) -> u32 {
-        self.0.len() as u32
+    #[inline]
+    fn page(&self, pin: &Lpn) -> Lpn {
+        *pin
     }
-    /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
-    pub(crate) fn find(&self, ppa: Ppa) -> Option<Lpn> {
-        self.0.iter().position(|&entry| entry == !ppa.0).map(|lpn| Lpn(lpn as u32))
+    #[inline]
+    fn get(&self, pin: &Lpn) -> Ppa {
+        Ppa(!self.0.borrow()[pin.index()])
     }
-    /// True when none of `count` logical pages from `first` on is mapped.
-    pub(crate) fn is_empty(&self, first: usize, count: usize) -> bool {
-        let entries = self.0.get(first..).unwrap_or_default();
-        entries.iter().take(count).all(|&entry| entry == 0)
+    #[inline]
+    fn set(&self, pin: &Lpn, to: Ppa) -> Ppa {
+        Ppa(!core::mem::replace(&mut self.0.borrow_mut()[pin.index()], !to.0))
     }
-    /// Little-endian entries from `first` on, as far as `into` reaches; entries behind the last are zero.
-    pub(crate) fn store(&self, first: usize, into: &mut [u8]) {
-        let mut entries = self.0.get(first..).unwrap_or_default().iter();
+    fn find(&self, at: Ppa) -> impl Future<Output = Option<Lpn>> {
+        let found = self.0.borrow().iter().position(|&entry| entry == !at.0);
+        ready(found.map(|page| Lpn(page as u32)))
+    }
+    fn clear(&self) {
+        let pages = self.0.borrow().len();
+        self.0.replace(vec![0; pages]);
+    }
+    fn is_empty(&self, first: Lpn, count: u32) -> bool {
+        let entries = self.0.borrow();
+        let entries = entries.get(first.index()..).unwrap_or_default();
+        entries.iter().take(count as usize).all(|&entry| entry == 0)
+    }
+    fn encode(&self, first: Lpn, into: &mut [u8]) -> impl Future<Output = ()> {
+        let entries = self.0.borrow();
+        let mut entries = entries.get(first.index()..).unwrap_or_default().iter();
         for bytes in into.chunks_exact_mut(4) {
             bytes.copy_from_slice(&entries.next().copied().unwrap_or(0).to_le_bytes());
         }
+        ready(())
     }
-    /// The inverse of [`Map::store`].
-    pub(crate) fn load(&mut self, first: usize, from: &[u8]) {
-        let entries = self.0.get_mut(first..).unwrap_or_default();
+    fn load(&self, first: Lpn, from: &[u8]) -> impl Future<Output = ()> {
+        let mut entries = self.0.borrow_mut();
+        let entries = entries.get_mut(first.index()..).unwrap_or_default();
         for (entry, bytes) in entries.iter_mut().zip(from.chunks_exact(4)) {
             let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             // Untouched entries take no memory.
@@ -50,35 +76,41 @@ impl Map {
                 *entry = stored;
             }
         }
+        ready(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::parts::now;
 
     #[test]
     fn a_page_is_where_it_was_put_last() {
-        let mut map = Map::new(5);
-        assert_eq!(map.get(Lpn(3)), Ppa::NONE);
-        assert_eq!(map.set(Lpn(3), Ppa(0)), Ppa::NONE);
-        assert_eq!(map.set(Lpn(3), Ppa(70)), Ppa(0));
-        assert_eq!((map.get(Lpn(3)), map.find(Ppa(70)), map.find(Ppa(0))), (Ppa(70), Some(Lpn(3)), None));
-        assert!(map.is_empty(0, 3) && !map.is_empty(3, 1) && map.is_empty(4, 8));
+        let map = ResidentMap::new(5);
+        let pin = map.try_pin(Lpn(3)).unwrap();
+        assert_eq!(map.get(&pin), Ppa::NONE);
+        assert_eq!(map.set(&pin, Ppa(0)), Ppa::NONE);
+        assert_eq!(map.set(&pin, Ppa(70)), Ppa(0));
+        let found = (map.get(&pin), now(map.find(Ppa(70))), now(map.find(Ppa(0))));
+        assert_eq!(found, (Ppa(70), Some(Lpn(3)), None));
+        assert!(map.is_empty(Lpn(0), 3) && !map.is_empty(Lpn(3), 1) && map.is_empty(Lpn(4), 8));
+        map.clear();
+        assert!(map.is_empty(Lpn(0), 5));
     }
 
     #[test]
     fn what_is_stored_page_by_page_comes_back_also_where_the_last_one_is_not_full() {
-        let mut map = Map::new(5);
+        let map = ResidentMap::new(5);
         for (page, at) in [(0, 9), (2, 0), (4, 7)] {
-            map.set(Lpn(page), Ppa(at));
+            map.set(&Lpn(page), Ppa(at));
         }
-        let mut back = Map::new(5);
-        for first in [0, 4] {
+        let back = ResidentMap::new(5);
+        for first in [0, 4].map(Lpn) {
             let mut page = [0xEE; 16];
-            map.store(first, &mut page);
-            back.load(first, &page);
+            now(map.encode(first, &mut page));
+            now(back.load(first, &page));
         }
-        assert_eq!(back.0, map.0);
+        assert_eq!(*back.0.borrow(), *map.0.borrow());
     }
 }

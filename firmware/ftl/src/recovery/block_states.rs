@@ -2,6 +2,7 @@
 
 use crate::blocks::outbox::Entry;
 use crate::checkpoint::error::BootError;
+use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::probe::Probe;
 use crate::recovery::state::Recovery;
@@ -54,7 +55,7 @@ impl Uses {
     }
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Gives each block the state that agrees with what was found. The journal learns of blocks opened since
     /// its last page.
     pub(super) fn settle_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
@@ -80,10 +81,10 @@ impl Recovery {
         }
     }
     /// Hands the block table over to the allocator.
-    pub(super) fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
+    pub(super) async fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
         self.journal.stored.replace(log.stored().clone());
-        let adopted = self.adopt_table(table).and_then(|()| self.count_valid_pages());
-        adopted.map_err(|_| NoRecovery::Unreadable)
+        self.adopt_table(table).map_err(|_| NoRecovery::Unreadable)?;
+        self.count_valid_pages().await.map_err(|_| NoRecovery::Unreadable)
     }
     /// Marks the free blocks that the last log page doesn't list: nobody has looked whether they are erased.
     /// What is left of its free list may be written without a further log page.
@@ -112,16 +113,18 @@ impl Recovery {
         }
         Ok(())
     }
-    pub(super) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let mut blocks = self.journal.blocks.borrow_mut();
+    pub(super) async fn count_valid_pages(&self) -> Result<(), BootError> {
         for lpn in 0..self.mapping.pages() {
-            let ppa = self.mapping.get(Lpn(lpn));
+            let Ok(ppa) = self.mapping.look_up(Lpn(lpn)).await else {
+                return contradicts("an entry that was just put into it can't be read");
+            };
             if !ppa.is_some() {
                 continue;
             }
             if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
                 return contradicts("a logical page lies beyond the drive");
             }
+            let mut blocks = self.journal.blocks.borrow_mut();
             if blocks.is_valid(ppa) {
                 return contradicts("two logical pages lie on the same physical page");
             }

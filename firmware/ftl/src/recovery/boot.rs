@@ -13,6 +13,7 @@
 use crate::checkpoint::error::BootError;
 use crate::journal::root::{LogPlace, Root, Stored};
 use crate::journal::slots::Log;
+use crate::mapping::Mapping;
 use crate::recovery::log_read::NoRecovery;
 use crate::recovery::state::Recovery;
 use crate::terms::block::BlockState;
@@ -22,9 +23,9 @@ use aster_parties::{Boot, DriveState};
 use aster_units::{BufferId, Instant, LunIndex};
 
 /// Spawns the task that boots the drive.
-pub(crate) fn start(checkpoint: &Rc<Recovery>) {
-    let booting = Rc::clone(checkpoint);
-    checkpoint.journal.core.spawn(async move {
+pub(crate) fn start<M: Mapping>(recovery: &Rc<Recovery<M>>) {
+    let booting = Rc::clone(recovery);
+    recovery.journal.core.spawn(async move {
         let result = booting.boot().await;
         booting.finish_boot(result);
     });
@@ -50,7 +51,7 @@ enum NoBoot {
     AnyWay(BootError),
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Tries the ways to the drive's state in their order until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
         let root = match Root::load(&self.journal.nvram) {
@@ -138,7 +139,7 @@ impl Recovery {
         self.journal.blocks.set_sequence(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
-        self.count_valid_pages()?;
+        self.count_valid_pages().await?;
         self.journal.stored.replace(root.stored.clone());
         let blocks = self.journal.blocks.borrow();
         self.journal.lay_out_log(|block| blocks.state(block) == BlockState::Log);

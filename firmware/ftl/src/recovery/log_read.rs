@@ -4,6 +4,7 @@ use crate::blocks::outbox::Entry;
 use crate::checkpoint::error::BootError;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::root::LogPlace;
+use crate::mapping::Mapping;
 use crate::recovery::state::Recovery;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
@@ -65,7 +66,7 @@ impl LogRead {
     }
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Finds the log and reads it back to the page that names the stored map. `hint` is where NVRAM says that
     /// the log is.
     pub(super) async fn read_log(&self, hint: Option<&LogPlace>) -> Result<LogRead, NoRecovery> {

@@ -1,5 +1,6 @@
 //! Reading pages as a whole, and what they are found to hold.
 
+use crate::mapping::Mapping;
 use crate::recovery::state::Recovery;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COUNT_MAX, OobRecord};
@@ -17,7 +18,7 @@ pub(super) enum Probed {
     Page(OobRecord),
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Begins to read a whole page.
     pub(super) async fn begin_whole_read(&self, at: Ppa, into: BufferId) -> Tag {
         self.journal.blocks.begin_read(at, self.journal.pages.whole(), into, Cause::Metadata).await

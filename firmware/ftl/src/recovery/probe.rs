@@ -1,5 +1,6 @@
 //! Probing: what stands in pages that no log page tells of.
 
+use crate::mapping::Mapping;
 use crate::recovery::log_read::LogRead;
 use crate::recovery::page_read::Probed;
 use crate::recovery::state::Recovery;
@@ -115,7 +116,7 @@ impl Probe {
     }
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Probes where the last log page says that there are pages without an entry.
     pub(super) async fn probe_unlogged(&self, log: &LogRead) -> Probe {
         let last = log.last();

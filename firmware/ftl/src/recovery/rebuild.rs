@@ -4,6 +4,7 @@
 //! Only the log records trims. Without it, data that were trimmed before the loss of power may come back.
 
 use crate::checkpoint::error::BootError;
+use crate::mapping::Mapping;
 use crate::recovery::probe::Probe;
 use crate::recovery::state::Recovery;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
@@ -39,7 +40,7 @@ struct MarkRead {
     tag: Tag,
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Reads all blocks and adopts what it finds: a fresh drive's bad blocks, or a drive without a log.
     pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
@@ -47,7 +48,7 @@ impl Recovery {
         let to_check: Vec<_> = (0..).zip(&spares).filter(to_check).map(|(b, _)| (BlockIndex(b), 0)).collect();
         let probe = self.probe(&to_check).await;
         let fresh = !probe.any_readable();
-        self.settle_found(&probe);
+        self.settle_found(&probe).await?;
         self.journal.was_read_only.set(self.journal.was_read_only.get() || probe.log_end());
         let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
@@ -66,7 +67,7 @@ impl Recovery {
             }
         }
         self.begin_log_at_oldest(&probe);
-        self.count_valid_pages()?;
+        self.count_valid_pages().await?;
         // A fresh drive that loses power while it stores its first map has pages of a map and nothing else.
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
@@ -82,15 +83,19 @@ impl Recovery {
     }
     /// Maps the newest version of each logical page. Sequence numbers, generations of maps and numbers of log
     /// pages go on behind the greatest ones found.
-    fn settle_found(&self, probe: &Probe) {
+    async fn settle_found(&self, probe: &Probe) -> Result<(), BootError> {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
-        versions.iter().for_each(|version| {
-            self.mapping.restore(version.lpn, version.ppa);
-        });
+        for version in versions {
+            let restored = self.mapping.restore(version.lpn, version.ppa).await;
+            restored.map_err(|_| BootError::MapInvalid {
+                why: "an entry that was just put into it can't be read",
+            })?;
+        }
         self.journal.blocks.set_sequence(probe.sequence());
         self.checkpoint.generation().set(probe.generation());
         self.journal.log.borrow_mut().number = probe.log_number();
+        Ok(())
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
         let mut spares = vec![Spare::default(); self.journal.blocks.borrow().total() as usize];

@@ -23,23 +23,24 @@
 //! with a torn page are collected.
 
 use crate::journal::root::LogPlace;
+use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::state::Recovery;
 use crate::terms::block::BlockEntry;
 use alloc::vec::Vec;
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Recovers from the log and the stored map. `hint` is where NVRAM says that the log is.
     pub(super) async fn recover(&self, hint: Option<&LogPlace>) -> Result<(), NoRecovery> {
         let log = self.read_log(hint).await?;
         let mut table = self.load_map(&log).await?;
-        let trims = self.replay_log(&log, &mut table)?;
+        let trims = self.replay_log(&log, &mut table).await?;
         let probe = self.probe_unlogged(&log).await;
         self.take_over_log(&log, &probe);
-        let newer = self.choose_versions(&log, &probe, &trims).await;
-        self.map_versions(&newer);
+        let newer = self.choose_versions(&log, &probe, &trims).await?;
+        self.map_versions(&newer).await?;
         self.settle_states(&log, &probe, &mut table);
-        self.adopt_blocks(&log, &table)?;
+        self.adopt_blocks(&log, &table).await?;
         self.mark_unverified(&log);
         self.evacuate_torn(&probe);
         Ok(())

@@ -1,12 +1,14 @@
 //! Replay: the log's entries are applied to the stored map and its block table.
 
 use crate::blocks::outbox::Entry;
+use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::state::Recovery;
 use crate::terms::block::{BlockEntry, BlockState};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_units::{Lpn, Ppa};
+use core::ops::Range;
 
 /// Logical pages were unmapped.
 struct Trim {
@@ -35,30 +37,34 @@ impl Trims {
 }
 
 /// A replay on its way.
-struct Replay<'a, F> {
+struct Replay<'a> {
     logical_pages: u32,
     physical_pages: u64,
     table: &'a mut [BlockEntry],
-    /// Maps a logical page to a physical one, or to none.
-    map: F,
     trims: Trims,
 }
 
-impl<F: Fn(Lpn, Ppa)> Replay<'_, F> {
-    /// Applies an entry; `None` when it names what the drive doesn't have.
-    fn apply(&mut self, entry: Entry) -> Option<()> {
+/// Logical pages that an entry maps to a physical one, or unmaps.
+struct Remapped {
+    pages: Range<u32>,
+    to: Ppa,
+}
+
+impl Replay<'_> {
+    /// Applies an entry to the block table and gives what it changes in the map. `None` when the entry names
+    /// what the drive doesn't have.
+    fn apply(&mut self, entry: Entry) -> Option<Remapped> {
+        let mut remapped = Remapped { pages: 0..0, to: Ppa::NONE };
         match entry {
             Entry::Map { lpn, ppa } => {
                 if lpn.0 >= self.logical_pages || u64::from(ppa.0) >= self.physical_pages {
                     return None;
                 }
-                (self.map)(lpn, ppa);
+                remapped = Remapped { pages: lpn.0..lpn.0 + 1, to: ppa };
             }
             Entry::Trim { first, count, sequence } => {
                 let end = first.0.checked_add(count).filter(|&end| end <= self.logical_pages)?;
-                for lpn in first.0..end {
-                    (self.map)(Lpn(lpn), Ppa::NONE);
-                }
+                remapped.pages = first.0..end;
                 self.trims.0.push(Trim { first, count, sequence });
             }
             // A failing block is neither erased nor opened again. Where the table has a block as failing, it
@@ -78,23 +84,29 @@ impl<F: Fn(Lpn, Ppa)> Replay<'_, F> {
             }
             Entry::Retired(block) => self.table.get_mut(block.at())?.state = BlockState::Retired,
         }
-        Some(())
+        Some(remapped)
     }
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Brings map and block table to where the log ends.
-    pub(super) fn replay_log(&self, log: &LogRead, table: &mut [BlockEntry]) -> Result<Trims, NoRecovery> {
+    pub(super) async fn replay_log(
+        &self,
+        log: &LogRead,
+        table: &mut [BlockEntry],
+    ) -> Result<Trims, NoRecovery> {
         let mut replay = Replay {
             logical_pages: self.mapping.pages(),
             physical_pages: self.journal.geometry.total_pages(),
             table,
-            map: |lpn, ppa| self.mapping.restore(lpn, ppa),
             trims: Trims::default(),
         };
         for entry in log.entries() {
             self.journal.spend(Function::Recovery, self.journal.config.costs.replay);
-            replay.apply(entry).ok_or(NoRecovery::Unreadable)?;
+            let Remapped { pages, to } = replay.apply(entry).ok_or(NoRecovery::Unreadable)?;
+            for lpn in pages {
+                self.mapping.restore(Lpn(lpn), to).await.map_err(|_| NoRecovery::Unreadable)?;
+            }
         }
         // Later steps look these blocks up.
         let ranges = log.headers().flat_map(|header| &header.ranges).map(|(block, _)| block);
@@ -108,7 +120,6 @@ impl Recovery {
 mod tests {
     use super::*;
     use crate::terms::block::{BlockIndex, Stream};
-    use std::cell::RefCell;
     use std::collections::BTreeMap;
 
     const LOGICAL_PAGES: u32 = 100;
@@ -119,18 +130,19 @@ mod tests {
     }
     /// Replays entries over an empty map; gives what is mapped then, and the trims. `None` as `apply` says.
     fn replay(table: &mut [BlockEntry], entries: &[Entry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
-        let mapped = RefCell::new(BTreeMap::new());
-        let map = |lpn: Lpn, ppa: Ppa| {
-            match ppa.is_some() {
-                true => mapped.borrow_mut().insert(lpn.0, ppa.0),
-                false => mapped.borrow_mut().remove(&lpn.0),
-            };
-        };
+        let mut mapped = BTreeMap::new();
         let (logical_pages, physical_pages) = (LOGICAL_PAGES, PHYSICAL_PAGES);
-        let mut replay = Replay { logical_pages, physical_pages, table, map, trims: Trims::default() };
-        entries.iter().try_for_each(|&entry| replay.apply(entry))?;
-        let trims = replay.trims;
-        Some((mapped.into_inner(), trims))
+        let mut replay = Replay { logical_pages, physical_pages, table, trims: Trims::default() };
+        for &entry in entries {
+            let Remapped { pages, to } = replay.apply(entry)?;
+            for lpn in pages {
+                match to.is_some() {
+                    true => mapped.insert(lpn, to.0),
+                    false => mapped.remove(&lpn),
+                };
+            }
+        }
+        Some((mapped, replay.trims))
     }
     fn moved(lpn: u32, ppa: u32) -> Entry {
         Entry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) }

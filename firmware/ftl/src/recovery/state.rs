@@ -3,20 +3,21 @@
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::state::Journal;
+use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
 /// What finds the drive's state on NAND at power-on.
-pub(crate) struct Recovery {
+pub(crate) struct Recovery<M> {
     pub(super) boot_error: RefCell<Option<BootError>>,
-    pub(super) checkpoint: Rc<Checkpoint>,
-    pub(super) mapping: Rc<Mapped>,
+    pub(super) checkpoint: Rc<Checkpoint<M>>,
+    pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
 }
 
-impl Recovery {
-    pub(crate) fn new(checkpoint: &Rc<Checkpoint>) -> Self {
+impl<M: Mapping> Recovery<M> {
+    pub(crate) fn new(checkpoint: &Rc<Checkpoint<M>>) -> Self {
         Recovery {
             boot_error: RefCell::new(None),
             checkpoint: Rc::clone(checkpoint),

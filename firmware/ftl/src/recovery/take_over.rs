@@ -1,10 +1,11 @@
 //! The log of before the loss of power goes on.
 
+use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, SlotRead};
 use crate::recovery::probe::Probe;
 use crate::recovery::state::Recovery;
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// The log goes on behind its last page, in another slot, since this one may have a torn line. Sequence
     /// numbers go on behind the greatest one found.
     pub(super) fn take_over_log(&self, read: &LogRead, probe: &Probe) {

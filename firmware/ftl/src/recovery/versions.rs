@@ -1,7 +1,8 @@
 //! Versions of logical pages: which of those found on flash count.
 
 use crate::blocks::outbox::Entry;
-use crate::recovery::log_read::LogRead;
+use crate::mapping::Mapping;
+use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::page_read::Probed;
 use crate::recovery::probe::Probe;
 use crate::recovery::replay::Trims;
@@ -12,7 +13,7 @@ use crate::terms::block::BlockIndex;
 use crate::terms::oob::PageKind;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_units::{Lpn, Ppa};
+use aster_units::Ppa;
 
 /// What decides between versions, beside their numbers.
 struct Choice<'a> {
@@ -35,32 +36,31 @@ struct Unsure<'a> {
     mapped: Ppa,
 }
 
+/// What sequence numbers tell of a logical page.
+#[derive(PartialEq, Eq, Debug)]
+enum ByNumber<'a> {
+    /// The version that is newer than the map's, if there is one.
+    Newer(Option<Version>),
+    Unsure(Unsure<'a>),
+}
+
 impl Choice<'_> {
-    /// Those of the versions found that are newer than what the map has, and those where that is not sure.
-    /// `versions` are sorted; `mapped` says where the map has a page.
-    fn by_number<'v>(
-        &self,
-        versions: &'v [Version],
-        mapped: impl Fn(Lpn) -> Ppa,
-    ) -> (Vec<Version>, Vec<Unsure<'v>>) {
-        let (mut newer, mut unsure) = (Vec::new(), Vec::new());
-        for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
-            let Some(&Version { lpn, sequence, .. }) = of_page.last() else { continue };
-            let older = of_page.partition_point(|version| version.sequence < sequence);
-            let newest = &of_page[older..];
-            let Some(first) = Version::first_of(newest, |_| true) else { continue };
-            let (chosen, mapped) = (self.follow(first, newest), mapped(lpn));
-            if !mapped.is_some() {
-                newer.extend((!self.trims.has_after(lpn, sequence)).then_some(chosen));
-            } else if sequence > self.sequence {
-                newer.push(chosen);
-            } else if let Some(here) = newest.iter().find(|version| version.ppa == mapped) {
-                newer.extend(self.moved_on(*here, newest));
-            } else {
-                unsure.push(Unsure { newest, chosen, mapped });
-            }
+    /// Chooses among the versions found of one logical page, which are sorted; the map has it at `mapped`.
+    fn by_number<'v>(&self, of_page: &'v [Version], mapped: Ppa) -> ByNumber<'v> {
+        let Some(&Version { lpn, sequence, .. }) = of_page.last() else { return ByNumber::Newer(None) };
+        let older = of_page.partition_point(|version| version.sequence < sequence);
+        let newest = &of_page[older..];
+        let Some(first) = Version::first_of(newest, |_| true) else { return ByNumber::Newer(None) };
+        let chosen = self.follow(first, newest);
+        if !mapped.is_some() {
+            ByNumber::Newer((!self.trims.has_after(lpn, sequence)).then_some(chosen))
+        } else if sequence > self.sequence {
+            ByNumber::Newer(Some(chosen))
+        } else if let Some(here) = newest.iter().find(|version| version.ppa == mapped) {
+            ByNumber::Newer(self.moved_on(*here, newest))
+        } else {
+            ByNumber::Unsure(Unsure { newest, chosen, mapped })
         }
-        (newer, unsure)
     }
     /// The version that is newer than the one at the map's place, where the read has found the latter to be
     /// `here`.
@@ -95,9 +95,14 @@ impl Choice<'_> {
     }
 }
 
-impl Recovery {
+impl<M: Mapping> Recovery<M> {
     /// Chooses the versions that are newer than what the map has.
-    pub(super) async fn choose_versions(&self, log: &LogRead, probe: &Probe, trims: &Trims) -> Vec<Version> {
+    pub(super) async fn choose_versions(
+        &self,
+        log: &LogRead,
+        probe: &Probe,
+        trims: &Trims,
+    ) -> Result<Vec<Version>, NoRecovery> {
         let last = log.last();
         let pages_per_block = u32::from(self.journal.geometry.pages_per_block);
         let stale = StalePages::listed_by(log.headers(), pages_per_block);
@@ -105,9 +110,16 @@ impl Recovery {
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
         versions.sort_unstable();
         let choice = Choice { pages_per_block, sequence: last.sequence, collected: &last.emptied, trims };
-        let (mut newer, unsure) = choice.by_number(&versions, |lpn| self.mapping.get(lpn));
+        let (mut newer, mut unsure) = (Vec::new(), Vec::new());
+        for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
+            let mapped = self.mapping.look_up(of_page[0].lpn).await.map_err(|_| NoRecovery::Unreadable)?;
+            match choice.by_number(of_page, mapped) {
+                ByNumber::Newer(version) => newer.extend(version),
+                ByNumber::Unsure(page) => unsure.push(page),
+            }
+        }
         self.compare_with_mapped(&choice, &unsure, &mut newer).await;
-        newer
+        Ok(newer)
     }
     /// Reads the pages that the map has, to compare them with what was found.
     async fn compare_with_mapped(
@@ -130,11 +142,12 @@ impl Recovery {
         }
     }
     /// Maps versions, and has the journal know it.
-    pub(super) fn map_versions(&self, versions: &[Version]) {
+    pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, ppa, .. } in versions {
-            self.mapping.restore(lpn, ppa);
+            self.mapping.restore(lpn, ppa).await.map_err(|_| NoRecovery::Unreadable)?;
             self.journal.blocks.borrow_mut().pending.push(Entry::Map { lpn, ppa });
         }
+        Ok(())
     }
 }
 
@@ -142,6 +155,7 @@ impl Recovery {
 mod tests {
     use super::*;
     use crate::terms::oob::{COPIES, OobRecord};
+    use aster_units::Lpn;
 
     const PAGES_PER_BLOCK: u32 = 10;
     /// The last sequence number of the log, in all tests.
@@ -161,8 +175,10 @@ mod tests {
         let mapped = mapped.map_or(Ppa::NONE, |block| Ppa(block * PAGES_PER_BLOCK));
         let collected: Vec<_> = collected.iter().copied().map(BlockIndex).collect();
         let trims = Trims::default();
-        let (newer, unsure) = choice(&collected, &trims).by_number(&sorted, |_| mapped);
-        (newer, unsure.len())
+        match choice(&collected, &trims).by_number(&sorted, mapped) {
+            ByNumber::Newer(newer) => (newer.into_iter().collect(), 0),
+            ByNumber::Unsure(_) => (Vec::new(), 1),
+        }
     }
 
     /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a
@@ -203,8 +219,9 @@ mod tests {
         for (sequence, trimmed) in [(41, true), (40, false)] {
             let trims = Trims::one(PAGE, 1, sequence);
             let versions = [version(1, 40, 0)];
-            let (newer, unsure) = choice(&[], &trims).by_number(&versions, |_| Ppa::NONE);
-            assert_eq!((newer.is_empty(), unsure.len()), (trimmed, 0), "{sequence}");
+            let newer = (!trimmed).then_some(versions[0]);
+            let told = choice(&[], &trims).by_number(&versions, Ppa::NONE);
+            assert_eq!(told, ByNumber::Newer(newer), "{sequence}");
         }
     }
 

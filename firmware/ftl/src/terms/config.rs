@@ -297,6 +297,12 @@ impl FtlConfig {
             u32::from(self.slice_workers) + self.geometry.total_luns() * (u32::from(self.gc_depth) + 4);
         workers.min(u32::from(u16::MAX)) as u16
     }
+    /// Logical pages that are pinned in the mapping at once, at most. A slice pins the page that it unmaps,
+    /// and those of the entries that it evicts together; garbage collection pins one per buffer that it has.
+    pub(crate) fn pins(&self) -> u32 {
+        let of_slices = u32::from(self.slice_workers) * (self.pages_at_once() + 1);
+        of_slices + self.geometry.total_luns() * u32::from(self.gc_depth)
+    }
     /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's,
     /// padding, the scan's.
     pub fn data_buffers(&self) -> u32 {

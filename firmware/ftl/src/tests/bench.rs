@@ -2,8 +2,8 @@
 
 use super::flash::{Cells, SharedCells, serve};
 use crate::{
-    Assigner, Capacity, CostBenefit, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, NVRAM_BYTES, OOB_BYTES,
-    Refresh, Setup, WearLevelling,
+    Assigner, Capacity, CostBenefit, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts,
+    NVRAM_BYTES, OOB_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -182,29 +182,43 @@ impl Decisions {
     }
 }
 
+/// A mapping that a bench can make.
+pub trait MadeForTests: Mapping {
+    fn make(ports: MappingPorts<'_>) -> Self;
+}
+
+impl MadeForTests for ResidentMap {
+    fn make(ports: MappingPorts<'_>) -> Self {
+        ResidentMap::new(ports.pages)
+    }
+}
+
+/// A drive under power, with the map that drives have.
+pub type Bench = AnyBench<ResidentMap>;
+
 /// A drive under power.
-pub struct Bench {
+pub struct AnyBench<M: Mapping> {
     pub exec: Exec,
     pub config: FtlConfig,
     pub cells: SharedCells,
     pub nvram: SharedNvram,
-    pub ftl: FtlHandle,
+    pub ftl: FtlHandle<M>,
     pub recorder: Recorder,
     decisions: Decisions,
     front: Rc<Front>,
 }
 
-impl Bench {
-    pub fn fresh(config: FtlConfig) -> Bench {
-        Bench::deciding(Decisions::default(), config)
+impl<M: MadeForTests> AnyBench<M> {
+    pub fn fresh(config: FtlConfig) -> Self {
+        Self::deciding(Decisions::default(), config)
     }
-    pub fn deciding(by: Decisions, config: FtlConfig) -> Bench {
-        Bench::powered(by, config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
+    pub fn deciding(by: Decisions, config: FtlConfig) -> Self {
+        Self::powered(by, config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
     }
-    pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Bench {
-        Bench::powered(Decisions::default(), config, cells, nvram)
+    pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
+        Self::powered(Decisions::default(), config, cells, nvram)
     }
-    pub fn powered(decisions: Decisions, config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Bench {
+    pub fn powered(decisions: Decisions, config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let dram = Dram::new(
@@ -245,17 +259,18 @@ impl Bench {
         host.attach(id);
         let recorder = Recorder::default();
         let setup = decisions.of(config);
-        let ftl = Ftl::start(&core, setup, dram, host, flash, nvram.clone(), recorder.clone()).unwrap();
-        Bench { exec, config, cells, nvram, ftl, recorder, decisions, front }
+        let ftl = Ftl::start_with(&core, setup, dram, host, flash, nvram.clone(), recorder.clone(), M::make)
+            .unwrap();
+        AnyBench { exec, config, cells, nvram, ftl, recorder, decisions, front }
     }
     /// Cuts the power, whatever is going on, and switches it on again.
-    pub fn restart(self) -> Bench {
+    pub fn restart(self) -> Self {
         let (by, config, cells, nvram) =
             (self.decisions, self.config, self.cells.clone(), self.nvram.clone());
         drop(self);
         cells.borrow_mut().cut_off(config.pages_per_word_line);
         nvram.power_off();
-        Bench::powered(by, config, cells, nvram)
+        Self::powered(by, config, cells, nvram)
     }
     pub fn capacity(&self) -> u64 {
         u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)
@@ -377,7 +392,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl<M: Mapping> Drop for AnyBench<M> {
     fn drop(&mut self) {
         self.exec.shut_down();
     }

@@ -59,7 +59,7 @@ fn an_evicted_page_stands_where_the_mapping_says_and_names_its_owner() {
     let parts = parts();
     let old = parts.write_page(PAGE, 1);
     let at = parts.write_page(PAGE, 2);
-    assert_eq!(parts.mapping.get(PAGE), at);
+    assert_eq!(parts.mapping.place_of_pinned(PAGE), at);
     let (content, record) = parts.stored(at);
     assert!(content.iter().all(|&byte| byte == 2));
     assert_eq!((record.kind, record.lpn, record.lost_sectors), (PageKind::Data, PAGE.0, 0));
@@ -111,7 +111,7 @@ fn a_page_whose_program_fails_goes_to_another_block() {
     let lun = parts.journal.blocks.lun_of(PAGE);
     parts.cells.borrow_mut().next_programs_fail.push(lun);
     let at = parts.write_page(PAGE, 3);
-    assert_eq!((parts.mapping.get(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
+    assert_eq!((parts.mapping.place_of_pinned(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
     assert!(parts.stored(at).0.iter().all(|&byte| byte == 3));
     let blocks = parts.journal.blocks.borrow();
     assert_ne!(blocks.state(blocks.block_of(at)), BlockState::Failing);

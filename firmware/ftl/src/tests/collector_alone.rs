@@ -45,7 +45,7 @@ impl Victim {
     }
     /// Where a page of the victim has gone, with its content's first byte and its record.
     fn moved(&self, nth: usize) -> (Ppa, u8, OobRecord) {
-        let at = self.parts.mapping.get(self.pages[nth]);
+        let at = self.parts.mapping.place_of_pinned(self.pages[nth]);
         assert_ne!(self.parts.journal.blocks.borrow().block_of(at), self.block, "page {nth} is still there");
         let (content, record) = self.parts.stored(at);
         (at, content[0], record)
@@ -75,11 +75,11 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
 fn what_the_host_has_written_anew_or_unmapped_is_not_copied() {
     let victim = victim();
     let written = victim.parts.write_page(victim.pages[1], 77);
-    victim.parts.mapping.unmap(victim.pages[2]);
+    victim.parts.mapping.unmap(&victim.pages[2]);
     victim.collect();
     assert_eq!(victim.parts.journal.stats().flash_programs.gc, victim.pages.len() as u64 - 2);
     assert_eq!(victim.moved(1).0, written);
-    assert!(!victim.parts.mapping.get(victim.pages[2]).is_some());
+    assert!(!victim.parts.mapping.place_of_pinned(victim.pages[2]).is_some());
     assert_eq!(victim.state(), BlockState::Free);
 }
 
@@ -92,10 +92,10 @@ fn a_page_that_is_unmapped_while_it_is_copied_stays_unmapped() {
         victim.parts.step();
     }
     let page = victim.pages[0];
-    assert_eq!(victim.parts.mapping.get(page), victim.page(0), "the copy has ended before");
-    victim.parts.mapping.unmap(page);
+    assert_eq!(victim.parts.mapping.place_of_pinned(page), victim.page(0), "the copy has ended before");
+    victim.parts.mapping.unmap(&page);
     victim.parts.settle();
-    assert!(!victim.parts.mapping.get(page).is_some());
+    assert!(!victim.parts.mapping.place_of_pinned(page).is_some());
     assert_eq!(victim.moved(1).1, 2);
     assert_eq!(victim.state(), BlockState::Free);
 }

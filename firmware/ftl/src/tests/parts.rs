@@ -11,7 +11,18 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::Dram;
 use aster_ports::flash::FlashPort;
 use aster_units::{Frequency, Instant};
+use core::future::Future;
+use core::task::{Context, Poll, Waker};
+use std::pin::pin;
 use std::rc::Rc;
+
+/// What a future gives that has nothing to wait for.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("this waits"),
+    }
+}
 
 /// The parts below blocks, of a drive that is ready.
 pub struct LowerParts {

@@ -287,7 +287,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                     Stream::Gc,
                     &[buffer],
                     &copies,
-                    |lpn, from| copying.mapping.get(lpn) == from,
+                    |lpn, from| copying.mapping.place_of_pinned(lpn) == from,
                     Cause::Gc,
                 )
                 .await;

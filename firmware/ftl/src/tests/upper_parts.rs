@@ -8,6 +8,7 @@ use crate::collector::state::Collector;
 use crate::journal::log;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
+use crate::mapping::resident::ResidentMap;
 use crate::page::buffers::Granules;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::oob::OobRecord;
@@ -30,8 +31,8 @@ pub struct UpperParts {
     pub cells: SharedCells,
     pub dram: SharedDram,
     pub journal: Rc<Journal>,
-    pub mapping: Rc<Mapped>,
-    pub cache: Rc<Cache>,
+    pub mapping: Rc<Mapped<ResidentMap>>,
+    pub cache: Rc<Cache<ResidentMap>>,
 }
 
 impl UpperParts {
@@ -48,7 +49,8 @@ impl UpperParts {
         let nvram = Nvram::volatile(NVRAM_BYTES);
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
-        let mapping = Rc::new(Mapped::new(Rc::clone(&journal)));
+        let map = ResidentMap::new(journal.logical_pages);
+        let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));
         let collector = Rc::new(Collector::new(&mapping));
