@@ -10,7 +10,7 @@ use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, Nan
 use aster_ports::channel::ChannelPort;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::Dram;
-use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
@@ -146,7 +146,7 @@ impl Array {
     /// `CALLERS` callers each ask for `phase` of the pages that `next` gives them until they got `None`.
     fn drive(
         &self,
-        phase: Phase,
+        phase: FlashOp,
         next: impl Fn(u64, u64) -> Option<(LunIndex, RowAddr)> + Clone + 'static,
     ) -> Cost {
         let (before, from) = (self.exec.counts(), cpu_seconds());
@@ -157,7 +157,7 @@ impl Array {
                 let mut turn = 0;
                 while let Some((lun, row)) = next(caller, turn) {
                     turn += 1;
-                    let sectors = SectorRange::whole(if phase == Phase::Read { 1 } else { 4 });
+                    let sectors = SectorRange::whole(if phase == FlashOp::Read { 1 } else { 4 });
                     let target = Target { row, sectors, buffer: BufferId(caller as u32) };
                     let outcomes = port.call(FlashRequest::single(phase, lun, target)).await;
                     assert_eq!(outcomes[0].status, FlashStatus::Done);
@@ -201,7 +201,7 @@ pub fn measure() {
     let array = array();
     // Four callers a LUN would program out of order; one caller a LUN fills it.
     let luns = u64::from(GEOMETRY.total_luns());
-    let programs = array.drive(Phase::Program, move |caller, turn| {
+    let programs = array.drive(FlashOp::Program, move |caller, turn| {
         (caller < luns && turn < u64::from(GEOMETRY.pages_per_lun())).then(|| {
             let per_block = u64::from(GEOMETRY.pages_per_block);
             let (block, page) =
@@ -210,7 +210,7 @@ pub fn measure() {
         })
     });
     programs.print("program");
-    let reads = array.drive(Phase::Read, move |caller, turn| {
+    let reads = array.drive(FlashOp::Read, move |caller, turn| {
         (turn < READS / CALLERS).then(|| {
             let mut rng = Rng::new(caller << 32 | turn);
             let block = BlockAddr(rng.below(u64::from(GEOMETRY.blocks_per_lun)) as u32);

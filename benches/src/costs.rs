@@ -9,7 +9,7 @@
 use aster_exec::{Core, Exec, Handler};
 use aster_flash::{Controller, FlashConfig, FlashCosts, Lun, LunShape, PollPolicy};
 use aster_ports::channel::{ChannelPort, FrameReport, TxnResult};
-use aster_ports::flash::{FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{FlashOp, FlashRequest, FlashStatus, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_txn::Descriptor;
@@ -122,9 +122,9 @@ fn carry_out(step: &str, times: u64) {
     }
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BufferId(0) };
     let (phase, targets, requests): (_, &[Target], _) = match step {
-        "status" => (Phase::Status, &[target], times),
-        "two-statuses" => (Phase::Status, &[target; 2], times),
-        "busy-poll" => (Phase::Erase, &[target], 1),
+        "status" => (FlashOp::Status, &[target], times),
+        "two-statuses" => (FlashOp::Status, &[target; 2], times),
+        "busy-poll" => (FlashOp::Erase, &[target], 1),
         _ => panic!("no step is called {step}: those are {}", MEASURED.join(", ")),
     };
     let request = FlashRequest::vector(phase, LunIndex(0), targets).expect("one target or two");

@@ -76,7 +76,7 @@ pub mod plug {
     pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
     pub use aster_ports::flash::{
-        FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner, Phase,
+        FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner,
         Tag, Target,
     };
     pub use aster_ports::host::{

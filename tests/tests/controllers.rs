@@ -8,7 +8,7 @@ use aster_device::units::{
 };
 use aster_events::Recorder;
 use aster_ports::channel::BusTap;
-use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, Outcome, Phase, Target};
+use aster_ports::flash::{FlashError, FlashOp, FlashRequest, FlashStatus, Outcome, Target};
 use aster_ports::package::BurstTiming;
 use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern, WorkKind, set_rate};
 use aster_tests::{cases, profile};
@@ -95,11 +95,11 @@ impl Oracle {
         };
         match self.rng.below(16) {
             0 => {
-                done(call(Phase::Erase, at, whole).await);
+                done(call(FlashOp::Erase, at, whole).await);
                 self.pages.retain(|&(b, _), _| b != block);
                 self.next.remove(&block);
             }
-            1 => done(call(Phase::Status, at, whole).await),
+            1 => done(call(FlashOp::Status, at, whole).await),
             2..8 => {
                 let page = self.next.get(&block).copied().unwrap_or(0);
                 if page == g.pages_per_block {
@@ -107,16 +107,16 @@ impl Oracle {
                 }
                 let salt = self.rng.next_u64();
                 fill(bench, buffer, salt);
-                done(call(Phase::Program, self.row(bench, block, page), whole).await);
+                done(call(FlashOp::Program, self.row(bench, block, page), whole).await);
                 self.pages.insert((block, page), salt);
                 self.next.insert(block, page + 1);
             }
             choice => {
                 let outcome = if choice < 12 {
-                    call(Phase::Read, at, part).await
+                    call(FlashOp::Read, at, part).await
                 } else {
-                    done(call(Phase::Trigger, at, part).await);
-                    call(Phase::Transfer, at, part).await
+                    done(call(FlashOp::Trigger, at, part).await);
+                    call(FlashOp::Transfer, at, part).await
                 };
                 done(outcome);
                 let salt = self.pages.get(&(block, page)).copied();
@@ -193,14 +193,14 @@ fn each_controller_reports_the_same_errors() {
             };
             // The array says FAIL; outside the array; not a thing that it does; a LUN that stays busy; then
             // one that works.
-            call(Phase::Program, 1, 0, false, false).await;
-            call(Phase::Read, 1, 4_000, false, false).await;
-            call(Phase::Program, 1, 1, true, false).await;
-            call(Phase::Read, 1, 1, false, true).await;
+            call(FlashOp::Program, 1, 0, false, false).await;
+            call(FlashOp::Read, 1, 4_000, false, false).await;
+            call(FlashOp::Program, 1, 1, true, false).await;
+            call(FlashOp::Read, 1, 1, false, true).await;
             b.nand().force_busy(LunIndex(0), true);
-            call(Phase::Erase, 0, 1, false, false).await;
-            call(Phase::Read, 1, 0, true, false).await;
-            call(Phase::Read, 1, 1, false, false).await;
+            call(FlashOp::Erase, 0, 1, false, false).await;
+            call(FlashOp::Read, 1, 0, true, false).await;
+            call(FlashOp::Read, 1, 1, false, false).await;
         });
         run_until_idle(&bench);
         let faults: Vec<_> = bench
@@ -307,7 +307,7 @@ fn order_of_four_reads(controller: ControllerName) -> Vec<(u32, &'static str)> {
     for (buffer, lun) in [2, 0, 1, 2].into_iter().enumerate() {
         let target =
             Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BufferId(buffer as u32) };
-        let request = FlashRequest::single(Phase::Read, LunIndex(lun), target);
+        let request = FlashRequest::single(FlashOp::Read, LunIndex(lun), target);
         bench.requests().submit(request).expect("there is room");
     }
     run_until_idle(&bench);
@@ -379,7 +379,7 @@ fn administrative_words_are_answered_without_the_driver() {
         let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BufferId(lun) };
         bench
             .requests()
-            .submit(FlashRequest::single(Phase::Read, LunIndex(lun), target))
+            .submit(FlashRequest::single(FlashOp::Read, LunIndex(lun), target))
             .expect("there is room");
     }
     let transactions = bench.stats().transactions;

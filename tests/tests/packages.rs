@@ -4,7 +4,7 @@
 use aster_device::profile::{PACKAGES, Profile};
 use aster_device::units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, Rng, SectorRange};
 use aster_events::Recorder;
-use aster_ports::flash::{Flags, FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{Flags, FlashOp, FlashRequest, FlashStatus, Target};
 use aster_run_bench::Bench;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,11 +55,13 @@ fn each_package_boots_and_answers_with_planes_and_slc_where_it_has_them() {
                 let outcomes = b.requests().call(request).await;
                 s.borrow_mut().extend(outcomes.iter().take(targets.len()).map(|o| o.status));
             };
-            for (phase, block, buffer) in [(Phase::Erase, 2, 0), (Phase::Program, 2, 0), (Phase::Read, 2, 4)]
+            for (phase, block, buffer) in
+                [(FlashOp::Erase, 2, 0), (FlashOp::Program, 2, 0), (FlashOp::Read, 2, 4)]
             {
                 call(phase, block, buffer, false).await;
             }
-            for (phase, block, buffer) in [(Phase::Erase, 4, 0), (Phase::Program, 4, 0), (Phase::Read, 4, 8)]
+            for (phase, block, buffer) in
+                [(FlashOp::Erase, 4, 0), (FlashOp::Program, 4, 0), (FlashOp::Read, 4, 8)]
             {
                 call(phase, block, buffer, true).await;
             }

@@ -17,10 +17,10 @@ use core::cell::{Cell, OnceCell, RefCell};
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 
-/// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler
-/// interleaves.
+/// The operation that a request asks for. Compound operations run to their end; the others are the steps that a
+/// scheduler interleaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Phase {
+pub enum FlashOp {
     /// Array to page register, without transfer (C41 read-trigger).
     Trigger,
     /// Page register to buffer (C41 read-transfer).
@@ -42,28 +42,28 @@ pub enum Phase {
     GetFeatures,
 }
 
-impl Phase {
+impl FlashOp {
     /// As events number it: 0 reads, 1 programs, 2 erases, 3 anything else.
     pub const fn class(self) -> u8 {
         match self {
-            Phase::Read | Phase::Trigger | Phase::Transfer => 0,
-            Phase::Program => 1,
-            Phase::Erase => 2,
-            Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => 3,
+            FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer => 0,
+            FlashOp::Program => 1,
+            FlashOp::Erase => 2,
+            FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => 3,
         }
     }
     /// What errors call it.
     pub const fn name(self) -> &'static str {
         match self {
-            Phase::Trigger => "read trigger",
-            Phase::Transfer => "read transfer",
-            Phase::Read => "read",
-            Phase::Program => "program",
-            Phase::Erase => "erase",
-            Phase::Status => "read status",
-            Phase::Reset => "reset",
-            Phase::SetFeatures => "set features",
-            Phase::GetFeatures => "get features",
+            FlashOp::Trigger => "read trigger",
+            FlashOp::Transfer => "read transfer",
+            FlashOp::Read => "read",
+            FlashOp::Program => "program",
+            FlashOp::Erase => "erase",
+            FlashOp::Status => "read status",
+            FlashOp::Reset => "reset",
+            FlashOp::SetFeatures => "set features",
+            FlashOp::GetFeatures => "get features",
         }
     }
 }
@@ -105,12 +105,12 @@ pub struct Feature {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlashRequest {
     /// What to do.
-    pub phase: Phase,
+    pub phase: FlashOp,
     /// To which LUN.
     pub lun: LunIndex,
     /// Modifiers.
     pub flags: Flags,
-    /// What [`Phase::SetFeatures`] and [`Phase::GetFeatures`] are about.
+    /// What [`FlashOp::SetFeatures`] and [`FlashOp::GetFeatures`] are about.
     pub feature: Feature,
     targets: [Target; MAX_TARGETS],
     count: u8,
@@ -120,7 +120,7 @@ pub struct FlashRequest {
 impl FlashRequest {
     /// A request with one target.
     #[inline]
-    pub const fn single(phase: Phase, lun: LunIndex, target: Target) -> Self {
+    pub const fn single(phase: FlashOp, lun: LunIndex, target: Target) -> Self {
         FlashRequest {
             phase,
             lun,
@@ -133,13 +133,13 @@ impl FlashRequest {
     }
     /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip
     /// enable.
-    pub const fn of_feature(phase: Phase, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
+    pub const fn of_feature(phase: FlashOp, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
         let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
         FlashRequest { feature, ..Self::single(phase, lun, none) }
     }
     /// A request with several targets: one a plane, or for [`Flags::one_shot`] the pages of a word line.
     /// `None` when there are none or too many.
-    pub fn vector(phase: Phase, lun: LunIndex, targets: &[Target]) -> Option<Self> {
+    pub fn vector(phase: FlashOp, lun: LunIndex, targets: &[Target]) -> Option<Self> {
         let first = *targets.first()?;
         let mut request = Self::single(phase, lun, first);
         request.targets.get_mut(..targets.len())?.copy_from_slice(targets);
@@ -156,7 +156,7 @@ impl FlashRequest {
     #[inline]
     pub fn is_page_read(&self) -> bool {
         let Flags { raw, slc, .. } = self.flags;
-        self.phase == Phase::Read && self.count == 1 && !raw && !slc
+        self.phase == FlashOp::Read && self.count == 1 && !raw && !slc
     }
     /// The targets.
     #[inline]
@@ -184,7 +184,7 @@ impl Tag {
 /// What a controller can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// Does whole operations ([`Phase::Read`] and so on), not only single phases.
+    /// Does whole operations ([`FlashOp::Read`] and so on), not only single phases.
     pub compound: bool,
     /// Targets a request.
     pub targets: u8,
@@ -371,7 +371,7 @@ impl FlashPort {
     pub fn try_next(
         &self,
         lun: LunIndex,
-        choose: impl FnOnce(&mut dyn Iterator<Item = Phase>) -> usize,
+        choose: impl FnOnce(&mut dyn Iterator<Item = FlashOp>) -> usize,
     ) -> Option<(Tag, FlashRequest)> {
         let mut available = self.lanes[lun.index()].available.borrow_mut();
         let index = match available.len() {
@@ -393,7 +393,7 @@ impl FlashPort {
     pub async fn next(
         &self,
         lun: LunIndex,
-        choose: impl Fn(&mut dyn Iterator<Item = Phase>) -> usize,
+        choose: impl Fn(&mut dyn Iterator<Item = FlashOp>) -> usize,
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
@@ -414,7 +414,7 @@ impl FlashPort {
         }
     }
     fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {
-        let reads = matches!(request.phase, Phase::Read | Phase::Transfer);
+        let reads = matches!(request.phase, FlashOp::Read | FlashOp::Transfer);
         if !reads || outcome.page != PageCheck::NotAsked {
             return;
         }

@@ -55,13 +55,13 @@ mod tests {
     use super::*;
     use crate::cores::Interrupt;
     use crate::dram::Dram;
-    use crate::flash::{FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Target};
+    use crate::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Target};
     use aster_exec::Exec;
     use aster_units::{Content, LunIndex, RowAddr, SectorRange};
 
     const BUFFER: BufferId = BufferId(0);
 
-    fn request(phase: Phase) -> FlashRequest {
+    fn request(phase: FlashOp) -> FlashRequest {
         let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BUFFER };
         FlashRequest::single(phase, LunIndex(0), target)
     }
@@ -79,25 +79,25 @@ mod tests {
         let pool = Dram::new(Content::Full, 4, 16, 1, 0, 0);
         let reads = |phase| request(phase).expecting(PageOwner(7));
         assert_eq!(
-            sent_through(&port, reads(Phase::Read), Outcome::default()),
+            sent_through(&port, reads(FlashOp::Read), Outcome::default()),
             PageCheck::NotAsked,
             "by nobody"
         );
         port.check_pages(&pool, |owner, oob| u32::from(oob[0]) == owner.0);
         for port in [&port, &below] {
             pool.borrow_mut().oob_mut(BUFFER)[0] = 7;
-            for phase in [Phase::Read, Phase::Transfer] {
+            for phase in [FlashOp::Read, FlashOp::Transfer] {
                 assert_eq!(sent_through(port, reads(phase), Outcome::default()), PageCheck::Expected);
                 assert_eq!(sent_through(port, request(phase), Outcome::default()), PageCheck::NotAsked);
                 let lost = Outcome { status: FlashStatus::Uncorrectable, ..Outcome::default() };
                 assert_eq!(sent_through(port, reads(phase), lost), PageCheck::Other);
             }
-            assert_eq!(sent_through(port, reads(Phase::Trigger), Outcome::default()), PageCheck::NotAsked);
+            assert_eq!(sent_through(port, reads(FlashOp::Trigger), Outcome::default()), PageCheck::NotAsked);
             pool.borrow_mut().oob_mut(BUFFER)[0] = 8;
-            assert_eq!(sent_through(port, reads(Phase::Read), Outcome::default()), PageCheck::Other);
+            assert_eq!(sent_through(port, reads(FlashOp::Read), Outcome::default()), PageCheck::Other);
             let seen = Outcome { page: PageCheck::Expected, ..Outcome::default() };
             assert_eq!(
-                sent_through(port, reads(Phase::Read), seen),
+                sent_through(port, reads(FlashOp::Read), seen),
                 PageCheck::Expected,
                 "it was seen below"
             );

@@ -189,7 +189,7 @@ impl Log {
             let at = if let Some(next) = self.open { next } else { self.open_block().await? };
             self.sequence += 1;
             encode((kind, page, self.sequence), self.shared.ports.buffers.borrow_mut().oob_mut(from));
-            let outcome = self.flash(Phase::Program, at, from).await;
+            let outcome = self.flash(FlashOp::Program, at, from).await;
             let mut stats = self.shared.stats.borrow_mut();
             stats.flash_bytes_written += u64::from(self.plan.geometry.page_bytes);
             stats.flash_programs.padding += u64::from(page == NOWHERE);
@@ -240,7 +240,7 @@ impl Log {
         Err(HostStatus::ReadOnly)
     }
     async fn erase(&mut self, block: u32) -> Done {
-        let outcome = self.flash(Phase::Erase, block * self.block_pages, self.copy_buffer).await;
+        let outcome = self.flash(FlashOp::Erase, block * self.block_pages, self.copy_buffer).await;
         self.shared.stats.borrow_mut().flash_erases.gc += 1;
         if outcome.status != FlashStatus::Done {
             self.goes_bad(block);
@@ -276,12 +276,12 @@ impl Log {
 
     // ---- flash ----
 
-    async fn flash(&self, phase: Phase, at: u32, buffer: BufferId) -> Outcome {
+    async fn flash(&self, phase: FlashOp, at: u32, buffer: BufferId) -> Outcome {
         let (block, page) = (BlockAddr(at / self.block_pages), PageInBlock((at % self.block_pages) as u16));
         let behind_ce = self.plan.geometry.lun_addr(self.lun).lun;
         self.flash_at(phase, self.plan.restriction.row(behind_ce, block, page), false, buffer).await
     }
-    async fn flash_at(&self, phase: Phase, row: RowAddr, raw: bool, buffer: BufferId) -> Outcome {
+    async fn flash_at(&self, phase: FlashOp, row: RowAddr, raw: bool, buffer: BufferId) -> Outcome {
         let sectors = SectorRange::whole(self.plan.geometry.sectors_per_page());
         let mut request = FlashRequest::single(phase, self.lun, Target { row, sectors, buffer });
         request.flags.raw = raw;
@@ -290,7 +290,7 @@ impl Log {
     }
     /// Reads a logical page. False when not all of it could be read.
     async fn read(&self, page: u32, at: u32, buffer: BufferId) -> bool {
-        let outcome = self.flash(Phase::Read, at, buffer).await;
+        let outcome = self.flash(FlashOp::Read, at, buffer).await;
         let oob = decode(self.shared.ports.buffers.borrow().oob(buffer));
         let is_its = oob.is_some_and(|(kind, of, _)| (kind, of) == (Kind::Data, page));
         outcome.status == FlashStatus::Done && !outcome.erased && is_its
@@ -321,7 +321,7 @@ impl Log {
                 continue;
             }
             for at in block * self.block_pages..(block + 1) * self.block_pages {
-                let outcome = self.flash(Phase::Read, at, buffer).await;
+                let outcome = self.flash(FlashOp::Read, at, buffer).await;
                 self.shared.stats.borrow_mut().flash_reads.metadata += 1;
                 if outcome.erased {
                     break;
@@ -372,7 +372,7 @@ impl Log {
             let buffer = buffers.borrow().metadata_buffer(self.lun.0);
             for last in [false, true] {
                 let row = self.plan.restriction.mark_row(behind_ce, BlockAddr(block), last);
-                self.flash_at(Phase::Read, row, true, buffer).await;
+                self.flash_at(FlashOp::Read, row, true, buffer).await;
                 self.shared.stats.borrow_mut().flash_reads.metadata += 1;
                 if buffers.borrow().oob(buffer)[0] == 0 {
                     known = *b"b";

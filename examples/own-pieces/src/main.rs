@@ -3,7 +3,7 @@
 //! drive that has them.
 
 use aster_device::plug::{
-    Arbiter, ChannelPort, Descriptor, Lun, Phase, Running, Task, TaskScheduler, TransactionClass, onfi,
+    Arbiter, ChannelPort, Descriptor, FlashOp, Lun, Running, Task, TaskScheduler, TransactionClass, onfi,
 };
 use aster_device::profile::{Profile, shipped};
 use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
@@ -50,7 +50,7 @@ struct PowerBudget {
 }
 
 impl TaskScheduler for PowerBudget {
-    fn choose(&mut self, _: LunIndex, _: &mut dyn Iterator<Item = Phase>) -> usize {
+    fn choose(&mut self, _: LunIndex, _: &mut dyn Iterator<Item = FlashOp>) -> usize {
         0
     }
     fn admits(&mut self, _: &Task, running: Running) -> bool {

@@ -7,7 +7,7 @@ use crate::operations::{
 use aster_events::Function;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
-    Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
+    Capabilities, FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Target,
 };
 use aster_units::{Column, Instant, RowAddr};
 use aster_wire::onfi::Status;
@@ -122,7 +122,7 @@ impl Controller {
     /// Programs a word line in one shot (C83).
     async fn one_shot(&self, request: &FlashRequest) -> Result<Outcome, FlashError> {
         match (request.phase, request.targets()) {
-            (Phase::Program, &[lsb, csb, msb]) => {
+            (FlashOp::Program, &[lsb, csb, msb]) => {
                 Ok(of_status(program_one_shot(&self.lun, [lsb, csb, msb]).await?))
             }
             _ => Err(self.lun.unsupported("one-shot")),
@@ -133,13 +133,13 @@ impl Controller {
     /// page of each.
     fn goes_together(&self, request: &FlashRequest) -> bool {
         let plain = !request.flags.raw && !request.flags.slc && self.lun.commands().multi_plane;
-        if !plain || !matches!(request.phase, Phase::Read | Phase::Program | Phase::Erase) {
+        if !plain || !matches!(request.phase, FlashOp::Read | FlashOp::Program | FlashOp::Erase) {
             return false;
         }
         let g = &self.lun.config().shape.geometry;
         let place = |target: &Target| {
             let (lun, block, page) = g.split_row(target.row);
-            (lun, g.plane(block), if request.phase == Phase::Erase { 0 } else { page.0 })
+            (lun, g.plane(block), if request.phase == FlashOp::Erase { 0 } else { page.0 })
         };
         let targets = request.targets();
         targets.iter().enumerate().all(|(i, target)| {
@@ -150,19 +150,19 @@ impl Controller {
 
     async fn together(
         &self,
-        phase: Phase,
+        phase: FlashOp,
         targets: &[Target],
         outcomes: &mut Outcomes,
     ) -> Result<(), FlashError> {
         let mut failed = [false; MAX_TARGETS];
         match phase {
-            Phase::Read => {
+            FlashOp::Read => {
                 let mut found = [FrameReport::default(); MAX_TARGETS];
                 read_planes(&self.lun, targets, &mut found).await?;
                 *outcomes = found.map(Outcome::from);
                 return Ok(());
             }
-            Phase::Program => program_planes(&self.lun, targets, &mut failed).await?,
+            FlashOp::Program => program_planes(&self.lun, targets, &mut failed).await?,
             _ => erase_planes(&self.lun, targets, &mut failed).await?,
         }
         *outcomes = failed.map(of_fail);
@@ -177,49 +177,51 @@ impl Controller {
         }
         if request.flags.slc {
             return match (request.phase, request.flags.raw) {
-                (Phase::Read, false) => {
+                (FlashOp::Read, false) => {
                     Ok(Outcome::from(slc_read(lun, row, target.sectors, target.buffer).await?))
                 }
-                (Phase::Program, false) => Ok(of_status(slc_program(lun, row, target.buffer).await?)),
-                (Phase::Erase, _) => Ok(of_status(slc_erase(lun, row).await?)),
+                (FlashOp::Program, false) => Ok(of_status(slc_program(lun, row, target.buffer).await?)),
+                (FlashOp::Erase, _) => Ok(of_status(slc_erase(lun, row).await?)),
                 _ => Err(refused()),
             };
         }
         Ok(match (request.phase, request.flags.raw) {
-            (Phase::Read, false) => Outcome::from(read_page(lun, row, target.sectors, target.buffer).await?),
-            (Phase::Read, true) => {
+            (FlashOp::Read, false) => {
+                Outcome::from(read_page(lun, row, target.sectors, target.buffer).await?)
+            }
+            (FlashOp::Read, true) => {
                 read_trigger(lun, row).await?;
                 self.transfer_spare(target).await?;
                 Outcome::default()
             }
-            (Phase::Transfer, true) => {
+            (FlashOp::Transfer, true) => {
                 self.transfer_spare(target).await?;
                 Outcome::default()
             }
-            (Phase::Trigger, _) => {
+            (FlashOp::Trigger, _) => {
                 read_trigger(lun, row).await?;
                 Outcome::default()
             }
-            (Phase::Transfer, false) => {
+            (FlashOp::Transfer, false) => {
                 Outcome::from(read_transfer(lun, row, target.sectors, target.buffer).await?)
             }
-            (Phase::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
-            (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
-            (Phase::Status, _) => of_status(read_status(lun, row).await?),
-            (Phase::Reset, _) => of_status(reset(lun).await?),
-            (Phase::SetFeatures | Phase::GetFeatures, _)
+            (FlashOp::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
+            (FlashOp::Erase, _) => of_status(erase_block(lun, row).await?),
+            (FlashOp::Status, _) => of_status(read_status(lun, row).await?),
+            (FlashOp::Reset, _) => of_status(reset(lun).await?),
+            (FlashOp::SetFeatures | FlashOp::GetFeatures, _)
                 if request.feature.address == FeatureAddress::TimingMode.raw() =>
             {
                 return Err(refused());
             }
-            (Phase::SetFeatures, _) => {
+            (FlashOp::SetFeatures, _) => {
                 of_status(set_features(lun, request.feature.address, request.feature.value).await?)
             }
-            (Phase::GetFeatures, _) => {
+            (FlashOp::GetFeatures, _) => {
                 let feature = get_features(lun, request.feature.address).await?;
                 Outcome { feature, ..Outcome::default() }
             }
-            (Phase::Program, true) => return Err(refused()),
+            (FlashOp::Program, true) => return Err(refused()),
         })
     }
 

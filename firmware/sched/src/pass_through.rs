@@ -144,13 +144,13 @@ mod tests {
     use crate::{BringUpGate, Policy, Tasks};
     use aster_exec::Core;
     use aster_ports::cores::Interrupt;
-    use aster_ports::flash::{FlashError, MAX_TARGETS, Outcome, Phase, Target};
+    use aster_ports::flash::{FlashError, FlashOp, MAX_TARGETS, Outcome, Target};
     use aster_ports::resource::Bandwidth;
     use aster_units::{BufferId, Frequency, Instant, LunIndex, RowAddr, SectorRange};
 
     fn program(lun: u32, row: u32) -> FlashRequest {
         let target = Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BufferId(0) };
-        FlashRequest::single(Phase::Program, LunIndex(lun), target)
+        FlashRequest::single(FlashOp::Program, LunIndex(lun), target)
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         gate.open(&exec);
         exec.advance_to(Instant::ZERO);
         let taken = |lun| {
-            let first = |_: &mut dyn Iterator<Item = Phase>| 0;
+            let first = |_: &mut dyn Iterator<Item = FlashOp>| 0;
             below.try_next(LunIndex(lun), first).map(|(tag, request)| (tag, request.targets()[0].row.0))
         };
         let (first, row) = taken(0).expect("one of channel 0");

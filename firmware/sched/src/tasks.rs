@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::{Exec, WaitQueue};
-use aster_ports::flash::Phase;
+use aster_ports::flash::FlashOp;
 use aster_units::LunIndex;
 use core::cell::{Cell, RefCell};
 
@@ -17,7 +17,7 @@ pub struct Task {
     /// The package: chip enables numbered over the drive. LUNs behind one chip enable share a package.
     pub package: u32,
     /// What it does.
-    pub phase: Phase,
+    pub phase: FlashOp,
 }
 
 /// How many operations are running.
@@ -34,7 +34,7 @@ pub trait TaskScheduler {
     /// A LUN is idle: returns the index of the request to take, among at least two phases given oldest first.
     /// Programs and erases of a LUN must keep their order, since the pages of a block are programmed in
     /// order.
-    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize;
+    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize;
 
     /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended.
     fn admits(&mut self, _task: &Task, _running: Running) -> bool {
@@ -55,7 +55,7 @@ pub enum Policy {
 
 impl Policy {
     /// The index of the request to serve, among phases given oldest first.
-    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
         match self {
             Policy::Fifo => 0,
             Policy::ReadsFirst => {
@@ -63,7 +63,7 @@ impl Policy {
                 // whose program has ended and erases only blocks that aren't being read, so any read may go
                 // first.
                 Iterator::position(&mut waiting, |phase| {
-                    matches!(phase, Phase::Read | Phase::Trigger | Phase::Transfer)
+                    matches!(phase, FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer)
                 })
                 .unwrap_or(0)
             }
@@ -75,7 +75,7 @@ impl Policy {
 pub const OVERTAKES_MAX: u32 = 32;
 
 impl TaskScheduler for Policy {
-    fn choose(&mut self, _: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+    fn choose(&mut self, _: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
         Policy::choose(*self, waiting)
     }
 }
@@ -90,7 +90,7 @@ pub struct PackageLimit<S> {
 }
 
 impl<S: TaskScheduler> TaskScheduler for PackageLimit<S> {
-    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
         self.inner.choose(lun, waiting)
     }
     fn admits(&mut self, task: &Task, running: Running) -> bool {
@@ -117,7 +117,7 @@ impl Tasks {
         }
     }
 
-    pub(crate) fn choose(&self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+    pub(crate) fn choose(&self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
         self.scheduler.borrow_mut().choose(lun, waiting)
     }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn reads_overtake_programs_but_programs_and_erases_keep_their_order() {
-        let waiting = [Phase::Program, Phase::Erase, Phase::Read];
+        let waiting = [FlashOp::Program, FlashOp::Erase, FlashOp::Read];
         assert_eq!(Policy::Fifo.choose(&mut waiting.iter().copied()), 0);
         assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter().copied()), 2);
         assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter().copied()), 0);

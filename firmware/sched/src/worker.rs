@@ -6,7 +6,7 @@ use crate::tasks::{Task, Tasks, bounded};
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::Exec;
-use aster_ports::flash::{FlashPort, FlashRequest, Phase, Tag};
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, Tag};
 use aster_units::LunIndex;
 use core::cell::Cell;
 
@@ -72,7 +72,7 @@ impl<B: Backend> Worker<B> {
 
     /// The next request, when it may start.
     async fn next(&self, exec: &Exec, overtakes: &Cell<u32>) -> TakenRequest {
-        let choose = |waiting: &mut dyn Iterator<Item = Phase>| {
+        let choose = |waiting: &mut dyn Iterator<Item = FlashOp>| {
             bounded(overtakes, self.tasks.choose(self.lun, waiting))
         };
         let (tag, request) = self.port.next(self.lun, choose).await;
@@ -84,18 +84,18 @@ impl<B: Backend> Worker<B> {
     /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet
     /// what comes next: a read that comes in the meantime may have to go before a program.
     fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<TakenRequest> {
-        let task = self.task(Phase::Read);
+        let task = self.task(FlashOp::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {
             return None;
         }
-        let choose = |waiting: &mut dyn Iterator<Item = Phase>| {
+        let choose = |waiting: &mut dyn Iterator<Item = FlashOp>| {
             bounded(overtakes, self.tasks.choose(self.lun, waiting))
         };
         let (tag, request) = self.port.try_next(self.lun, choose).expect("a page read waits");
         Some(self.taken(exec, tag, request, task))
     }
 
-    fn task(&self, phase: Phase) -> Task {
+    fn task(&self, phase: FlashOp) -> Task {
         Task { lun: self.lun, package: self.package, phase }
     }
 

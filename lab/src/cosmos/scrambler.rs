@@ -9,7 +9,7 @@
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
-use aster_run_bench::{Bench, FlashRequest, FlashStatus, Outcome, Phase, Target};
+use aster_run_bench::{Bench, FlashOp, FlashRequest, FlashStatus, Outcome, Target};
 use aster_run_virtual::events::Recorder;
 use aster_units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, SectorRange};
 use serde::Serialize;
@@ -100,7 +100,7 @@ fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, Ex
     for &cycles in &plan.cycles {
         let mut corrected = 0;
         for block in (0..plan.pattern_blocks).map(BlockAddr) {
-            (worn..cycles).try_for_each(|_| send(&bench, Phase::Erase, block, 0).map(drop))?;
+            (worn..cycles).try_for_each(|_| send(&bench, FlashOp::Erase, block, 0).map(drop))?;
             corrected += of_block(&bench, pattern, block)?;
         }
         worn = cycles;
@@ -115,11 +115,11 @@ fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, E
     let pages = bench.geometry().pages_per_block;
     for page in 0..pages {
         bench.dram().borrow_mut().page_mut(BUFFER).fill(pattern.byte(page));
-        send(bench, Phase::Program, block, page)?;
+        send(bench, FlashOp::Program, block, page)?;
     }
     let mut corrected = 0;
     for page in 0..pages {
-        corrected += u64::from(send(bench, Phase::Read, block, page)?.corrected);
+        corrected += u64::from(send(bench, FlashOp::Read, block, page)?.corrected);
         let intact = bench.dram().borrow().page(BUFFER).iter().all(|byte| *byte == pattern.byte(page));
         assert!(intact, "{}: page {page} of {block:?} is not what was written", pattern.name);
     }
@@ -129,7 +129,7 @@ fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, E
 /// The bench's only page buffer.
 const BUFFER: BufferId = BufferId(0);
 
-fn send(bench: &Bench, phase: Phase, block: BlockAddr, page: u16) -> Result<Outcome, ExperimentError> {
+fn send(bench: &Bench, phase: FlashOp, block: BlockAddr, page: u16) -> Result<Outcome, ExperimentError> {
     let g = bench.geometry();
     let row = g.row(0, block, PageInBlock(page));
     let target = Target { row, sectors: SectorRange::whole(g.sectors_per_page()), buffer: BUFFER };

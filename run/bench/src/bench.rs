@@ -14,7 +14,7 @@ use aster_flash::Lun;
 use aster_nand::NandInspect;
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
-use aster_ports::flash::{Feature, FlashPort, FlashRequest, FlashStatus, Outcome, Phase};
+use aster_ports::flash::{Feature, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome};
 use aster_units::{Content, Duration, Geometry, Instant, LunIndex, RowAddr};
 use aster_wire::onfi::command_set::ReadRetry;
 use std::cell::{Cell, RefCell};
@@ -173,8 +173,8 @@ impl Bench {
         };
         let feature = Feature { address, value: u32::from(level) };
         for lun in (0..u32::from(self.geometry().ways)).map(LunIndex) {
-            self.request(FlashRequest::of_feature(Phase::SetFeatures, lun, RowAddr(0), feature))?;
-            let asked = FlashRequest::of_feature(Phase::GetFeatures, lun, RowAddr(0), feature);
+            self.request(FlashRequest::of_feature(FlashOp::SetFeatures, lun, RowAddr(0), feature))?;
+            let asked = FlashRequest::of_feature(FlashOp::GetFeatures, lun, RowAddr(0), feature);
             let found = self.request(asked)?.feature;
             if found != feature.value {
                 return Err(BenchError::Work(format!("read level {level}: the package kept level {found}")));

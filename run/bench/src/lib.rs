@@ -14,7 +14,7 @@ mod stations;
 mod stream;
 mod work;
 
-pub use aster_ports::flash::{FlashRequest, FlashStatus, Outcome, Phase, Target};
+pub use aster_ports::flash::{FlashOp, FlashRequest, FlashStatus, Outcome, Target};
 pub use bench::{Bench, DEPTH_MAX, set_rate};
 pub use error::BenchError;
 pub use limits::Limits;

@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::sample::{Sample, WorkKind};
 use crate::work::{BenchOperation, BenchWork, Pattern};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Target};
 use aster_units::{
     BlockAddr, BufferId, Geometry, Instant, LunIndex, PageInBlock, Rng, RowAddr, SECTOR_BYTES, SectorRange,
 };
@@ -221,9 +221,9 @@ impl Caller {
                 self.fill(&item, sectors);
             }
             let phase = match item.kind {
-                WorkKind::Read => Phase::Read,
-                WorkKind::Program => Phase::Program,
-                WorkKind::Erase => Phase::Erase,
+                WorkKind::Read => FlashOp::Read,
+                WorkKind::Program => FlashOp::Program,
+                WorkKind::Erase => FlashOp::Erase,
             };
             let target = Target { row: item.row, sectors, buffer: self.buffer };
             let outcomes = self.requests.call(FlashRequest::single(phase, item.lun, target)).await;

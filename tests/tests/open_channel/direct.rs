@@ -4,8 +4,8 @@
 use super::set::{CHUNK_BYTES, METADATA_BYTES, TABLE_HEADER_BYTES, code_of, state_of};
 use super::shape::{Page, Shape};
 use aster_device::plug::{
-    BlockState, CommandId, CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, DriveState, FlashPort,
-    FlashRequest, FlashStatus, Function, HostCommand, HostOp, HostStatus, MediaState, Outcome, Phase,
+    BlockState, CommandId, CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, DriveState, FlashOp,
+    FlashPort, FlashRequest, FlashStatus, Function, HostCommand, HostOp, HostStatus, MediaState, Outcome,
     PieceError, ReportKind, SharedDram, SharedNvram, Tag, Target, Translation, TranslationNeeds,
     TranslationPorts, TranslationStats, TranslationView, VECTOR_MAX,
 };
@@ -106,15 +106,15 @@ impl Running {
 
     // ---- flash ----
 
-    fn request(&self, phase: Phase, page: &Page, buffer: BufferId) -> FlashRequest {
+    fn request(&self, phase: FlashOp, page: &Page, buffer: BufferId) -> FlashRequest {
         let lun = self.shape.geometry.lun_addr(page.lun).lun;
         self.at(phase, page.lun, self.restriction.row(lun, page.block, page.page), buffer)
     }
-    fn at(&self, phase: Phase, lun: LunIndex, row: RowAddr, buffer: BufferId) -> FlashRequest {
+    fn at(&self, phase: FlashOp, lun: LunIndex, row: RowAddr, buffer: BufferId) -> FlashRequest {
         let sectors = SectorRange::whole(self.shape.geometry.sectors_per_page());
         FlashRequest::single(phase, lun, Target { row, sectors, buffer })
     }
-    fn submit(&self, phase: Phase, page: &Page, buffer: BufferId) -> Tag {
+    fn submit(&self, phase: FlashOp, page: &Page, buffer: BufferId) -> Tag {
         self.flash
             .submit(self.request(phase, page, buffer))
             .expect("a vector has no more than there is room for")
@@ -150,7 +150,7 @@ impl Running {
         let of_lun = self.shape.geometry.lun_addr(lun).lun;
         for last in [false, true] {
             let mut request =
-                self.at(Phase::Read, lun, self.restriction.mark_row(of_lun, block, last), self.side());
+                self.at(FlashOp::Read, lun, self.restriction.mark_row(of_lun, block, last), self.side());
             request.flags.raw = true;
             self.flash.call(request).await;
             if self.buffers.borrow().oob(self.side())[0].count_zeros() >= MARK_ZEROES {
@@ -162,7 +162,7 @@ impl Running {
     async fn pages_written(&self, lun: LunIndex, block: BlockAddr) -> u16 {
         for page in 0..self.shape.geometry.pages_per_block {
             let at = Page { lun, block, page: PageInBlock(page) };
-            if self.finished(self.submit(Phase::Read, &at, BufferId(0))).await.erased {
+            if self.finished(self.submit(FlashOp::Read, &at, BufferId(0))).await.erased {
                 return page;
             }
         }
@@ -230,7 +230,7 @@ impl Running {
         let written = |page: &Page| page.page.0 < self.block(page).written;
         let tags: Vec<Option<Tag>> = (0..)
             .zip(pages)
-            .map(|(n, page)| written(page).then(|| self.submit(Phase::Read, page, BufferId(n))))
+            .map(|(n, page)| written(page).then(|| self.submit(FlashOp::Read, page, BufferId(n))))
             .collect();
         // Every request is waited for before anything ends: until then its buffer is the controller's.
         let mut good = vec![false; pages.len()];
@@ -271,7 +271,7 @@ impl Running {
             if !whole {
                 break;
             }
-            tags.push(self.submit(Phase::Program, page, BufferId(n as u32)));
+            tags.push(self.submit(FlashOp::Program, page, BufferId(n as u32)));
             self.change(page.lun, page.block, |block| block.written += 1);
         }
         let failed = self.failures(pages, tags).await;
@@ -287,7 +287,7 @@ impl Running {
         if pages.iter().any(bad) {
             return (HostStatus::Refused, 0);
         }
-        let tags = pages.iter().map(|page| self.submit(Phase::Erase, page, BufferId(0))).collect();
+        let tags = pages.iter().map(|page| self.submit(FlashOp::Erase, page, BufferId(0))).collect();
         let failed = self.failures(pages, tags).await;
         for (_, page) in pages.iter().enumerate().filter(|(n, _)| failed >> n & 1 == 0) {
             self.change(page.lun, page.block, |block| block.written = 0);

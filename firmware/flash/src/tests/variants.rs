@@ -4,7 +4,7 @@
 use super::*;
 use aster_nand::Variant;
 use aster_ports::channel::FrameReport;
-use aster_ports::flash::{Flags, FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{Flags, FlashOp, FlashRequest, FlashStatus, Target};
 use aster_wire::onfi::CommandSet;
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 
@@ -202,7 +202,7 @@ fn a_controller_request_for_two_planes_is_one_command() {
     let exec = bench.exec.clone();
     let took = bench.run(async move || {
         let start = exec.now();
-        for (phase, targets) in [(Phase::Program, pages), (Phase::Read, back), (Phase::Erase, pages)] {
+        for (phase, targets) in [(FlashOp::Program, pages), (FlashOp::Read, back), (FlashOp::Erase, pages)] {
             let request = FlashRequest::vector(phase, LunIndex(0), &targets).unwrap();
             let outcomes = controller.execute(&request, |error| panic!("{error}")).await;
             assert!(outcomes.iter().all(|o| o.status == FlashStatus::Done));
@@ -226,12 +226,12 @@ fn a_read_begun_behind_another_that_can_not_be_is_the_only_one_to_fail() {
     bench.run(async move || {
         let single = |phase, target| FlashRequest::single(phase, LunIndex(0), target);
         let fault = |error: FlashError| told.borrow_mut().push(std::format!("{error}"));
-        controller.execute(&single(Phase::Program, page), &fault).await;
-        let read = single(Phase::Read, back);
+        controller.execute(&single(FlashOp::Program, page), &fault).await;
+        let read = single(FlashOp::Read, back);
         let (outcomes, begun) = controller.execute_page_read(&read, None, || Some(nowhere), &fault).await;
         assert_eq!((outcomes[0].status, begun), (FlashStatus::Done, None));
         assert!(told.borrow().is_empty(), "{:?}", told.borrow());
-        let wrong = single(Phase::Read, Target { row: nowhere, ..back });
+        let wrong = single(FlashOp::Read, Target { row: nowhere, ..back });
         let (outcomes, begun) = controller.execute_page_read(&wrong, None, || Some(back.row), &fault).await;
         assert_eq!((outcomes[0].status, begun), (FlashStatus::Error, None));
         let (outcomes, _) = controller.execute_page_read(&read, None, || None, &fault).await;
@@ -292,7 +292,7 @@ fn slc_use_goes_by_operation_and_by_request() {
         assert!(!slc_erase(&lun, page.row).await.unwrap().fail());
         assert!(!slc_program(&lun, page.row, page.buffer).await.unwrap().fail());
         slc_read(&lun, back.row, back.sectors, back.buffer).await.unwrap();
-        for (phase, target) in [(Phase::Program, second), (Phase::Read, again)] {
+        for (phase, target) in [(FlashOp::Program, second), (FlashOp::Read, again)] {
             let mut request = FlashRequest::single(phase, LunIndex(0), target);
             request.flags = Flags { slc: true, ..Flags::default() };
             let outcomes = controller.execute(&request, |error| panic!("{error}")).await;

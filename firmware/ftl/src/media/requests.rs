@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Wait};
 use aster_exec::WaitQueue;
 use aster_ports::flash::{
-    FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, PageOwner, Phase, Tag, Target,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, PageOwner, Tag, Target,
 };
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
 
@@ -50,7 +50,7 @@ impl Media {
         cause: Cause,
     ) -> Tag {
         self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
-        self.submit(self.request(Phase::Read, ppa, sectors, into)).await
+        self.submit(self.request(FlashOp::Read, ppa, sectors, into)).await
     }
     /// As [`Media::begin_read`], of a page that should be `owner`'s; `also` is called in the moment in which
     /// the read is submitted.
@@ -62,7 +62,7 @@ impl Media {
         into: BufferId,
         mut also: impl FnMut(Tag),
     ) -> Tag {
-        let request = self.request(Phase::Read, ppa, sectors, into).expecting(owner);
+        let request = self.request(FlashOp::Read, ppa, sectors, into).expecting(owner);
         self.tell(&request);
         let submitted = self.queued(|| {
             let tag = self.port.submit(request)?;
@@ -82,7 +82,7 @@ impl Media {
     ) -> Tag {
         let row = self.runtime.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
         let target = Target { row, sectors: self.pages.whole(), buffer: into };
-        let mut request = FlashRequest::single(Phase::Read, lun, target);
+        let mut request = FlashRequest::single(FlashOp::Read, lun, target);
         request.flags.raw = true;
         self.runtime.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await
@@ -118,11 +118,11 @@ impl Media {
     /// Begins to program a page.
     pub(crate) async fn begin_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.count_program(cause);
-        self.submit(self.request(Phase::Program, ppa, self.pages.whole(), from)).await
+        self.submit(self.request(FlashOp::Program, ppa, self.pages.whole(), from)).await
     }
     /// The same if there is room for the request now, and without counting it.
     pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId) -> Option<Tag> {
-        let request = self.request(Phase::Program, ppa, self.pages.whole(), from);
+        let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from);
         let tag = self.port.submit(request)?;
         self.tell(&request);
         Some(tag)
@@ -144,7 +144,7 @@ impl Media {
     ) -> Tag {
         self.runtime.count(|s| *cause.of(&mut s.flash_erases) += 1);
         let whole = self.pages.whole();
-        self.submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), whole, buffer)).await
+        self.submit(self.request_at(FlashOp::Erase, lun, block, PageInBlock(0), whole, buffer)).await
     }
 
     // ---- the queue ----
@@ -177,13 +177,13 @@ impl Media {
         &self.port
     }
 
-    fn request(&self, phase: Phase, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
+    fn request(&self, phase: FlashOp, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
         let (lun, block, page) = self.runtime.geometry.split_ppa(ppa);
         self.request_at(phase, lun, block, page, sectors, buffer)
     }
     fn request_at(
         &self,
-        phase: Phase,
+        phase: FlashOp,
         lun: LunIndex,
         block: BlockAddr,
         page: PageInBlock,
@@ -243,13 +243,13 @@ mod tests {
         let row = media.runtime.restriction.row(geometry.lun_addr(lun).lun, block, of_block);
         assert_eq!(
             (read.phase, read.targets()[0].row, read.targets()[0].buffer),
-            (Phase::Read, row, BufferId(1))
+            (FlashOp::Read, row, BufferId(1))
         );
         assert!(next(&media, lun).is_none(), "the program comes after the read has ended");
         media.port.complete(tag, [Outcome::default(); 4]);
         parts.run();
-        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(Phase::Program));
-        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(Phase::Erase));
+        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(FlashOp::Program));
+        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(FlashOp::Erase));
         let stats = *media.runtime.stats();
         assert_eq!((stats.flash_reads.scan, stats.flash_programs.gc, stats.flash_erases.metadata), (1, 1, 1));
         assert_eq!(stats.flash_bytes_written, u64::from(geometry.page_bytes));

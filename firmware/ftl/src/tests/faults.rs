@@ -5,7 +5,7 @@ use crate::terms::oob::{OobRecord, PageKind};
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
-    FlashRequest, FlashStatus, MAX_TARGETS, Outcome, PageCheck, PageOwner, Phase, Target,
+    FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, PageCheck, PageOwner, Target,
 };
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
@@ -53,7 +53,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
     let below = parts.journal.media.port().below(1, Interrupt::default());
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer };
-    let read = FlashRequest::single(Phase::Transfer, LunIndex(0), target).expecting(PageOwner(3));
+    let read = FlashRequest::single(FlashOp::Transfer, LunIndex(0), target).expecting(PageOwner(3));
     let check = |outcome: &Outcome| {
         let tag = below.submit(read).unwrap();
         below.complete(tag, [*outcome; MAX_TARGETS]);

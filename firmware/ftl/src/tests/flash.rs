@@ -4,7 +4,7 @@
 use crate::OobRecord;
 use aster_exec::{Core, Exec};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Outcome, Phase, Target};
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Target};
 use aster_units::{Content, Duration, Geometry, LunIndex, Ppa, Rng};
 use std::boxed::Box;
 use std::cell::RefCell;
@@ -107,13 +107,13 @@ impl Cells {
         let target = request.targets()[0];
         let ppa = self.ppa(request.lun, &target);
         match request.phase {
-            Phase::Read if request.flags.raw => self.read_raw(ppa, &target, dram),
-            Phase::Read => self.read(ppa, &target, dram),
-            Phase::Program => {
+            FlashOp::Read if request.flags.raw => self.read_raw(ppa, &target, dram),
+            FlashOp::Read => self.read(ppa, &target, dram),
+            FlashOp::Program => {
                 let fails = Cells::is_due(&mut self.next_programs_fail, request.lun);
                 self.program(ppa, &target, dram, fails)
             }
-            Phase::Erase => {
+            FlashOp::Erase => {
                 let fails = Cells::is_due(&mut self.next_erases_fail, request.lun);
                 self.erase(ppa, fails)
             }
@@ -276,7 +276,7 @@ impl Cells {
             let block = self.block(ppa);
             let page = (ppa.0 % u32::from(self.geometry.pages_per_block)) as u16;
             match request.phase {
-                Phase::Program if !self.bad[block] => {
+                FlashOp::Program if !self.bad[block] => {
                     if !took_effect {
                         assert_eq!(self.next[block], page);
                         self.next[block] += 1;
@@ -293,7 +293,7 @@ impl Cells {
                         self.uncorrectable.insert(ppa.0 - u32::from(page - torn), u16::MAX);
                     }
                 }
-                Phase::Erase if !self.bad[block] => self.half_erased[block] = true,
+                FlashOp::Erase if !self.bad[block] => self.half_erased[block] = true,
                 _ => {}
             }
         }
@@ -318,8 +318,8 @@ pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &Shar
             loop {
                 let (tag, request) = port.next(lun, |_| 0).await;
                 let micros = match request.phase {
-                    Phase::Read => 40 + rng.below(30),
-                    Phase::Program => 300 + rng.below(500),
+                    FlashOp::Read => 40 + rng.below(30),
+                    FlashOp::Program => 300 + rng.below(500),
                     _ => 3000,
                 };
                 // Half before, half after: content is taken in the middle, so that whoever changes a buffer

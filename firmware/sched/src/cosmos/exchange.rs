@@ -5,7 +5,7 @@ use super::big_loop::{BigLoop, Payload, TakenCommand};
 use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
 use aster_events::{Event, Function};
-use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
+use aster_ports::flash::{FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag, HostOp, HostStatus};
 use aster_units::BufferId;
 
@@ -18,19 +18,19 @@ const COMPLETION_WORDS: u64 = 3;
 /// requests that the scheduler doesn't accept: several targets at once, operations that it issues only by
 /// itself, and a transfer after anything but a read.
 fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [OperationKind]> {
-    if request.targets().len() != 1 || transfer && request.phase != Phase::Read {
+    if request.targets().len() != 1 || transfer && request.phase != FlashOp::Read {
         return None;
     }
     Some(match request.phase {
-        Phase::Read if transfer => {
+        FlashOp::Read if transfer => {
             &[OperationKind::ReadTrigger, OperationKind::ReadTransfer, OperationKind::TxDma]
         }
-        Phase::Read => &[OperationKind::ReadTrigger, OperationKind::ReadTransfer],
-        Phase::Trigger => &[OperationKind::ReadTrigger],
-        Phase::Transfer => &[OperationKind::ReadTransfer],
-        Phase::Program => &[OperationKind::Write],
-        Phase::Erase => &[OperationKind::Erase],
-        Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => return None,
+        FlashOp::Read => &[OperationKind::ReadTrigger, OperationKind::ReadTransfer],
+        FlashOp::Trigger => &[OperationKind::ReadTrigger],
+        FlashOp::Transfer => &[OperationKind::ReadTransfer],
+        FlashOp::Program => &[OperationKind::Write],
+        FlashOp::Erase => &[OperationKind::Erase],
+        FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => return None,
     })
 }
 

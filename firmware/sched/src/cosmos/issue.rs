@@ -9,7 +9,7 @@ use super::state::{WayStage, WayState};
 use super::stats::Part;
 use super::status::flash_kind;
 use aster_events::{Event, Function};
-use aster_ports::flash::Phase;
+use aster_ports::flash::FlashOp;
 use aster_ports::host::DmaRequest;
 use aster_units::LunIndex;
 
@@ -138,12 +138,12 @@ impl BigLoop {
         self.core.settle().await;
         self.account(part);
         let phase = match kind {
-            OperationKind::StatusCheck => Phase::Status,
-            OperationKind::ReadTrigger => Phase::Trigger,
-            OperationKind::Erase => Phase::Erase,
-            OperationKind::Write => Phase::Program,
-            OperationKind::ReadTransfer => Phase::Transfer,
-            OperationKind::SetLevel => Phase::SetFeatures,
+            OperationKind::StatusCheck => FlashOp::Status,
+            OperationKind::ReadTrigger => FlashOp::Trigger,
+            OperationKind::Erase => FlashOp::Erase,
+            OperationKind::Write => FlashOp::Program,
+            OperationKind::ReadTransfer => FlashOp::Transfer,
+            OperationKind::SetLevel => FlashOp::SetFeatures,
             OperationKind::RxDma | OperationKind::TxDma => unreachable!("host DMA in a way's queue"),
         };
         let mut word = request;
@@ -159,7 +159,7 @@ impl BigLoop {
         }
         self.working[channel] += 1;
         self.states.begin(lun, tag, self.core.now());
-        if !head.again && (head.kind != OperationKind::ReadTransfer || request.phase == Phase::Transfer) {
+        if !head.again && (head.kind != OperationKind::ReadTransfer || request.phase == FlashOp::Transfer) {
             for target in request.targets() {
                 self.recorder.emit(self.core.now(), || Event::FlashIssued {
                     lun: lun.0,

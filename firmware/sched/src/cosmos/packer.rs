@@ -1,7 +1,7 @@
 //! The operation packer (C83): the writes of a word line, packed into one operation for a one-shot program.
 
 use alloc::vec::Vec;
-use aster_ports::flash::{FlashRequest, Phase, Tag, Target};
+use aster_ports::flash::{FlashOp, FlashRequest, Tag, Target};
 use aster_units::Geometry;
 
 /// Pages of a TLC word line.
@@ -37,7 +37,7 @@ impl OperationPacker {
     }
     /// True for requests that are packed: writes of single pages.
     pub fn takes(&self, request: &FlashRequest) -> bool {
-        request.phase == Phase::Program && request.targets().len() == 1 && !request.flags.raw
+        request.phase == FlashOp::Program && request.targets().len() == 1 && !request.flags.raw
     }
     /// Takes a write. With the last write of a word line it returns all of them, packed.
     pub fn pack(&mut self, tag: Tag, request: FlashRequest) -> Option<Packed> {
@@ -55,7 +55,7 @@ impl OperationPacker {
         assert!(line.pages[in_line].is_none(), "a page is written twice before its word line is complete");
         line.pages[in_line] = Some((tag, target));
         let [Some(lsb), Some(csb), Some(msb)] = line.pages else { return None };
-        let mut request = FlashRequest::vector(Phase::Program, request.lun, &[lsb.1, csb.1, msb.1])?;
+        let mut request = FlashRequest::vector(FlashOp::Program, request.lun, &[lsb.1, csb.1, msb.1])?;
         request.flags.one_shot = true;
         self.lines.swap_remove(at);
         Some(Packed { tags: [lsb.0, csb.0, msb.0], request })
@@ -93,7 +93,7 @@ mod tests {
             let row = GEOMETRY.row(0, aster_units::BlockAddr(block), aster_units::PageInBlock(page));
             let buffer = BufferId(lun * 1_000 + block * 100 + u32::from(page));
             let target = Target { row, sectors: SectorRange::whole(4), buffer };
-            FlashRequest::single(Phase::Program, LunIndex(lun), target)
+            FlashRequest::single(FlashOp::Program, LunIndex(lun), target)
         };
         let mut pack = |lun, block, page| {
             let request = write(lun, block, page);
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(rows, expected);
         assert_eq!(packed.tags.map(|tag| alloc::format!("{tag:?}")).len(), LINE_PAGES);
         let erase = FlashRequest::single(
-            Phase::Erase,
+            FlashOp::Erase,
             LunIndex(0),
             Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BufferId(0) },
         );

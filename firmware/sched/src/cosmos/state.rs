@@ -168,7 +168,8 @@ mod tests {
             sectors: aster_units::SectorRange::whole(4),
             buffer: aster_units::BufferId(0),
         };
-        let request = aster_ports::flash::FlashRequest::single(aster_ports::flash::Phase::Erase, LUN, target);
+        let request =
+            aster_ports::flash::FlashRequest::single(aster_ports::flash::FlashOp::Erase, LUN, target);
         let tag = port.submit(request).unwrap();
         for _ in 0..2 {
             let worn = FlashStatus::Uncorrectable;

@@ -5,7 +5,7 @@ use super::operation::{Operation, OperationKind};
 use super::state::{Verdict, WayStage, WayState};
 use super::stats::Part;
 use aster_events::{Event, Function};
-use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, PageCheck, Phase};
+use aster_ports::flash::{FlashError, FlashOp, FlashStatus, MAX_TARGETS, Outcome, PageCheck};
 use aster_units::{Duration, Instant, LunIndex};
 
 /// Words of a read's error counts that are read: the verdicts on the spare area and on the page (P15).
@@ -212,7 +212,7 @@ impl BigLoop {
         let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // The sender of a transfer without a trigger repeats the read itself.
-        let repeats = reads && request.phase == Phase::Read;
+        let repeats = reads && request.phase == FlashOp::Read;
         match self.states.settle(lun, repeats) {
             Verdict::Over(outcome) if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
             Verdict::Over(outcome) => self.over(head, outcome),
@@ -261,7 +261,7 @@ impl BigLoop {
     /// The head has failed for good: drops the operations that follow it in its set, whether in its queue or
     /// still at the checker.
     fn fail(&mut self, head: &Operation) {
-        if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == Phase::Read {
+        if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == FlashOp::Read {
             let transfer = self.station.release(head.lun);
             assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
         }

@@ -5,7 +5,7 @@ use super::segment::{Segment, SegmentKind};
 use alloc::boxed::Box;
 use aster_ports::channel::{TxnFault, TxnResult};
 use aster_ports::flash::{
-    FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Tag, Target,
+    FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Tag, Target,
 };
 use aster_units::{Duration, Instant, RowAddr};
 use aster_wire::onfi::Status;
@@ -150,7 +150,7 @@ impl Module {
                 self.finished = self.finished.max(result.finished);
                 self.done(Outcome::from(result.frame), config, now, fault)
             }
-            State::Look => self.done(of_status(status, Phase::Status), config, now, fault),
+            State::Look => self.done(of_status(status, FlashOp::Status), config, now, fault),
             State::Load => {
                 self.target += 1;
                 self.next_target(config, now, fault)
@@ -193,20 +193,20 @@ impl Module {
     fn row(&self) -> RowAddr {
         self.current().1.row
     }
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> FlashOp {
         self.current().0.phase
     }
     /// Whether the request ends when its array has begun.
     fn is_detached(&self, config: &FixedConfig) -> bool {
-        config.polled && matches!(self.phase(), Phase::Trigger | Phase::Program | Phase::Erase)
+        config.polled && matches!(self.phase(), FlashOp::Trigger | FlashOp::Program | FlashOp::Erase)
     }
 
     /// The transfer that follows when the array is ready.
     fn fetches(&self) -> Option<SegmentKind> {
         let (request, _) = self.current();
         match (request.phase, request.flags.raw) {
-            (Phase::Read, false) => Some(SegmentKind::Transfer),
-            (Phase::Read, true) => Some(SegmentKind::TransferSpare),
+            (FlashOp::Read, false) => Some(SegmentKind::Transfer),
+            (FlashOp::Read, true) => Some(SegmentKind::TransferSpare),
             _ => None,
         }
     }
@@ -217,33 +217,33 @@ impl Module {
         let of_interface = request.feature.address == FeatureAddress::TimingMode.raw();
         let start = match request.phase {
             _ if flags.slc => None,
-            Phase::Program if flags.raw => None,
-            Phase::Program if flags.one_shot => match self.line_segment(config) {
+            FlashOp::Program if flags.raw => None,
+            FlashOp::Program if flags.one_shot => match self.line_segment(config) {
                 Some(SegmentKind::Load) => {
                     self.state = State::Load;
                     return self.send(SegmentKind::Load, config.cycles(T_LOAD));
                 }
                 last => last,
             },
-            Phase::Read | Phase::Trigger => Some(SegmentKind::Trigger),
-            Phase::Program => Some(SegmentKind::Program),
-            Phase::Erase => Some(SegmentKind::Erase),
-            Phase::Reset => Some(SegmentKind::Reset),
-            Phase::Transfer => {
+            FlashOp::Read | FlashOp::Trigger => Some(SegmentKind::Trigger),
+            FlashOp::Program => Some(SegmentKind::Program),
+            FlashOp::Erase => Some(SegmentKind::Erase),
+            FlashOp::Reset => Some(SegmentKind::Reset),
+            FlashOp::Transfer => {
                 self.state = State::Fetch;
                 let kind = if flags.raw { SegmentKind::TransferSpare } else { SegmentKind::Transfer };
                 return self.send(kind, Duration::ZERO);
             }
-            Phase::SetFeatures | Phase::GetFeatures if of_interface => None,
-            Phase::SetFeatures => {
+            FlashOp::SetFeatures | FlashOp::GetFeatures if of_interface => None,
+            FlashOp::SetFeatures => {
                 self.state = State::Feature;
                 return self.send(SegmentKind::SetFeatures, Duration::ZERO);
             }
-            Phase::GetFeatures => {
+            FlashOp::GetFeatures => {
                 self.state = State::Feature;
                 return self.send(SegmentKind::GetFeatures, Duration::ZERO);
             }
-            Phase::Status => {
+            FlashOp::Status => {
                 self.state = State::Look;
                 return self.send(SegmentKind::Status, Duration::ZERO);
             }
@@ -300,7 +300,7 @@ impl Module {
         self.outcomes[self.target] = outcome;
         self.target += 1;
         let (tag, request) = self.request.expect("a target of a request has ended");
-        if request.phase == Phase::Program && request.flags.one_shot {
+        if request.phase == FlashOp::Program && request.flags.one_shot {
             // One result for all: that of the array, or of what kept it from starting.
             self.outcomes = [outcome; MAX_TARGETS];
             self.target = request.targets().len();
@@ -316,8 +316,8 @@ impl Module {
 
 /// FAIL means something after a program, an erase, a reset, or when it was asked for; a read's data are
 /// judged by the stages.
-fn of_status(status: Status, phase: Phase) -> Outcome {
-    let failed = status.fail() && phase != Phase::Trigger;
+fn of_status(status: Status, phase: FlashOp) -> Outcome {
+    let failed = status.fail() && phase != FlashOp::Trigger;
     let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };
     Outcome { status, ..Outcome::default() }
 }

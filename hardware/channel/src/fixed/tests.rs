@@ -13,7 +13,7 @@ use aster_exec::Exec;
 use aster_ports::channel::{FrameReport, TxnError, TxnFault, TxnResult};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
-    Feature, FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Target,
+    Feature, FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcomes, Target,
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_units::*;
@@ -81,7 +81,7 @@ impl Bench {
     }
 }
 
-fn request(phase: Phase, rows: &[u32]) -> FlashRequest {
+fn request(phase: FlashOp, rows: &[u32]) -> FlashRequest {
     let target =
         |&row: &u32| Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BufferId(0) };
     let targets: Vec<Target> = rows.iter().map(target).collect();
@@ -107,7 +107,7 @@ fn finished(next: Next) -> Outcomes {
 fn a_read_is_trigger_checks_until_ready_and_transfer() {
     let mut bench = Bench::new();
     // An LSB page: 58 µs, looked at 8 µs before.
-    assert_eq!(sent(bench.begin(request(Phase::Read, &[0]))), (SegmentKind::Trigger, US * 50));
+    assert_eq!(sent(bench.begin(request(FlashOp::Read, &[0]))), (SegmentKind::Trigger, US * 50));
     assert_eq!(sent(bench.status(50, 0)).0, SegmentKind::Status);
     match bench.status(51, 0x80) {
         // 1,004 ns in whole cycles of 10 ns.
@@ -126,7 +126,7 @@ fn a_read_is_trigger_checks_until_ready_and_transfer() {
 #[test]
 fn a_failed_program_is_told_and_the_next_target_follows() {
     let mut bench = Bench::new();
-    assert_eq!(sent(bench.begin(request(Phase::Program, &[0, 1]))), (SegmentKind::Program, US * 473));
+    assert_eq!(sent(bench.begin(request(FlashOp::Program, &[0, 1]))), (SegmentKind::Program, US * 473));
     assert_eq!(sent(bench.status(500, 0)).0, SegmentKind::Status);
     // Page 1 of an MLC block shares its word line with page 0: an MSB page.
     assert_eq!(sent(bench.status(501, 0xe1)), (SegmentKind::Program, US * 2_287));
@@ -144,7 +144,7 @@ fn tlc() -> Bench {
     bench
 }
 fn one_shot(rows: &[u32]) -> FlashRequest {
-    let mut request = request(Phase::Program, rows);
+    let mut request = request(FlashOp::Program, rows);
     request.flags.one_shot = true;
     request
 }
@@ -178,7 +178,7 @@ fn what_is_no_word_line_reaches_no_bus_in_one_shot() {
 #[test]
 fn a_lun_that_never_gets_ready_is_given_up_after_its_patience() {
     let mut bench = Bench::new();
-    sent(bench.begin(request(Phase::Erase, &[5])));
+    sent(bench.begin(request(FlashOp::Erase, &[5])));
     sent(bench.status(5_000, 0));
     // Two times 5 ms after the first check was asked for; a check asked for later is the last.
     assert!(matches!(bench.status(5_001, 0x80), Next::Pause(_)));
@@ -195,7 +195,7 @@ fn a_lun_that_never_gets_ready_is_given_up_after_its_patience() {
 #[test]
 fn a_transaction_that_fails_ends_its_target_with_name_and_time() {
     let mut bench = Bench::new();
-    sent(bench.begin(request(Phase::Read, &[0])));
+    sent(bench.begin(request(FlashOp::Read, &[0])));
     let fault = TxnFault { name: "read", at: at(1), error: TxnError::Chip };
     let next = bench.module.ended(Err(Box::new(fault)), &bench.config, at(1), &mut |e| bench.faults.push(e));
     assert_eq!(finished(next)[0].status, FlashStatus::Error);
@@ -208,17 +208,17 @@ fn a_feature_is_set_and_got_by_one_segment_each_but_never_that_of_the_data_inter
         FlashRequest::of_feature(phase, LunIndex(0), RowAddr(0), Feature { address, value: 3 })
     };
     let mut bench = Bench::new();
-    assert_eq!(sent(bench.begin(of(Phase::SetFeatures, 0x89))), (SegmentKind::SetFeatures, Duration::ZERO));
+    assert_eq!(sent(bench.begin(of(FlashOp::SetFeatures, 0x89))), (SegmentKind::SetFeatures, Duration::ZERO));
     assert_eq!(finished(bench.status(2, 0))[0].status, FlashStatus::Done);
-    assert_eq!(sent(bench.begin(of(Phase::GetFeatures, 0x89))), (SegmentKind::GetFeatures, Duration::ZERO));
+    assert_eq!(sent(bench.begin(of(FlashOp::GetFeatures, 0x89))), (SegmentKind::GetFeatures, Duration::ZERO));
     assert_eq!(finished(bench.status(4, 3))[0].feature, 3);
-    assert_eq!(finished(bench.begin(of(Phase::SetFeatures, 0x01)))[0].status, FlashStatus::Error);
+    assert_eq!(finished(bench.begin(of(FlashOp::SetFeatures, 0x01)))[0].status, FlashStatus::Error);
     assert!(matches!(bench.faults[..], [FlashError::Unsupported { operation: "set features", .. }]));
 }
 
 #[test]
 fn what_it_can_not_do_is_an_error_and_reaches_no_bus() {
-    for (phase, raw, slc) in [(Phase::Program, true, false), (Phase::Read, false, true)] {
+    for (phase, raw, slc) in [(FlashOp::Program, true, false), (FlashOp::Read, false, true)] {
         let mut bench = Bench::new();
         let mut wanted = request(phase, &[0]);
         (wanted.flags.raw, wanted.flags.slc) = (raw, slc);
