@@ -88,9 +88,9 @@ pub mod plug {
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{TransactionClass, Waiting};
     pub use aster_sched::{
-        Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, LunPlace, PackageLimit,
-        PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler,
-        Tasks, Worker, spawn_workers,
+        Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, FlashTask, LunPlace,
+        PackageLimit, PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView,
+        TaskScheduler, Tasks, Worker, spawn_workers,
     };
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::{Sqe, Status};

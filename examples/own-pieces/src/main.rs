@@ -3,7 +3,7 @@
 //! drive that has them.
 
 use aster_device::plug::{
-    Arbiter, ChannelPort, Descriptor, FlashOp, Lun, Running, Task, TaskScheduler, TransactionClass, onfi,
+    Arbiter, ChannelPort, Descriptor, FlashOp, FlashTask, Lun, Running, TaskScheduler, TransactionClass, onfi,
 };
 use aster_device::profile::{Profile, shipped};
 use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
@@ -53,7 +53,7 @@ impl TaskScheduler for PowerBudget {
     fn choose(&mut self, _: LunIndex, _: &mut dyn Iterator<Item = FlashOp>) -> usize {
         0
     }
-    fn admits(&mut self, _: &Task, running: Running) -> bool {
+    fn admits(&mut self, _: &FlashTask, running: Running) -> bool {
         let admitted = running.drive < self.operations_max;
         if admitted {
             self.peak.set(self.peak.get().max(running.drive + 1));

@@ -30,6 +30,6 @@ pub use pass_through::PassThrough;
 pub use scheduler::{
     Below, CommandSplice, CoreBuses, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView,
 };
-pub use tasks::{OVERTAKES_MAX, PackageLimit, Policy, Running, Task, TaskScheduler, Tasks};
+pub use tasks::{FlashTask, OVERTAKES_MAX, PackageLimit, Policy, Running, TaskScheduler, Tasks};
 pub use worker::Worker;
 pub use workers::{Workers, spawn_workers};

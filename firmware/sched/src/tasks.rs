@@ -11,7 +11,7 @@ use core::cell::{Cell, RefCell};
 
 /// An operation that is about to start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Task {
+pub struct FlashTask {
     /// The LUN that it is for.
     pub lun: LunIndex,
     /// The package: chip enables numbered over the drive. LUNs behind one chip enable share a package.
@@ -37,7 +37,7 @@ pub trait TaskScheduler {
     fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize;
 
     /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended.
-    fn admits(&mut self, _task: &Task, _running: Running) -> bool {
+    fn admits(&mut self, _task: &FlashTask, _running: Running) -> bool {
         true
     }
 }
@@ -93,7 +93,7 @@ impl<S: TaskScheduler> TaskScheduler for PackageLimit<S> {
     fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
         self.inner.choose(lun, waiting)
     }
-    fn admits(&mut self, task: &Task, running: Running) -> bool {
+    fn admits(&mut self, task: &FlashTask, running: Running) -> bool {
         running.package < self.operations_max && self.inner.admits(task, running)
     }
 }
@@ -122,14 +122,14 @@ impl Tasks {
     }
 
     /// Waits until `task` may start, and counts it as running.
-    pub(crate) async fn admitted(&self, exec: &Exec, task: &Task) {
+    pub(crate) async fn admitted(&self, exec: &Exec, task: &FlashTask) {
         if !self.admit(task) {
             self.refused.wait(exec, || self.admit(task).then_some(())).await;
         }
     }
 
     /// Counts `task` as running if it may start now.
-    pub(crate) fn admit(&self, task: &Task) -> bool {
+    pub(crate) fn admit(&self, task: &FlashTask) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
         // If no operation runs, none will end and cause another question, so this one must start.
@@ -142,7 +142,7 @@ impl Tasks {
     }
 
     /// `task` has ended.
-    pub(crate) fn ended(&self, exec: &Exec, task: &Task) {
+    pub(crate) fn ended(&self, exec: &Exec, task: &FlashTask) {
         self.in_packages.borrow_mut()[task.package as usize] -= 1;
         self.in_drive.set(self.in_drive.get() - 1);
         self.refused.wake_all(exec);

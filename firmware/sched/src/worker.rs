@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::gate::BringUpGate;
-use crate::tasks::{Task, Tasks, bounded};
+use crate::tasks::{FlashTask, Tasks, bounded};
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::Exec;
@@ -15,7 +15,7 @@ use core::cell::Cell;
 struct TakenRequest {
     tag: Tag,
     request: FlashRequest,
-    task: Task,
+    task: FlashTask,
 }
 
 /// A LUN's worker.
@@ -95,11 +95,11 @@ impl<B: Backend> Worker<B> {
         Some(self.taken(exec, tag, request, task))
     }
 
-    fn task(&self, phase: FlashOp) -> Task {
-        Task { lun: self.lun, package: self.package, phase }
+    fn task(&self, phase: FlashOp) -> FlashTask {
+        FlashTask { lun: self.lun, package: self.package, phase }
     }
 
-    fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: Task) -> TakenRequest {
+    fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: FlashTask) -> TakenRequest {
         self.recorder.emit(exec.now(), || Event::FlashIssued {
             lun: self.lun.0,
             kind: request.phase.class(),
