@@ -8,7 +8,7 @@ use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_units::Content;
-use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 
 const READS: u64 = 3_000_000;
@@ -56,7 +56,7 @@ impl Bench {
             random_map: false,
             ..Job::default()
         };
-        let tasks = Task::of_jobs(&[job], self.drive, 1).unwrap_or_else(|e| panic!("{e}"));
+        let tasks = HostTask::of_jobs(&[job], self.drive, 1).unwrap_or_else(|e| panic!("{e}"));
         let contents = Contents::unversioned(self.drive, 1);
         let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
         let before = self.machine.device().stats();

@@ -11,7 +11,7 @@ use aster_device::profile::shipped;
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -60,7 +60,7 @@ fn work(profile: &str, requests: u64) {
             random_map: false,
             ..Job::default()
         };
-        let tasks = Task::of_jobs(&[job], drive, 1).unwrap_or_else(|e| panic!("{e}"));
+        let tasks = HostTask::of_jobs(&[job], drive, 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
         m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
         let (statistics, back, _) = runner.finish();

@@ -9,7 +9,7 @@ use aster_run_virtual::driver::{Config, DriverError, QueueId};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{ImageError, Machine, RunError, keep_profile, open_image};
 use aster_units::Content;
-use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Precondition, precondition};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, PlanError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -242,7 +242,7 @@ pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bo
         {
             prepare(&machine);
         }
-        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        let tasks = HostTask::of_jobs(&[job], drive, 1)?;
         let watched = prepare.is_none();
         let progress = &mut |_| !(watched && done());
         (_, contents) = measure(&machine, "waveform", tasks, contents, OnFailure::EndTask, progress)?;
@@ -317,7 +317,7 @@ pub fn measure_workloads(
         } else {
             "precondition: overwrite at random"
         });
-        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        let tasks = HostTask::of_jobs(&[job], drive, 1)?;
         (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, watched)?;
         if stopped.get() {
             return Err(DemoError::Stopped);
@@ -326,7 +326,7 @@ pub fn measure_workloads(
     for job in workloads() {
         stage(&job.name);
         let name = job.name.clone();
-        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        let tasks = HostTask::of_jobs(&[job], drive, 1)?;
         let (report, back) = measure(&machine, &name, tasks, contents, OnFailure::EndTask, watched)?;
         if stopped.get() {
             return Err(DemoError::Stopped);

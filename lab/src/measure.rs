@@ -9,7 +9,7 @@ use crate::report::{
 use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
-use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner, Statistics};
 use aster_workload::{Drive, Figure, SteadyOutcome, SteadyState};
 use std::ops::Range;
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub fn drive_of(machine: &Machine) -> Drive {
 pub fn measure(
     machine: &Machine,
     name: &str,
-    tasks: Vec<Task>,
+    tasks: Vec<HostTask>,
     contents: Contents,
     on_failure: OnFailure,
     progress: Progress<'_>,
@@ -46,7 +46,7 @@ pub fn measure(
 pub(crate) fn measure_what_is_done(
     machine: &Machine,
     name: &str,
-    tasks: Vec<Task>,
+    tasks: Vec<HostTask>,
     contents: Contents,
     on_failure: OnFailure,
     progress: Progress<'_>,

@@ -19,7 +19,7 @@ use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{ImageError, Machine, RunError};
 use aster_units::Content;
 use aster_workload::fio::{self, JobFileError};
-use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Precondition, precondition};
 use aster_workload::trace::{Beyond, SPEED_RECORDED, Times, Trace, Unaligned};
 use aster_workload::{Drive, Job, Mix, Pace, PlanError};
 
@@ -224,12 +224,12 @@ fn carry_out(
     let drive = drive_of(machine);
     let mut trace = None;
     let (name, tasks) = match work {
-        Work::Jobs { jobs, name, .. } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
+        Work::Jobs { jobs, name, .. } => (name, HostTask::of_jobs(&jobs, drive, setup.seed)?),
         Work::Trace { file, survey, keep_gaps, queue_depth, verify } => {
             trace = Some(trace_report(&file, &survey, keep_gaps, queue_depth));
             let source = Trace::new(file.lines(), survey.format, drive, survey.replay);
             let pace = Pace { keep_gaps, ..Pace::unlimited(queue_depth) };
-            let task = Task::of_trace(file.name().to_owned(), Box::new(source), pace, verify);
+            let task = HostTask::of_trace(file.name().to_owned(), Box::new(source), pace, verify);
             (file.name().to_owned(), vec![task.expecting(survey.requests)])
         }
     };
@@ -243,7 +243,7 @@ fn carry_out(
             queue_depth: PRECONDITION_DEPTH,
             seed: setup.seed,
         };
-        let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
+        let tasks = HostTask::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
         let mut stopped = false;
         let watched = &mut |share| {
             let goes_on = progress(share);

@@ -16,7 +16,7 @@ use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_units::Content;
-use aster_workload::runner::{Contents, LatencySink, OnFailure, Runner, Statistics, Task};
+use aster_workload::runner::{Contents, HostTask, LatencySink, OnFailure, Runner, Statistics};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 
 /// `short` cases, or `long` with `ASTER_LONG=1` (`make test-all`).
@@ -101,7 +101,7 @@ pub fn run_with<L: LatencySink>(
     contents: Contents,
     sink: L,
 ) -> (Vec<Statistics>, Contents) {
-    let tasks = Task::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
+    let tasks = HostTask::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
     let mut runner = Runner::new(machine.driver(), tasks, contents, sink, OnFailure::Continue);
     machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("run: {e}"));
     let (statistics, contents, _) = runner.finish();

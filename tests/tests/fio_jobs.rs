@@ -6,7 +6,7 @@ use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{drive, machine, profile};
 use aster_units::{Content, Duration};
-use aster_workload::runner::{Contents, Failure, OnFailure, Runner, Statistics, Task};
+use aster_workload::runner::{Contents, Failure, HostTask, OnFailure, Runner, Statistics};
 use aster_workload::{RequestKind, fio};
 
 fn ideal() -> Machine {
@@ -15,7 +15,7 @@ fn ideal() -> Machine {
 
 fn run(machine: &Machine, text: &str) -> Vec<Statistics> {
     let jobs = fio::parse(text).unwrap_or_else(|e| panic!("{e}"));
-    let tasks = Task::of_jobs(&jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
+    let tasks = HostTask::of_jobs(&jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
     let contents = Contents::unversioned(drive(machine), 1);
     let mut runner = Runner::new(machine.driver(), tasks, contents, (), OnFailure::EndTask);
     machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));

@@ -4,7 +4,7 @@ use aster_events::Recorder;
 use aster_run_virtual::{ImageError, Machine, RunError, check_image, open_image};
 use aster_tests::{config, drive, job, profile, versioned};
 use aster_units::{Content, Rng};
-use aster_workload::runner::{Failure, OnFailure, Runner, Task};
+use aster_workload::runner::{Failure, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Mix};
 use rustix::fs::{SeekFrom, seek};
 use std::fs::{File, OpenOptions};
@@ -59,7 +59,7 @@ fn a_page_that_something_else_wrote_to_is_found_by_its_place_and_never_read_as_d
         };
         let ran = boot().and_then(|machine| {
             let jobs = [job("read", Access::Sequential, Mix::Read, 4096, drive(&machine).bytes / 4096)];
-            let tasks = Task::of_jobs(&jobs, drive(&machine), 1).unwrap_or_else(|e| panic!("{e}"));
+            let tasks = HostTask::of_jobs(&jobs, drive(&machine), 1).unwrap_or_else(|e| panic!("{e}"));
             let kept = contents.take().expect("given back");
             let mut runner = Runner::new(machine.driver(), tasks, kept, (), OnFailure::Continue);
             let ran = machine.run(&mut runner, |_| true);

@@ -6,7 +6,7 @@ use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{drive, machine, profile};
 use aster_units::{Content, Duration};
-use aster_workload::runner::{Contents, KindStatistics, OnFailure, Runner, Statistics, Task};
+use aster_workload::runner::{Contents, HostTask, KindStatistics, OnFailure, Runner, Statistics};
 use aster_workload::{BlockSizes, Extent, Job, PerDirection, RequestKind, fio};
 
 /// The shipped profile of that name with as few blocks as it boots with in no time.
@@ -26,7 +26,7 @@ fn booted(name: &str) -> (Profile, Machine) {
 
 /// The shortest and the longest command of each kind come from the statistics of jobs of one request.
 fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> (Vec<Statistics>, Contents) {
-    let tasks = Task::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
+    let tasks = HostTask::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
     let mut runner = Runner::new(machine.driver(), tasks, contents, (), OnFailure::EndTask);
     machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
     let (statistics, contents, ()) = runner.finish();

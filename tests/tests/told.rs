@@ -6,7 +6,7 @@ use aster_events::Recorder;
 use aster_ports::medium::Nvram;
 use aster_run_virtual::{Machine, RunError};
 use aster_tests::{SmallDisk, config, drive, job, machine, profile, run, versioned};
-use aster_workload::runner::{OnFailure, Runner, Task};
+use aster_workload::runner::{HostTask, OnFailure, Runner};
 use aster_workload::{Access, Mix};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -82,7 +82,7 @@ fn a_full_disk_is_told_with_the_place_that_it_refused() {
     };
     let work = |m: &Machine| {
         let job = job("write", Access::Random, Mix::Write, 16 << 10, 100);
-        let tasks = Task::of_jobs(&[job], drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
+        let tasks = HostTask::of_jobs(&[job], drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, versioned(m), (), OnFailure::Continue);
         m.run(&mut runner, |_| true)
     };

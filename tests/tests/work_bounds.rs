@@ -5,7 +5,7 @@ use aster_device::Media;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, profile};
-use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -71,7 +71,8 @@ fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
     let mut work =
         Work { events: 0.0, waf: 0.0, allocations: 0, log_pages: 0, maps: 0, allocations_at_first: 0 };
     for _ in 0..2 {
-        let tasks = Task::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
+        let tasks =
+            HostTask::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
         let (before, host_before) = (m.device().counts(), m.host().counts());
         let ftl_before = m.device().stats().ftl;

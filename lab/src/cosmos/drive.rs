@@ -10,7 +10,7 @@ use aster_run_virtual::Machine;
 use aster_run_virtual::driver::{Config, QueueId};
 use aster_run_virtual::events::Recorder;
 use aster_units::{Content, Duration};
-use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -173,7 +173,7 @@ impl Bench {
         let name = job.name.clone();
         let drive = crate::measure::drive_of(&self.machine);
         let wrong = |what: String| ExperimentError::Run(format!("{name}: {what}"));
-        let tasks = Task::of_jobs(&[job], drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
+        let tasks = HostTask::of_jobs(&[job], drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
         let contents = self.contents.take().expect("given back after each run");
         let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
         self.machine.run(&mut runner, |_| true)?;

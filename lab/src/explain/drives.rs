@@ -7,7 +7,7 @@ use aster_device::profile::{Profile, shipped};
 use aster_driver::Config;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Lives, Recorder, Wait};
-use aster_run_virtual::workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_run_virtual::workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_run_virtual::workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
         block_bytes: namespace.block_bytes,
     };
     let run = |jobs: &[Job]| {
-        let tasks = Task::of_jobs(jobs, drive, 1).unwrap();
+        let tasks = HostTask::of_jobs(jobs, drive, 1).unwrap();
         let mut runner =
             Runner::new(machine.driver(), tasks, Contents::versioned(drive, 1), (), OnFailure::Continue);
         machine.run(&mut runner, |_| true).unwrap();

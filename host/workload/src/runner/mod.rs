@@ -1,7 +1,7 @@
 //! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of
 //! this crate that knows a driver.
 //!
-//! A [`Task`] is a source of requests with its pace: a copy of a [`Job`](crate::Job), or a trace. [`Runner`]
+//! A [`HostTask`] is a source of requests with its pace: a copy of a [`Job`](crate::Job), or a trace. [`Runner`]
 //! gives each task a queue pair, keeps its requests in flight, times and counts them ([`Statistics`],
 //! [`LatencySink`]) and checks what comes back ([`Contents`]).
 //!
@@ -22,7 +22,7 @@ pub use contents::Contents;
 pub use precondition::{Precondition, precondition};
 pub use shared::{OnFailure, WHOLE_TASK};
 pub use statistics::{Arrived, Failure, KindStatistics, LatencySink, Statistics};
-pub use task::Task;
+pub use task::HostTask;
 
 use crate::earliest::earliest;
 use crate::{Drive, ExitWhat};
@@ -85,7 +85,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     /// holds; `sink` gets each measured latency, under the task's index in `tasks`.
     pub fn new(
         driver: &Rc<Driver<B>>,
-        tasks: Vec<Task>,
+        tasks: Vec<HostTask>,
         contents: Contents,
         sink: L,
         on_failure: OnFailure,
@@ -206,7 +206,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
-    /// have not been counted ([`Task::expecting`]) counts only when it is through.
+    /// have not been counted ([`HostTask::expecting`]) counts only when it is through.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();

@@ -19,7 +19,7 @@ use aster_driver::{Bar, Completion, Io, IoOp, QueueId};
 use aster_units::{Duration, Instant};
 
 /// One source of requests with its pace, to be run on one queue pair.
-pub struct Task {
+pub struct HostTask {
     name: String,
     wave: u32,
     source: AnySource,
@@ -32,26 +32,26 @@ pub struct Task {
     expected: Option<u64>,
 }
 
-impl Task {
+impl HostTask {
     /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all
     /// of them; other jobs run in parallel. `run_seed` matters to jobs that are not repeatable.
     ///
     /// # Errors
     /// The first job that does not fit the drive.
-    pub fn of_jobs(jobs: &[Job], drive: Drive, run_seed: u64) -> Result<Vec<Task>, PlanError> {
+    pub fn of_jobs(jobs: &[Job], drive: Drive, run_seed: u64) -> Result<Vec<HostTask>, PlanError> {
         let (mut tasks, mut group) = (Vec::new(), 0);
         for (index, (wave, job)) in waves(jobs).enumerate() {
             group += u32::from((job.after_previous || job.new_group) && index > 0);
             let plans = job.plans(drive, run_seed)?.into_iter();
-            tasks.extend(plans.map(|plan| Task::of_plan(plan, wave, group)));
+            tasks.extend(plans.map(|plan| HostTask::of_plan(plan, wave, group)));
         }
         Ok(tasks)
     }
 
-    fn of_plan(plan: Plan, wave: u32, group: u32) -> Task {
+    fn of_plan(plan: Plan, wave: u32, group: u32) -> HostTask {
         let job = &plan.job;
         let name = if job.copies > 1 { format!("{}.{}", job.name, plan.copy) } else { job.name.clone() };
-        Task {
+        HostTask {
             name,
             wave,
             source: AnySource::Plan(Box::new(Generator::new(&plan))),
@@ -71,15 +71,15 @@ impl Task {
         source: Box<dyn Source<Error = TraceError>>,
         pace: Pace,
         verify: bool,
-    ) -> Task {
+    ) -> HostTask {
         let (source, job) = (AnySource::Trace(source), name.clone());
-        Task { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
+        HostTask { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
     /// Says how many `requests` the source will give, flushes not counted. [`super::Runner::progress`] needs
     /// the number to say how far a trace is.
-    pub fn expecting(self, requests: u64) -> Task {
-        Task { expected: Some(requests), ..self }
+    pub fn expecting(self, requests: u64) -> HostTask {
+        HostTask { expected: Some(requests), ..self }
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(index: usize, task: Task, queue: QueueId) -> Self {
+    pub(super) fn new(index: usize, task: HostTask, queue: QueueId) -> Self {
         let depth = task.pace.queue_depth;
         let job = task.plan.as_ref().map(|plan| &plan.job);
         let floor = job.and_then(FloorWatch::new);

@@ -69,12 +69,12 @@ impl Bench {
         drive_of(&self.driver)
     }
 
-    fn runner(&self, tasks: Vec<Task>, contents: Contents, on_failure: OnFailure) -> TestRunner {
+    fn runner(&self, tasks: Vec<HostTask>, contents: Contents, on_failure: OnFailure) -> TestRunner {
         Runner::new(&self.driver, tasks, contents, Latencies::default(), on_failure)
     }
 
     fn jobs(&self, jobs: &[Job], contents: Contents) -> TestRunner {
-        self.runner(Task::of_jobs(jobs, self.drive(), 1).unwrap(), contents, OnFailure::EndTask)
+        self.runner(HostTask::of_jobs(jobs, self.drive(), 1).unwrap(), contents, OnFailure::EndTask)
     }
 
     /// Runs until done or until `until`, called after each step, returns true.
@@ -191,7 +191,7 @@ fn a_failed_request_ends_its_task_or_is_counted() {
         let near =
             Job { access: Access::Sequential, size: Some(Extent::Bytes(1 << 20)), ..write_job("near") };
         let far = Job { offset: Extent::Bytes(1 << 20), ..near.clone() };
-        let tasks = Task::of_jobs(&[near, far], bench.drive(), 1).unwrap();
+        let tasks = HostTask::of_jobs(&[near, far], bench.drive(), 1).unwrap();
         let mut runner = bench.runner(tasks, Contents::versioned(bench.drive(), 5), on_failure);
         bench.run(&mut runner, |_| false);
         let all: Vec<_> = runner.statistics().collect();
@@ -291,10 +291,10 @@ const LOG: &str = "fio version 3 iolog
 1250 /dev/a trim 0 4096
 ";
 
-fn trace(bench: &Bench, text: &'static str) -> Task {
+fn trace(bench: &Bench, text: &'static str) -> HostTask {
     let lines = text.lines().map(String::from);
     let trace = Trace::new(lines, Format::Iolog, bench.drive(), Replay::default());
-    Task::of_trace("log".to_string(), Box::new(trace), Pace::unlimited(4), true)
+    HostTask::of_trace("log".to_string(), Box::new(trace), Pace::unlimited(4), true)
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn a_request_that_waits_for_room_is_late_unless_gaps_are_kept() {
         let lines = CROWDED.lines().map(String::from);
         let source = Trace::new(lines, Format::Iolog, bench.drive(), Replay::default());
         let pace = Pace { keep_gaps, ..Pace::unlimited(1) };
-        let task = Task::of_trace("log".to_string(), Box::new(source), pace, false).expecting(3);
+        let task = HostTask::of_trace("log".to_string(), Box::new(source), pace, false).expecting(3);
         let contents = Contents::unversioned(bench.drive(), 1);
         let mut runner = bench.runner(std::vec![task], contents, OnFailure::EndTask);
         let mut half = 0;
@@ -453,7 +453,7 @@ fn a_failed_read_leaves_the_versions_as_they_were() {
     bench.run(&mut runner, |_| false);
     let (_, contents, _) = runner.finish();
     bench.fake.borrow_mut().manners.fail = fail;
-    let reads = Task::of_jobs(&[Job { verify: true, ..Job::default() }], bench.drive(), 1).unwrap();
+    let reads = HostTask::of_jobs(&[Job { verify: true, ..Job::default() }], bench.drive(), 1).unwrap();
     let mut runner = bench.runner(reads, contents, OnFailure::Continue);
     bench.run(&mut runner, |_| false);
     let (statistics, contents, _) = runner.finish();
