@@ -58,7 +58,7 @@ pub mod control {
 
 /// What firmware that is one big loop tells of itself (C66).
 pub mod big_loop {
-    pub use aster_sched::cosmos::{LoopStats, OperationKind, PARTS, Part};
+    pub use aster_sched::cosmos::{LoopPart, LoopStats, OperationKind, PARTS};
 }
 
 /// What goes into [`Pieces`], and what operations of a reader's own are made of.

@@ -3,7 +3,7 @@
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
-use aster_device::big_loop::{LoopStats, PARTS, Part};
+use aster_device::big_loop::{LoopPart, LoopStats, PARTS};
 use aster_device::profile::{AssignerName, CellUse, ControllerName, Profile};
 use aster_device::{DriveStats, Media};
 use aster_run_virtual::Machine;
@@ -265,7 +265,7 @@ fn found(before: &DriveStats, after: &DriveStats, took: Duration, bytes: u64) ->
         hic_us,
         firmware_us: system_us - hic_us - storage_us,
         storage_us,
-        parts: Part::ALL.map(|part| spent.share(part)),
+        parts: LoopPart::ALL.map(|part| spent.share(part)),
         utilisation: owned.as_secs_f64() / after.channels.len().max(1) as f64 / seconds,
         dram_mb_per_s: (after.dram_bytes - before.dram_bytes) as f64 / 1e6 / seconds,
     }

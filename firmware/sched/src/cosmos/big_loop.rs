@@ -6,7 +6,7 @@ use super::packer::{OperationPacker, Packed};
 use super::priority::{Candidate, PriorityManager};
 use super::state::StateManager;
 use super::station::ReservationStation;
-use super::stats::{LoopStats, PARTS, Part};
+use super::stats::{LoopPart, LoopStats, PARTS};
 use super::{DMA_UNIT_BYTES, LoopConfig};
 use crate::gate::BringUpGate;
 use crate::scheduler::CoreBuses;
@@ -203,19 +203,19 @@ impl BigLoop {
             self.spend(Function::NvmeManager, self.config.costs.pass);
             let taken = self.take_command();
             let mut moved = taken;
-            self.account(Part::Commands);
+            self.account(LoopPart::Commands);
             // What the host DMA engine has been given has left its queue.
             if !taken && (!self.station.is_empty() || !self.dma.is_empty()) {
                 moved |= self.check_status();
-                self.account(Part::Status);
+                self.account(LoopPart::Status);
             }
             // Woken tasks of the FTL run before the loop continues.
             self.core.yield_now().await;
-            self.account(Part::Ftl);
+            self.account(LoopPart::Ftl);
             moved |= self.answer_commands().await;
-            self.account(Part::Commands);
+            self.account(LoopPart::Commands);
             moved |= self.take_operations();
-            self.account(Part::Order);
+            self.account(LoopPart::Order);
             if !taken && !self.station.is_empty() {
                 moved |= self.issue().await;
             }
@@ -227,7 +227,7 @@ impl BigLoop {
     }
 
     /// The core's time since the last call was `part`'s.
-    pub(super) fn account(&mut self, part: Part) {
+    pub(super) fn account(&mut self, part: LoopPart) {
         let now = self.core.now();
         self.parts[part as usize] += now.since(self.since);
         self.since = now;

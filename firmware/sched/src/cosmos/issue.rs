@@ -6,7 +6,7 @@ use super::big_loop::{BigLoop, DmaInFlight};
 use super::operation::{Operation, OperationKind};
 use super::priority::Candidate;
 use super::state::{WayStage, WayState};
-use super::stats::Part;
+use super::stats::LoopPart;
 use super::status::flash_kind;
 use aster_events::{Event, Function};
 use aster_ports::flash::FlashOp;
@@ -29,7 +29,7 @@ impl BigLoop {
             self.spend(Function::PriorityManager, self.config.costs.compare * self.candidates.len() as u64);
             self.count(|s| s.candidates += self.candidates.len() as u64);
             self.priorities.order(channel, &mut self.candidates);
-            self.account(Part::Order);
+            self.account(LoopPart::Order);
             for at in 0..self.candidates.len() {
                 let candidate = self.candidates[at];
                 self.issue_flash(channel, candidate).await;
@@ -44,7 +44,7 @@ impl BigLoop {
     /// registers (3.3.3).
     fn look_for_room(&mut self) {
         self.access(Function::StatusChecker, &self.ports.buses.channels, 1);
-        self.account(Part::Status);
+        self.account(LoopPart::Status);
     }
 
     async fn issue_host_dma(&mut self) -> bool {
@@ -69,11 +69,11 @@ impl BigLoop {
         let (mut done, mut issued) = (0, None);
         while done < request.length {
             self.access(Function::StatusChecker, &self.ports.buses.host, 1);
-            self.account(Part::Status);
+            self.account(LoopPart::Status);
             self.spend(Function::Issuer, self.config.costs.issue);
             self.access(Function::Issuer, &self.ports.buses.host, head.kind.register_words(1));
             self.core.settle().await;
-            self.account(Part::Issue);
+            self.account(LoopPart::Issue);
             let offset = request.offset + done;
             let bytes = (DMA_UNIT_BYTES - offset % DMA_UNIT_BYTES).min(request.length - done);
             let buffer_offset = request.buffer_offset + done;
@@ -125,9 +125,9 @@ impl BigLoop {
         // The status checker sends status-checks (3.3.3). Operations are repeated because a read could not be
         // corrected.
         let (function, part) = match kind {
-            OperationKind::StatusCheck => (Function::StatusChecker, Part::Status),
-            _ if head.again => (Function::ReadRetry, Part::Issue),
-            _ => (Function::Issuer, Part::Issue),
+            OperationKind::StatusCheck => (Function::StatusChecker, LoopPart::Status),
+            _ if head.again => (Function::ReadRetry, LoopPart::Issue),
+            _ => (Function::Issuer, LoopPart::Issue),
         };
         self.spend(function, self.config.costs.issue);
         if matches!(kind, OperationKind::ReadTransfer | OperationKind::StatusCheck) {

@@ -35,7 +35,7 @@ mod status;
 pub use big_loop::{BigLoop, LoopPorts};
 pub use operation::{Operation, OperationKind, SetId};
 pub use piece::Cosmos;
-pub use stats::{LoopStats, PARTS, Part};
+pub use stats::{LoopPart, LoopStats, PARTS};
 
 use aster_units::{Duration, Geometry};
 use aster_wire::onfi::command_set::ReadRetry;

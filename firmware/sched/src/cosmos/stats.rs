@@ -6,7 +6,7 @@ use aster_units::Duration;
 
 /// What the core does in a pass of the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum LoopPart {
     /// Looking for a command, taking it, completing commands.
     Commands,
     /// The FTL: slices, buffer, translation, garbage collection.
@@ -22,9 +22,10 @@ pub enum Part {
 /// Parts.
 pub const PARTS: usize = 5;
 
-impl Part {
+impl LoopPart {
     /// All parts, in the order of their index.
-    pub const ALL: [Part; PARTS] = [Part::Commands, Part::Ftl, Part::Status, Part::Order, Part::Issue];
+    pub const ALL: [LoopPart; PARTS] =
+        [LoopPart::Commands, LoopPart::Ftl, LoopPart::Status, LoopPart::Order, LoopPart::Issue];
 }
 
 /// Counters of the big loop.
@@ -49,7 +50,7 @@ pub struct LoopStats {
     pub operation_time: [Duration; OperationKind::ALL.len()],
     /// Operations by kind.
     pub operations: [u64; OperationKind::ALL.len()],
-    /// The core's time by [`Part`].
+    /// The core's time by [`LoopPart`].
     pub parts: [Duration; PARTS],
     /// Operations that the dependency checker held back until earlier ones of their set had been completed
     /// (C33).
@@ -102,7 +103,7 @@ impl LoopStats {
         kinds.fold(Duration::ZERO, |sum, kind| sum + self.operation_time[*kind as usize])
     }
     /// The share of the core's time that a part takes, from 0 to 1.
-    pub fn share(&self, part: Part) -> f64 {
+    pub fn share(&self, part: LoopPart) -> f64 {
         let all = self.parts.iter().fold(Duration::ZERO, |sum, time| sum + *time);
         if all.is_zero() { 0.0 } else { self.parts[part as usize].as_secs_f64() / all.as_secs_f64() }
     }

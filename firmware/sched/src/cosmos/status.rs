@@ -3,7 +3,7 @@
 use super::big_loop::{BigLoop, DmaInFlight, Payload};
 use super::operation::{Operation, OperationKind};
 use super::state::{Verdict, WayStage, WayState};
-use super::stats::Part;
+use super::stats::LoopPart;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashOp, FlashStatus, MAX_TARGETS, Outcome, PageCheck};
 use aster_units::{Duration, Instant, LunIndex};
@@ -87,9 +87,9 @@ impl BigLoop {
     /// status checker has checked it and before anything else is done (C66): what follows is the firmware's
     /// time.
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
-        self.account(Part::Status);
+        self.account(LoopPart::Status);
         self.spend(Function::DependencyChecker, self.config.costs.finish);
-        self.account(Part::Order);
+        self.account(LoopPart::Order);
         let now = self.core.now();
         let took = sensed.since(issued);
         self.count(|s| {
