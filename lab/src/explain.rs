@@ -116,7 +116,7 @@ impl Collector {
 
 /// Something in a command's life.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Step {
+pub struct ExplainedStep {
     /// When it began, in microseconds after the command did.
     pub at_us: f64,
     /// How long it took, in microseconds.
@@ -150,7 +150,7 @@ pub struct Explanation {
     /// How long it took, in microseconds.
     pub total_us: f64,
     /// What happened, in the order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ExplainedStep>,
     /// Where the time went: the shares of the path that ended last add up to the total.
     pub shares: Vec<Share>,
     /// Steps that are not shown, because there were too many.
@@ -160,13 +160,13 @@ pub struct Explanation {
 impl Explanation {
     fn of(number: u64, span: &CommandSpan, kept: &Kept, geometry: &Geometry) -> Self {
         let (began, ended) = span.ends();
-        let mut steps: Vec<(Instant, Step)> = stages(span)
+        let mut steps: Vec<(Instant, ExplainedStep)> = stages(span)
             .chain(below(kept, geometry))
             .map(|step| {
                 let Drawn { from, to, depth, what } = step;
                 (
                     from,
-                    Step {
+                    ExplainedStep {
                         at_us: from.since(began).as_micros_f64(),
                         took_us: to.since(from).as_micros_f64(),
                         depth,
