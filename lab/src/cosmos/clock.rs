@@ -1,6 +1,6 @@
 //! Fig 27: throughput by the core's clock (C78), and what its time goes to (C79).
 
-use super::drive::{Found, Setup};
+use super::drive::{Measured, Setup};
 use super::grid;
 use super::mode::Mode;
 use super::plan::Plan;
@@ -17,7 +17,7 @@ pub struct ClockPoint {
     /// The core's clock.
     pub mhz: u32,
     /// What came of it.
-    pub found: Found,
+    pub found: Measured,
 }
 
 /// Fig 27: MLC mode, drives of as many ways as channels.

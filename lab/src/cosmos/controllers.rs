@@ -2,7 +2,7 @@
 //! in its place (B26). Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own
 //! has been measured.
 
-use super::drive::{Bench, Setup, Work};
+use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::{CostFile, ExperimentError};
@@ -70,7 +70,8 @@ pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Resu
 fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, ExperimentError> {
     let profile = profile(plan, ways, controller)?;
     let pages = plan.random_buffers * u64::from(plan.profile()?.ftl.buffer_entries);
-    let mut bench = Bench::of(profile, &Recorder::default())?;
-    let work = Work { write: false, random, bytes: 16 << 10, outstanding: 32, requests: plan.requests / 4 };
+    let mut bench = PaperDrive::of(profile, &Recorder::default())?;
+    let work =
+        AccessPattern { write: false, random, bytes: 16 << 10, outstanding: 32, requests: plan.requests / 4 };
     Ok(bench.steady(pages, &work)?.mb_per_s)
 }

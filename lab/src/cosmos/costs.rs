@@ -1,6 +1,6 @@
 //! Where the profile's numbers that the paper doesn't say come from (costs/cosmos.toml).
 
-use super::drive::Found;
+use super::drive::Measured;
 use super::mode::{Mode, ROWS, row_name};
 use super::plan::Plan;
 use crate::experiment::{ExperimentError, Range, parse, wrong};
@@ -93,7 +93,7 @@ impl Fitted {
         Some(rows[self.row()][column])
     }
     /// The same of ours.
-    pub(super) fn ours_us(&self, found: &Found) -> f64 {
+    pub(super) fn ours_us(&self, found: &Measured) -> f64 {
         match self.latency {
             Latency::System => found.system_us,
             Latency::Hic => found.hic_us,

@@ -1,7 +1,7 @@
 //! Figs 25 and 26: the latency of one request by its size, and how its data lie on channels and ways, by
 //! assigner.
 
-use super::drive::{Bench, Setup, Work};
+use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -57,14 +57,15 @@ fn point(
 ) -> Result<Distribution, ExperimentError> {
     let setup = Setup { assigner, ..Setup::full(Mode::Slc) };
     let bytes = kib << 10;
-    let work = |write| Work { write, random: false, bytes, outstanding: 1, requests: plan.single_requests };
-    let mut bench = Bench::new(plan, &setup, &Recorder::default())?;
+    let work =
+        |write| AccessPattern { write, random: false, bytes, outstanding: 1, requests: plan.single_requests };
+    let mut bench = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let each = u64::from(bytes) / bench.page_bytes();
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
     let pages = (plan.single_requests * each).max(2 * buffered);
     let read = bench.steady(pages, &work(false))?;
     // The writes' evictions are of the pages before, in the same order.
-    let mut writing = Bench::new(plan, &setup, &Recorder::default())?;
+    let mut writing = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let write = writing.steady(pages, &work(true))?;
     let device = bench.machine.device();
     let geometry = *device.geometry();

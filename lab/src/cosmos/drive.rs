@@ -86,7 +86,7 @@ impl Setup {
 
 /// What the host asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Work {
+pub struct AccessPattern {
     /// Writes, or reads.
     pub write: bool,
     /// At random places, or one after the other.
@@ -101,7 +101,7 @@ pub struct Work {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct Measured {
     /// 10⁶ bytes a second.
     pub mb_per_s: f64,
     /// Requests a second.
@@ -136,7 +136,7 @@ fn named_parts<S: Serializer>(parts: &[f64; PARTS], serializer: S) -> Result<S::
 }
 
 /// A drive that has booted.
-pub(super) struct Bench {
+pub(super) struct PaperDrive {
     pub(super) machine: Machine,
     pub(super) profile: Profile,
     contents: Option<Contents>,
@@ -148,7 +148,7 @@ const FILL_OUTSTANDING: u32 = 32;
 /// Commands outstanding at most: those of a queue of the board (P12).
 const DEPTH_MAX: u16 = 255;
 
-impl Bench {
+impl PaperDrive {
     pub(super) fn new(plan: &Plan, setup: &Setup, recorder: &Recorder) -> Result<Self, ExperimentError> {
         Self::of(setup.profile(plan)?, recorder)
     }
@@ -163,7 +163,7 @@ impl Bench {
         let machine = Machine::power_on("cosmos", &profile, content, Media::fresh(), recorder, config)?;
         machine.boot()?;
         let contents = Some(crate::measure::unversioned(&machine, profile.seed));
-        Ok(Bench { machine, profile, contents })
+        Ok(PaperDrive { machine, profile, contents })
     }
     pub(super) fn page_bytes(&self) -> u64 {
         u64::from(self.profile.geometry.page_bytes)
@@ -188,7 +188,7 @@ impl Bench {
             }
         }
     }
-    fn job(name: &str, offset: u64, size: u64, work: &Work) -> Job {
+    fn job(name: &str, offset: u64, size: u64, work: &AccessPattern) -> Job {
         Job {
             name: name.to_owned(),
             access: if work.random { Access::Random } else { Access::Sequential },
@@ -206,8 +206,13 @@ impl Bench {
     pub(super) fn fill(&mut self, first: u64, pages: u64) -> Result<(), ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
         let requests = size.div_ceil(u64::from(FILL_BYTES));
-        let work =
-            Work { write: true, random: false, bytes: FILL_BYTES, outstanding: FILL_OUTSTANDING, requests };
+        let work = AccessPattern {
+            write: true,
+            random: false,
+            bytes: FILL_BYTES,
+            outstanding: FILL_OUTSTANDING,
+            requests,
+        };
         self.run(Self::job("fill", offset, size, &work)).map(|_| ())
     }
     /// Everything written is on flash afterwards.
@@ -218,16 +223,21 @@ impl Bench {
     }
 
     /// Measures `work` on `pages` pages from page `first` on.
-    pub(super) fn measure(&mut self, first: u64, pages: u64, work: &Work) -> Result<Found, ExperimentError> {
+    pub(super) fn measure(
+        &mut self,
+        first: u64,
+        pages: u64,
+        work: &AccessPattern,
+    ) -> Result<Measured, ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
         let before = self.machine.device().stats();
         let (took, bytes) = self.run(Self::job("measured", offset, size, work))?;
         let after = self.machine.device().stats();
         Ok(found(&before, &after, took, bytes))
     }
-    /// As [`Bench::measure`] of a drive whose buffer is as it is after long work of the kind: full of other
+    /// As [`PaperDrive::measure`] of a drive whose buffer is as it is after long work of the kind: full of other
     /// pages, and those dirty when the work writes (G9).
-    pub(super) fn steady(&mut self, pages: u64, work: &Work) -> Result<Found, ExperimentError> {
+    pub(super) fn steady(&mut self, pages: u64, work: &AccessPattern) -> Result<Measured, ExperimentError> {
         let buffered = u64::from(self.profile.ftl.buffer_entries);
         if !work.write {
             self.fill(0, pages)?;
@@ -240,12 +250,12 @@ impl Bench {
         }
         self.fill(0, pages)?;
         self.flush()?;
-        self.measure(0, pages, &Work { requests: 2 * buffered, ..*work })?;
+        self.measure(0, pages, &AccessPattern { requests: 2 * buffered, ..*work })?;
         self.measure(0, pages, work)
     }
 }
 
-fn found(before: &DriveStats, after: &DriveStats, took: Duration, bytes: u64) -> Found {
+fn found(before: &DriveStats, after: &DriveStats, took: Duration, bytes: u64) -> Measured {
     let none = LoopStats::default();
     let of = |stats: &DriveStats| stats.big_loop.unwrap_or(none);
     let spent = of(after).since(&of(before));
@@ -258,7 +268,7 @@ fn found(before: &DriveStats, after: &DriveStats, took: Duration, bytes: u64) ->
         .iter()
         .zip(&before.channels)
         .fold(Duration::ZERO, |sum, (a, b)| sum + a.busy.saturating_sub(b.busy));
-    Found {
+    Measured {
         mb_per_s: bytes as f64 / 1e6 / seconds,
         iops: spent.commands as f64 / seconds,
         system_us,

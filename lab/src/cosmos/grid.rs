@@ -1,6 +1,6 @@
 //! Figs 21 and 22: throughput of long sequential requests and IOPS of small random ones by channels and ways.
 
-use super::drive::{Bench, Found, Setup, Work};
+use super::drive::{AccessPattern, Measured, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -19,7 +19,7 @@ pub struct GridPoint {
     /// Ways.
     pub ways: u8,
     /// What came of it.
-    pub found: Found,
+    pub found: Measured,
 }
 
 /// The drives of a figure, in the order of mode and direction, channels, ways.
@@ -54,18 +54,23 @@ fn pages(plan: &Plan, luns: u64) -> u64 {
 }
 
 /// 128 KiB sequential with 16 outstanding, or 4 KiB random with 128 (C58, C59).
-pub(super) fn point(plan: &Plan, setup: &Setup, write: bool, random: bool) -> Result<Found, ExperimentError> {
-    let mut bench = Bench::new(plan, setup, &Recorder::default())?;
+pub(super) fn point(
+    plan: &Plan,
+    setup: &Setup,
+    write: bool,
+    random: bool,
+) -> Result<Measured, ExperimentError> {
+    let mut bench = PaperDrive::new(plan, setup, &Recorder::default())?;
     let page_bytes = bench.page_bytes();
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
     let pages = pages(plan, setup.luns());
     if !random {
         let (bytes, outstanding) = (128 << 10, 16);
         let requests = pages.div_ceil(u64::from(bytes) / page_bytes);
-        let work = Work { write, random, bytes, outstanding, requests };
+        let work = AccessPattern { write, random, bytes, outstanding, requests };
         return bench.steady(if write { pages } else { pages.max(2 * buffered) }, &work);
     }
-    let work = Work { write, random, bytes: 4 << 10, outstanding: 128, requests: pages };
+    let work = AccessPattern { write, random, bytes: 4 << 10, outstanding: 128, requests: pages };
     // Many times what the buffer holds, so that little hits.
     bench.steady(plan.random_buffers * buffered, &work)
 }

@@ -1,6 +1,6 @@
 //! Table 5 by the cells' own busy times, and Table 6 by what the profile gives the buses.
 
-use super::drive::{Bench, Setup, Work};
+use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -71,12 +71,13 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, ExperimentError> {
         let setup = Setup { channels: 1, ways: 1, ..Setup::full(mode) };
         let bringing_up = Busy::default();
         recorder.attach(bringing_up.clone());
-        let mut bench = Bench::new(plan, &setup, &recorder)?;
+        let mut bench = PaperDrive::new(plan, &setup, &recorder)?;
         let pages = 2 * u64::from(bench.profile.ftl.buffer_entries);
         recorder.attach(busy.clone());
         bench.fill(0, pages)?;
         bench.flush()?;
-        let work = Work { write: false, random: false, bytes: 16 << 10, outstanding: 1, requests: pages };
+        let work =
+            AccessPattern { write: false, random: false, bytes: 16 << 10, outstanding: 1, requests: pages };
         bench.measure(0, pages, &work)?;
         let [reads, programs, erased] = *busy.0.borrow();
         let [.., erased_before] = *bringing_up.0.borrow();

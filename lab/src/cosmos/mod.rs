@@ -26,7 +26,7 @@ pub use chart::figures;
 pub use clock::ClockPoint;
 pub use controllers::Exchange;
 pub use distribution::Distribution;
-pub use drive::{Found, Setup, Work};
+pub use drive::{AccessPattern, Measured, Setup};
 pub use grid::GridPoint;
 pub use hardware::{ArrayRow, BusRow};
 pub use json::{Json, json};

@@ -1,6 +1,6 @@
 //! Fig 32: how much of the time the channels' data buses are in use while the host writes much (7.4, C84).
 
-use super::drive::{Bench, Setup, Work};
+use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -60,12 +60,12 @@ pub(super) fn measure(
 fn point(plan: &Plan, mode: Mode, ways: u8) -> Result<Utilisation, ExperimentError> {
     let setup = Setup { ways, ..Setup::full(mode) };
     let (recorder, moved) = (Recorder::default(), Moved::default());
-    let mut bench = Bench::new(plan, &setup, &recorder)?;
+    let mut bench = PaperDrive::new(plan, &setup, &recorder)?;
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
     let bytes = 128 << 10;
     let pages = (plan.requests * setup.luns() / 64).max(1024);
     let requests = pages.div_ceil(u64::from(bytes) / bench.page_bytes());
-    let work = Work { write: true, random: false, bytes, outstanding: 32, requests };
+    let work = AccessPattern { write: true, random: false, bytes, outstanding: 32, requests };
     bench.fill(0, buffered)?;
     recorder.attach(moved.clone());
     let found = bench.measure(buffered, pages, &work)?;

@@ -1,6 +1,6 @@
 //! Table 7: latencies of 16 KiB requests by the number outstanding, and Fig 24, their throughput.
 
-use super::drive::{Bench, Found, Setup, Work};
+use super::drive::{AccessPattern, Measured, PaperDrive, Setup};
 use super::mode::{Mode, ROWS};
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -15,7 +15,7 @@ pub struct LatencyRow {
     /// Writes, or reads.
     pub write: bool,
     /// By the number outstanding.
-    pub found: Vec<Found>,
+    pub found: Vec<Measured>,
 }
 
 /// Table 7.
@@ -55,11 +55,11 @@ fn requests(plan: &Plan, ios: u32) -> u64 {
 }
 
 /// One column of a row.
-pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Found, ExperimentError> {
+pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Measured, ExperimentError> {
     let setup = Setup::full(mode);
     let requests = requests(plan, ios);
-    let work = Work { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
-    let mut bench = Bench::new(plan, &setup, &Recorder::default())?;
+    let work = AccessPattern { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
+    let mut bench = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
     // Reads pass more pages than the buffer holds, so that none hits (C57).
     let pages = if write { requests } else { requests.max(2 * buffered) };

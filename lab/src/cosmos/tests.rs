@@ -19,7 +19,7 @@ static REPORT: LazyLock<CosmosReport> = LazyLock::new(|| {
 });
 
 /// Table 7's row, by the number outstanding.
-fn row(mode: Mode, write: bool) -> Vec<(u32, &'static Found)> {
+fn row(mode: Mode, write: bool) -> Vec<(u32, &'static Measured)> {
     let table = &REPORT.latency;
     let row = table.rows.iter().find(|row| (row.mode, row.write) == (mode, write)).unwrap();
     table.outstanding.iter().copied().zip(&row.found).collect()
@@ -27,17 +27,17 @@ fn row(mode: Mode, write: bool) -> Vec<(u32, &'static Found)> {
 fn rows() -> impl Iterator<Item = (Mode, bool)> {
     mode::ROWS.into_iter()
 }
-fn at(cells: &[(u32, &'static Found)], ios: u32) -> &'static Found {
+fn at(cells: &[(u32, &'static Measured)], ios: u32) -> &'static Measured {
     cells.iter().find(|(column, _)| *column == ios).unwrap().1
 }
-fn grid(points: &'static [GridPoint], mode: Mode, write: bool, channels: u16, ways: u8) -> &'static Found {
+fn grid(points: &'static [GridPoint], mode: Mode, write: bool, channels: u16, ways: u8) -> &'static Measured {
     let wanted = (mode, write, channels, ways);
     &points.iter().find(|p| (p.mode, p.write, p.channels, p.ways) == wanted).unwrap().found
 }
 fn distribution(assigner: &str, kib: u32) -> &'static Distribution {
     REPORT.distribution.iter().find(|d| (d.assigner, d.kib) == (assigner, kib)).unwrap()
 }
-fn clock(square: u8, write: bool, mhz: u32) -> &'static Found {
+fn clock(square: u8, write: bool, mhz: u32) -> &'static Measured {
     &REPORT.clock.iter().find(|p| (p.square, p.write, p.mhz) == (square, write, mhz)).unwrap().found
 }
 

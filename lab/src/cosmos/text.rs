@@ -1,7 +1,7 @@
 //! The report for people.
 
 use super::costs::Costs;
-use super::drive::Found;
+use super::drive::Measured;
 use super::grid::GridPoint;
 use super::mode::{Mode, row_name};
 use super::one_shot;
@@ -72,7 +72,7 @@ fn hardware(out: &mut String, report: &CosmosReport) {
     }
 }
 
-type Of = fn(&Found) -> f64;
+type Of = fn(&Measured) -> f64;
 
 /// Table 7 and Fig 24.
 const CELLS: Cells = Cells { name: 11, width: 9 };
