@@ -4,7 +4,7 @@ use crate::args::{Cli, Command, HardwareArg, RunArgs};
 use crate::failure::Failure;
 use crate::files::read_text;
 use aster_device::profile::read;
-use aster_lab::own::{Setup, Work, record_of, setup_of};
+use aster_lab::own::{OwnWork, Setup, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
 use aster_lab::warning::Warning;
 use clap::{Parser, ValueEnum};
@@ -196,7 +196,7 @@ impl Again {
     /// What has changed, or that the image can't be read.
     pub(crate) fn check(
         &self,
-        work: &Work,
+        work: &OwnWork,
         state: impl FnOnce() -> Result<Option<String>, Failure>,
     ) -> Result<(), Failure> {
         if let (WorkRecord::Trace { sha256, .. }, WorkRecord::Trace { name, sha256: now, .. }) =
@@ -222,8 +222,8 @@ impl Again {
     }
 
     /// Gives a trace its name of then, wherever the file is now.
-    pub(crate) fn rename(&self, work: &mut Work) {
-        if let (WorkRecord::Trace { name: then, .. }, Work::Trace { file, .. }) =
+    pub(crate) fn rename(&self, work: &mut OwnWork) {
+        if let (WorkRecord::Trace { name: then, .. }, OwnWork::Trace { file, .. }) =
             (&self.provenance.work, work)
         {
             file.rename(then);

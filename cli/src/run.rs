@@ -13,7 +13,7 @@ use crate::room::{self, Need};
 use crate::traces::{self, Traced};
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::own::{self, LostPage, Outcome, Phase, Place, Setup, Work, WorkError};
+use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{RunReport, TaskReport, table};
 use aster_lab::run::workload::Drive;
@@ -359,7 +359,7 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
 
 /// The work that the user named.
 struct UserWork {
-    work: Work,
+    work: OwnWork,
     /// Notes about it.
     notes: Vec<Warning>,
     /// Bytes that it writes, as far as known.
@@ -382,7 +382,7 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<UserWork,
 
 fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<UserWork, Failure> {
     let path = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
-    let work = Work::jobs(&path.display().to_string(), text, args.verify);
+    let work = OwnWork::jobs(&path.display().to_string(), text, args.verify);
     let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);
     let jobs = work.as_jobs();

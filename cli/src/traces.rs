@@ -4,7 +4,7 @@
 use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;
 use crate::files::{STANDARD_INPUT, is_standard_input};
-use aster_lab::own::Work;
+use aster_lab::own::OwnWork;
 use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
 use aster_lab::traces::{Choice, Survey, TraceFile, TraceOptions, survey};
@@ -17,7 +17,7 @@ const ALL_DEVICES: &str = "all";
 
 /// A trace as work.
 pub(crate) struct Traced {
-    pub(crate) work: Work,
+    pub(crate) work: OwnWork,
     /// Notes about it.
     pub(crate) notes: Vec<Warning>,
     /// Bytes that it writes.
@@ -65,7 +65,7 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
     Ok(Traced {
         notes,
         written_bytes: survey.written_bytes,
-        work: Work::Trace {
+        work: OwnWork::Trace {
             file,
             survey: Box::new(survey),
             keep_gaps: args.trace_loop == Some(LoopArg::Closed),

@@ -25,7 +25,7 @@ use aster_workload::{Drive, Job, Mix, Pace, PlanError};
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum OwnWork {
     /// A fio job file.
     Jobs {
         /// What it asks for.
@@ -52,7 +52,7 @@ pub enum Work {
     },
 }
 
-impl Work {
+impl OwnWork {
     /// The work of a job file's `text`; with `verify` all its reads are checked.
     ///
     /// # Errors
@@ -60,14 +60,14 @@ impl Work {
     pub fn jobs(name: &str, text: &str, verify: bool) -> Result<Self, JobFileError> {
         let mut jobs = fio::parse(text)?;
         jobs.iter_mut().for_each(|job| job.verify |= verify);
-        Ok(Work::Jobs { jobs, name: name.to_owned(), text: text.to_owned(), verify })
+        Ok(OwnWork::Jobs { jobs, name: name.to_owned(), text: text.to_owned(), verify })
     }
 
     /// The jobs; none of a trace.
     pub fn as_jobs(&self) -> &[Job] {
         match self {
-            Work::Jobs { jobs, .. } => jobs,
-            Work::Trace { .. } => &[],
+            OwnWork::Jobs { jobs, .. } => jobs,
+            OwnWork::Trace { .. } => &[],
         }
     }
 }
@@ -158,7 +158,7 @@ const PRECONDITION_DEPTH: u32 = 64;
 pub fn run_on(
     setup: &Setup,
     pieces: impl Into<Pieces>,
-    work: Work,
+    work: OwnWork,
     media: Media,
     recorder: &Recorder,
     look: impl FnMut(&Machine, Moment),
@@ -178,7 +178,7 @@ pub fn run_on(
 fn run_as_far_as_it_goes(
     setup: &Setup,
     pieces: impl Into<Pieces>,
-    work: Work,
+    work: OwnWork,
     media: Media,
     recorder: &Recorder,
     mut look: impl FnMut(&Machine, Moment),
@@ -217,15 +217,15 @@ fn run_as_far_as_it_goes(
 fn carry_out(
     setup: &Setup,
     machine: &Machine,
-    work: Work,
+    work: OwnWork,
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Result<(), RunError>), WorkError> {
     let drive = drive_of(machine);
     let mut trace = None;
     let (name, tasks) = match work {
-        Work::Jobs { jobs, name, .. } => (name, HostTask::of_jobs(&jobs, drive, setup.seed)?),
-        Work::Trace { file, survey, keep_gaps, queue_depth, verify } => {
+        OwnWork::Jobs { jobs, name, .. } => (name, HostTask::of_jobs(&jobs, drive, setup.seed)?),
+        OwnWork::Trace { file, survey, keep_gaps, queue_depth, verify } => {
             trace = Some(trace_report(&file, &survey, keep_gaps, queue_depth));
             let source = Trace::new(file.lines(), survey.format, drive, survey.replay);
             let pace = Pace { keep_gaps, ..Pace::unlimited(queue_depth) };
@@ -317,7 +317,7 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
 ///
 /// # Errors
 /// The first job that doesn't fit.
-pub fn said_before(setup: &Setup, work: &Work, drive: Drive) -> Result<Vec<Warning>, PlanError> {
+pub fn said_before(setup: &Setup, work: &OwnWork, drive: Drive) -> Result<Vec<Warning>, PlanError> {
     let mut said = check_jobs(work.as_jobs(), drive, setup.seed)?;
     said.extend(queues(setup, work).limits.iter().map(HostLimit::warning));
     Ok(said)
@@ -345,11 +345,11 @@ pub fn written_bytes(jobs: &[Job], drive: Drive, seed: u64) -> Result<u64, PlanE
 }
 
 /// The queues of the driver, and what the work asks for beyond them.
-pub fn queues(setup: &Setup, work: &Work) -> Queues {
+pub fn queues(setup: &Setup, work: &OwnWork) -> Queues {
     let fill = setup.precondition_percent.map_or(1, |_| PRECONDITION_DEPTH);
     let asks = match work {
-        Work::Jobs { jobs, .. } => Asks::of_jobs(jobs),
-        Work::Trace { file, queue_depth, .. } => Asks::of_trace(file.name(), *queue_depth),
+        OwnWork::Jobs { jobs, .. } => Asks::of_jobs(jobs),
+        OwnWork::Trace { file, queue_depth, .. } => Asks::of_trace(file.name(), *queue_depth),
     };
     limits::queues(&setup.profile, &asks, fill)
 }

@@ -10,7 +10,7 @@ use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
 use aster_events::monitor::{MonitorModule, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_events::{Event, Recorder};
-use aster_lab::own::{self, Place, Setup, Work};
+use aster_lab::own::{self, OwnWork, Place, Setup};
 use aster_lab::report::{RunReport, table};
 use aster_lab::watch::{Watch, Watchers};
 use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
@@ -141,7 +141,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
     let own = own_profile(Path::new("own.toml"))?;
     let setup = Setup { precondition_percent: Some(0), ..Setup::new("own", own) };
-    let work = Work::jobs("mixed.fio", "[mixed]\nrw=randrw\nbs=4k\niodepth=16\nnumber_ios=400\n", true)?;
+    let work = OwnWork::jobs("mixed.fio", "[mixed]\nrw=randrw\nbs=4k\niodepth=16\nnumber_ios=400\n", true)?;
     let place = Place::new(&setup, None)?;
     let watchers = Watchers::new(&Watch { spans: true, ..Watch::default() })?;
     let outcome = own::run(&setup, pieces, work, place, watchers, &mut |_phase, _share| true)?;

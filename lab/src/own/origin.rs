@@ -1,6 +1,6 @@
 //! Makes a report's provenance, and the setup of a run from a provenance.
 
-use super::{Setup, Work};
+use super::{OwnWork, Setup};
 use crate::provenance::{Build, HostFacts, ImageRecord, ProfileRecord, Provenance, WorkRecord, absolute};
 use aster_device::profile::{ContentKind, Profile};
 use aster_device::{ChannelHardware, Pieces};
@@ -10,7 +10,7 @@ use aster_units::Content;
 pub(crate) fn provenance_of(
     setup: &Setup,
     pieces: &Pieces,
-    work: &Work,
+    work: &OwnWork,
     image: Option<ImageRecord>,
 ) -> Provenance {
     let own = [
@@ -73,12 +73,12 @@ pub fn setup_of(provenance: &Provenance) -> Result<Setup, String> {
 }
 
 /// A report's record of `work`.
-pub fn record_of(work: &Work) -> WorkRecord {
+pub fn record_of(work: &OwnWork) -> WorkRecord {
     match work {
-        Work::Jobs { name, text, verify, .. } => {
+        OwnWork::Jobs { name, text, verify, .. } => {
             WorkRecord::Job { name: name.clone(), text: text.clone(), verify: *verify }
         }
-        Work::Trace { file, survey, .. } => WorkRecord::Trace {
+        OwnWork::Trace { file, survey, .. } => WorkRecord::Trace {
             name: file.name().to_owned(),
             path: file.path().map(absolute),
             sha256: survey.sha256.clone(),
@@ -102,7 +102,7 @@ mod tests {
                 content: Some(Content::Fingerprint),
                 ..Setup::new(name, profile.clone())
             };
-            let work = Work::jobs("j.fio", "[j]\nrw=read\nsize=64k\n", true).unwrap();
+            let work = OwnWork::jobs("j.fio", "[j]\nrw=read\nsize=64k\n", true).unwrap();
             let provenance = provenance_of(&setup, &Pieces::default(), &work, None);
             let json = serde_json::to_string(&provenance).unwrap();
             let back: Provenance = serde_json::from_str(&json).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_profile_that_was_edited_into_nonsense_is_refused_by_its_key() {
         let profile = aster_device::profile::shipped("tiny").unwrap();
-        let work = Work::jobs("j.fio", "[j]\nsize=64k\n", false).unwrap();
+        let work = OwnWork::jobs("j.fio", "[j]\nsize=64k\n", false).unwrap();
         let setup = Setup::new("tiny", profile);
         let mut provenance = provenance_of(&setup, &Pieces::default(), &work, None);
         provenance.profile.keys.ftl.buffer_entries = 1;

@@ -1,7 +1,7 @@
 //! Everything that `aster run` does, as one call: image, listeners, work, report.
 
 use super::origin::provenance_of;
-use super::{Moment, Setup, Work, WorkError, run_as_far_as_it_goes};
+use super::{Moment, OwnWork, Setup, WorkError, run_as_far_as_it_goes};
 use crate::provenance::{ImageRecord, absolute, hex};
 use crate::report::RunReport;
 use crate::warning::Warning;
@@ -157,7 +157,7 @@ impl fmt::Display for LostPage {
 pub fn run(
     setup: &Setup,
     pieces: impl Into<Pieces>,
-    work: Work,
+    work: OwnWork,
     place: Place,
     watchers: Watchers,
     progress: &mut dyn FnMut(Phase, f64) -> bool,
@@ -227,7 +227,7 @@ mod tests {
         let ran = |goes_on: bool| {
             let arbiter: aster_device::MakeArbiter = Box::new(|_, _| Box::new(First));
             let pieces = Pieces { arbiter: Some(arbiter), ..Pieces::default() };
-            let work = Work::jobs("j", "[j]\nrw=randwrite\nbs=4k\nnumber_ios=4000\n", false).unwrap();
+            let work = OwnWork::jobs("j", "[j]\nrw=randwrite\nbs=4k\nnumber_ios=4000\n", false).unwrap();
             let place = Place::new(&setup, None).unwrap();
             let watchers = Watchers::new(&Watch::default()).unwrap();
             let progress = &mut |phase, _| goes_on || phase == Phase::Before;
@@ -248,7 +248,7 @@ mod tests {
         profile.geometry.blocks_per_lun = 512;
         let setup = Setup { content: Some(Content::Fingerprint), ..Setup::new("tiny", profile) };
         let ran = |provenance: bool, job: &str| {
-            let work = Work::jobs("j", job, false).unwrap();
+            let work = OwnWork::jobs("j", job, false).unwrap();
             let watchers = Watchers::new(&Watch::default()).unwrap();
             let before = bytes_read();
             let place = Place::new(&setup, Some(&path)).unwrap();
