@@ -21,7 +21,7 @@ const MOMENT: Duration = Duration::from_micros(1);
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum HostCommandKind {
     Write { forced: bool },
     Zero { forced: bool },
     Trim,
@@ -92,7 +92,7 @@ pub(super) type SharedHost = Rc<RefCell<Host>>;
 
 /// A command, drawn and noted.
 struct Command {
-    kind: Kind,
+    kind: HostCommandKind,
     first: u64,
     blocks: u64,
     change: Option<Change>,
@@ -149,43 +149,49 @@ impl Host {
             None => true,
         };
         let kind = match () {
-            () if is(mix.flushes) => Kind::Flush,
-            () if is(mix.forced) => Kind::Write { forced: true },
-            () if is(mix.trims) => Kind::Trim,
-            () if is(mix.zeroes) => Kind::Zero { forced: rng.below(4) == 0 },
-            () if is(mix.reads) => Kind::Read,
-            () => Kind::Write { forced: false },
+            () if is(mix.flushes) => HostCommandKind::Flush,
+            () if is(mix.forced) => HostCommandKind::Write { forced: true },
+            () if is(mix.trims) => HostCommandKind::Trim,
+            () if is(mix.zeroes) => HostCommandKind::Zero { forced: rng.below(4) == 0 },
+            () if is(mix.reads) => HostCommandKind::Read,
+            () => HostCommandKind::Write { forced: false },
         };
-        if kind == Kind::Flush {
+        if kind == HostCommandKind::Flush {
             return Some(Command { kind, first: 0, blocks: 0, change: None });
         }
         let all = self.oracle.blocks();
         let (from, among) = if rng.below(2) == 0 { mix.hot } else { (0, all) };
         let first = from + rng.below(among);
         // Deallocated ranges reach over many pages, as file systems send them.
-        let most = if kind == Kind::Trim { 4 * mix.blocks_max } else { mix.blocks_max };
+        let most = if kind == HostCommandKind::Trim { 4 * mix.blocks_max } else { mix.blocks_max };
         let blocks = (1 + rng.below(most)).min(all - first);
         if self.is_busy(first, blocks) {
             return None;
         }
         Some(self.begin(kind, first, blocks))
     }
-    fn begin(&mut self, kind: Kind, first: u64, blocks: u64) -> Command {
+    fn begin(&mut self, kind: HostCommandKind, first: u64, blocks: u64) -> Command {
         self.busy.insert(first, first + blocks);
         let version = match kind {
-            Kind::Write { .. } => self.oracle.next_version(),
-            Kind::Zero { .. } | Kind::Trim | Kind::Read | Kind::Flush => 0,
+            HostCommandKind::Write { .. } => self.oracle.next_version(),
+            HostCommandKind::Zero { .. }
+            | HostCommandKind::Trim
+            | HostCommandKind::Read
+            | HostCommandKind::Flush => 0,
         };
-        let changes = !matches!(kind, Kind::Read | Kind::Flush);
+        let changes = !matches!(kind, HostCommandKind::Read | HostCommandKind::Flush);
         let change = changes.then(|| match kind {
-            Kind::Trim => self.oracle.send_trim(first, blocks),
+            HostCommandKind::Trim => self.oracle.send_trim(first, blocks),
             _ => self.oracle.send(first, blocks, version),
         });
         Command { kind, first, blocks, change }
     }
     fn end(&mut self, command: &Command) {
         self.busy.remove(&command.first);
-        let forced = matches!(command.kind, Kind::Write { forced: true } | Kind::Zero { forced: true });
+        let forced = matches!(
+            command.kind,
+            HostCommandKind::Write { forced: true } | HostCommandKind::Zero { forced: true }
+        );
         self.durable += u64::from(forced);
         if let Some(change) = command.change {
             self.oracle.complete(change, forced);
@@ -261,7 +267,7 @@ async fn carry_out(
     let Command { kind, first, blocks, .. } = *command;
     let content = host.borrow().content;
     match kind {
-        Kind::Write { forced } => match content {
+        HostCommandKind::Write { forced } => match content {
             Content::Full => {
                 let bytes = host.borrow().bytes_of(command);
                 driver.write(QUEUE, first, &bytes, forced).await?;
@@ -271,9 +277,9 @@ async fn carry_out(
                 driver.write_tags(QUEUE, first, &tags, forced).await?;
             }
         },
-        Kind::Zero { forced } => driver.write_zeroes(QUEUE, first, blocks, false, forced).await?,
-        Kind::Trim => driver.deallocate(QUEUE, &[Range::new(first, blocks as u32)]).await?,
-        Kind::Read => {
+        HostCommandKind::Zero { forced } => driver.write_zeroes(QUEUE, first, blocks, false, forced).await?,
+        HostCommandKind::Trim => driver.deallocate(QUEUE, &[Range::new(first, blocks as u32)]).await?,
+        HostCommandKind::Read => {
             let held = read(host, driver, first, blocks).await?;
             let mut host = host.borrow_mut();
             for (block, version) in (held.first..).zip(held.versions) {
@@ -283,7 +289,7 @@ async fn carry_out(
                 }
             }
         }
-        Kind::Flush => {
+        HostCommandKind::Flush => {
             let mark = host.borrow().oracle.send_flush();
             driver.flush(QUEUE).await?;
             let mut host = host.borrow_mut();
@@ -291,7 +297,7 @@ async fn carry_out(
             host.durable += 1;
         }
     }
-    if kind != Kind::Flush {
+    if kind != HostCommandKind::Flush {
         host.borrow_mut().end(command);
     }
     Ok(())
@@ -380,7 +386,7 @@ pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>)
         let command = {
             let mut host = host.borrow_mut();
             host.commands += 1;
-            host.begin(Kind::Write { forced: false }, first, blocks)
+            host.begin(HostCommandKind::Write { forced: false }, first, blocks)
         };
         if let Err(error) = carry_out(&host, &driver, &command).await {
             host.borrow_mut().failed("filling the drive", &error);
