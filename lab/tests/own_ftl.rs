@@ -4,6 +4,11 @@
 #[path = "../../examples/own-ftl/src/main.rs"]
 mod example;
 
+use aster_device::profile::shipped;
+use aster_device::{Media, Pieces};
+use aster_driver::{Config, QueueId};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -40,6 +45,37 @@ fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
     cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
     cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
     holds(&cargo.output().unwrap(), 36.0);
+}
+
+/// Another FTL's pages are none of its own: it fails to boot, and neither writes to flash nor serves.
+#[test]
+fn a_drive_whose_boot_has_failed_refuses_commands_and_leaves_flash_alone() {
+    let profile = |kind: &str| {
+        let mut profile = shipped("tiny").unwrap();
+        profile.ftl.kind = kind.to_owned();
+        profile
+    };
+    let power_on = |pieces: Pieces, kind, media| {
+        let (profile, recorder) = (profile(kind), Recorder::default());
+        Machine::power_on_with(pieces, "t", &profile, None, media, &recorder, Config::default()).unwrap()
+    };
+    let theirs = power_on(Pieces::default(), "page-mapping", Media::fresh());
+    theirs.boot().unwrap();
+    let ours = power_on(example::pieces(), "own-log", theirs.shut_down().unwrap());
+    let fault = ours.boot().unwrap_err().to_string();
+    assert!(fault.contains("not written by this FTL"), "{fault}");
+    let before = ours.device().stats().nand;
+    let driver = std::rc::Rc::clone(ours.driver());
+    let work = async move {
+        let queue = QueueId(1);
+        let page = vec![7; 4096];
+        let write = driver.write(queue, 0, &page, true).await;
+        (write, driver.read(queue, 0, &mut [0; 4096]).await, driver.flush(queue).await)
+    };
+    let (write, read, flush) = ours.block_on("commands", work).unwrap();
+    assert!(write.is_err() && read.is_err() && flush.is_err(), "{write:?} {read:?} {flush:?}");
+    let after = ours.device().stats().nand;
+    assert_eq!((before.programs, before.erases), (after.programs, after.erases));
 }
 
 /// The number before `what` in what the example said.

@@ -45,12 +45,12 @@ impl Translation for OwnFtl {
             let log = Log::new(&shared, lun, &shared.luns[lun.index()].0);
             shared.ports.core.spawn(Rc::clone(&shared).run_lun(lun, log));
         }
-        shared.ports.core.spawn(Rc::clone(&shared).take_commands());
         Ok(shared)
     }
 }
 
 impl Shared {
+    /// The task that takes commands, once every LUN knows what is there.
     async fn take_commands(self: Rc<Self>) {
         loop {
             let command = self.ports.commands.next_command().await;
@@ -69,7 +69,9 @@ impl Shared {
     }
     /// The task of a LUN: finds what is there, then does what is asked for, in order.
     async fn run_lun(self: Rc<Self>, lun: LunIndex, mut log: Log) {
-        self.booted(log.power_on().await);
+        if self.booted(log.power_on().await) {
+            self.ports.core.spawn(Rc::clone(&self).take_commands());
+        }
         loop {
             let (command, part) = self.luns[lun.index()].1.pop(self.ports.core.exec()).await;
             self.ports.core.charge(self.plan.cycles.1);

@@ -94,6 +94,8 @@ impl Log {
         let (id, shared) = (command.id, Rc::clone(&self.shared));
         let end = if command.op == HostOp::Shutdown { Kind::Clean } else { Kind::Padding };
         match command.op {
+            // What isn't this FTL's stays as it is.
+            _ if shared.state() == DriveState::Failed => return Err(HostStatus::Refused),
             HostOp::Read => {
                 self.fetch(part.page).await?;
                 self.dma(id, part, DmaDirection::ToHost).await?;

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Our FTL beside Aster's: a profile chooses it by `ftl.kind = "own-log"`.
-fn pieces() -> Pieces {
+pub fn pieces() -> Pieces {
     Pieces::default().translation("own-log", |profile: &Profile, facts: &MediaFacts| {
         Ok(Box::new(ftl::OwnFtl(shared::Plan::new(profile, facts)?)))
     })

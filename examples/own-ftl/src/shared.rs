@@ -60,11 +60,6 @@ pub struct Part {
     pub data_offset: u32,
 }
 
-/// Whoever wants to know how the media are.
-type Watcher = Box<dyn Fn(MediaState)>;
-/// What is to be done for commands on a LUN.
-type Queue = Ring<(HostCommand, Part)>;
-
 /// What all LUNs share.
 pub struct Shared {
     pub plan: Plan,
@@ -72,13 +67,14 @@ pub struct Shared {
     /// Of each LUN: where its logical pages are, and what is to be done. Reads, writes and writes of
     /// zeroes go there page by page. Any other command goes there once, as a whole: its part means
     /// nothing.
-    pub luns: Vec<(Rc<[Cell<u32>]>, Queue)>,
+    pub luns: Vec<(Rc<[Cell<u32>]>, Ring<(HostCommand, Part)>)>,
     /// Of each command in work: how many parts are not done yet, and how it will complete.
     pub active: RefCell<Vec<(u32, Completion)>>,
     pub stats: RefCell<TranslationStats>,
     pub boot_error: RefCell<Option<String>>,
     pub booting: Cell<u32>,
-    pub watcher: RefCell<Option<Watcher>>,
+    /// Whoever wants to know how the media are.
+    pub watcher: RefCell<Option<Box<dyn Fn(MediaState)>>>,
 }
 
 impl Shared {
@@ -95,8 +91,9 @@ impl Shared {
             self.ports.commands.complete(*completion);
         }
     }
-    /// A LUN has found what is there. The drive serves when all have; only if all were shut down, it was.
-    pub fn booted(&self, found: Result<Boot, String>) {
+    /// A LUN has found what is there; true when it is the last to do so. The drive serves from then on, if
+    /// none has met an error. Only if all were shut down, it was.
+    pub fn booted(&self, found: Result<Boot, String>) -> bool {
         let mut stats = self.stats.borrow_mut();
         match found {
             Ok(boot) if stats.boot == Boot::None || stats.boot == boot => stats.boot = boot,
@@ -110,6 +107,7 @@ impl Shared {
             stats.boot_nanos = self.ports.core.now().as_picos() / 1000;
             stats.boot_reads = stats.flash_reads.total();
         }
+        self.booting.get() == 0
     }
     /// A block was erased or went bad, or the drive has become read-only.
     pub fn tell_media(&self) {
@@ -135,7 +133,7 @@ impl TranslationView for Shared {
         // Only the map in memory knows of a trim.
         Promises { flush: true, fua: true, trim: false }
     }
-    fn watch_media(&self, watcher: Watcher) {
+    fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
         *self.watcher.borrow_mut() = Some(watcher);
         self.tell_media();
     }
