@@ -165,38 +165,70 @@ type Answer = (u32, u32, Result<(), BadAddress>);
 /// An operation in the port's keeping, from [`LinkPort::push`] to [`LinkPort::next_out`]. An operation is two
 /// cache lines long: it stays where it is, and what is handed on is this.
 #[derive(PartialEq, Eq, Debug)]
-pub struct LinkTicket(u16);
+pub struct LinkTicket(u32);
 
 /// Operations under way: a place each, the place used last first, so that few of them are ever touched.
 struct Places {
     ops: Vec<LinkOp>,
-    free: Vec<u16>,
+    free: Vec<u32>,
+    /// DMA at most, and interrupts at most.
+    bound: usize,
+    /// Places that interrupts have.
+    interrupts: usize,
+    /// Vectors whose interrupt found no place, each once: each follows when another interrupt has left.
+    late: Vec<u16>,
 }
 
 impl Places {
     fn new(bound: usize) -> Self {
-        assert!(bound <= usize::from(u16::MAX), "a link port of {bound} operations");
-        Places { ops: Vec::with_capacity(bound), free: Vec::with_capacity(bound) }
+        let room = 2 * bound;
+        assert!(u32::try_from(room).is_ok(), "a link port of {bound} operations");
+        let (ops, free) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        Places { ops, free, bound, interrupts: 0, late: Vec::new() }
     }
+    /// A place for an operation; `None` for an interrupt that has to wait for one.
     #[inline]
-    fn put(&mut self, op: LinkOp) -> LinkTicket {
-        match self.free.pop() {
+    fn put(&mut self, op: LinkOp) -> Option<LinkTicket> {
+        if let LinkOp::Interrupt { vector } = op {
+            if self.interrupts >= self.bound {
+                self.put_late(vector);
+                return None;
+            }
+            self.interrupts += 1;
+        }
+        Some(match self.free.pop() {
             Some(place) => {
-                self.ops[usize::from(place)] = op;
+                self.ops[place as usize] = op;
                 LinkTicket(place)
             }
-            None => {
-                let place = u16::try_from(self.ops.len()).expect("the bound fits");
-                self.ops.push(op);
-                LinkTicket(place)
-            }
+            None => self.add(op),
+        })
+    }
+    /// Takes a place that none has had yet: there are as many operations as never before.
+    #[cold]
+    fn add(&mut self, op: LinkOp) -> LinkTicket {
+        let place = self.ops.len();
+        self.ops.push(op);
+        let (dma, bound) = (self.ops.len() - self.interrupts, self.bound);
+        assert!(dma <= bound, "a front end has more DMA on the link than the {bound} that it asked for");
+        LinkTicket(place as u32)
+    }
+    #[cold]
+    fn put_late(&mut self, vector: u16) {
+        if !self.late.contains(&vector) {
+            self.late.push(vector);
         }
     }
     /// Frees the ticket's place. What lies there is still good until something else is put.
     #[inline]
     fn take(&mut self, ticket: LinkTicket) -> &LinkOp {
         self.free.push(ticket.0);
-        &self.ops[usize::from(ticket.0)]
+        &self.ops[ticket.0 as usize]
+    }
+    /// An interrupt has left: gives the vector that has waited longest for that.
+    fn interrupt_left(&mut self) -> Option<u16> {
+        self.interrupts -= 1;
+        (!self.late.is_empty()).then(|| self.late.remove(0))
     }
 }
 
@@ -219,13 +251,13 @@ pub struct LinkPort {
 pub const FRONT_ANSWER: u64 = u64::MAX - 1;
 
 impl LinkPort {
-    /// A port with room for `bound` operations.
+    /// A port with room for `bound` DMA and as many interrupts ([`LinkPort::push`]).
     pub fn new(exec: &Exec, bound: usize) -> Rc<Self> {
         Rc::new(LinkPort {
             exec: exec.clone(),
             places: RefCell::new(Places::new(bound)),
-            requested: RefCell::new(VecDeque::with_capacity(bound)),
-            outbox: RefCell::new(VecDeque::with_capacity(bound)),
+            requested: RefCell::new(VecDeque::with_capacity(2 * bound)),
+            outbox: RefCell::new(VecDeque::with_capacity(2 * bound)),
             answers: RefCell::new(VecDeque::with_capacity(bound)),
             link: Cell::new(None),
             front: Cell::new(None),
@@ -242,9 +274,14 @@ impl LinkPort {
     }
 
     /// Front end: asks for an operation.
+    ///
+    /// More DMA than the port's bound is a bug of the front end, and asserted when it would take memory. An
+    /// interrupt that finds no place, since the run mode has not taken as many as there may be, is sent when
+    /// one has left: once, however often it was asked for meanwhile, as a message that is pending behind a
+    /// mask is.
     #[inline]
     pub fn push(&self, op: LinkOp) {
-        let ticket = self.places.borrow_mut().put(op);
+        let Some(ticket) = self.places.borrow_mut().put(op) else { return };
         let mut requested = self.requested.borrow_mut();
         requested.push_back(ticket);
         if requested.len() == 1 {
@@ -277,7 +314,7 @@ impl LinkPort {
     /// Link model: what a ticket stands for.
     #[inline]
     pub fn op(&self, ticket: &LinkTicket) -> Ref<'_, LinkOp> {
-        Ref::map(self.places.borrow(), |places| &places.ops[usize::from(ticket.0)])
+        Ref::map(self.places.borrow(), |places| &places.ops[ticket.0 as usize])
     }
     /// Link model: the operation happens now.
     #[inline]
@@ -301,6 +338,13 @@ impl LinkPort {
             let ticket = self.outbox.borrow_mut().pop_front()?;
             let mut places = self.places.borrow_mut();
             let op = places.take(ticket);
+            if let LinkOp::Interrupt { .. } = op {
+                let interrupt = *op;
+                let late = places.interrupt_left();
+                drop(places);
+                late.into_iter().for_each(|vector| self.push(LinkOp::Interrupt { vector }));
+                return Some(interrupt);
+            }
             if !self.is_stale(op) {
                 return Some(*op);
             }

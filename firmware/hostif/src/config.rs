@@ -5,6 +5,7 @@ use alloc::string::String;
 use aster_exec::Exec;
 use aster_parties::History;
 use aster_ports::host::CommandPort;
+use aster_ports::link::MAX_SEGMENTS;
 use aster_units::Duration;
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::identify::LbaFormat;
@@ -34,6 +35,8 @@ pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
 pub(crate) const SCRATCH_BYTES: usize = 4096;
 /// CAP.DSTRD: doorbells are four bytes apart.
 pub(crate) const DOORBELL_STRIDE: u8 = 0;
+/// Link operations of one DMA request: a page buffer has 60 KiB at most, which touch 16 pages of the host.
+const REQUEST_OPERATIONS_MAX: usize = 16usize.div_ceil(MAX_SEGMENTS);
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
@@ -193,9 +196,12 @@ impl HostIfConfig {
     pub fn command_port(&self, exec: &Exec) -> Rc<CommandPort> {
         CommandPort::new(exec, self.command_slots(), self.dma_requests)
     }
-    /// Host link operations that are commonly in flight: the room to give a [`aster_ports::link::LinkPort`].
+    /// DMA on the host link at a time, at most: the room to give a [`aster_ports::link::LinkPort`]. A fetch
+    /// per queue; per slot a list, its scratch memory or its completion entry; and of each DMA request of the
+    /// FTL what a page buffer takes whose host pages lie apart.
     pub fn link_operations(&self) -> usize {
-        usize::from(self.queue_pairs) + 2 * usize::from(self.command_slots()) + usize::from(self.dma_requests)
+        let (queues, slots) = (usize::from(self.queue_pairs) + 1, usize::from(self.slots + ADMIN_SLOTS));
+        queues + slots + REQUEST_OPERATIONS_MAX * usize::from(self.dma_requests)
     }
     /// Bytes of BAR0 that hold registers and doorbells. A BAR is a power of two at least as large.
     pub const fn bar_bytes(&self) -> u64 {

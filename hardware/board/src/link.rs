@@ -244,6 +244,7 @@ impl Handler for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use aster_ports::link::{MAX_SEGMENTS, Segment};
     use aster_ports::resource::Bandwidth;
 
@@ -291,6 +292,39 @@ mod tests {
         exec.advance_to(data + Duration::from_nanos(28));
         assert!(matches!(port.next_out(), Some(LinkOp::Interrupt { vector: 3 })));
         exec.shut_down();
+    }
+
+    #[test]
+    fn interrupts_that_find_no_room_wait_one_per_vector_and_dma_has_room_all_the_same() {
+        let (exec, port, _link) = link(LinkConfig::default());
+        for _ in 0..3 {
+            (0..9).for_each(|vector| port.push(LinkOp::Interrupt { vector }));
+        }
+        (0..8).for_each(|token| port.push(dma(DmaDirection::ToHost, 4096, token)));
+        let (mut vectors, mut tokens) = (Vec::new(), Vec::new());
+        exec.advance_to(exec.now());
+        while let Some(op) = port.next_out() {
+            match op {
+                LinkOp::Interrupt { vector } => vectors.push(vector),
+                LinkOp::Dma { token, .. } => tokens.push(token),
+            }
+            exec.advance_to(exec.now());
+        }
+        assert_eq!(vectors[..8], [0, 1, 2, 3, 4, 5, 6, 7], "there is room for eight");
+        assert_eq!(
+            vectors[8..],
+            [8, 0, 1, 2, 3, 4, 5, 6, 7],
+            "each once more, however often it was asked for"
+        );
+        assert_eq!(tokens, [0, 1, 2, 3, 4, 5, 6, 7]);
+        exec.shut_down();
+    }
+
+    #[test]
+    #[should_panic(expected = "more DMA on the link than the 8")]
+    fn a_front_end_with_more_dma_than_it_asked_for_is_a_bug_that_shows() {
+        let (_exec, port, _link) = link(LinkConfig::default());
+        (0..9).for_each(|token| port.push(dma(DmaDirection::ToHost, 4096, token)));
     }
 
     #[test]
