@@ -198,8 +198,7 @@ impl<'a> Base<'a> {
         if !profile.board.nvram_kept {
             nvram.keep_only_saved(needs.nvram_bytes);
         }
-        let capacity = translation.capacity_bytes();
-        let front_end = pieces.make_front_end(profile, content, name, serial.clone(), capacity)?;
+        let front_end = pieces.make_front_end(profile, content, name, serial.clone(), &*translation)?;
         let front_needs = front_end.needs();
 
         let (exec, geometry) = (Exec::new(), profile.used_geometry());

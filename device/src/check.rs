@@ -33,7 +33,7 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         error => error,
     })?;
     pieces.make_scheduler(profile)?;
-    pieces.make_front_end(profile, content, "check", None, translation.capacity_bytes())?;
+    pieces.make_front_end(profile, content, "check", None, &*translation)?;
     pieces.check_own_keys(profile)?;
     configure::frequency(profile)?;
     configure::flash(profile)?;

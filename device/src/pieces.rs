@@ -68,20 +68,33 @@ impl Pieces {
     /// The front end of a profile's drive with its command set, which is not started yet.
     ///
     /// # Errors
-    /// When there is none of that name, or it is none for this drive.
+    /// When there is none of that name, or it is none for this drive, or for its `translation`.
     pub(crate) fn make_front_end(
         &self,
         profile: &Profile,
         content: Content,
         name: &str,
         serial: Option<String>,
-        capacity_bytes: u64,
+        translation: &dyn Translation,
     ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
         let command_set = self.make_command_set(profile)?;
-        let name = name.to_owned();
+        let (name, capacity_bytes) = (name.to_owned(), translation.capacity_bytes());
         let facts = FrontEndFacts { name, serial, content, capacity_bytes, command_set };
         let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
         front_end.function().check()?;
+        let missing = front_end.needs().operations.missing_in(&translation.offers());
+        if !missing.is_empty() {
+            let h = &profile.host;
+            let reason = format!(
+                "\"{}\" behind host.front_end = \"{}\" needs {} of the translation, which ftl.kind = \"{}\" doesn't have: \
+                 choose another of them",
+                h.command_set,
+                h.front_end,
+                missing.join(", "),
+                profile.ftl.kind
+            );
+            return Err(value("host.command_set", reason));
+        }
         Ok(front_end)
     }
 

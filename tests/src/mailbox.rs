@@ -6,7 +6,7 @@ use aster_device::plug::{
     BarKind, BarSpec, ByteRange, ClassCode, CommandId, CommandPort, DmaError, DmaRequest, DmaTag,
     FRONT_ANSWER, FRONT_KICK, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
     FunctionSpec, Handler, HostCommand, HostOp, HostStatus, Interrupts, LinkOp, LinkPort, Local,
-    MAX_SEGMENTS, MediaHealth, PciIds, PieceError, Segment,
+    MAX_SEGMENTS, MediaHealth, Operations, PciIds, PieceError, Segment,
 };
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -92,7 +92,8 @@ impl FrontEndPiece for MailboxPiece {
             sram_bytes: 0,
             command_slots: self.boxes,
             dma_requests,
-            link_operations: usize::from(dma_requests + self.boxes),
+            link_operations: usize::from(dma_requests),
+            operations: Operations::BLOCKS,
         }
     }
     fn function(&self) -> FunctionSpec {

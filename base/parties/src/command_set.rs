@@ -1,6 +1,7 @@
 //! The command set of an NVMe controller: what its I/O commands mean, and which admin commands, identify
 //! data, log pages and features it adds to the controller's.
 
+use crate::operations::Operations;
 use aster_ports::host::{CommandId, CommandPort, Completion, HostCommand, HostStatus};
 use aster_wire::nvme::identify::Cns;
 use aster_wire::nvme::log::LogId;
@@ -135,6 +136,11 @@ pub trait CommandSet: fmt::Debug {
     /// # Errors
     /// Inside of `Some`: the status that the command ends with.
     fn admin(&mut self, _issued: &Issued, _scratch: &mut [u8]) -> Option<Result<AdminAnswer, Status>> {
+    /// The operations that it may forward: constant. A drive whose translation doesn't offer them all is
+    /// refused when it is built.
+    fn needs(&self) -> Operations {
+        Operations::BLOCKS
+    }
         None
     }
     /// What was to be fetched has come: `bytes` is everything that the command has fetched so far.

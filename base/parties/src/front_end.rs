@@ -3,6 +3,7 @@
 use crate::command_set::CommandSet;
 use crate::function::FunctionSpec;
 use crate::nvme::{DoorbellBuffer, History, QueueDoorbell};
+use crate::operations::Operations;
 use crate::piece::PieceError;
 use crate::saved::NvramSlice;
 use crate::state::MediaHealth;
@@ -27,8 +28,11 @@ pub struct FrontEndNeeds {
     pub command_slots: u16,
     /// DMA requests that the translation may have in flight.
     pub dma_requests: u16,
-    /// Operations that the link has room for.
+    /// DMA on the link at a time, which [`LinkPort::push`] asserts. As many interrupts find room; beyond, one
+    /// per vector waits.
     pub link_operations: usize,
+    /// What it asks of the translation: a drive whose translation doesn't offer all of it is refused.
+    pub operations: Operations,
 }
 
 /// What a maker of front ends may know of the drive, beside the profile.

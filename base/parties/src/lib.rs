@@ -21,6 +21,7 @@ mod command_set;
 mod front_end;
 mod function;
 mod nvme;
+mod operations;
 mod piece;
 mod placement;
 mod saved;
@@ -33,6 +34,7 @@ pub use command_set::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespac
 pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
+pub use operations::Operations;
 pub use piece::PieceError;
 pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};
 pub use saved::NvramSlice;

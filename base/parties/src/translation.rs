@@ -1,5 +1,6 @@
 //! Translation: what turns the host's commands (I5) into flash requests (I3).
 
+use crate::operations::Operations;
 use crate::piece::PieceError;
 use crate::state::{DriveState, MediaState, Promises};
 use crate::stats::TranslationStats;
@@ -96,6 +97,12 @@ pub trait Translation {
     fn needs(&self) -> TranslationNeeds;
     /// Bytes of the namespace: whole pages of the array.
     fn capacity_bytes(&self) -> u64;
+    /// Which operations it carries out; the others it completes with
+    /// [`HostStatus::Refused`](aster_ports::host::HostStatus::Refused). Flush and shutdown are carried out by
+    /// all.
+    fn offers(&self) -> Operations {
+        Operations::BLOCKS
+    }
     /// Starts it.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ impl FrontEndPiece for Nvme {
             dma_requests: self.config.dma_requests,
             link_operations: self.config.link_operations(),
         }
+            operations: self.set.needs(),
     }
     fn function(&self) -> FunctionSpec {
         function(self.ids, self.config.vectors)
