@@ -22,7 +22,8 @@ pub struct Namespace {
     /// The volatile write cache is in use: a write without force unit access needs not be durable when it
     /// completes.
     pub write_cache: bool,
-    /// A Format NVM is under way, and no I/O command is accepted.
+    /// A Format NVM is under way: the controller accepts no I/O command, and forwards nothing of an admin
+    /// command but reports.
     pub formatting: bool,
 }
 
@@ -116,6 +117,16 @@ pub enum AdminAnswer {
 /// command that was aborted, whose queue or host has gone, or that completed early with its last byte (P13).
 /// A set is synchronous.
 ///
+/// I/O commands of another namespace never come, nor any while the namespace is formatted. One for all
+/// namespaces comes, and it is the set's to say whether that may be.
+///
+/// # What a set may forward
+/// Operations that [`needs`](CommandSet::needs) names, and flush. Format and shutdown are the controller's
+/// own, for their ends change its state. An admin command writes nothing
+/// ([`HostOp::Write`](aster_ports::host::HostOp::Write), and likewise vector writes and copies): writes are
+/// parked in the order of their I/O queue while the disk under the media is full. A set that forwards one of
+/// these has a bug; the command ends with Internal Error, and the translation never hears of it.
+///
 /// # What is bounded
 /// Commands by the controller's slots: `id` is below their number. What a command fetches by a page of
 /// scratch memory per slot; a set that asks for more is a bug, and the controller asserts.
@@ -125,6 +136,11 @@ pub enum AdminAnswer {
 /// blocks) is the translation's: [`HostOp::Report`](aster_ports::host::HostOp::Report) asks for it,
 /// [`HostOp::SetBlockState`](aster_ports::host::HostOp::SetBlockState) changes it.
 pub trait CommandSet: fmt::Debug {
+    /// The operations that it may forward: constant. A drive whose translation doesn't offer them all is
+    /// refused when it is built.
+    fn needs(&self) -> Operations {
+        Operations::BLOCKS
+    }
     /// What an I/O command is: checked against the namespace.
     ///
     /// # Errors
@@ -136,11 +152,6 @@ pub trait CommandSet: fmt::Debug {
     /// # Errors
     /// Inside of `Some`: the status that the command ends with.
     fn admin(&mut self, _issued: &Issued, _scratch: &mut [u8]) -> Option<Result<AdminAnswer, Status>> {
-    /// The operations that it may forward: constant. A drive whose translation doesn't offer them all is
-    /// refused when it is built.
-    fn needs(&self) -> Operations {
-        Operations::BLOCKS
-    }
         None
     }
     /// What was to be fetched has come: `bytes` is everything that the command has fetched so far.

@@ -70,7 +70,7 @@ impl Controller {
         let walked = match result {
             Err(_) => Err(Status::DATA_TRANSFER_ERROR),
             Ok(()) if slot.abort => Err(Status::ABORT_REQUESTED),
-            Ok(()) => self.continue_walk(ports, id),
+            Ok(()) => self.check_format(id).and_then(|()| self.continue_walk(ports, id)),
         };
         match walked {
             Ok(Walked::All) => self.forward(ports, id),

@@ -10,7 +10,7 @@ use crate::slots::{CommandSlot, CommandStage};
 use aster_events::Event;
 use aster_parties::{AdminAnswer, Decoded, Issued, Namespace, Source, status_of};
 use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
-use aster_wire::nvme::Status;
+use aster_wire::nvme::{NSID_ALL, Status};
 
 /// What the metadata pointer is a multiple of (NVMe 1.4 §4.2).
 const METADATA_ALIGN: u64 = 4;
@@ -22,6 +22,16 @@ fn source(queue: u16) -> Source {
 #[inline]
 fn issued<'a>(slot: &'a CommandSlot, commands: &'a CommandPort, namespace: &'a Namespace) -> Issued<'a> {
     Issued { from: source(slot.queue), id: slot.command.id, sqe: &slot.sqe, commands, namespace }
+}
+
+/// Whether an I/O command may be decoded: it is for the namespace, or for all that there are, and no format
+/// is under way.
+#[inline]
+fn accepted(slot: &CommandSlot, namespace: &Namespace) -> Result<(), Status> {
+    if !matches!(slot.sqe.nsid.get(), NSID | NSID_ALL) {
+        return Err(Status::INVALID_NAMESPACE_OR_FORMAT.with_dnr(true));
+    }
+    if namespace.formatting { Err(Status::FORMAT_IN_PROGRESS) } else { Ok(()) }
 }
 
 impl Controller {
@@ -44,7 +54,10 @@ impl Controller {
         let namespace = self.namespace();
         let slot = &self.slots[id];
         let issued = issued(slot, ports.commands, &namespace);
-        let decoded = self.set.decode(&issued);
+        let decoded = match accepted(slot, &namespace) {
+            Ok(()) => self.set.decode(&issued),
+            Err(status) => Err(status),
+        };
         self.go_on(ports, id, decoded);
     }
     /// Lets the command set answer an admin command in the controller's place; true when it did.
@@ -87,11 +100,11 @@ impl Controller {
                 Ok(false)
             }
             Decoded::Forward(command) => {
-                self.slots[id].command = command;
+                self.take_decoded(id, command)?;
                 Ok(true)
             }
             Decoded::Transfer(command) => {
-                self.slots[id].command = command;
+                self.take_decoded(id, command)?;
                 Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
             }
             Decoded::TransferWithMetadata { command, bytes } => {
@@ -99,7 +112,8 @@ impl Controller {
                 if !slot.sqe.mptr.get().is_multiple_of(METADATA_ALIGN) {
                     return Err(Status::INVALID_FIELD.with_dnr(true));
                 }
-                (slot.command, slot.metadata_bytes) = (command, bytes);
+                slot.metadata_bytes = bytes;
+                self.take_decoded(id, command)?;
                 Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
             }
             Decoded::Fetch { from, bytes } => {
@@ -112,6 +126,31 @@ impl Controller {
             Ok(false) => {}
             Err(status) => self.finish(ports, id, status, 0),
         }
+    }
+
+    /// What the command set has made of the command in slot `id`, if the set may forward it.
+    #[inline]
+    fn take_decoded(&mut self, id: u16, command: HostCommand) -> Result<(), Status> {
+        let slot = &mut self.slots[id];
+        let may_forward = match command.op {
+            // The controller's own: their ends change its state.
+            HostOp::Format { .. } | HostOp::Shutdown => false,
+            // In a pause they are parked, in the order of their I/O queue.
+            HostOp::Write | HostOp::VectorWrite | HostOp::VectorCopy => slot.queue != 0,
+            _ => true,
+        };
+        if !may_forward {
+            return Err(Status::INTERNAL_ERROR.with_dnr(true));
+        }
+        slot.command = command;
+        self.check_format(id)
+    }
+    /// Nothing that names the namespace's blocks goes to the FTL while they are formatted, wherever it was
+    /// when that began.
+    #[inline]
+    pub(crate) fn check_format(&self, id: u16) -> Result<(), Status> {
+        let waits = self.formatting && !matches!(self.slots[id].command.op, HostOp::Report(_));
+        if waits { Err(Status::FORMAT_IN_PROGRESS) } else { Ok(()) }
     }
 
     pub(crate) fn set_command(&mut self, id: u16, op: HostOp, offset: u64, length: u64, fua: bool) {

@@ -25,13 +25,9 @@ impl CommandSet for Nvm {
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
         let &Issued { id, sqe, namespace, .. } = issued;
         let command = IoCommand::decode(sqe).map_err(|e| e.status())?;
-        let nsid = sqe.nsid.get();
         let all_allowed = matches!(command, IoCommand::Flush);
-        if nsid != namespace.nsid && !(all_allowed && nsid == NSID_ALL) {
+        if sqe.nsid.get() == NSID_ALL && !all_allowed {
             return Err(refuse(Status::INVALID_NAMESPACE_OR_FORMAT));
-        }
-        if namespace.formatting {
-            return Err(Status::FORMAT_IN_PROGRESS);
         }
         match command {
             IoCommand::Flush => {

@@ -6,14 +6,15 @@ use super::pause::Disk;
 use crate::Nvm;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
-use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Source, status_of};
+use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
 use aster_ports::host::{
     BlockState, Completion, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX, VectorAddress,
 };
 use aster_wire::nvme::admin::{
-    AbortDword10, AdminCommand, GetFeatures, GetFeaturesDword10, GetLogPage, Identify, IdentifyDword10,
-    SetFeatures, SetFeaturesDword10,
+    AbortDword10, AdminCommand, FormatDword10, GetFeatures, GetFeaturesDword10, GetLogPage, Identify,
+    IdentifyDword10, SetFeatures, SetFeaturesDword10,
 };
 use aster_wire::nvme::identify::{Cns, IdentifyController};
 use aster_wire::nvme::io::{BlockRange, IoCommand};
@@ -26,6 +27,8 @@ const ERASE: u8 = 0x90;
 const WRITE: u8 = 0x91;
 const READ: u8 = 0x92;
 const COPY: u8 = 0x93;
+/// Forwards what is the controller's, by I/O, and by an admin command what only I/O may.
+const STRAY: u8 = 0x94;
 const IDENTITY: u8 = 0xe2;
 const SET_STATE: u8 = 0xf1;
 const STATES: u8 = 0xf2;
@@ -76,8 +79,16 @@ fn vector(issued: &Issued, addresses: impl Iterator<Item = u64> + Clone) -> Resu
 }
 
 impl CommandSet for Vectors {
+    fn needs(&self) -> Operations {
+        Operations { blocks: false, vectors: true, copies: true, reports: true, block_states: true }
+    }
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
         let sqe = issued.sqe;
+        if sqe.opcode() == STRAY {
+            let op = if count(sqe) == 1 { HostOp::Format { erase: false } } else { HostOp::Shutdown };
+            let id = issued.id;
+            return Ok(Decoded::Forward(HostCommand { id, op, offset: 0, length: 0, fua: false }));
+        }
         if !matches!(sqe.opcode(), READ | WRITE | ERASE | COPY) {
             return Err(Status::INVALID_OPCODE);
         }
@@ -106,6 +117,11 @@ impl CommandSet for Vectors {
             (SET_STATE, _) => {
                 let bytes = (count(sqe) * ADDRESS_BYTES) as u16;
                 AdminAnswer::Decoded(Decoded::Fetch { from: ListAt::DataPointer, bytes })
+            }
+            (STRAY, _) => {
+                let op = [HostOp::Write, HostOp::VectorWrite, HostOp::VectorCopy][count(sqe) - 1];
+                let command = HostCommand { id, op, offset: 0, length: 4096, fua: false };
+                AdminAnswer::Decoded(Decoded::Transfer(command))
             }
             (STATES, _) => report(ReportKind::BlockStates, 0, 256),
             (_, Ok(AdminCommand::GetLogPage(log))) if log.control.log_id() == CHUNKS => {
@@ -285,6 +301,67 @@ fn what_is_no_vector_gets_a_status_and_never_reaches_the_translation() {
     assert!(bench.status(1, sqe).is(Status::INVALID_OPCODE), "NVM knows no vectors");
     let sqe = of(&mut bench, IDENTITY, &[3]);
     assert!(bench.status(0, sqe).is(Status::INVALID_OPCODE), "nor their admin commands");
+}
+
+#[test]
+fn what_a_set_may_not_forward_ends_with_an_error_and_changes_nothing_of_the_controllers() {
+    let mut bench = bench();
+    let format = bench.front.lba_format();
+    for (queue, strays) in [(1, 1..=2), (0, 1..=3)] {
+        for units in strays {
+            let sqe = of(&mut bench, STRAY, &vec![0; units]);
+            assert!(bench.status(queue, sqe).is(Status::INTERNAL_ERROR), "{units} by queue {queue}");
+        }
+    }
+    assert!(bench.ftl.seen.borrow().is_empty());
+    assert_eq!(bench.front.lba_format(), format);
+    let sqe = of(&mut bench, WRITE, &[5]);
+    assert!(bench.status(1, sqe).is_success(), "the controller goes on");
+}
+
+#[test]
+fn nothing_of_a_set_reaches_another_namespace_or_one_that_is_being_formatted() {
+    let mut bench = bench();
+    for nsid in [0, 2] {
+        let mut sqe = of(&mut bench, ERASE, &[3]);
+        sqe.nsid = nsid.into();
+        assert!(bench.status(1, sqe).is(Status::INVALID_NAMESPACE_OR_FORMAT), "namespace {nsid}");
+    }
+    // The lists of a vector, and of an admin command, are on their way when the format begins.
+    bench.hold_link = true;
+    let arrive = |bench: &mut Bench, queue, sqe| {
+        let cid = bench.push(queue, sqe);
+        bench.ring(queue);
+        bench.run();
+        bench.carry_out_one();
+        bench.run();
+        cid
+    };
+    let vector = of(&mut bench, ERASE, &[1, 2]);
+    let vector = arrive(&mut bench, 1, vector);
+    bench.set_one_aside();
+    let set = of(&mut bench, SET_STATE, &[2, 200]);
+    let set = arrive(&mut bench, 0, set);
+    bench.set_one_aside();
+    bench.ftl.paused.set(true);
+    let format = AdminCommand::FormatNvm(FormatDword10(1)).to_sqe(1, 0, 0, 0);
+    let format = arrive(&mut bench, 0, format);
+    bench.release_link();
+    bench.run();
+    for (queue, cid) in [(1, vector), (0, set)] {
+        assert!(bench.completion(queue, cid).expect("it ends").status().is(Status::FORMAT_IN_PROGRESS));
+    }
+    let sqe = of(&mut bench, READ, &[3]);
+    assert!(bench.status(1, sqe).is(Status::FORMAT_IN_PROGRESS));
+    let states = of(&mut bench, STATES, &[0]);
+    let states = arrive(&mut bench, 0, states);
+    bench.ftl.paused.set(false);
+    bench.run();
+    for cid in [format, states] {
+        assert!(bench.completion(0, cid).expect("it ends").status().is_success());
+    }
+    let seen: Vec<_> = bench.ftl.seen.borrow().iter().map(|command| command.op).collect();
+    assert_eq!(seen, [HostOp::Format { erase: false }, HostOp::Report(ReportKind::BlockStates)]);
 }
 
 #[test]
