@@ -8,7 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::configure::{self, BuildError, OOB_BYTES};
 use crate::firmware;
 use crate::media::{Media, NandSource};
-use crate::nvram::front_end_part;
+use crate::nvram::{front_end_part, translation_part};
 use crate::pci;
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile};
@@ -364,7 +364,7 @@ impl<'a> Base<'a> {
             completes_early: self.completes_early,
             flash: Rc::clone(&ports.requests),
             buffers: self.dram.clone(),
-            nvram: self.nvram.clone(),
+            nvram: translation_part(&self.nvram, self.needs.nvram_bytes),
             recorder: self.wanted.recorder.clone(),
         })?;
         Ok(view)

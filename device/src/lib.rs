@@ -9,6 +9,7 @@ mod carried;
 mod channels;
 mod check;
 mod configure;
+mod damage;
 mod device;
 mod firmware;
 mod identity;
@@ -23,6 +24,7 @@ mod wear;
 mod wiring;
 
 pub use aster_nand::{BadBlock, DamagedPage};
+pub use aster_parties::DamagedRecord;
 pub use aster_parties::{
     BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
 };
@@ -31,11 +33,11 @@ pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, check_with, namespace, namespace_with};
 pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
+pub use damage::damaged_records;
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::{media_key_before, media_keys};
 pub use media::{Media, NVRAM_BYTES};
-pub use nvram::{DamagedRecord, damaged_records};
 pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
@@ -67,11 +69,11 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, Decoded, DriveState, FlashCounts,
-        FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts,
-        Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
-        PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Promises, Source, Translation, TranslationNeeds,
-        TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
+        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded, DriveState,
+        FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
+        Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
+        Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Promises, Source, Translation,
+        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;

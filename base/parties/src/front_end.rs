@@ -5,7 +5,7 @@ use crate::function::FunctionSpec;
 use crate::nvme::{DoorbellBuffer, History, QueueDoorbell};
 use crate::operations::Operations;
 use crate::piece::PieceError;
-use crate::saved::NvramSlice;
+use crate::saved::{DamagedRecord, NvramSlice};
 use crate::state::MediaHealth;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -99,6 +99,11 @@ pub trait FrontEndPiece {
     /// last byte has been moved (P13): the translation must know.
     fn completes_early(&self) -> bool {
         false
+    }
+    /// Which of its records in `saved`, its part of the NVRAM, are damaged while the drive would do without
+    /// them; those that were never written are not. Changes nothing.
+    fn damaged_records(&self, _saved: &NvramSlice) -> Vec<DamagedRecord> {
+        Vec::new()
     }
     /// Starts it.
     ///

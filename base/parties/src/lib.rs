@@ -37,7 +37,7 @@ pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use operations::Operations;
 pub use piece::PieceError;
 pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};
-pub use saved::NvramSlice;
+pub use saved::{DamagedRecord, NvramSlice};
 pub use state::{Boot, DriveState, MediaHealth, MediaState, Promises};
 pub use stats::{FlashCounts, TranslationStats};
 pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};

@@ -1,8 +1,13 @@
-//! A part of the NVRAM that belongs to one party.
+//! A part of the NVRAM that belongs to one party, and what it says of damage there.
 
 use aster_ports::medium::SharedNvram;
 
-/// Bytes of the board's NVRAM that are one party's own.
+/// Bytes of the board's NVRAM that are one party's own. The translation's lie at its start, the front end's
+/// at its end.
+///
+/// What was written to the front end's outlasts a loss of power, to the last byte. So does the translation's
+/// in a drive with `board.nvram_kept`; without it, only what its part held at the last
+/// [`save`](NvramSlice::save), if nothing was written to it since: otherwise it is zeroes.
 #[derive(Clone)]
 pub struct NvramSlice {
     nvram: SharedNvram,
@@ -35,10 +40,25 @@ impl NvramSlice {
         self.check(offset, from.len());
         self.nvram.write(self.at + offset, from);
     }
+    /// Makes what the translation's part holds outlast a loss of power as it is now.
+    pub fn save(&self) {
+        self.nvram.save();
+    }
     fn check(&self, offset: usize, length: usize) {
         let size = self.bytes;
         assert!(offset + length <= size, "{length} bytes from {offset} on of a part of {size} bytes");
     }
+}
+
+/// A record in NVRAM that is damaged, while its drive does without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DamagedRecord {
+    /// Its first byte: in the part of whoever says so, or in NVRAM once the drive has said so.
+    pub at: usize,
+    /// Which record it is.
+    pub what: &'static str,
+    /// What the drive does instead.
+    pub instead: &'static str,
 }
 
 #[cfg(test)]
@@ -57,6 +77,22 @@ mod tests {
         let mut back = [0; 2];
         slice.read(2, &mut back);
         assert_eq!((back, slice.size()), ([6, 0], 4));
+    }
+
+    #[test]
+    fn what_was_saved_outlasts_the_power_until_it_is_written_again() {
+        let nvram = Nvram::volatile(8);
+        nvram.keep_only_saved(4);
+        let (slice, mut byte) = (NvramSlice::new(&nvram, 0, 4), [0]);
+        slice.write(0, &[5]);
+        slice.save();
+        nvram.power_off();
+        slice.read(0, &mut byte);
+        assert_eq!(byte, [5]);
+        slice.write(1, &[6]);
+        nvram.power_off();
+        slice.read(0, &mut byte);
+        assert_eq!(byte, [0]);
     }
 
     #[test]

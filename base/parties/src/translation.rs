@@ -2,6 +2,7 @@
 
 use crate::operations::Operations;
 use crate::piece::PieceError;
+use crate::saved::{DamagedRecord, NvramSlice};
 use crate::state::{DriveState, MediaState, Promises};
 use crate::stats::TranslationStats;
 use alloc::boxed::Box;
@@ -13,7 +14,6 @@ use aster_exec::Core;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
-use aster_ports::medium::SharedNvram;
 use aster_units::{Content, Geometry, Lpn, Ppa, Restriction};
 
 /// What a translation must be given.
@@ -23,7 +23,7 @@ pub struct TranslationNeeds {
     pub data_buffers: u32,
     /// Page buffers that hold every byte, numbered behind the data buffers.
     pub metadata_buffers: u32,
-    /// Bytes of NVRAM, from 0 on. Each keeps what was written without power.
+    /// Bytes of its part of the NVRAM.
     pub nvram_bytes: usize,
     /// Flash requests in flight at most.
     pub flash_requests: u16,
@@ -62,8 +62,9 @@ pub struct TranslationPorts {
     pub flash: Rc<FlashPort>,
     /// Page buffers, each with room for a page's OOB. Whose memory they are in stays open.
     pub buffers: SharedDram,
-    /// What keeps its content without power.
-    pub nvram: SharedNvram,
+    /// Its part of the NVRAM: [`TranslationNeeds::nvram_bytes`] bytes. Without `board.nvram_kept` in the
+    /// profile a loss of power leaves only what was [saved](NvramSlice::save), and not written since.
+    pub nvram: NvramSlice,
     /// Where events go.
     pub recorder: Recorder,
 }
@@ -88,20 +89,26 @@ pub struct TranslationPorts {
 ///
 /// # What survives a power cut
 /// A cut takes buffers, ports and tasks at any event. NAND keeps what was programmed; a program or an erase
-/// in flight is torn, and takes [`MediaFacts::lost_together`] pages along. NVRAM keeps every byte that was
-/// written. What a completed flush, a write with force unit access or a shutdown has promised must be found
-/// again by the next `start`; the success of a plain write promises nothing. A translation that promises less
-/// says so in [`TranslationView::promises`].
+/// in flight is torn, and takes [`MediaFacts::lost_together`] pages along. Its part of the NVRAM keeps
+/// what was saved there and not written since; with `board.nvram_kept`, every byte that was written. What a
+/// completed flush, a write with force unit access or a shutdown has promised must be found again by the next
+/// `start`; the success of a plain write promises nothing. A translation that promises less says so in
+/// [`TranslationView::promises`].
 pub trait Translation {
     /// What it must be given.
     fn needs(&self) -> TranslationNeeds;
-    /// Bytes of the namespace: whole pages of the array.
-    fn capacity_bytes(&self) -> u64;
     /// Which operations it carries out; the others it completes with
     /// [`HostStatus::Refused`](aster_ports::host::HostStatus::Refused). Flush and shutdown are carried out by
     /// all.
     fn offers(&self) -> Operations {
         Operations::BLOCKS
+    }
+    /// Bytes of the namespace: whole pages of the array.
+    fn capacity_bytes(&self) -> u64;
+    /// Which of its records in `nvram`, its part, are damaged while the drive would do without them; those
+    /// that were never written are not. Changes nothing.
+    fn damaged_records(&self, _nvram: &NvramSlice) -> Vec<DamagedRecord> {
+        Vec::new()
     }
     /// Starts it.
     ///

@@ -51,7 +51,6 @@ pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationSt
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
 pub use blocks::victims::{CostBenefit, Greedy};
 pub use checkpoint::error::BootError;
-pub use journal::root::damaged_root_copies;
 pub use mapping::resident::ResidentMap;
 pub use mapping::{Mapping, MappingFault, MappingPorts};
 pub use piece::PageMapping;

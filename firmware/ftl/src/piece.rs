@@ -1,5 +1,6 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
+use crate::journal::root::Root;
 use crate::mapping::Mapping;
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
@@ -10,8 +11,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    DriveState, MediaState, PieceError, Placement, Translation, TranslationNeeds, TranslationPorts,
-    TranslationStats, TranslationView, VictimPolicy,
+    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, Placement, Translation, TranslationNeeds,
+    TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
@@ -53,6 +54,16 @@ impl Translation for PageMapping {
     }
     fn capacity_bytes(&self) -> u64 {
         self.0.config.logical_pages() * u64::from(self.0.config.geometry.page_bytes)
+    }
+    fn damaged_records(&self, nvram: &NvramSlice) -> Vec<DamagedRecord> {
+        let copies = Root::damaged_copies(nvram);
+        let instead = match copies.iter().all(|(_, is_damaged)| *is_damaged) {
+            true => "neither is whole: the drive recovers from its NAND alone",
+            false => "the other is used",
+        };
+        let names = ["copy 1 of 2 of the root record", "copy 2 of 2 of the root record"];
+        let damaged = copies.into_iter().zip(names).filter(|((_, is_damaged), _)| *is_damaged);
+        damaged.map(|((at, _), what)| DamagedRecord { at, what, instead }).collect()
     }
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
         let TranslationPorts {

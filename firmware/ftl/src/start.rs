@@ -25,11 +25,10 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::Core;
-use aster_parties::{DriveState, MediaState, TranslationStats};
+use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
-use aster_ports::medium::SharedNvram;
 use aster_units::{Lpn, LunIndex, Ppa};
 
 /// Starts drives.
@@ -48,7 +47,7 @@ impl Ftl {
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
-        nvram: SharedNvram,
+        nvram: NvramSlice,
         recorder: Recorder,
     ) -> Result<FtlHandle, ConfigError> {
         let resident = |ports: MappingPorts<'_>| ResidentMap::new(ports.pages);
@@ -65,7 +64,7 @@ impl Ftl {
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
-        nvram: SharedNvram,
+        nvram: NvramSlice,
         recorder: Recorder,
         make_mapping: impl FnOnce(MappingPorts<'_>) -> M,
     ) -> Result<FtlHandle<M>, ConfigError> {
@@ -99,7 +98,7 @@ impl Ftl {
     }
 }
 
-fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) -> Result<(), ConfigError> {
+fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &NvramSlice) -> Result<(), ConfigError> {
     let dram = dram.borrow();
     let check = |ok, what| if ok { Ok(()) } else { Err(ConfigError::Dram { what }) };
     check(dram.data_buffers() >= config.data_buffers(), "has fewer data buffers than the FTL needs")?;

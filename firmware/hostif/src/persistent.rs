@@ -26,7 +26,7 @@ impl PersistentState {
     }
 
     /// Whether there is a record that isn't whole, which is then taken for none.
-    pub fn is_damaged(saved: &NvramSlice) -> bool {
+    pub(crate) fn is_damaged(saved: &NvramSlice) -> bool {
         let mut bytes = [0; RECORD_BYTES];
         saved.read(0, &mut bytes);
         bytes != [0; RECORD_BYTES] && Self::decode(&bytes).is_none()

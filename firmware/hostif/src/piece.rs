@@ -6,10 +6,11 @@ use crate::function::function;
 use crate::persistent::PersistentState;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_parties::{
-    CommandSet, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History,
-    MediaHealth, NvmeView, PciIds, PieceError, QueueDoorbell,
+    CommandSet, DamagedRecord, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
+    FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError, QueueDoorbell,
 };
 
 /// NVMe 1.4 in hardware: an NVMe controller with one namespace, before it runs.
@@ -38,14 +39,19 @@ impl FrontEndPiece for Nvme {
             command_slots: self.config.command_slots(),
             dma_requests: self.config.dma_requests,
             link_operations: self.config.link_operations(),
-        }
             operations: self.set.needs(),
+        }
     }
     fn function(&self) -> FunctionSpec {
         function(self.ids, self.config.vectors)
     }
     fn completes_early(&self) -> bool {
         self.config.auto_completion
+    }
+    fn damaged_records(&self, saved: &NvramSlice) -> Vec<DamagedRecord> {
+        let instead = "SMART's counters begin anew, and the block size is the profile's";
+        let life = DamagedRecord { at: 0, what: "the record of the drive's life", instead };
+        if PersistentState::is_damaged(saved) { vec![life] } else { Vec::new() }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
         let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder } = ports;

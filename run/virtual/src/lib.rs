@@ -7,8 +7,9 @@ mod machine;
 mod pci;
 
 pub use image::{
-    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, clone_image,
-    image_info, image_state, is_serial, keep_profile, kept_profile, make_image, open_image, open_image_live,
+    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_with,
+    clone_image, image_info, image_state, is_serial, keep_profile, kept_profile, make_image, open_image,
+    open_image_live,
 };
 pub use machine::{Machine, RunError, VirtualBar};
 

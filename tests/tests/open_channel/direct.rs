@@ -1,13 +1,13 @@
 //! The translation: none. Each page of a vector is a flash request; what it keeps is the state of each block,
 //! in NVRAM, and how far each is written, which it finds out at boot.
 
-use super::set::{CHUNK_BYTES, METADATA_BYTES, TABLE_HEADER_BYTES, code_of, state_of};
+use super::set::{CHUNK_BYTES, METADATA_BYTES, OPERATIONS, TABLE_HEADER_BYTES, code_of, state_of};
 use super::shape::{Page, Shape};
 use aster_device::plug::{
-    BlockState, CommandId, CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, DriveState, FlashOp,
-    FlashPort, FlashRequest, FlashStatus, Function, HostCommand, HostOp, HostStatus, MediaState, Outcome,
-    PieceError, ReportKind, SharedDram, SharedNvram, Tag, Target, Translation, TranslationNeeds,
-    TranslationPorts, TranslationStats, TranslationView, VECTOR_MAX,
+    BlockState, CommandId, CommandPort, Completion, DamagedRecord, DmaDirection, DmaPart, DmaRequest,
+    DriveState, FlashOp, FlashPort, FlashRequest, FlashStatus, Function, HostCommand, HostOp, HostStatus,
+    MediaState, NvramSlice, Operations, Outcome, PieceError, ReportKind, SharedDram, Tag, Target,
+    Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VECTOR_MAX,
 };
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, Restriction, RowAddr, SectorRange};
 use std::cell::{Cell, RefCell};
@@ -39,7 +39,7 @@ pub struct Running {
     commands: Rc<CommandPort>,
     flash: Rc<FlashPort>,
     buffers: SharedDram,
-    nvram: SharedNvram,
+    nvram: NvramSlice,
     served: Cell<u64>,
 }
 
@@ -55,6 +55,16 @@ impl Translation for Direct {
             nvram_bytes: TABLE_AT + (g.total_luns() * g.blocks_per_lun) as usize,
             flash_requests: VECTOR_MAX as u16,
         }
+    }
+    fn offers(&self) -> Operations {
+        OPERATIONS
+    }
+    fn damaged_records(&self, nvram: &NvramSlice) -> Vec<DamagedRecord> {
+        let mut table = vec![0; nvram.size()];
+        nvram.read(0, &mut table);
+        let is_damaged = |at: &usize| table[0] != 0 && state_of(table[*at]).is_none();
+        let (what, instead) = ("the state of a block", "its maker's mark is looked at again");
+        (TABLE_AT..table.len()).filter(is_damaged).map(|at| DamagedRecord { at, what, instead }).collect()
     }
     fn capacity_bytes(&self) -> u64 {
         self.shape.geometry.raw_bytes()
@@ -130,12 +140,11 @@ impl Running {
         self.nvram.read(0, &mut known);
         for lun in (0..self.shape.geometry.total_luns()).map(LunIndex) {
             for block in (0..self.shape.geometry.blocks_per_lun).map(BlockAddr) {
-                let state = if known[0] == 0 {
-                    self.mark_of(lun, block).await
-                } else {
-                    let mut code = [0];
-                    self.nvram.read(TABLE_AT + self.index(lun, block), &mut code);
-                    state_of(code[0]).expect("it was written as a state")
+                let mut code = [0];
+                self.nvram.read(TABLE_AT + self.index(lun, block), &mut code);
+                let state = match state_of(code[0]).filter(|_| known[0] != 0) {
+                    Some(state) => state,
+                    None => self.mark_of(lun, block).await,
                 };
                 let written =
                     if state == BlockState::FactoryBad { 0 } else { self.pages_written(lun, block).await };
@@ -180,6 +189,11 @@ impl Running {
             HostOp::VectorRead => self.read(command.id, &pages).await,
             HostOp::VectorWrite => self.write(command.id, &pages).await,
             HostOp::VectorErase => self.erase(&pages).await,
+            HostOp::VectorCopy => {
+                let (from, to) = pages.split_at(pages.len() / 2);
+                self.copy(from, to).await
+            }
+            HostOp::Format { .. } => self.format().await,
             HostOp::Report(kind) => self.report(command, kind, &pages).await,
             HostOp::SetBlockState(state) => {
                 pages.iter().for_each(|at| self.change(at.lun, at.block, |block| block.state = state));
@@ -280,6 +294,49 @@ impl Running {
             (true, 0) => (HostStatus::Success, 0),
             (true, _) => (HostStatus::WriteFault, failed),
         }
+    }
+    /// Reads each page with what is beside it, and programs that elsewhere: no byte passes the host.
+    async fn copy(&self, from: &[Page], to: &[Page]) -> Ended {
+        if !self.is_in_order(to) {
+            return (HostStatus::Refused, 0);
+        }
+        let reads = (0..).zip(from).map(|(n, page)| self.submit(FlashOp::Read, page, BufferId(n)));
+        let mut failed = 0;
+        for (n, tag) in reads.collect::<Vec<_>>().into_iter().enumerate() {
+            let outcome = self.finished(tag).await;
+            if outcome.status != FlashStatus::Done || outcome.erased {
+                failed |= 1 << n;
+            }
+        }
+        if failed != 0 {
+            return (HostStatus::UnrecoveredRead, failed);
+        }
+        let mut tags = Vec::new();
+        for (n, page) in (0..).zip(to) {
+            tags.push(self.submit(FlashOp::Program, page, BufferId(n)));
+            self.change(page.lun, page.block, |block| block.written += 1);
+        }
+        let failed = self.failures(to, tags).await;
+        (if failed == 0 { HostStatus::Success } else { HostStatus::WriteFault }, failed)
+    }
+    /// Erases every block that isn't bad.
+    async fn format(&self) -> Ended {
+        let g = self.shape.geometry;
+        for lun in (0..g.total_luns()).map(LunIndex) {
+            let blocks = (0..g.blocks_per_lun).map(|block| Page {
+                lun,
+                block: BlockAddr(block),
+                page: PageInBlock(0),
+            });
+            let is_good = |page: &Page| {
+                !matches!(self.block(page).state, BlockState::FactoryBad | BlockState::GrownBad)
+            };
+            let ended = self.erase(&blocks.filter(is_good).collect::<Vec<_>>()).await;
+            if ended.0 != HostStatus::Success {
+                return (ended.0, 0);
+            }
+        }
+        (HostStatus::Success, 0)
     }
     async fn erase(&self, pages: &[Page]) -> Ended {
         let bad =

@@ -6,21 +6,25 @@ mod set;
 mod shape;
 
 use aster_device::plug::{BlockState, Status};
-use aster_device::{Media, Pieces, Profile};
+use aster_device::{Media, NVRAM_BYTES, Pieces, Profile};
 use aster_driver::{Config, Driver, Moved, QueueId, VectorEnd};
 use aster_events::Recorder;
+use aster_ports::medium::Nvram;
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::{big_loop, config, profile};
 use aster_units::{Content, Geometry, LunIndex};
-use aster_wire::nvme::admin::GetLogPage;
+use aster_wire::nvme::admin::{GetLogPage, SecureErase};
 use aster_wire::nvme::identify::Cns;
 use direct::Direct;
 use set::{
-    CHUNK_BYTES, CHUNKS, ERASE, GET_STATES, IDENTITY, METADATA_BYTES, OpenChannel, READ, SET_STATES,
+    CHUNK_BYTES, CHUNKS, COPY, ERASE, GET_STATES, IDENTITY, METADATA_BYTES, OpenChannel, READ, SET_STATES,
     TABLE_HEADER_BYTES, VENDOR_SPECIFIC, WRITE, code_of,
 };
 use shape::Shape;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 const QUEUE: QueueId = QueueId(1);
 const GET_LOG_PAGE: u8 = 0x02;
@@ -116,6 +120,13 @@ impl Host {
         let blocks = blocks.to_vec();
         self.run(async move |driver| {
             driver.send_vector(QUEUE, ERASE, &blocks, Moved::Nothing, Moved::Nothing).await.unwrap()
+        })
+    }
+    /// Copies pages inside of the drive: sources, then destinations.
+    fn copy(&self, pages: &[u64]) -> VectorEnd {
+        let pages = pages.to_vec();
+        self.run(async move |driver| {
+            driver.send_vector(QUEUE, COPY, &pages, Moved::Nothing, Moved::Nothing).await.unwrap()
         })
     }
     fn admin(&self, opcode: u8, dwords: [u32; 6], bytes: usize) -> Result<Vec<u8>, Status> {
@@ -216,6 +227,105 @@ fn pages_are_written_read_and_erased_by_their_place_under_each_scheduler() {
         host.must_hold(&pages[..2], 3);
         host.must_hold(&pages[2..8], 1);
     }
+}
+
+#[test]
+fn a_copy_moves_pages_and_what_is_beside_them_inside_of_the_drive() {
+    let host = Host::power_on(&open_channel(|_| {}), Media::fresh());
+    let (from, to) = (host.good_blocks(0), host.good_blocks(1));
+    let (from, to) = (host.stripe(&from, 0..2), host.stripe(&to, 0..2));
+    assert_eq!(host.write(&from, 1), DONE);
+    let moved = |host: &Host| host.machine.device().stats().link.to_host;
+    let before = moved(&host);
+    assert_eq!(host.copy(&[from.clone(), to.clone()].concat()), DONE);
+    assert!(moved(&host) - before < host.page_bytes() as u64, "no data on the link");
+    let (_, originals) = host.read(&from);
+    let (ended, copies) = host.read(&to);
+    assert!(ended == DONE && copies == originals);
+    host.must_hold(&from, 1);
+
+    // What can't be copied is told by its bit, and nothing is programmed then.
+    let next = host.stripe(&host.good_blocks(1), 2..3);
+    let programs = host.machine.device().stats().nand.programs;
+    let unwritten = host.stripe(&host.good_blocks(2), 0..1)[0];
+    let ended = host.copy(&[from[0], unwritten, next[0], next[1]]);
+    assert!(ended.status.is(Status::UNRECOVERED_READ_ERROR) && ended.failed == 0b10, "{ended:?}");
+    let ended = host.copy(&[from[0], to[0]]);
+    assert!(ended.status.is(Status::INVALID_FIELD), "it is written already: {ended:?}");
+    let ended = host.copy(&[from[0], next[0], next[1]]);
+    assert!(ended.status.is(Status::INVALID_FIELD), "they don't pair up: {ended:?}");
+    assert_eq!(host.machine.device().stats().nand.programs, programs);
+}
+
+#[test]
+fn no_vector_reaches_a_drive_that_is_being_formatted() {
+    let host = Host::power_on(&open_channel(|_| {}), Media::fresh());
+    let pages = host.stripe(&host.good_blocks(0), 0..2);
+    assert_eq!(host.write(&pages, 1), DONE);
+    let erase = vec![pages[0]];
+    let (formatted, vector) = host.run(async move |driver| {
+        let mut format = pin!(driver.format(0, SecureErase::None));
+        let vector = async {
+            // By then the format has got to the translation.
+            driver.identify(Cns::Controller, 0, &mut [0; 4096]).await.unwrap();
+            driver.send_vector(QUEUE, ERASE, &erase, Moved::Nothing, Moved::Nothing).await.unwrap()
+        };
+        let mut vector = pin!(vector);
+        let (mut formatted, mut ended) = (None, None);
+        poll_fn(|context| {
+            if formatted.is_none()
+                && let Poll::Ready(result) = format.as_mut().poll(context)
+            {
+                formatted = Some(result);
+            }
+            if ended.is_none()
+                && let Poll::Ready(result) = vector.as_mut().poll(context)
+            {
+                ended = Some(result);
+            }
+            if formatted.is_some() && ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        (formatted.unwrap(), ended.unwrap())
+    });
+    formatted.unwrap();
+    assert!(vector.status.is(Status::FORMAT_IN_PROGRESS), "{vector:?}");
+    assert_eq!(host.read(&pages).0.failed, 0xffff, "all is erased");
+}
+
+#[test]
+fn a_set_over_a_translation_without_its_operations_is_refused_by_both_names() {
+    let refusal = |profile: &Profile| {
+        let (key, reason) = aster_device::check_with(&pieces(), profile, None).expect_err("no drive").blame();
+        assert_eq!(key, "host.command_set");
+        reason
+    };
+    let reason =
+        refusal(&open_channel(|p| (p.ftl.kind, p.geometry.blocks_per_lun) = ("page-mapping".to_owned(), 24)));
+    assert!(
+        reason.contains("\"open-channel\"")
+            && reason.contains("needs vectors, copies of vectors, reports, states"),
+        "{reason}"
+    );
+    assert!(reason.contains("ftl.kind = \"page-mapping\" doesn't have"), "{reason}");
+    let reason = refusal(&open_channel(|p| p.host.command_set = "nvm".to_owned()));
+    assert!(reason.contains("\"nvm\"") && reason.contains("needs reads and writes of blocks"), "{reason}");
+    assert!(reason.contains("ftl.kind = \"direct\" doesn't have"), "{reason}");
+}
+
+#[test]
+fn damage_in_nvram_is_judged_by_the_translation_that_wrote_there() {
+    let nvram = Nvram::volatile(NVRAM_BYTES);
+    nvram.write(0, &[1, 0, 3, 8]);
+    let records = |profile: &Profile| {
+        let found = aster_device::damaged_records(&pieces(), profile, Some(Content::Full), &nvram).unwrap();
+        found.into_iter().map(|record| (record.at, record.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(records(&open_channel(|_| {})), [(2, "the state of a block")]);
+    assert_eq!(records(&profile("tiny", |_| {})), [(0, "copy 1 of 2 of the root record")]);
+    nvram.write(NVRAM_BYTES - 1, &[1]);
+    let life = (NVRAM_BYTES - 128, "the record of the drive's life");
+    assert_eq!(records(&open_channel(|_| {})), [(2, "the state of a block"), life]);
 }
 
 #[test]

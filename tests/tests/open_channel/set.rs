@@ -4,7 +4,7 @@
 use super::shape::Shape;
 use aster_device::plug::{
     AdminAnswer, BlockState, CommandSet, Completion, Decoded, HostCommand, HostOp, Issued, ListAt,
-    ReportKind, Source, Sqe, Status, VECTOR_MAX, VectorAddress, status_of,
+    Operations, ReportKind, Source, Sqe, Status, VECTOR_MAX, VectorAddress, status_of,
 };
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::identify::Cns;
@@ -12,6 +12,8 @@ use aster_wire::nvme::identify::Cns;
 pub const ERASE: u8 = 0x90;
 pub const WRITE: u8 = 0x91;
 pub const READ: u8 = 0x92;
+/// The list names sources, then as many destinations.
+pub const COPY: u8 = 0x93;
 pub const IDENTITY: u8 = 0xe2;
 pub const SET_STATES: u8 = 0xf1;
 pub const GET_STATES: u8 = 0xf2;
@@ -72,7 +74,10 @@ impl OpenChannel {
             let bytes = METADATA_BYTES * addresses.len() as u32;
             Decoded::TransferWithMetadata { command: command(op, length), bytes }
         };
+        let pairs_up = addresses.len().is_multiple_of(2);
         match (issued.from, issued.sqe.opcode()) {
+            (Source::Io, COPY) if pairs_up => Ok(Decoded::Forward(command(HostOp::VectorCopy, 0))),
+            (Source::Io, COPY) => Err(Status::INVALID_FIELD.with_dnr(true)),
             (Source::Io, READ | WRITE) if length > issued.namespace.transfer_bytes_max => {
                 Err(Status::INVALID_FIELD.with_dnr(true))
             }
@@ -103,10 +108,17 @@ impl OpenChannel {
     }
 }
 
+/// What the set asks of a translation, and [`Direct`](super::direct::Direct) offers.
+pub const OPERATIONS: Operations =
+    Operations { blocks: false, vectors: true, copies: true, reports: true, block_states: true };
+
 impl CommandSet for OpenChannel {
+    fn needs(&self) -> Operations {
+        OPERATIONS
+    }
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
         match issued.sqe.opcode() {
-            READ | WRITE | ERASE => self.addressed(issued),
+            READ | WRITE | ERASE | COPY => self.addressed(issued),
             _ => Err(Status::INVALID_OPCODE.with_dnr(true)),
         }
     }

@@ -171,6 +171,7 @@ mod tests {
     use crate::tests::bench::config;
     use aster_events::Recorder;
     use aster_exec::{Core, Exec};
+    use aster_parties::NvramSlice;
     use aster_ports::cores::Interrupt;
     use aster_ports::dram::Dram;
     use aster_ports::flash::FlashPort;
@@ -185,7 +186,7 @@ mod tests {
         let sectors = config.geometry.sectors_per_page();
         let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, 4, 4, 0);
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), 8, Interrupt::default());
-        let nvram = Nvram::volatile(NVRAM_BYTES);
+        let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
         (exec, Rc::new(Journal::new(&core, config.into(), dram, flash, nvram, Recorder::default())))
     }
     fn is_outdated(journal: &Journal) -> bool {

@@ -8,7 +8,7 @@ use crate::terms::sizes::{MAP_BLOCKS_MAX, ROOT_BYTES, SLOTS_MAX};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
-use aster_ports::medium::Nvram;
+use aster_parties::NvramSlice;
 
 const MAGIC: [u8; 4] = *b"ASTF";
 const VERSION: u32 = 3;
@@ -64,14 +64,14 @@ pub(crate) enum Stored {
 
 impl Root {
     /// Writes both copies, one after the other: one is whole at any time.
-    pub(crate) fn store(&self, nvram: &Nvram) {
+    pub(crate) fn store(&self, nvram: &NvramSlice) {
         let bytes = self.encode();
         nvram.write(0, &bytes);
         nvram.write(ROOT_BYTES, &bytes);
     }
     /// Reads the first copy that is whole. Copies differ only when the power went between their writes,
     /// before anything was done on the strength of the first.
-    pub(crate) fn load(nvram: &Nvram) -> Stored {
+    pub(crate) fn load(nvram: &NvramSlice) -> Stored {
         let mut copies = vec![0; 2 * ROOT_BYTES];
         nvram.read(0, &mut copies);
         if copies.iter().all(|&b| b == 0) {
@@ -82,7 +82,7 @@ impl Root {
 
     /// Each copy with its place in NVRAM, and whether it is damaged: neither a whole record nor one that was
     /// never written.
-    pub(crate) fn damaged_copies(nvram: &Nvram) -> [(usize, bool); 2] {
+    pub(crate) fn damaged_copies(nvram: &NvramSlice) -> [(usize, bool); 2] {
         let mut bytes = vec![0; ROOT_BYTES];
         [0, ROOT_BYTES].map(|at| {
             nvram.read(at, &mut bytes);
@@ -152,15 +152,14 @@ impl Root {
     }
 }
 
-/// The two copies of the root record in `nvram`, each with its place there and whether it is damaged. A drive
-/// uses the first that is whole, and recovers from its NAND alone where neither is.
-pub fn damaged_root_copies(nvram: &Nvram) -> [(usize, bool); 2] {
-    Root::damaged_copies(nvram)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_ports::medium::Nvram;
+
+    fn nvram() -> NvramSlice {
+        NvramSlice::new(&Nvram::volatile(2 * ROOT_BYTES), 0, 2 * ROOT_BYTES)
+    }
 
     fn root() -> Root {
         let blocks = (0..MAP_BLOCKS_MAX as u32).map(BlockIndex).collect();
@@ -183,14 +182,14 @@ mod tests {
 
     #[test]
     fn an_empty_nvram_says_nothing() {
-        let nvram = Nvram::volatile(2 * ROOT_BYTES);
+        let nvram = nvram();
         assert_eq!(Root::load(&nvram), Stored::Empty);
         assert!(Root::damaged_copies(&nvram).iter().all(|(_, damaged)| !damaged));
     }
 
     #[test]
     fn a_record_survives_the_loss_of_either_copy_but_not_of_both() {
-        let nvram = Nvram::volatile(2 * ROOT_BYTES);
+        let nvram = nvram();
         for lost in 0..2 {
             root().store(&nvram);
             assert!(Root::damaged_copies(&nvram).iter().all(|(_, damaged)| !damaged));
@@ -210,7 +209,7 @@ mod tests {
         {
             let mut root = root();
             spoil(&mut root);
-            let nvram = Nvram::volatile(2 * ROOT_BYTES);
+            let nvram = nvram();
             root.store(&nvram);
             assert_eq!(Root::load(&nvram), Stored::Damaged);
         }

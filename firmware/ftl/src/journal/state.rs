@@ -11,10 +11,9 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::{Core, WaitCell, WaitQueue};
-use aster_parties::MediaState;
+use aster_parties::{MediaState, NvramSlice};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
-use aster_ports::medium::SharedNvram;
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
 
@@ -29,7 +28,7 @@ pub(crate) struct Journal {
     pub(crate) placed: u64,
     pub(crate) pages: Rc<PageBuffers>,
     pub(crate) media: Rc<Media>,
-    pub(crate) nvram: SharedNvram,
+    pub(crate) nvram: NvramSlice,
     pub(crate) blocks: Rc<BlockPool>,
     // The root record in NVRAM says that NAND does not hold the map as it is.
     pub(crate) marked_dirty: Cell<bool>,
@@ -65,7 +64,7 @@ impl Journal {
         Setup { config, victims, lun_order, placed }: Setup,
         dram: SharedDram,
         flash: Rc<FlashPort>,
-        nvram: SharedNvram,
+        nvram: NvramSlice,
         recorder: Recorder,
     ) -> Self {
         let geometry = config.geometry;

@@ -7,7 +7,7 @@ use crate::{
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
-use aster_parties::VictimPolicy;
+use aster_parties::{NvramSlice, VictimPolicy};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
@@ -196,6 +196,11 @@ impl MadeForTests for ResidentMap {
 /// A drive under power, with the map that drives have.
 pub type Bench = AnyBench<ResidentMap>;
 
+/// The FTL's part of the NVRAM.
+pub fn part(nvram: &SharedNvram) -> NvramSlice {
+    NvramSlice::new(nvram, 0, NVRAM_BYTES)
+}
+
 /// A drive under power.
 pub struct AnyBench<M: Mapping> {
     pub exec: Exec,
@@ -259,7 +264,7 @@ impl<M: MadeForTests> AnyBench<M> {
         host.attach(id);
         let recorder = Recorder::default();
         let setup = decisions.of(config);
-        let ftl = Ftl::start_with(&core, setup, dram, host, flash, nvram.clone(), recorder.clone(), M::make)
+        let ftl = Ftl::start_with(&core, setup, dram, host, flash, part(&nvram), recorder.clone(), M::make)
             .unwrap();
         AnyBench { exec, config, cells, nvram, ftl, recorder, decisions, front }
     }

@@ -1,6 +1,6 @@
 //! Media that no drive of ours would have written: damaged, or crafted.
 
-use super::bench::{Bench, config};
+use super::bench::{Bench, config, part};
 use super::recovery::roomy;
 use crate::blocks::outbox::Pending;
 use crate::blocks::table::ERASES_MAX;
@@ -53,7 +53,7 @@ fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
         assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![lpn as u8; 8192]).0, HostStatus::Success);
     }
     assert_eq!(bench.shut_down(), HostStatus::Success);
-    let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+    let Stored::Root(mut root) = Root::load(&part(&bench.nvram)) else { panic!("no root record") };
     let count = root.stored.blocks.len() as u32;
     let at = |page: u32| Ppa(root.stored.blocks[(page % count) as usize].0 * 4 + page / count);
     {
@@ -70,7 +70,7 @@ fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
             root.stored.checksum = crc32c_of([&root.stored.checksum.to_le_bytes()[..], content]);
         }
     }
-    root.store(&bench.nvram);
+    root.store(&part(&bench.nvram));
     bench.nvram.save();
     let bench = bench.restart();
     bench.settle();
@@ -214,9 +214,9 @@ fn a_root_that_puts_the_log_beyond_its_slot_is_none_that_the_drive_stumbles_over
         let bench = Bench::fresh(config(Content::Full));
         bench.settle();
         assert_eq!(bench.shut_down(), HostStatus::Success);
-        let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+        let Stored::Root(mut root) = Root::load(&part(&bench.nvram)) else { panic!("no root record") };
         root.log.at = Some((0, line));
-        root.store(&bench.nvram);
+        root.store(&part(&bench.nvram));
         bench.nvram.save();
         let bench = bench.restart();
         bench.settle();
@@ -293,9 +293,9 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
         let bench = Bench::fresh(roomy(1));
         (0..20).for_each(|lpn| bench.write(lpn, 5));
         assert_eq!(bench.shut_down(), HostStatus::Success);
-        let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+        let Stored::Root(mut root) = Root::load(&part(&bench.nvram)) else { panic!("no root record") };
         change(&mut root);
-        root.store(&bench.nvram);
+        root.store(&part(&bench.nvram));
         bench.nvram.save();
         let bench = bench.restart();
         bench.settle();
@@ -346,7 +346,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     let bench = Bench::fresh(config(Content::Full));
     (0..20).for_each(|lpn| bench.write(lpn, 5));
     assert_eq!(bench.shut_down(), HostStatus::Success);
-    let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+    let Stored::Root(mut root) = Root::load(&part(&bench.nvram)) else { panic!("no root record") };
     let generation = root.stored.generation;
     let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
     for place in 0..places {
@@ -357,7 +357,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
         cells.set_record(at, &OobRecord { sequence: of_pages(generation, place as usize), ..record });
     }
     root.stored.generation = of_root(generation);
-    root.store(&bench.nvram);
+    root.store(&part(&bench.nvram));
     bench.nvram.save();
     let bench = bench.restart();
     bench.settle();

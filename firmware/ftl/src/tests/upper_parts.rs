@@ -1,5 +1,6 @@
 //! Journal, mapping, cache and collector by themselves, over a flash array: no host and no boot.
 
+use super::bench::part;
 use super::flash::{Cells, SharedCells, serve};
 use crate::cache::buffer::Want;
 use crate::cache::state::Cache;
@@ -46,7 +47,7 @@ impl UpperParts {
         let flash = FlashPort::new(&exec, luns, 8, Interrupt::default());
         let cells = Cells::new(config.geometry, 1);
         serve(&core, &cells, &flash, &dram);
-        let nvram = Nvram::volatile(NVRAM_BYTES);
+        let nvram = part(&Nvram::volatile(NVRAM_BYTES));
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
         let map = ResidentMap::new(journal.logical_pages);

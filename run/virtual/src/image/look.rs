@@ -5,7 +5,7 @@ use super::disk::{Disk, FileMedium};
 use super::header::{LENGTH_KEY, SERIAL_KEY, length_of, made_with, serial};
 use super::{ImageError, NAND_AT, NVRAM_AT, check_file, lock};
 use aster_device::profile::Profile;
-use aster_device::{DamagedRecord, Device, Media, NVRAM_BYTES, damaged_records};
+use aster_device::{DamagedRecord, Device, Media, NVRAM_BYTES, Pieces, damaged_records};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::{BlockAddr, Content, Duration, LunIndex};
@@ -217,6 +217,20 @@ pub fn check_image(
     path: &Path,
     profile: &Profile,
     content: Option<Content>,
+    tell: impl FnMut(CheckStage, f64) -> bool,
+) -> Result<ImageCheck, ImageError> {
+    check_image_with(Pieces::default(), path, profile, content, tell)
+}
+
+/// As [`check_image`], of a drive with a reader's own `pieces`.
+///
+/// # Errors
+/// As [`check_image`].
+pub fn check_image_with(
+    pieces: Pieces,
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
     mut tell: impl FnMut(CheckStage, f64) -> bool,
 ) -> Result<ImageCheck, ImageError> {
     let file = open(path)?;
@@ -230,10 +244,10 @@ pub fn check_image(
     };
     let nvram = Nvram::on_medium(Box::new(window(NVRAM_AT, NVRAM_BYTES as u64)), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
-    let damaged_records = damaged_records(&nvram);
+    let damaged_records = damaged_records(&pieces, profile, content, &nvram)?;
     let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram);
     let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
-    let device = Device::power_on("check", profile, content, media, &Recorder::default())
+    let device = Device::power_on_with(pieces, "check", profile, content, media, &Recorder::default())
         .map_err(|error| damaged(error.to_string()))?;
     let pages = check_pages(&device, path, |share| tell(CheckStage::Pages, share))?;
     let until = device.now() + BOOT_WITHIN;

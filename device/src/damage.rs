@@ -1,0 +1,29 @@
+//! Which records in NVRAM are damaged.
+
+use crate::configure::BuildError;
+use crate::nvram::{FRONT_END_AT, front_end_part, translation_part};
+use crate::pieces::Pieces;
+use crate::profile::Profile;
+use aster_parties::DamagedRecord;
+use aster_ports::medium::SharedNvram;
+use aster_units::Content;
+
+/// The records in `nvram` that are damaged, by their place there, as the translation and the front end of the
+/// profile's drive know their own. Those that were never written are not. `content` overrides the profile's.
+///
+/// # Errors
+/// When the profile makes no drive.
+pub fn damaged_records(
+    pieces: &Pieces,
+    profile: &Profile,
+    content: Option<Content>,
+    nvram: &SharedNvram,
+) -> Result<Vec<DamagedRecord>, BuildError> {
+    let content = content.unwrap_or(profile.content.into());
+    let translation = pieces.make_translation(profile, content)?;
+    let front_end = pieces.make_front_end(profile, content, "check", None, &*translation)?;
+    let mut damaged = translation.damaged_records(&translation_part(nvram, translation.needs().nvram_bytes));
+    let of_front_end = front_end.damaged_records(&front_end_part(nvram)).into_iter();
+    damaged.extend(of_front_end.map(|record| DamagedRecord { at: FRONT_END_AT + record.at, ..record }));
+    Ok(damaged)
+}
