@@ -16,7 +16,7 @@ pub(crate) enum OperationArg {
     Mixed,
     /// READ CACHE SEQUENTIAL of as many pages as a LUN has requests in flight
     ReadCache,
-    /// READ CACHE RANDOM of as many
+    /// READ CACHE RANDOM, likewise
     ReadCacheRandom,
     /// Multi-plane READ
     ReadPlanes,

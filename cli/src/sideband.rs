@@ -65,7 +65,7 @@ impl SideBand {
         let mut line = match wanted.pty {
             Some(path) => {
                 let pty = Pty::open(path).map_err(|error| Failure::file(path, error))?;
-                notes.push(format!("samples, a line a second, at {}", path.display()));
+                notes.push(format!("samples, one line per second, at {}", path.display()));
                 Some(pty)
             }
             None => None,

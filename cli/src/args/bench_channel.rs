@@ -32,31 +32,31 @@ pub(crate) struct BenchChannelArgs {
     /// LUNs on the channel, whatever the profile's number
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=128))]
     pub(crate) luns: u8,
-    /// Millions of transfers a second on the data bus [default: what the profile says]
+    /// Transfers per second on the data bus, in millions [default: what the profile says]
     #[arg(long, value_name = "MT/s", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rate: Option<u32>,
     /// What drives the channel [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) controller: Option<ControllerArg>,
-    /// What is asked for: of any controller, or from read-cache on of flash software
+    /// What to request; from read-cache on, only flash operations in software can do it
     #[arg(long, value_name = "KIND", default_value = "read")]
     pub(crate) operation: OperationArg,
-    /// LUN after LUN and page after page, or any
+    /// Which pages are addressed: LUN after LUN and page after page, or at random
     #[arg(long, value_name = "KIND", default_value = "sequential")]
     pub(crate) pattern: PatternArg,
-    /// Sectors of 4 KiB that a read transfers of its page [default: the whole page]
+    /// 4 KiB sectors of a page that each read transfers [default: the whole page]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub(crate) sectors: Option<u8>,
     /// Requests [default: 10000, or without end with --seconds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
-    /// Send no more requests after so many simulated seconds
+    /// Send no more requests after this much simulated time, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
-    /// Requests in flight, or page buffers of flash operations [default: four a LUN]
+    /// Requests in flight, or page buffers of flash operations [default: four per LUN]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) depth: Option<u16>,
-    /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
+    /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
     /// Hours that pass for the cells before the measurement: charge leaks, and reads find more wrong bits
@@ -66,14 +66,14 @@ pub(crate) struct BenchChannelArgs {
     /// Read at this row of the package's level table, set by SET FEATURES (READ RETRY)
     #[arg(long, value_name = "ROW")]
     pub(crate) read_level: Option<u8>,
-    /// Decides the random pattern
+    /// Seed of the random pattern
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the ONFI waveforms of the first requests, one a LUN, to this file: VCD, or when it ends in .svg
-    /// a picture with its changes beside it as CSV
+    /// Write the ONFI waveforms of the first requests, one per LUN, to this file: VCD, or when it ends in
+    /// .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Override a key of the profile, such as poll.interval_ns=500; may be repeated
@@ -85,7 +85,7 @@ pub(crate) struct BenchChannelArgs {
 pub(crate) enum ControllerArg {
     /// Flash operations in software, on a core
     Software,
-    /// In hardware: an operation module a LUN and an arbiter (BABOL, Fig 4)
+    /// In hardware: an operation module per LUN, and an arbiter (BABOL, Fig 4)
     Synchronous,
     /// In hardware: control words, filters and a dispatcher (Cosmos+)
     Asynchronous,

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 pub(crate) enum ContentArg {
     /// Every byte
     Full,
-    /// One 64-bit tag a 4 KiB sector: a terabyte fits, integrity is still checked
+    /// One 64-bit tag per 4 KiB sector: a terabyte fits, integrity is still checked
     Fingerprint,
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum ImageCommand {
     ///
     /// Nothing is written to it.
     Check(ImageCheckArgs),
-    /// Copy an image that nobody uses, without its holes
+    /// Copy an image that is not in use, and keep it sparse
     ///
     /// The header is checked. Blocks and pages are with --check; without it a note says that they are not.
     Clone {

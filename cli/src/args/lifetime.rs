@@ -17,10 +17,10 @@ pub(crate) struct LifetimeArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 25,
         value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) hot: u8,
-    /// Stop after the capacity was written so many times [default: when the drive takes no more]
+    /// Stop when the capacity has been written this many times [default: when the drive takes no more]
     #[arg(long, value_name = "N")]
     pub(crate) drive_writes: Option<u32>,
-    /// Decides where is written
+    /// Seed of the addresses that are written
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Draw erases and spare over the drive's life, and write the numbers beside it as CSV

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Times are simulated times; the same profile, work and seed give the same run on every machine.
     #[command(after_help = run::RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Run work as `aster run` does, and tell one command's life: what happened when, and where each
+    /// Run work as `aster run` does, and show one command's life: what happened when, and where each
     /// microsecond went
     ///
     /// Without --command it is the slowest. Commands are numbered from 1 in the order in which the drive
@@ -95,19 +95,19 @@ pub(crate) enum Command {
     ///
     /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's
     /// events, or right behind a flush; recovery loses its power now and then, too. What was flushed must be
-    /// there, every other block hold one of its versions, whole. After 12 losses a drive is written full once
-    /// more and a new one begins, with the next seed.
+    /// there, and every other block must hold one of its versions, whole. After 12 losses a drive is written
+    /// full once more and a new one begins, with the next seed.
     #[command(after_help = torture::TORTURE_EXAMPLES)]
     Torture(TortureArgs),
-    /// Write a drive to its end, without wear levelling and with either kind, and show how its blocks wore
+    /// Write a drive to its end, without wear levelling and with each kind, and show how its blocks wore
     ///
     /// The drive is filled, then a part of it is written over and over until it takes no more writes.
     /// Everything is read back then, before and after a loss of power. Blocks last as long as
-    /// package.wear_out_percent says; where the profile doesn't, for their endurance. Pages keep a tag a 4
-    /// KiB sector.
+    /// package.wear_out_percent says; where the profile doesn't, for their endurance. Pages keep one tag
+    /// per 4 KiB sector.
     #[command(after_help = lifetime::LIFETIME_EXAMPLES)]
     Lifetime(LifetimeArgs),
-    /// Put what a paper measured beside what comes out here
+    /// Repeat a paper's measurements, and compare the figures
     #[command(after_help = reproduce::REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
 }

@@ -23,7 +23,7 @@ pub(crate) struct ReproduceArgs {
     /// when there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The shapes in seconds: a part of the requests and of the points
+    /// Show the shapes within seconds, with fewer requests and points
     #[arg(long)]
     pub(crate) quick: bool,
     /// Of cosmos: find the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7

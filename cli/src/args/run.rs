@@ -38,19 +38,19 @@ pub(crate) struct RunArgs {
     /// Keep the drive in this file; it is made when there is none, and can be used again afterwards
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
+    /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
-    /// Fill the drive first, then overwrite so many percent of it at random
+    /// Fill the drive first, then overwrite this percentage of it at random
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) precondition: Option<u32>,
-    /// Begin the work so many hours after the flash was made: what is programmed by then has lost charge
+    /// Begin the work this many hours after the flash was made: what is programmed by then has lost charge
     ///
     /// Sets the age of the cells after preconditioning. What that costs in bits is the profile's
     /// package.errors.retention. An image keeps its age, and never gets younger.
     #[arg(long, value_name = "HOURS")]
     pub(crate) age: Option<u32>,
-    /// Decides what the work leaves to chance
+    /// Seed of everything in the work that is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Go on after failed requests and count them, instead of ending the job at the first
@@ -63,8 +63,8 @@ pub(crate) struct RunArgs {
     /// it ends in .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
-    /// Write every event from power-on, or of a part of the work, to this file, one JSON object a line; times
-    /// in picoseconds
+    /// Write every event from power-on, or of a part of the work, to this file, one JSON object per line;
+    /// times in picoseconds
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for
@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Simulated milliseconds from sample to sample
     #[arg(long, value_name = "MS", requires = "monitor", default_value = "1", value_parser = milliseconds)]
     pub(crate) monitor_interval: Duration,
-    /// An entry for each way, too
+    /// Give each way an entry of its own as well
     #[arg(long, requires = "monitor")]
     pub(crate) monitor_ways: bool,
     #[command(flatten)]

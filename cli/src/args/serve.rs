@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
     /// How the drive's time goes
     #[arg(long, value_name = "PACE", default_value = "real")]
     pub(crate) pace: PaceArg,
-    /// Print the status as JSON on standard output, a line a second
+    /// Print the status as JSON on standard output, one line per second
     #[arg(long)]
     pub(crate) json: bool,
     /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it

@@ -17,17 +17,17 @@ drive comes up, 130 when it was interrupted, also where somebody else ended the 
 pub(crate) struct TortureArgs {
     /// A shipped profile (see `aster profiles`) or a TOML file; small drives see more
     pub(crate) profile: PathBuf,
-    /// Losses of power during work; those of recovery come on top
+    /// Losses of power during work; those during recovery are extra
     #[arg(long, value_name = "N", default_value_t = 120, conflicts_with = "minutes",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cuts: u64,
-    /// Go on for so many minutes
+    /// Go on for this many minutes
     #[arg(long, value_name = "N")]
     pub(crate) minutes: Option<u32>,
     /// The first drive's seed; the others' follow
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
+    /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
     /// Print the report as JSON on standard output, and nothing else there
@@ -43,13 +43,13 @@ pub(crate) struct TortureArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Repeating one drive's life")]
 pub(crate) struct CaseArgs {
-    /// Live these rounds of the seed's drive, and no others
+    /// Run only these rounds of the seed's drive
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["cuts", "minutes"])]
     pub(crate) rounds: Vec<u32>,
     /// Commands in flight [default: 12]
     #[arg(long, value_name = "N", requires = "rounds", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) depth: Option<u16>,
-    /// Let recovery keep its power
+    /// Take no power away during recovery
     #[arg(long, requires = "rounds")]
     pub(crate) recovery_uncut: bool,
     // One life in this process, told to the parent line by line.
