@@ -17,8 +17,8 @@ use core::cell::{Cell, OnceCell, RefCell};
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 
-/// The operation that a request asks for. Compound operations run to their end; the others are the steps that a
-/// scheduler interleaves.
+/// The operation that a request asks for. Compound operations run to their end; the others are the steps that
+/// a scheduler interleaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum FlashOp {
     /// Array to page register, without transfer (C41 read-trigger).

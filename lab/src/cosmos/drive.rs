@@ -235,8 +235,8 @@ impl PaperDrive {
         let after = self.machine.device().stats();
         Ok(found(&before, &after, took, bytes))
     }
-    /// As [`PaperDrive::measure`] of a drive whose buffer is as it is after long work of the kind: full of other
-    /// pages, and those dirty when the work writes (G9).
+    /// As [`PaperDrive::measure`] of a drive whose buffer is as it is after long work of the kind: full of
+    /// other pages, and those dirty when the work writes (G9).
     pub(super) fn steady(&mut self, pages: u64, work: &AccessPattern) -> Result<Measured, ExperimentError> {
         let buffered = u64::from(self.profile.ftl.buffer_entries);
         if !work.write {

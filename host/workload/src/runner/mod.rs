@@ -1,9 +1,9 @@
 //! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of
 //! this crate that knows a driver.
 //!
-//! A [`HostTask`] is a source of requests with its pace: a copy of a [`Job`](crate::Job), or a trace. [`Runner`]
-//! gives each task a queue pair, keeps its requests in flight, times and counts them ([`Statistics`],
-//! [`LatencySink`]) and checks what comes back ([`Contents`]).
+//! A [`HostTask`] is a source of requests with its pace: a copy of a [`Job`](crate::Job), or a trace.
+//! [`Runner`] gives each task a queue pair, keeps its requests in flight, times and counts them
+//! ([`Statistics`], [`LatencySink`]) and checks what comes back ([`Contents`]).
 //!
 //! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and
 //! [`Runner::on_timer`] at [`Runner::next_deadline`], always after it has advanced the host's executor to
