@@ -24,16 +24,14 @@ impl Plan {
     /// The FTL for a profile, which chooses it by `ftl.kind`.
     pub fn new(profile: &Profile, facts: &MediaFacts) -> Result<Self, BuildError> {
         if facts.whole_lines {
-            let reason = "must be false: this FTL programs one page at a time";
-            return Err(PieceError::new("scheduler.one_shot", reason).into());
+            return Err(PieceError::new("scheduler.one_shot", "must be false for this FTL").into());
         }
-        let geometry = facts.geometry;
+        let (geometry, restriction) = (facts.geometry, facts.restriction);
         let blocks = geometry.blocks_per_lun.saturating_sub(SPARE_BLOCKS);
         let physical = f64::from(blocks * u32::from(geometry.pages_per_block));
         let pages = (physical / (1.0 + profile.ftl.over_provisioning_percent / 100.0)) as u32;
-        let (lost_together, cycles) =
-            (facts.lost_together.into(), (profile.costs.command, profile.costs.slice));
-        Ok(Plan { geometry, restriction: facts.restriction, lost_together, pages, cycles })
+        let cycles = (profile.costs.command, profile.costs.slice);
+        Ok(Plan { geometry, restriction, lost_together: facts.lost_together.into(), pages, cycles })
     }
     /// The pages of a byte range, one part each, with the LUN that it belongs to.
     pub fn parts(&self, range: ByteRange) -> impl Iterator<Item = (LunIndex, Part)> + Clone + use<> {
@@ -60,6 +58,11 @@ pub struct Part {
     pub data_offset: u32,
 }
 
+/// Whoever wants to know how the media are.
+type Watcher = Box<dyn Fn(MediaState)>;
+/// What is to be done for commands on a LUN.
+type Queue = Ring<(HostCommand, Part)>;
+
 /// What all LUNs share.
 pub struct Shared {
     pub plan: Plan,
@@ -67,14 +70,13 @@ pub struct Shared {
     /// Of each LUN: where its logical pages are, and what is to be done. Reads, writes and writes of
     /// zeroes go there page by page. Any other command goes there once, as a whole: its part means
     /// nothing.
-    pub luns: Vec<(Rc<[Cell<u32>]>, Ring<(HostCommand, Part)>)>,
+    pub luns: Vec<(Rc<[Cell<u32>]>, Queue)>,
     /// Of each command in work: how many parts are not done yet, and how it will complete.
     pub active: RefCell<Vec<(u32, Completion)>>,
     pub stats: RefCell<TranslationStats>,
     pub boot_error: RefCell<Option<String>>,
     pub booting: Cell<u32>,
-    /// Whoever wants to know how the media are.
-    pub watcher: RefCell<Option<Box<dyn Fn(MediaState)>>>,
+    pub watcher: RefCell<Option<Watcher>>,
 }
 
 impl Shared {
@@ -133,7 +135,7 @@ impl TranslationView for Shared {
         // Only the map in memory knows of a trim.
         Promises { flush: true, fua: true, trim: false }
     }
-    fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
+    fn watch_media(&self, watcher: Watcher) {
         *self.watcher.borrow_mut() = Some(watcher);
         self.tell_media();
     }
