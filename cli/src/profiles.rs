@@ -287,9 +287,10 @@ pub(crate) fn boot_new(
 fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, .. } = found;
     let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
+    let sold = found.profile.geometry.capacity.as_ref().map_or(String::new(), |name| format!("{name}: "));
     format!(
         "{name}: a good profile\n  {}\n  array     {shape}\n  flash     {flash} ({flash_bytes} bytes)\n  \
-         exported  {exported} ({exported_bytes} bytes), {spare_percent:.1} % spare\n  \
+         exported  {sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare\n  \
          command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",

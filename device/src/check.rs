@@ -67,7 +67,7 @@ fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
 }
 
 /// Whether the profile makes a drive whose LUNs have enough blocks that are not bad from the factory.
-fn has_good_blocks(profile: &Profile, content: Content) -> bool {
+pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let used = profile.used_geometry();
     let Ok(nand) = configure::nand(profile, content) else { return false };
     let ftl = configure::ftl(profile, &configure::media_facts(profile, content));

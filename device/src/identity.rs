@@ -5,6 +5,9 @@ use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
 const FRONT_END: &str = "host.front_end";
+const CAPACITY: &str = "geometry.capacity";
+/// As a profile without [`CAPACITY`] has it.
+const BY_SPARE: &str = "by over-provisioning";
 
 /// The value of one of the [`media_keys`] in an image that was made before there was this key; `None` of a
 /// key that all images have. `value_of` gives the values of the other keys.
@@ -13,6 +16,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         // There was no other that a profile could choose.
         FTL_KIND => Some("page-mapping"),
         FRONT_END => Some("nvme"),
+        CAPACITY => Some(BY_SPARE),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
         "restrict.lsb_pages" => Some("false"),
@@ -61,6 +65,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ecc.chunk_bytes", profile.ecc.chunk_bytes.to_string()),
         ("ecc.placement", placement.to_owned()),
         ("ecc.scrambler", profile.ecc.scrambler.to_string()),
+        (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
         ("ftl.assigner", profile.ftl.placement().to_owned()),
     ]

@@ -5,6 +5,7 @@
 mod arrivals;
 mod assembly;
 
+mod capacity;
 mod carried;
 mod channels;
 mod check;
@@ -29,6 +30,7 @@ pub use aster_parties::{
     BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
 };
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
+pub(crate) use capacity::{check_capacity, choose_blocks, guess_blocks};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, check_with, namespace, namespace_with};

@@ -337,6 +337,7 @@ const CASES: &[Case] = &cases! {
     "geometry.ways" Run => |p| p.geometry.ways = 1,
     "geometry.luns" Run => |p| p.geometry.luns = 2,
     "geometry.planes" Bus => |p| p.geometry.planes = 1,
+    "geometry.capacity" Told => |p| p.geometry.capacity = "12 MiB".to_owned().try_into().ok(),
     "geometry.blocks_per_lun" Told => |p| p.geometry.blocks_per_lun = 28,
     "geometry.pages_per_block" Told => |p| p.geometry.pages_per_block = 32,
     "geometry.page_bytes" Run => |p| p.geometry.page_bytes = 8192,

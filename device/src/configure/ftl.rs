@@ -17,7 +17,10 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         geometry: facts.geometry,
         restriction: Some(facts.restriction),
         content: facts.content,
-        capacity: Capacity::OverProvisioning(f.over_provisioning_percent),
+        capacity: match profile.named_pages() {
+            Some(pages) => Capacity::Pages(pages),
+            None => Capacity::OverProvisioning(f.over_provisioning_percent),
+        },
         buffer_entries: f.buffer_entries,
         slice_workers: f.slice_workers,
         command_slots: 1,

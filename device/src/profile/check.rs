@@ -47,6 +47,10 @@ impl Profile {
 
     fn check_geometry(&self) -> Result<(), Refused> {
         let g = &self.geometry;
+        if g.blocks_per_lun == 0 && g.capacity.is_none() {
+            let reason = "must be given, unless geometry.capacity is: \"512 GB\" chooses the blocks for it";
+            return Err(("geometry.blocks_per_lun", reason.to_owned()));
+        }
         let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
         let refused = |key: &'static str, g: &Geometry, e: GeometryError| {
             (key, format!("must be {}, but is {}", e.must, g.number(e.field)))

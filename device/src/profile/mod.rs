@@ -6,6 +6,7 @@
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the
 //! key, the line and, for a misspelt key, the nearest known one.
 
+mod capacity;
 mod check;
 mod error;
 mod package;
@@ -15,6 +16,7 @@ mod words;
 
 use crate::pieces::Pieces;
 
+pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use error::ProfileError;
 pub use package::{
@@ -51,16 +53,29 @@ impl Profile {
             None => serde_path_to_error::deserialize(toml::Deserializer::parse(text).map_err(syntax)?),
             Some(merged) => serde_path_to_error::deserialize(toml::Value::Table(merged.clone())),
         };
-        let profile: Profile = read.map_err(|error| {
+        let mut profile: Profile = read.map_err(|error| {
             let table = merged.as_ref().unwrap_or(&table);
             let unfit = |message: &str| words::reason(table, error.path(), message);
             ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit)
         })?;
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
         let keys = merged.as_ref().unwrap_or(&table);
+        let chooses_blocks = profile.geometry.capacity.is_some() && profile.geometry.blocks_per_lun == 0;
+        if chooses_blocks {
+            crate::guess_blocks(&mut profile);
+        }
+        let by_capacity = |key| match key {
+            "geometry.blocks_per_lun" if chooses_blocks => "geometry.capacity",
+            key => key,
+        };
         check::check_placed_once(keys)
             .and_then(|()| profile.check())
-            .map_err(|(key, reason)| fail(key, reason))?;
+            .map_err(|(key, reason)| fail(by_capacity(key), reason))?;
+        if chooses_blocks {
+            crate::choose_blocks(&mut profile).map_err(|reason| fail("geometry.capacity", reason))?;
+            profile.check().map_err(|(key, reason)| fail(by_capacity(key), reason))?;
+        }
+        crate::check_capacity(&profile).map_err(|reason| fail("geometry.capacity", reason))?;
         // Some errors show only when the parts are put together.
         crate::check_with(pieces, &profile, None).map_err(|error| {
             let (key, reason) = error.blame();

@@ -1,5 +1,6 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
+use super::capacity::NamedCapacity;
 use super::package::PackageProfile;
 use aster_units::{CellMode, Content, Geometry, Restriction};
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,11 @@ pub struct GeometryProfile {
     /// Planes per LUN.
     #[serde(default = "one")]
     pub planes: u8,
-    /// Blocks per LUN, all planes together.
+    /// What the host sees, by name, as `"512 GB"`; absent, it follows from the blocks and the spare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<NamedCapacity>,
+    /// Blocks per LUN, all planes together; 0 for the fewest that `capacity` takes.
+    #[serde(default)]
     pub blocks_per_lun: u32,
     /// Pages per block.
     pub pages_per_block: u16,
@@ -715,6 +720,12 @@ impl Profile {
     pub fn restriction(&self) -> Restriction {
         let page_step = if self.restrict.lsb_pages { self.cell_mode().bits().into() } else { 1 };
         Restriction { array: self.array_geometry(), planes: self.used_geometry().planes, page_step }
+    }
+    /// Pages that the host sees by `geometry.capacity`; none where the array is restricted.
+    pub(crate) fn named_pages(&self) -> Option<u32> {
+        let capacity = self.geometry.capacity.as_ref().filter(|_| self.restrict == Default::default())?;
+        let pages = capacity.bytes().div_ceil(u64::from(self.geometry.page_bytes.max(1)));
+        Some(u32::try_from(pages).unwrap_or(u32::MAX))
     }
     pub(super) fn cell_mode(&self) -> CellMode {
         self.package.cells.into()

@@ -6,6 +6,10 @@ fn error(text: &str) -> ProfileError {
     Profile::parse("drive.toml", text).expect_err("the profile is wrong")
 }
 
+fn parsed(text: &str) -> Profile {
+    Profile::parse("drive.toml", text).expect("the profile is right")
+}
+
 /// The tiny profile with one line replaced.
 fn with(old: &str, new: &str) -> String {
     assert!(TINY.contains(old), "the tiny profile has the line '{old}'");
@@ -63,6 +67,16 @@ const MISFITS: &[(&str, &str, &str, &str)] = &[
         "over_provisioning_percent = 1",
     ),
     ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode", "timing_mode = 9"),
+    // With all blocks the drive has 25 MiB at 32 % of spare.
+    (
+        "blocks_per_lun = 24",
+        "blocks_per_lun = 24\ncapacity = \"40 MiB\"",
+        "geometry.capacity",
+        "capacity = \"40 MiB\"",
+    ),
+    ("blocks_per_lun = 24", "capacity = \"40 mb\"", "geometry.capacity", "capacity = \"40 mb\""),
+    ("blocks_per_lun = 24", "capacity = \"900 TB\"", "geometry.capacity", "capacity = \"900 TB\""),
+    ("blocks_per_lun = 24\n", "", "geometry.blocks_per_lun", "[geometry]"),
     ("spare_bytes = 1664", "spare_bytes = 100", "ecc", "[ecc]"),
     ("model = \"TINY\"", "model = \"µ\"", "package.model", "model = \"µ\""),
     (
@@ -686,4 +700,30 @@ fn vendor_keys_reach_package_and_firmware() {
         assert!(changed.0 != plain.0, "{line} doesn't reach the package");
         assert_eq!(changed.1 != plain.1, asks, "{line} and the firmware");
     }
+}
+
+/// The blocks are the fewest with which the drive has its capacity and the spare that is asked for; what was
+/// chosen is written out, and means the same again.
+#[test]
+fn a_capacity_by_name_chooses_the_blocks() {
+    let of = |capacity: &str| parsed(&with("blocks_per_lun = 24", &format!("capacity = \"{capacity}\"")));
+    for (capacity, bytes) in [("20 MiB", 20u64 << 20), ("100 MB", 100_003_840), ("1 GiB", 1 << 30)] {
+        let profile = of(capacity);
+        let pages = bytes.div_ceil(16_384);
+        assert_eq!(crate::namespace(&profile, None, None).unwrap().0, pages * 16_384, "{capacity}");
+        let blocks = profile.geometry.blocks_per_lun;
+        let text = profile.to_toml().unwrap();
+        assert_eq!(parsed(&text), profile, "{capacity}");
+        let fewer = text.replace(
+            &format!("blocks_per_lun = {blocks}\n"),
+            &format!("blocks_per_lun = {}\n", blocks - u32::from(profile.geometry.planes)),
+        );
+        assert!(error(&fewer).reason.contains("blocks per LUN"), "{capacity}: {}", error(&fewer));
+    }
+    // A part of the array has what its spare leaves.
+    let mut restricted = of("1 GiB");
+    restricted.restrict.blocks_per_lun = Some(24);
+    let all = parsed(&with("blocks_per_lun = 24", "blocks_per_lun = 24"));
+    let bytes = |profile| crate::namespace(profile, None, None).unwrap().0;
+    assert_eq!(bytes(&restricted), bytes(&all));
 }
