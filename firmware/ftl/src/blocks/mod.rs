@@ -6,5 +6,5 @@ pub(crate) mod moves;
 pub(crate) mod outbox;
 pub(crate) mod pool;
 pub(crate) mod table;
-pub(crate) mod unsettled;
+pub(crate) mod unsafe_programs;
 pub(crate) mod victims;

@@ -26,7 +26,7 @@ struct Track {
 
 /// How a move is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
+pub(crate) enum Coding {
     /// To the next page of the track, and the logical page as far from the last one there as that from the
     /// one before.
     Expected { track: u8 },
@@ -39,13 +39,13 @@ pub(crate) enum Told {
     Full,
 }
 
-impl Told {
+impl Coding {
     pub(crate) fn bytes(self) -> usize {
         match self {
-            Told::Expected { .. } => 2,
-            Told::Near { lpn, .. } => 2 + varint_bytes(lpn),
-            Told::Far { lpn, ppa, .. } => 2 + varint_bytes(lpn) + varint_bytes(ppa),
-            Told::Full => MOVE_BYTES_MAX,
+            Coding::Expected { .. } => 2,
+            Coding::Near { lpn, .. } => 2 + varint_bytes(lpn),
+            Coding::Far { lpn, ppa, .. } => 2 + varint_bytes(lpn) + varint_bytes(ppa),
+            Coding::Full => MOVE_BYTES_MAX,
         }
     }
 }
@@ -61,46 +61,46 @@ impl Context {
     fn track(&self, ppa: Ppa) -> usize {
         ppa.0.checked_div(self.track_pages).unwrap_or(0) as usize % TRACKS
     }
-    fn told_on(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
+    fn note_on(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
         let last = &mut self.tracks[track];
         *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), ppa: ppa.0 };
         self.lpn = lpn.0;
     }
     /// Tells a move in as few bytes as it takes.
-    pub(crate) fn tell(&mut self, lpn: Lpn, ppa: Ppa) -> Told {
+    pub(crate) fn encode(&mut self, lpn: Lpn, ppa: Ppa) -> Coding {
         let at = self.track(ppa);
         let track = at as u8;
         let (to, from) = (distance(self.lpn, lpn.0), distance(self.tracks[at].ppa, ppa.0));
-        let told = if self.expected(track) == (lpn, ppa) {
-            Told::Expected { track }
+        let coding = if self.expected(track) == (lpn, ppa) {
+            Coding::Expected { track }
         } else if from < NEAR {
-            Told::Near { track, lpn: to, ppa: from as u8 }
+            Coding::Near { track, lpn: to, ppa: from as u8 }
         } else {
-            Told::Far { track, lpn: to, ppa: from }
+            Coding::Far { track, lpn: to, ppa: from }
         };
-        self.told_on(at, lpn, ppa);
-        if told.bytes() < MOVE_BYTES_MAX { told } else { Told::Full }
+        self.note_on(at, lpn, ppa);
+        if coding.bytes() < MOVE_BYTES_MAX { coding } else { Coding::Full }
     }
     fn expected(&self, track: u8) -> (Lpn, Ppa) {
         let last = self.tracks[usize::from(track)];
         (Lpn(last.lpn.wrapping_add(last.step)), Ppa(last.ppa.wrapping_add(1)))
     }
-    /// The move that was told as [`Told::Expected`].
+    /// The move that was told as [`Coding::Expected`].
     pub(crate) fn heard_expected(&mut self, track: u8) -> (Lpn, Ppa) {
         let (lpn, ppa) = self.expected(track);
-        self.told_on(track.into(), lpn, ppa);
+        self.note_on(track.into(), lpn, ppa);
         (lpn, ppa)
     }
     /// The move that was told by these distances.
     pub(crate) fn heard_distances(&mut self, track: u8, lpn: u32, ppa: u32) -> (Lpn, Ppa) {
         let lpn = Lpn(at_distance(self.lpn, lpn));
         let ppa = Ppa(at_distance(self.tracks[usize::from(track)].ppa, ppa));
-        self.told_on(track.into(), lpn, ppa);
+        self.note_on(track.into(), lpn, ppa);
         (lpn, ppa)
     }
     /// The move that was told in full.
     pub(crate) fn heard_full(&mut self, lpn: Lpn, ppa: Ppa) -> (Lpn, Ppa) {
-        self.told_on(self.track(ppa), lpn, ppa);
+        self.note_on(self.track(ppa), lpn, ppa);
         (lpn, ppa)
     }
 }

@@ -7,7 +7,7 @@ use aster_units::{Lpn, Ppa};
 
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Entry {
+pub(crate) enum LogEntry {
     /// A logical page lies here now.
     Map { lpn: Lpn, ppa: Ppa },
     /// Logical pages are unmapped; what was written with this sequence number or before is void.
@@ -21,21 +21,21 @@ pub(crate) enum Entry {
     Retired(BlockIndex),
 }
 
-impl Entry {
+impl LogEntry {
     /// Bytes behind the entries that `context` has been told.
     fn bytes(self, context: &mut Context) -> usize {
         match self {
-            Entry::Map { lpn, ppa } => context.tell(lpn, ppa).bytes(),
-            Entry::Trim { .. } => 17,
-            Entry::Erased { .. } => 9,
-            Entry::Opened(_) | Entry::Retired(_) => 5,
+            LogEntry::Map { lpn, ppa } => context.encode(lpn, ppa).bytes(),
+            LogEntry::Trim { .. } => 17,
+            LogEntry::Erased { .. } => 9,
+            LogEntry::Opened(_) | LogEntry::Retired(_) => 5,
         }
     }
 }
 
 /// The entries that no log page has yet.
-pub(crate) struct Pending {
-    entries: VecDeque<Entry>,
+pub(crate) struct PendingEntries {
+    entries: VecDeque<LogEntry>,
     // Bytes that all of them take in a page by themselves, and the context behind them.
     bytes: usize,
     context: Context,
@@ -47,10 +47,10 @@ pub(crate) struct Pending {
     opened: usize,
 }
 
-impl Pending {
+impl PendingEntries {
     /// None, of a drive with so many pages in each LUN.
     pub(crate) fn new(track_pages: u32) -> Self {
-        Pending {
+        PendingEntries {
             entries: VecDeque::new(),
             bytes: 0,
             context: Context::new(track_pages),
@@ -60,11 +60,11 @@ impl Pending {
             opened: 0,
         }
     }
-    pub(crate) fn push(&mut self, entry: Entry) {
-        if let Entry::Trim { first, count, sequence } = entry {
+    pub(crate) fn push(&mut self, entry: LogEntry) {
+        if let LogEntry::Trim { first, count, sequence } = entry {
             // A run of pages trimmed one after the other, with no sequence number given out between, is one
             // entry.
-            if let Some(Entry::Trim { first: before, count: length, sequence: last }) =
+            if let Some(LogEntry::Trim { first: before, count: length, sequence: last }) =
                 self.entries.back_mut()
                 && before.0 + *length == first.0
                 && *last + 1 == sequence
@@ -75,7 +75,7 @@ impl Pending {
             self.last_trim = self.pushed + 1;
         }
         self.pushed += 1;
-        self.opened += usize::from(matches!(entry, Entry::Opened(_)));
+        self.opened += usize::from(matches!(entry, LogEntry::Opened(_)));
         self.bytes += entry.bytes(&mut self.context);
         self.entries.push_back(entry);
     }
@@ -98,7 +98,7 @@ impl Pending {
         }
         let mut context = Context::new(self.context.track_pages());
         let mut left = bytes;
-        let fits = |entry: &&Entry| match left.checked_sub(entry.bytes(&mut context)) {
+        let fits = |entry: &&LogEntry| match left.checked_sub(entry.bytes(&mut context)) {
             Some(rest) => {
                 left = rest;
                 true
@@ -108,13 +108,13 @@ impl Pending {
         self.entries.iter().take_while(fits).count()
     }
     /// Oldest first.
-    pub(crate) fn entries(&self) -> &VecDeque<Entry> {
+    pub(crate) fn entries(&self) -> &VecDeque<LogEntry> {
         &self.entries
     }
     /// Takes the oldest entries out: a log page has them. Gives how many it is since power-on.
     pub(crate) fn take(&mut self, count: usize) -> u64 {
         for entry in self.entries.drain(..count) {
-            self.opened -= usize::from(matches!(entry, Entry::Opened(_)));
+            self.opened -= usize::from(matches!(entry, LogEntry::Opened(_)));
         }
         // What stays comes first in the next page.
         self.context = Context::new(self.context.track_pages());

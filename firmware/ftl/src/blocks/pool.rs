@@ -138,10 +138,10 @@ impl BlockPool {
     }
     /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
     /// complete: it may be theirs to complete now.
-    pub(crate) fn settle_line(&self, ppa: Ppa) {
+    pub(crate) fn line_durable(&self, ppa: Ppa) {
         let lun = {
             let mut blocks = self.borrow_mut();
-            blocks.settle_line(ppa);
+            blocks.line_durable(ppa);
             let block = blocks.block_of(ppa);
             blocks.lun_of(block)
         };
@@ -283,7 +283,7 @@ mod tests {
             stream: Stream::Host,
             next: 0,
             erases: 0,
-            suspect: false,
+            unverified: false,
         };
         pool.borrow_mut().adopt(block, entry).unwrap();
         block
@@ -302,7 +302,11 @@ mod tests {
         let (collecting, found) = (Rc::clone(&pool), Rc::clone(&asked));
         parts.exec.spawn(async move {
             let take = || {
-                if collecting.is_gc_paused() { None } else { collecting.borrow_mut().take_fading(LUN, false) }
+                if collecting.is_gc_paused() {
+                    None
+                } else {
+                    collecting.borrow_mut().take_for_refresh(LUN, false)
+                }
             };
             found.set(Some(collecting.wait_collector(LUN, take).await));
         });
@@ -313,7 +317,7 @@ mod tests {
                 stream: Stream::Host,
                 next: 0,
                 erases: 0,
-                suspect: false,
+                unverified: false,
             };
             pool.borrow_mut().adopt(BlockIndex(block.0 + free), entry).unwrap();
         }

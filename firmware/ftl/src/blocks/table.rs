@@ -5,8 +5,8 @@ mod map_blocks;
 mod refreshing;
 mod safety;
 
-use crate::blocks::outbox::{Entry, Pending};
-use crate::blocks::unsettled::{Change, Unsettled};
+use crate::blocks::outbox::{LogEntry, PendingEntries};
+use crate::blocks::unsafe_programs::{Change, UnsafePrograms};
 use crate::blocks::victims::Greedy;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
@@ -21,7 +21,7 @@ pub(crate) use refreshing::limit;
 
 /// A page that was moved out of a block which is being emptied: the log doesn't know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Held {
+struct DeferredMove {
     change: Change,
     // Its turn among all changes.
     at: u64,
@@ -39,17 +39,17 @@ pub(crate) enum Next {
     /// To this page.
     Page(Ppa),
     /// To a block that the log must name first.
-    Unlisted,
+    NotFreeListed,
     /// The stream has no room.
     None,
 }
 
-struct Lun {
+struct LunBlocks {
     free: VecDeque<BlockIndex>,
     // The first of the free blocks: those that a log page names, for recovery to look into them.
-    listed: usize,
+    journaled_free: usize,
     // As many of them will be, once the log page in work is written.
-    naming: usize,
+    journaling_free: usize,
     // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
     for_map: VecDeque<BlockIndex>,
     in_map: usize,
@@ -58,19 +58,19 @@ struct Lun {
     // Blocks with a page that a loss of power has torn.
     torn: VecDeque<BlockIndex>,
     // What garbage collection has moved out of the block that it is emptying.
-    held: Vec<Held>,
+    deferred: Vec<DeferredMove>,
     // Blocks that somebody else is erasing.
     erasing: u32,
     programs: u32,
     good: u32,
     factory_bad: u32,
-    exhausted: bool,
+    full: bool,
     // The most times that a block of it, but for the log's, was erased.
     erases_max: u32,
     // Blocks erased since the last that was emptied for another reason than to have its room.
     erases_since: u32,
     // Closed blocks whose data should move.
-    fading: VecDeque<BlockIndex>,
+    refresh_queue: VecDeque<BlockIndex>,
     // How often what is being copied was moved for its wrong bits.
     copies_moved: u8,
 }
@@ -80,7 +80,7 @@ struct Lun {
 pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
-const UNSETTLED_EXPECTED: usize = 64;
+const UNSAFE_EXPECTED: usize = 64;
 /// A LUN asks for another log page when fewer of its free blocks are named.
 const LISTED_MIN: usize = 1;
 
@@ -114,14 +114,14 @@ pub(crate) struct Blocks {
     reads_since: Vec<u32>,
     moved_for_bits: Vec<u8>,
     // Blocks whose data should move, one bit each, and those of them for which its wrong bits are the reason.
-    fading: Vec<u64>,
-    fading_for_bits: Vec<u64>,
+    to_refresh: Vec<u64>,
+    refresh_for_bits: Vec<u64>,
     // Blocks whose data was moved for its wrong bits and has too many in its new place as well, one bit each.
     bad_as_before: Vec<u64>,
     valid_pages: Vec<u64>,
-    luns: Vec<Lun>,
-    // LUNs that are exhausted.
-    exhausted: u32,
+    luns: Vec<LunBlocks>,
+    // LUNs that are full.
+    full: u32,
     // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where
     // it can be read: the free blocks are for what is buffered, and for the map.
     evacuates: bool,
@@ -132,16 +132,16 @@ pub(crate) struct Blocks {
     /// A closed block may hold nothing any more.
     pub(crate) emptied: bool,
     // Free blocks that recovery has not found erased itself, one bit each.
-    suspects: Vec<u64>,
+    unverified: Vec<u64>,
     // Blocks that were emptied and stand there yet, and the last entry of the log about them.
-    moved_out: Vec<(BlockIndex, u64)>,
+    collected: Vec<(BlockIndex, u64)>,
     // Free blocks that the last page of the log names which a loss of power has left.
-    named_at_power_on: Vec<BlockIndex>,
+    listed_at_power_on: Vec<BlockIndex>,
     // Blocks of stored maps that nobody needs any more, not erased yet.
     of_old_maps: Vec<BlockIndex>,
-    pub(crate) unsettled: Unsettled,
+    pub(crate) unsafe_programs: UnsafePrograms,
     /// What the log does not say yet.
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingEntries,
 }
 
 impl Blocks {
@@ -151,27 +151,27 @@ impl Blocks {
         let map_share = config.metadata_blocks_per_lun();
         // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be
         // completed.
-        let depth = usize::from(config.slice_workers).min(UNSETTLED_EXPECTED);
+        let depth = usize::from(config.slice_workers).min(UNSAFE_EXPECTED);
         let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
         let per_lun = geometry.blocks_per_lun as usize;
-        let lun = |_| Lun {
+        let lun = |_| LunBlocks {
             free: VecDeque::with_capacity(per_lun),
-            listed: 0,
-            naming: 0,
+            journaled_free: 0,
+            journaling_free: 0,
             for_map: VecDeque::with_capacity(per_lun),
             in_map: 0,
             open: [None; 2],
             failing: VecDeque::with_capacity(per_lun),
             torn: VecDeque::new(),
-            held: Vec::with_capacity(geometry.pages_per_block.into()),
+            deferred: Vec::with_capacity(geometry.pages_per_block.into()),
             erasing: 0,
             programs: 0,
             good: 0,
             factory_bad: 0,
-            exhausted: false,
+            full: false,
             erases_max: 0,
             erases_since: 0,
-            fading: VecDeque::new(),
+            refresh_queue: VecDeque::new(),
             copies_moved: 0,
         };
         Blocks {
@@ -193,22 +193,22 @@ impl Blocks {
             reads: vec![0; blocks],
             reads_since: vec![0; blocks],
             moved_for_bits: vec![0; blocks],
-            fading: vec![0; blocks.div_ceil(64)],
-            fading_for_bits: vec![0; blocks.div_ceil(64)],
+            to_refresh: vec![0; blocks.div_ceil(64)],
+            refresh_for_bits: vec![0; blocks.div_ceil(64)],
             bad_as_before: vec![0; blocks.div_ceil(64)],
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
-            exhausted: 0,
+            full: 0,
             evacuates: true,
             is_logged: true,
             opened_max: geometry.page_bytes as usize / OPENED_SHARE,
             emptied: false,
-            suspects: vec![0; blocks.div_ceil(64)],
-            moved_out: Vec::with_capacity(geometry.total_luns() as usize),
-            named_at_power_on: Vec::new(),
+            unverified: vec![0; blocks.div_ceil(64)],
+            collected: Vec::with_capacity(geometry.total_luns() as usize),
+            listed_at_power_on: Vec::new(),
             of_old_maps: Vec::new(),
-            unsettled: Unsettled::new(geometry.total_luns(), depth),
-            pending: Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),
+            unsafe_programs: UnsafePrograms::new(geometry.total_luns(), depth),
+            pending: PendingEntries::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),
         }
     }
 
@@ -245,8 +245,8 @@ impl Blocks {
             BlockState::Retired => return Ok(()),
             BlockState::Free => {
                 self.make_free(block);
-                if entry.suspect {
-                    self.suspect(block);
+                if entry.unverified {
+                    self.set_unverified(block);
                 }
             }
             BlockState::Open => {
@@ -262,7 +262,7 @@ impl Blocks {
             BlockState::Closed | BlockState::Failing => {
                 self.closings += 1;
                 self.closed_at[block.at()] = self.closings;
-                self.settle(block);
+                self.offer(block);
             }
             BlockState::Map => self.luns[lun].in_map += 1,
             BlockState::Log => {}
@@ -292,7 +292,7 @@ impl Blocks {
             stream: Stream::Host,
             next: 0,
             erases: self.erases[block.at()],
-            suspect: self.is_suspect(block),
+            unverified: self.is_unverified(block),
         };
         for stream in [Stream::Host, Stream::Gc] {
             if let Some(open) = self.luns[self.lun_of(block).index()].open[stream as usize]
@@ -363,12 +363,12 @@ impl Blocks {
         // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room
         // in its pages.
         let behind = self.pending.opened() >= self.opened_max;
-        if lun.listed == 0 || behind {
-            return if self.is_logged { Next::Unlisted } else { Next::None };
+        if lun.journaled_free == 0 || behind {
+            return if self.is_logged { Next::NotFreeListed } else { Next::None };
         }
         let Some(block) = self.take_free(at, stream) else { return Next::None };
         let lun = &mut self.luns[at.index()];
-        self.pending.push(Entry::Opened(block));
+        self.pending.push(LogEntry::Opened(block));
         self.states[block.at()] = BlockState::Open;
         let open = Open { block, next: 0 };
         lun.open[stream as usize] = Some(open);
@@ -384,7 +384,7 @@ impl Blocks {
         let lun = &mut self.luns[index];
         lun.programs += 1;
         let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
-        self.unsettled.begin(LunIndex(index as u32), ppa, is_host, copy_of);
+        self.unsafe_programs.begin(LunIndex(index as u32), ppa, is_host, copy_of);
         if !is_host {
             self.copied_into(block);
         }
@@ -413,14 +413,14 @@ impl Blocks {
         let lun = self.lun_of(block).index();
         self.programs[block.at()] -= 1;
         self.luns[lun].programs -= 1;
-        self.unsettled.end(LunIndex(lun as u32), ppa);
+        self.unsafe_programs.end(LunIndex(lun as u32), ppa);
         if failed {
             self.fail(block);
         }
         if self.programs[block.at()] > 0 || self.states[block.at()] == BlockState::Open {
             return false;
         }
-        self.settle(block);
+        self.offer(block);
         true
     }
     #[cold]
@@ -434,12 +434,12 @@ impl Blocks {
         self.close(block, BlockState::Failing);
     }
     // A block without programs in flight becomes a candidate for collection.
-    fn settle(&mut self, block: BlockIndex) {
+    fn offer(&mut self, block: BlockIndex) {
         match self.states[block.at()] {
             BlockState::Closed => {
                 self.victims[block.at()] = self.valid[block.at()];
                 self.emptied |= self.valid[block.at()] == 0;
-                self.queue_fading(block);
+                self.queue_refresh(block);
             }
             BlockState::Failing => {
                 let lun = self.lun_of(block).index();

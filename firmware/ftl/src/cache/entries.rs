@@ -12,7 +12,7 @@ impl<M: Mapping> Cache<M> {
     /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
-        let mut clean_only = self.journal.blocks.borrow().any_exhausted();
+        let mut clean_only = self.journal.blocks.borrow().any_full();
         loop {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
             match step {

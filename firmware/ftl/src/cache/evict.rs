@@ -116,7 +116,7 @@ impl<M: Mapping> Cache<M> {
             {
                 return Ok(begun);
             }
-            if self.journal.blocks.borrow().is_exhausted(lun) || self.journal.log.borrow().dead {
+            if self.journal.blocks.borrow().is_full(lun) || self.journal.log.borrow().ended {
                 return Err(HostStatus::ReadOnly);
             }
             self.journal.blocks.ask_collector(lun);

@@ -18,7 +18,7 @@ impl<M: Mapping> Checkpoint<M> {
         }
         // The next power-on would take the number of a new map for damage. It recovers from the older map and
         // the log instead.
-        if self.journal.has_counted_out() {
+        if self.journal.counters_exhausted() {
             return HostStatus::Success;
         }
         self.journal.blocks.resume_gc();

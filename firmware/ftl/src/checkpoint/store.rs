@@ -109,7 +109,7 @@ impl<M: Mapping> Checkpoint<M> {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
                     let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit =
-                        Commit { map: stored.clone(), replay_from, void_from: Ppa(0), place_of: &place_of };
+                        Commit { map: stored.clone(), replay_from, stale_from: Ppa(0), place_of: &place_of };
                     // Runs of stale pages that don't fit one log page are written to others before it.
                     let committed = loop {
                         match self.journal.write_log(Some(&mut commit)).await {

@@ -4,11 +4,11 @@ use crate::terms::block::{BlockEntry, BlockState, Stream};
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
 
 /// The code of a free block that has not been checked to be erased since a loss of power.
-pub(crate) const FREE_SUSPECT: u8 = 8;
+pub(crate) const FREE_UNVERIFIED: u8 = 8;
 
 pub(super) fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
     let state = match entry.state {
-        BlockState::Free if entry.suspect => FREE_SUSPECT,
+        BlockState::Free if entry.unverified => FREE_UNVERIFIED,
         BlockState::Free => 0,
         BlockState::Open => 1,
         BlockState::Closed => 2,
@@ -25,9 +25,9 @@ pub(super) fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize
 
 pub(super) fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
     let &[state, stream, n0, n1, e0, e1, e2, e3] = bytes else { return None };
-    let suspect = state == FREE_SUSPECT;
+    let unverified = state == FREE_UNVERIFIED;
     let state = match state {
-        0 | FREE_SUSPECT => BlockState::Free,
+        0 | FREE_UNVERIFIED => BlockState::Free,
         1 => BlockState::Open,
         2 => BlockState::Closed,
         3 => BlockState::Failing,
@@ -39,7 +39,7 @@ pub(super) fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
     };
     let stream = if stream == 0 { Stream::Host } else { Stream::Gc };
     let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
-    Some(BlockEntry { state, stream, next, erases, suspect })
+    Some(BlockEntry { state, stream, next, erases, unverified })
 }
 
 #[cfg(test)]
@@ -51,9 +51,10 @@ mod tests {
         use BlockState::{Bad, Closed, Failing, Free, Log, Map, Open, Retired};
         for state in [Free, Open, Closed, Failing, Bad, Map, Retired, Log] {
             for stream in [Stream::Host, Stream::Gc] {
-                let entry = BlockEntry { state, stream, next: 259, erases: 70_000, suspect: state == Free };
+                let entry =
+                    BlockEntry { state, stream, next: 259, erases: 70_000, unverified: state == Free };
                 assert_eq!(decode_entry(&encode_entry(entry)), Some(entry), "{state:?}");
-                let entry = BlockEntry { suspect: false, ..entry };
+                let entry = BlockEntry { unverified: false, ..entry };
                 assert_eq!(decode_entry(&encode_entry(entry)), Some(entry), "{state:?}");
             }
         }
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_unknown_state_is_refused() {
-        for state in FREE_SUSPECT + 1..=u8::MAX {
+        for state in FREE_UNVERIFIED + 1..=u8::MAX {
             assert_eq!(decode_entry(&[state, 0, 0, 0, 0, 0, 0, 0]), None);
         }
         assert_eq!(decode_entry(&[0; BLOCK_ENTRY_BYTES as usize - 1]), None);

@@ -63,7 +63,7 @@ enum Reason {
     /// Wear levelling: other blocks are worn more.
     Wear,
     /// Refresh: its data must be written again before they become unreadable.
-    Fading,
+    Refresh,
 }
 
 /// A block that is being collected.
@@ -93,10 +93,10 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
-                collector.journal.blocks.borrow_mut().tell_moves(victim);
+                collector.journal.blocks.borrow_mut().journal_moves(victim);
                 collector.journal.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
-                    s.refreshed += u64::from(reason == Reason::Fading);
+                    s.refreshed += u64::from(reason == Reason::Refresh);
                 });
                 collector.reuse(lun, victim).await;
             }
@@ -107,7 +107,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                     let mut blocks = collector.journal.blocks.borrow_mut();
                     blocks.return_victim(victim);
                     // The moves made so far are journaled, although the victim is not empty yet.
-                    blocks.tell_held(lun);
+                    blocks.journal_deferred(lun);
                     let soon = blocks.has_empty(lun) || blocks.is_erasing(lun);
                     soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
                 };
@@ -128,7 +128,7 @@ impl<M: Mapping> Collector<M> {
         // No block can be erased without a log, which must record the erase.
         if self.journal.blocks.is_gc_paused()
             || self.journal.state() == DriveState::Failed
-            || self.journal.log.borrow().dead
+            || self.journal.log.borrow().ended
         {
             return None;
         }
@@ -136,18 +136,17 @@ impl<M: Mapping> Collector<M> {
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         // The only block that will be free is still being erased. A victim chosen now would find no room.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
-        if blocks.is_exhausted(lun) || soon {
+        if blocks.is_full(lun) || soon {
             return None;
         }
         let mut ahead = || {
             if blocks.has_failing(lun) {
                 return None;
             }
-            let fading =
-                blocks.take_fading(lun, scarce).map(|block| Victim { block, reason: Reason::Fading });
-            let wear =
-                || blocks.take_left_behind(lun, scarce).map(|block| Victim { block, reason: Reason::Wear });
-            fading.or_else(wear)
+            let refresh =
+                blocks.take_for_refresh(lun, scarce).map(|block| Victim { block, reason: Reason::Refresh });
+            let wear = || blocks.take_cold(lun, scarce).map(|block| Victim { block, reason: Reason::Wear });
+            refresh.or_else(wear)
         };
         let victim = match ahead() {
             None if !scarce && !blocks.has_failing(lun) => {
@@ -181,7 +180,7 @@ impl<M: Mapping> Collector<M> {
     /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
-        self.journal.blocks.borrow_mut().set_exhausted(lun);
+        self.journal.blocks.borrow_mut().set_full(lun);
         self.journal.set_state(DriveState::ReadOnly);
         self.journal.blocks.room_changed(lun);
         self.journal.pool_waiters.wake_all(self.journal.exec());
@@ -344,7 +343,7 @@ impl<M: Mapping> Collector<M> {
                 if self.journal.program_done(to, at.tag).await {
                     // If the host has written or unmapped the page in the meantime, the copy is garbage.
                     if self.mapping.get(&pin) != at.from {
-                        self.journal.blocks.settle_line(to);
+                        self.journal.blocks.line_durable(to);
                     } else {
                         self.mapping.moved(&pin, to);
                         let lpn = self.mapping.page(&pin);
@@ -471,8 +470,8 @@ impl<M: Mapping> Collector<M> {
             loop {
                 let (enough, gain) = {
                     let blocks = self.journal.blocks.borrow();
-                    let gain = blocks.has_victim(lun) && !blocks.is_exhausted(lun);
-                    (blocks.free(lun) > free as usize, gain && !self.journal.log.borrow().dead)
+                    let gain = blocks.has_victim(lun) && !blocks.is_full(lun);
+                    (blocks.free(lun) > free as usize, gain && !self.journal.log.borrow().ended)
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
@@ -497,7 +496,7 @@ impl<M: Mapping> Collector<M> {
         self.journal.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks.borrow_mut().tell_held(lun);
+            self.journal.blocks.borrow_mut().journal_deferred(lun);
         }
     }
 }

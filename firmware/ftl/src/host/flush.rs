@@ -18,7 +18,7 @@ impl<M: Mapping> Host<M> {
         let others =
             self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
         self.journal.waiting(Wait::Slices, others).await;
-        let order = self.journal.blocks.borrow().unsettled.begun();
+        let order = self.journal.blocks.borrow().unsafe_programs.begun();
         let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
         let luns: Vec<LunIndex> =
             (0..self.journal.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
@@ -42,6 +42,6 @@ impl<M: Mapping> Host<M> {
         self.journal.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.journal.blocks.borrow().unsettled.all_safe(lun, order)
+        self.journal.blocks.borrow().unsafe_programs.all_safe(lun, order)
     }
 }

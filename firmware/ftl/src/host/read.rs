@@ -62,7 +62,7 @@ impl<M: Mapping> Host<M> {
             let at = self.mapping.get(&pin);
             drop(pin);
             if at.is_some() {
-                self.journal.settled(at).await;
+                self.journal.make_page_durable(at).await;
             } else {
                 // A log that has ended is told of no trim any more: that keeps nobody from reading.
                 let _ended = self.journal.log_trims().await;

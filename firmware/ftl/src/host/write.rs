@@ -71,7 +71,7 @@ impl<M: Mapping> Host<M> {
         self.cache.written(entry, granules);
         if fua {
             let (lpn, at) = self.cache.evict_locked(entry).await?;
-            self.journal.settled(at).await;
+            self.journal.make_page_durable(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
             let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;

@@ -41,7 +41,7 @@ impl Programs {
 /// What came of beginning programs.
 enum Begun {
     Programs(Programs),
-    Unlisted,
+    NotFreeListed,
     NoRoom,
 }
 
@@ -72,14 +72,14 @@ impl Journal {
                     self.after_program(lun);
                     return Some(programs);
                 }
-                Begun::Unlisted => self.next_log_page().await,
+                Begun::NotFreeListed => self.next_log_page().await,
                 Begun::NoRoom => return None,
             }
         }
     }
     /// As [`Journal::begin_programs`] for one page, but only where the log names the block already. `None`
     /// where it does not.
-    pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
+    pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.media.queued(begin).await else {
             return None;
@@ -100,7 +100,7 @@ impl Journal {
         let next = self.blocks.borrow_mut().next_page(lun, stream);
         let first = match next {
             Next::Page(first) => first,
-            Next::Unlisted => return Some(Begun::Unlisted),
+            Next::NotFreeListed => return Some(Begun::NotFreeListed),
             Next::None => return Some(Begun::NoRoom),
         };
         if self.media.room() < count {
@@ -229,7 +229,7 @@ mod tests {
                     stream: Stream::Host,
                     next: 0,
                     erases: 0,
-                    suspect: false,
+                    unverified: false,
                 };
                 blocks.adopt(block, entry).unwrap();
             }

@@ -3,7 +3,7 @@
 //! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is
 //! complete. Where nothing else comes to complete it, padding does.
 
-use crate::blocks::unsettled::Safety;
+use crate::blocks::unsafe_programs::Safety;
 use crate::journal::state::Journal;
 use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
@@ -14,21 +14,21 @@ const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
 impl Journal {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
-    /// `BlockPool::settle_line` must follow at once.
+    /// `BlockPool::line_durable` must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
-        let (ended, settled, failing, lun) = {
+        let (ended, durable, failing, lun) = {
             let mut blocks = self.blocks.borrow_mut();
             let block = blocks.block_of(ppa);
             let ended = blocks.program_ended(ppa, !done);
             let failing = ended && blocks.state(block) == BlockState::Failing;
-            (ended, !done && blocks.settle_block(block), failing, blocks.lun_of(block))
+            (ended, !done && blocks.block_durable(block), failing, blocks.lun_of(block))
         };
         if failing {
             self.media_changed();
         }
-        if ended || settled {
+        if ended || durable {
             self.blocks.ask_collector(lun);
         }
         if !done {
@@ -40,13 +40,13 @@ impl Journal {
     pub(crate) async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
         for (ppa, tag) in begun {
             if self.program_done(ppa, tag).await {
-                self.blocks.settle_line(ppa);
+                self.blocks.line_durable(ppa);
             }
         }
     }
     /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where
     /// nothing else does.
-    pub(crate) async fn settled(&self, ppa: Ppa) {
+    pub(crate) async fn make_page_durable(&self, ppa: Ppa) {
         let lun = {
             let blocks = self.blocks.borrow();
             blocks.lun_of(blocks.block_of(ppa))

@@ -31,9 +31,9 @@ impl Journal {
             let blocks = self.blocks.borrow();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
             // block goes bad.
-            let spare_percent = |lun| match blocks.good_once(lun).saturating_sub(needed) {
-                0 => 100 * u32::from(blocks.lasting(lun) == blocks.good_once(lun)),
-                spare => blocks.lasting(lun).saturating_sub(needed) * 100 / spare,
+            let spare_percent = |lun| match blocks.factory_good(lun).saturating_sub(needed) {
+                0 => 100 * u32::from(blocks.good(lun) == blocks.factory_good(lun)),
+                spare => blocks.good(lun).saturating_sub(needed) * 100 / spare,
             };
             let available_spare =
                 (0..self.geometry.total_luns()).map(|lun| spare_percent(LunIndex(lun))).min().unwrap_or(0);
@@ -49,14 +49,14 @@ impl Journal {
     /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at
     /// power-on and in SMART, blocks that are about to go bad are none.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
-        let (addr, lasting) = {
+        let (addr, good) = {
             let mut blocks = self.blocks.borrow_mut();
             blocks.retire(block);
-            (blocks.block_addr(block), blocks.lasting(lun))
+            (blocks.block_addr(block), blocks.good(lun))
         };
         self.count(|s| s.grown_bad_blocks += 1);
         self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
-        if u64::from(lasting) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
+        if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         } else {
             self.media_changed();
@@ -64,10 +64,10 @@ impl Journal {
     }
     /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
     /// power-on finds it out.
-    pub(crate) fn note_counted_out(&self) {
-        self.was_read_only.set(self.was_read_only.get() || self.has_counted_out());
+    pub(crate) fn note_counters(&self) {
+        self.was_read_only.set(self.was_read_only.get() || self.counters_exhausted());
     }
-    pub(crate) fn has_counted_out(&self) -> bool {
+    pub(crate) fn counters_exhausted(&self) -> bool {
         let counts = [self.blocks.last_sequence(), self.log.borrow().number, self.stored.borrow().generation];
         counts.iter().any(|&count| count > COUNT_SPENT)
     }

@@ -32,7 +32,7 @@ pub(crate) struct Commit<'a> {
     /// The first log page whose entries it may not know.
     pub(crate) replay_from: u64,
     /// The page from which on runs of void pages have not been written yet.
-    pub(crate) void_from: Ppa,
+    pub(crate) stale_from: Ppa,
     /// Where a logical page is now.
     pub(crate) place_of: &'a dyn Fn(Lpn) -> Ppa,
 }
@@ -85,7 +85,7 @@ impl Journal {
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
         log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
-        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.listed_blocks();
+        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.free_list_max();
     }
     fn data_programs(&self) -> u64 {
         let programs = self.stats().flash_programs;
@@ -101,7 +101,7 @@ impl Journal {
         pending.bytes() >= room || blocks.opens_fast()
     }
     fn log_is_due(&self) -> bool {
-        self.log.borrow().asked && !self.log.borrow().dead && self.state() != DriveState::Booting
+        self.log.borrow().asked && !self.log.borrow().ended && self.state() != DriveState::Booting
     }
     /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
     /// again.
@@ -122,7 +122,7 @@ impl Journal {
         // A map stored just now has made all the room there is to make, unless somebody waits for more.
         let short = log.short && (log.number > log.commit || log.asked);
         let due = log.renew || short || since >= self.checkpoint_pages();
-        due && !log.dead && self.marked_dirty.get() && self.state() != DriveState::Booting
+        due && !log.ended && self.marked_dirty.get() && self.state() != DriveState::Booting
     }
     /// Has the map stored anew, which takes the place of the one before and of the log behind that.
     #[cold]
@@ -143,7 +143,7 @@ impl Journal {
     pub(crate) fn after_program(&self, lun: LunIndex) {
         let due = {
             let blocks = self.blocks.borrow();
-            let listing = blocks.wants_listing(lun) && !self.log.borrow().short;
+            let listing = blocks.wants_free_list(lun) && !self.log.borrow().short;
             listing || self.fills_log_page(&blocks)
         };
         if due {
@@ -164,7 +164,7 @@ impl Journal {
         self.ask_for_log();
         let done = || {
             let log = self.log.borrow();
-            (log.number > before || log.dead).then_some(())
+            (log.number > before || log.ended).then_some(())
         };
         self.waiting(Wait::LogPage, self.log_waiters.wait(self.exec(), done)).await;
     }
@@ -177,7 +177,7 @@ impl Journal {
         loop {
             let (logged, dead) = {
                 let log = self.log.borrow();
-                (log.logged >= last, log.dead)
+                (log.logged >= last, log.ended)
             };
             match (logged, dead) {
                 (true, _) => return Ok(()),
@@ -197,7 +197,7 @@ impl Journal {
                 if log.logged >= last {
                     return true;
                 }
-                if log.dead || full(&log) {
+                if log.ended || full(&log) {
                     return false;
                 }
                 log.number
@@ -205,7 +205,7 @@ impl Journal {
             self.ask_for_log();
             let done = || {
                 let log = self.log.borrow();
-                (log.number > before || log.dead || full(&log)).then_some(())
+                (log.number > before || log.ended || full(&log)).then_some(())
             };
             self.log_waiters.wait(self.exec(), done).await;
         }
@@ -218,7 +218,7 @@ impl Journal {
         if !ready {
             return Written::No;
         }
-        self.look_at_suspects().await;
+        self.look_at_unverified().await;
         let Encoded { buffer, logged, whole, read_only } = self.encode_log_page(commit.as_deref_mut());
         let written = loop {
             let Some(line) = self.next_log_line().await else { break false };
@@ -241,7 +241,7 @@ impl Journal {
     }
     fn begin_log_page(&self, commit: bool) -> Option<bool> {
         let mut log = self.log.borrow_mut();
-        if log.dead {
+        if log.ended {
             return Some(false);
         }
         if log.writing {
@@ -276,23 +276,23 @@ impl Journal {
         }
         log.note_slots();
         let mut blocks = self.blocks.borrow_mut();
-        blocks.listed();
+        blocks.free_listed();
         blocks.log_knows(logged);
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at
     /// before it is named.
-    async fn look_at_suspects(&self) {
+    async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.borrow_mut().choose_to_name(lun, self.config.listed_blocks());
+            self.blocks.borrow_mut().choose_free_to_list(lun, self.config.free_list_max());
             loop {
-                let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
-                let Some(block) = suspect else { break };
+                let unverified = self.blocks.borrow().first_unverified(lun, self.config.free_list_max());
+                let Some(block) = unverified else { break };
                 let first = self.blocks.borrow().first_page(block);
                 let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
-                self.blocks.borrow_mut().clear_suspect(block, erased);
+                self.blocks.borrow_mut().clear_unverified(block, erased);
             }
         }
     }
@@ -314,9 +314,9 @@ impl Journal {
             replay_from: log.replay_from,
             stored: None,
             ranges: Vec::new(),
-            usable: Vec::new(),
-            void: Vec::new(),
-            emptied: blocks.moved_out().collect(),
+            free_list: Vec::new(),
+            stale: Vec::new(),
+            collected: blocks.collected().collect(),
             read_only: self.takes_no_writes(),
         };
         let page_bytes = self.geometry.page_bytes as usize;
@@ -330,27 +330,27 @@ impl Journal {
         let mut whole = true;
         if let Some(commit) = commit {
             // Runs of void pages can wait for another page; who needs a block that is named can't.
-            let named = self.geometry.total_luns() as usize * self.config.listed_blocks();
+            let named = self.geometry.total_luns() as usize * self.config.free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
-            header.void = blocks.void_runs(&header.ranges, commit.void_from, |lpn| (commit.place_of)(lpn));
-            whole = header.void.len() <= room;
+            header.stale = blocks.stale_runs(&header.ranges, commit.stale_from, |lpn| (commit.place_of)(lpn));
+            whole = header.stale.len() <= room;
             if whole {
                 (header.commit, header.replay_from) = (header.number, commit.replay_from);
                 header.stored = Some(commit.map.clone());
             } else {
-                header.void.truncate(room);
+                header.stale.truncate(room);
                 // With none at all, the page's entries make room for the next one.
-                if let Some(last) = header.void.last() {
-                    commit.void_from = Ppa(last.0.0 + last.1);
+                if let Some(last) = header.stale.last() {
+                    commit.stale_from = Ppa(last.0.0 + last.1);
                 }
             }
         }
         let luns = self.geometry.total_luns();
-        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.config.listed_blocks());
-        header.usable.reserve_exact(most * luns as usize);
+        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.config.free_list_max());
+        header.free_list.reserve_exact(most * luns as usize);
         for lun in (0..luns).map(LunIndex) {
-            header.usable.extend(blocks.name_free(lun, most));
+            header.free_list.extend(blocks.list_free(lun, most));
         }
         let room = page_bytes.saturating_sub(header.bytes());
         assert!(
@@ -449,7 +449,7 @@ impl Journal {
     /// what is left of the log is for what it must know to the end.
     #[cold]
     pub(crate) fn give_up_storing(&self) {
-        self.log.borrow_mut().to_the_last = true;
+        self.log.borrow_mut().uses_reserve = true;
         if self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
@@ -468,9 +468,9 @@ impl Journal {
         }
         {
             let mut log = self.log.borrow_mut();
-            (log.writing, log.dead, log.short) = (false, true, true);
+            (log.writing, log.ended, log.short) = (false, true, true);
         }
-        self.blocks.borrow_mut().name_no_more();
+        self.blocks.borrow_mut().end_free_list();
         if self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
@@ -491,12 +491,12 @@ impl Journal {
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
         }
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.borrow_mut().open_named_at_power_on(lun);
-            let Some(programs) = self.begin_where_named(lun, buffer).await else { continue };
+            self.blocks.borrow_mut().open_listed_at_power_on(lun);
+            let Some(programs) = self.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
             let marked = self.program_done(ppa, tag).await;
             if marked {
-                self.blocks.settle_line(ppa);
+                self.blocks.line_durable(ppa);
             }
             self.padded(programs.padding()).await;
             if marked {

@@ -1,8 +1,8 @@
 //! A page of the log: what has changed since the stored map, and where to look for what the log does not know
 //! yet.
 
-use crate::blocks::moves::{Context, NEAR, Told};
-use crate::blocks::outbox::{Entry, Pending};
+use crate::blocks::moves::{Coding, Context, NEAR};
+use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::COUNT_MAX;
 use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, RANGE_BYTES};
@@ -19,49 +19,49 @@ const CHECKED_FROM: usize = 8;
 const IS_STORED: u32 = 1;
 const IS_READ_ONLY: u32 = 2;
 
-impl Entry {
+impl LogEntry {
     fn encode(self, context: &mut Context, into: &mut Writer<'_>) {
         match self {
-            Entry::Map { lpn, ppa } => match context.tell(lpn, ppa) {
-                Told::Expected { track } => into.put(&[7, track]),
-                Told::Near { track, lpn, ppa } => {
+            LogEntry::Map { lpn, ppa } => match context.encode(lpn, ppa) {
+                Coding::Expected { track } => into.put(&[7, track]),
+                Coding::Near { track, lpn, ppa } => {
                     into.put(&[NEAR as u8 | ppa, track]);
                     into.varint(lpn);
                 }
-                Told::Far { track, lpn, ppa } => {
+                Coding::Far { track, lpn, ppa } => {
                     into.put(&[6, track]);
                     into.varint(lpn);
                     into.varint(ppa);
                 }
-                Told::Full => {
+                Coding::Full => {
                     into.put(&[1]);
                     into.u32(lpn.0);
                     into.u32(ppa.0);
                 }
             },
-            Entry::Trim { first, count, sequence } => {
+            LogEntry::Trim { first, count, sequence } => {
                 into.put(&[2]);
                 into.u32(first.0);
                 into.u32(count);
                 into.u64(sequence);
             }
-            Entry::Opened(block) => into.tagged(3, block),
-            Entry::Erased { block, erases } => {
+            LogEntry::Opened(block) => into.tagged(3, block),
+            LogEntry::Erased { block, erases } => {
                 into.tagged(4, block);
                 into.u32(erases);
             }
-            Entry::Retired(block) => into.tagged(5, block),
+            LogEntry::Retired(block) => into.tagged(5, block),
         }
     }
-    fn decode(context: &mut Context, from: &mut Reader<'_>) -> Option<Entry> {
+    fn decode(context: &mut Context, from: &mut Reader<'_>) -> Option<LogEntry> {
         let [kind] = from.take()?;
-        let moved = |(lpn, ppa)| Entry::Map { lpn, ppa };
+        let moved = |(lpn, ppa)| LogEntry::Map { lpn, ppa };
         let entry = match kind {
             1 => moved(context.heard_full(Lpn(from.u32()?), Ppa(from.u32()?))),
-            2 => Entry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
-            3 => Entry::Opened(BlockIndex(from.u32()?)),
-            4 => Entry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
-            5 => Entry::Retired(BlockIndex(from.u32()?)),
+            2 => LogEntry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
+            3 => LogEntry::Opened(BlockIndex(from.u32()?)),
+            4 => LogEntry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
+            5 => LogEntry::Retired(BlockIndex(from.u32()?)),
             6 => {
                 let [track] = from.take()?;
                 moved(context.heard_distances(track, from.varint()?, from.varint()?))
@@ -111,12 +111,12 @@ pub(crate) struct Header {
     /// Blocks with pages that no entry up to here tells of, and the first such page.
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
     /// Erased blocks that may be written after this page without a further word.
-    pub(crate) usable: Vec<BlockIndex>,
+    pub(crate) free_list: Vec<BlockIndex>,
     /// Runs of pages inside of `ranges` that hold nothing which counts any more, and how many each: what was
     /// trimmed or replaced before `replay_from`. Only the pages that store a map have them.
-    pub(crate) void: Vec<(Ppa, u32)>,
-    /// Blocks that have been emptied, but not erased yet: what is found copied out of them counts.
-    pub(crate) emptied: Vec<BlockIndex>,
+    pub(crate) stale: Vec<(Ppa, u32)>,
+    /// Blocks that have been collected, but not erased yet: what is found copied out of them counts.
+    pub(crate) collected: Vec<BlockIndex>,
     /// The drive takes no more writes.
     pub(crate) read_only: bool,
 }
@@ -193,17 +193,17 @@ impl Header {
     /// Bytes of header and lists.
     pub(crate) fn bytes(&self) -> usize {
         let stored = self.stored.as_ref().map_or(0, |stored| stored.blocks.len());
-        self.bytes_of_any() + BLOCK_BYTES * stored + RANGE_BYTES * self.void.len()
+        self.bytes_of_any() + BLOCK_BYTES * stored + RANGE_BYTES * self.stale.len()
     }
     /// Bytes of the header and of those lists that any page has, not only one that stores a map.
     pub(crate) fn bytes_of_any(&self) -> usize {
         HEADER_BYTES
-            + BLOCK_BYTES * (self.usable.len() + self.emptied.len())
+            + BLOCK_BYTES * (self.free_list.len() + self.collected.len())
             + RANGE_BYTES * self.ranges.len()
     }
 
     /// Writes header, lists and the oldest `count` entries over `page`. They must fit.
-    pub(crate) fn encode(&self, pending: &Pending, count: usize, page: &mut [u8]) {
+    pub(crate) fn encode(&self, pending: &PendingEntries, count: usize, page: &mut [u8]) {
         page.fill(0);
         let mut w = Writer { page, at: CHECKED_FROM };
         let none = StoredMap::default();
@@ -219,9 +219,9 @@ impl Header {
         let lists = [
             stored.blocks.len(),
             self.ranges.len(),
-            self.usable.len(),
-            self.void.len(),
-            self.emptied.len(),
+            self.free_list.len(),
+            self.stale.len(),
+            self.collected.len(),
             count,
         ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
@@ -229,9 +229,9 @@ impl Header {
         debug_assert_eq!(w.at, HEADER_BYTES);
         stored.blocks.iter().for_each(|block| w.u32(block.0));
         self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
-        self.usable.iter().for_each(|block| w.u32(block.0));
-        self.void.iter().for_each(|&(first, count)| w.run((first.0, count)));
-        self.emptied.iter().for_each(|block| w.u32(block.0));
+        self.free_list.iter().for_each(|block| w.u32(block.0));
+        self.stale.iter().for_each(|&(first, count)| w.run((first.0, count)));
+        self.collected.iter().for_each(|block| w.u32(block.0));
         let mut context = Context::new(pending.track_pages());
         pending.entries().iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
         page[..4].copy_from_slice(&MAGIC);
@@ -240,7 +240,7 @@ impl Header {
     }
 
     /// Reads a page; `None` when it is no log page, or damaged.
-    pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<Entry>)> {
+    pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<LogEntry>)> {
         let crc = page.get(CRC_AT..CHECKED_FROM)?;
         let is_ours = page.first_chunk().is_some_and(|magic| [MAGIC, MAGIC_BEFORE].contains(magic));
         if !is_ours || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
@@ -255,18 +255,18 @@ impl Header {
         }
         // No list can be longer than what is left of the page.
         let mut length = || r.u32().filter(|&count| count as usize <= page.len());
-        let [blocks, ranges, usable] = [length()?, length()?, length()?];
-        let [void, emptied, entries] = [length()?, length()?, length()?];
+        let [blocks, ranges, free_list] = [length()?, length()?, length()?];
+        let [stale, collected, entries] = [length()?, length()?, length()?];
         let mut context = Context::new(r.u32()?);
         let mut r = Reader(page.get(HEADER_BYTES..)?);
         let blocks = r.blocks(blocks)?;
         let range = |(block, page)| (BlockIndex(block), page);
         let ranges = (0..ranges).map(|_| r.run().map(range)).collect::<Option<_>>()?;
-        let usable = r.blocks(usable)?;
+        let free_list = r.blocks(free_list)?;
         let run = |(first, count)| (Ppa(first), count);
-        let void = (0..void).map(|_| r.run().map(run)).collect::<Option<_>>()?;
-        let emptied = r.blocks(emptied)?;
-        let entries = (0..entries).map(|_| Entry::decode(&mut context, &mut r)).collect::<Option<_>>()?;
+        let stale = (0..stale).map(|_| r.run().map(run)).collect::<Option<_>>()?;
+        let collected = r.blocks(collected)?;
+        let entries = (0..entries).map(|_| LogEntry::decode(&mut context, &mut r)).collect::<Option<_>>()?;
         let stored = StoredMap { generation, pages, checksum, blocks };
         let stored = (flags & IS_STORED != 0).then_some(stored);
         let read_only = flags & IS_READ_ONLY != 0;
@@ -278,9 +278,9 @@ impl Header {
             replay_from,
             stored,
             ranges,
-            usable,
-            void,
-            emptied,
+            free_list,
+            stale,
+            collected,
             read_only,
         };
         Some((header, entries))
@@ -308,22 +308,22 @@ mod tests {
                 blocks: vec![BlockIndex(4), BlockIndex(9)],
             }),
             ranges: vec![(BlockIndex(3), 2), (BlockIndex(8), 0)],
-            usable: vec![BlockIndex(11)],
-            void: vec![(Ppa(40), 3), (Ppa(77), 1)],
-            emptied: vec![BlockIndex(2)],
+            free_list: vec![BlockIndex(11)],
+            stale: vec![(Ppa(40), 3), (Ppa(77), 1)],
+            collected: vec![BlockIndex(2)],
             read_only: true,
         }
     }
-    fn pending() -> Pending {
-        Pending::new(1 << 20)
+    fn pending() -> PendingEntries {
+        PendingEntries::new(1 << 20)
     }
-    fn entry(kind: u8, a: u32, b: u32) -> Entry {
+    fn entry(kind: u8, a: u32, b: u32) -> LogEntry {
         match kind % 5 {
-            0 => Entry::Map { lpn: Lpn(a), ppa: Ppa(b) },
-            1 => Entry::Trim { first: Lpn(a), count: 1 + b % 1000, sequence: u64::from(b) << 8 },
-            2 => Entry::Opened(BlockIndex(a)),
-            3 => Entry::Erased { block: BlockIndex(a), erases: b },
-            _ => Entry::Retired(BlockIndex(a)),
+            0 => LogEntry::Map { lpn: Lpn(a), ppa: Ppa(b) },
+            1 => LogEntry::Trim { first: Lpn(a), count: 1 + b % 1000, sequence: u64::from(b) << 8 },
+            2 => LogEntry::Opened(BlockIndex(a)),
+            3 => LogEntry::Erased { block: BlockIndex(a), erases: b },
+            _ => LogEntry::Retired(BlockIndex(a)),
         }
     }
 
@@ -334,7 +334,7 @@ mod tests {
             words.iter().for_each(|&(kind, a, b)| pending.push(entry(kind, a, b)));
             let mut header = header();
             if !commit {
-                (header.stored, header.void, header.read_only) = (None, vec![], false);
+                (header.stored, header.stale, header.read_only) = (None, vec![], false);
             }
             let mut page = vec![0xEE; 4096];
             let room = 4096 - header.bytes();
@@ -352,12 +352,12 @@ mod tests {
             moves in prop::collection::vec((0u32..3, -3i32..70, prop_oneof![Just(8), -70..70, any::<i32>()]), 1..300),
             track_pages in prop_oneof![Just(0u32), Just(1 << 20)],
         ) {
-            let mut pending = Pending::new(track_pages);
+            let mut pending = PendingEntries::new(track_pages);
             let mut at = [(0u32, 0u32); 3];
             for (lun, pages, logical) in moves {
                 let (lpn, ppa) = &mut at[lun as usize];
                 (*lpn, *ppa) = (lpn.wrapping_add_signed(logical), ppa.wrapping_add_signed(pages));
-                pending.push(Entry::Map { lpn: Lpn(*lpn), ppa: Ppa(ppa.wrapping_add(lun << 20)) });
+                pending.push(LogEntry::Map { lpn: Lpn(*lpn), ppa: Ppa(ppa.wrapping_add(lun << 20)) });
             }
             let mut page = vec![0; 4096];
             let count = pending.fitting(4096 - HEADER_BYTES);
@@ -370,7 +370,7 @@ mod tests {
         fn a_flipped_bit_is_noticed(bit in 0usize..8 * 4096) {
             let mut page = vec![0; 4096];
             let mut pending = pending();
-            pending.push(Entry::Opened(BlockIndex(5)));
+            pending.push(LogEntry::Opened(BlockIndex(5)));
             header().encode(&pending, 1, &mut page);
             page[bit / 8] ^= 1 << (bit % 8);
             // One bit makes `MAGIC` of `MAGIC_BEFORE`, and pages of both are read alike.
@@ -387,7 +387,7 @@ mod tests {
             .map(|n| {
                 let (line, lun, of_line) = (n / 16, n / 2 % 8, n % 2);
                 let lpn = Lpn(5_000 + line * 16 + of_line * 8 + lun);
-                Entry::Map { lpn, ppa: Ppa((lun << 20) + 300 + 2 * line + of_line) }
+                LogEntry::Map { lpn, ppa: Ppa((lun << 20) + 300 + 2 * line + of_line) }
             })
             .collect();
         moves.iter().for_each(|&entry| pending.push(entry));
@@ -416,7 +416,7 @@ mod tests {
             let mut rng = aster_units::Rng::new(1);
             for n in 0..1024u32 {
                 let lpn = Lpn(rng.below(pages) as u32);
-                pending.push(Entry::Map { lpn, ppa: Ppa(((n % 8) << 20) + n / 8) });
+                pending.push(LogEntry::Map { lpn, ppa: Ppa(((n % 8) << 20) + n / 8) });
             }
             assert!(pending.bytes() <= bytes * 1024 + 16, "{} bytes", pending.bytes());
         }
@@ -441,12 +441,12 @@ mod tests {
         let crc = crc32c(&page[8..]);
         page[4..8].copy_from_slice(&crc.to_le_bytes());
         let (read, entries) = Header::decode(&page).expect("a whole page");
-        let map = |lpn, ppa| Entry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) };
+        let map = |lpn, ppa| LogEntry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) };
         let on = 0x30_0007;
         assert_eq!(read, header());
         assert_eq!(
             entries,
-            [map(100, on), map(101, on + 1), map(96, on + 201), Entry::Opened(BlockIndex(9))]
+            [map(100, on), map(101, on + 1), map(96, on + 201), LogEntry::Opened(BlockIndex(9))]
         );
         page[3] = b'3';
         assert!(Header::decode(&page).is_none());
@@ -455,12 +455,12 @@ mod tests {
     #[test]
     fn trims_in_a_row_are_one_entry_until_a_number_comes_between() {
         let mut pending = pending();
-        let trim = |first: u32, sequence| Entry::Trim { first: Lpn(first), count: 4, sequence };
+        let trim = |first: u32, sequence| LogEntry::Trim { first: Lpn(first), count: 4, sequence };
         [trim(0, 10), trim(4, 11), trim(8, 13), trim(12, 14), trim(40, 15)]
             .into_iter()
             .for_each(|t| pending.push(t));
         let runs: Vec<_> = pending.entries().iter().copied().collect();
-        let run = |first: u32, count, sequence| Entry::Trim { first: Lpn(first), count, sequence };
+        let run = |first: u32, count, sequence| LogEntry::Trim { first: Lpn(first), count, sequence };
         assert_eq!(runs, [run(0, 8, 11), run(8, 8, 14), run(40, 4, 15)]);
         assert_eq!(pending.last_trim(), 3);
         assert_eq!((pending.take(3), pending.bytes()), (3, 0));

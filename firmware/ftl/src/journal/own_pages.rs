@@ -1,7 +1,7 @@
 //! The drive's own pages on NAND, and its root record: where they are, and whether one that was read is
 //! whole.
 
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::map_stripes::StripePart;
 use crate::journal::root::{LogPlace, Root};
@@ -32,7 +32,7 @@ impl Journal {
             commit: log.commit,
             replay_from: log.replay_from,
             at: log.at.map(|(slot, line)| (slot as u32, line)),
-            dead: log.dead,
+            ended: log.ended,
             read_only: self.takes_no_writes(),
             slots: log.slots.iter().map(|slot| slot.last).collect(),
         };
@@ -104,7 +104,7 @@ impl Journal {
         let expected = (PageKind::Map, part.lpn(), stored.generation);
         lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
     }
-    pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
+    pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<LogEntry>)> {
         let dram = self.pages.dram().borrow();
         let record = OobRecord::decode(dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;

@@ -30,7 +30,7 @@ pub(crate) struct LogPlace {
     /// The slot in use and the next line in it.
     pub(crate) at: Option<(u32, u32)>,
     /// There is none any more.
-    pub(crate) dead: bool,
+    pub(crate) ended: bool,
     /// The drive takes no more writes.
     pub(crate) read_only: bool,
     /// The greatest number of each slot's pages.
@@ -97,7 +97,7 @@ impl Root {
         let (slot, line) = log.at.unwrap_or((u32::MAX, 0));
         let slots = if log.slots.len() <= SLOTS_MAX { &log.slots[..] } else { &[] };
         bytes[0..4].copy_from_slice(&MAGIC);
-        let state = (u32::from(log.dead) * IS_DEAD) | (u32::from(log.read_only) * IS_READ_ONLY);
+        let state = (u32::from(log.ended) * IS_DEAD) | (u32::from(log.read_only) * IS_READ_ONLY);
         let words = [VERSION, u32::from(*clean), state, stored.pages, stored.checksum, slot, line];
         let words = words.into_iter().chain([stored.blocks.len() as u32, slots.len() as u32]);
         for (into, word) in bytes[4..40].chunks_exact_mut(4).zip(words) {
@@ -144,7 +144,7 @@ impl Root {
                 commit,
                 replay_from,
                 at,
-                dead: u32_at(12)? & IS_DEAD != 0,
+                ended: u32_at(12)? & IS_DEAD != 0,
                 read_only: u32_at(12)? & IS_READ_ONLY != 0,
                 slots,
             },
@@ -173,7 +173,7 @@ mod tests {
                 commit: 11,
                 replay_from: 10,
                 at: Some((3, 1)),
-                dead: false,
+                ended: false,
                 read_only: true,
                 slots: (0..SLOTS_MAX as u64).collect(),
             },

@@ -30,9 +30,9 @@ pub(crate) struct Log {
     /// It runs short of lines. Asked for at every program, while slots are many.
     pub(super) short: bool,
     /// No log page can be written any more.
-    pub(crate) dead: bool,
+    pub(crate) ended: bool,
     /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
-    pub(crate) to_the_last: bool,
+    pub(crate) uses_reserve: bool,
     // Bytes of the last page's header and lists: the next one's take about as many.
     pub(super) lists_bytes: usize,
     // A page has said that the drive takes no more writes.
@@ -93,7 +93,7 @@ impl Log {
     }
     /// A page that names no stored map may be written.
     pub(super) fn has_room(&self) -> bool {
-        if self.to_the_last {
+        if self.uses_reserve {
             return true;
         }
         let (spare, kept) = (self.spare_slots(), self.kept_slots());
@@ -157,7 +157,7 @@ mod tests {
         log.at = Some((0, 3));
         assert!(log.has_room() && log.runs_short(), "one line is left before the slots that are kept");
         log.at = Some((0, 4));
-        log.to_the_last = true;
+        log.uses_reserve = true;
         assert!(log.has_room());
     }
 

@@ -1,4 +1,4 @@
-use crate::blocks::unsettled::Change;
+use crate::blocks::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, pin};
 use alloc::rc::Rc;
@@ -90,7 +90,7 @@ impl<M: Mapping> Mapped<M> {
         let from = self.map.set(pin, to);
         self.journal.blocks.borrow_mut().moved(Change { lpn, from, to });
         self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.journal.blocks.settle_line(to);
+        self.journal.blocks.line_durable(to);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, pin: &M::Pin) {
@@ -105,7 +105,7 @@ impl<M: Mapping> Mapped<M> {
         {
             let mut blocks = self.journal.blocks.borrow_mut();
             let lun = self.journal.blocks.lun_of(lpn);
-            blocks.unsettled.unmapped(lun, lpn);
+            blocks.unsafe_programs.unmapped(lun, lpn);
             blocks.clear_valid(from);
             blocks.trimmed(lun, lpn, 1, sequence);
         }

@@ -63,7 +63,7 @@ impl Media {
         mut also: impl FnMut(Tag),
     ) -> Tag {
         let request = self.request(FlashOp::Read, ppa, sectors, into).expecting(owner);
-        self.tell(&request);
+        self.emit_queued(&request);
         let submitted = self.queued(|| {
             let tag = self.port.submit(request)?;
             also(tag);
@@ -124,7 +124,7 @@ impl Media {
     pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId) -> Option<Tag> {
         let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from);
         let tag = self.port.submit(request)?;
-        self.tell(&request);
+        self.emit_queued(&request);
         Some(tag)
     }
     /// Counts a program that has begun.
@@ -194,11 +194,11 @@ impl Media {
         FlashRequest::single(phase, lun, Target { row, sectors, buffer })
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
-        self.tell(&request);
+        self.emit_queued(&request);
         let submitted = self.queued(|| self.port.submit(request));
         self.runtime.waiting(Wait::FlashQueue, submitted).await
     }
-    fn tell(&self, request: &FlashRequest) {
+    fn emit_queued(&self, request: &FlashRequest) {
         self.runtime.emit(|| Event::FlashQueued {
             task: self.runtime.task(),
             lun: request.lun.0,

@@ -1,6 +1,6 @@
 //! States of blocks: what recovery makes of them, and how the allocator comes to know.
 
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
@@ -64,14 +64,14 @@ impl<M: Mapping> Recovery<M> {
             log: set_of(self.journal.log.borrow().slots.iter().map(|slot| slot.block)),
             map: set_of(log.stored().blocks.iter().copied()),
             active: set_of(last.ranges.iter().map(|(block, _)| *block)),
-            listed: set_of(last.usable.iter().copied()),
-            written: set_of(last.usable.iter().copied().filter(|&block| probe.is_used(block))),
+            listed: set_of(last.free_list.iter().copied()),
+            written: set_of(last.free_list.iter().copied().filter(|&block| probe.is_used(block))),
         };
         for (block, entry) in (0..).map(BlockIndex).zip(table.iter_mut()) {
-            entry.suspect = false;
+            entry.unverified = false;
             entry.state = uses.state_of(block, entry.state);
             if uses.is_unlogged(block, entry.state) {
-                self.journal.blocks.borrow_mut().pending.push(Entry::Opened(block));
+                self.journal.blocks.borrow_mut().pending.push(LogEntry::Opened(block));
             }
         }
         let mut log = self.journal.log.borrow_mut();
@@ -89,16 +89,16 @@ impl<M: Mapping> Recovery<M> {
     /// Marks the free blocks that the last log page doesn't list: nobody has looked whether they are erased.
     /// What is left of its free list may be written without a further log page.
     pub(super) fn mark_unverified(&self, log: &LogRead) {
-        let usable = &log.last().usable;
+        let free_list = &log.last().free_list;
         let mut blocks = self.journal.blocks.borrow_mut();
         for block in (0..blocks.total()).map(BlockIndex) {
-            if !usable.contains(&block) && blocks.state(block) == BlockState::Free {
-                blocks.suspect(block);
+            if !free_list.contains(&block) && blocks.state(block) == BlockState::Free {
+                blocks.set_unverified(block);
             }
         }
         let unused = |block: &BlockIndex| blocks.state(*block) == BlockState::Free;
-        let listed: Vec<_> = usable.iter().copied().filter(unused).collect();
-        blocks.named_at_power_on(listed.into_iter());
+        let listed: Vec<_> = free_list.iter().copied().filter(unused).collect();
+        blocks.listed_at_power_on(listed.into_iter());
     }
     /// Has the blocks with torn pages collected.
     pub(super) fn evacuate_torn(&self, probe: &Probe) {

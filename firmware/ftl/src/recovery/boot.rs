@@ -61,9 +61,9 @@ impl<M: Mapping> Recovery<M> {
         let shape = self.journal.shape();
         let ours = root.as_ref().filter(|root| root.shape == shape);
         if let Some(root) = ours {
-            self.journal.was_read_only.set(root.log.read_only || root.log.dead);
+            self.journal.was_read_only.set(root.log.read_only || root.log.ended);
         }
-        let hint = ours.filter(|root| !root.clean && !root.log.dead);
+        let hint = ours.filter(|root| !root.clean && !root.log.ended);
         let ways = [
             root.as_ref().filter(|root| root.clean).map(Way::Shutdown),
             hint.map(|root| Way::LogByHint(&root.log)),
@@ -99,7 +99,7 @@ impl<M: Mapping> Recovery<M> {
             Err(NoRecovery::NoLog | NoRecovery::Unreadable) => return Err(NoBoot::ThisWay),
         }
         self.journal.mark_dirty();
-        self.journal.note_counted_out();
+        self.journal.note_counters();
         // A read-only drive writes no further log page, so its log needs no room.
         if self.journal.log_is_half_full() && !self.journal.was_read_only.get() {
             self.checkpoint.store_map(false).await;
@@ -109,7 +109,7 @@ impl<M: Mapping> Recovery<M> {
     async fn boot_by_scan(&self) -> Result<Boot, BootError> {
         let boot = self.scan().await?;
         self.journal.mark_dirty();
-        self.journal.note_counted_out();
+        self.journal.note_counters();
         if boot == Boot::Fresh {
             // Checked before the map is stored: with too few good blocks there may be no room for it.
             self.check_good_blocks(boot)?;
@@ -147,15 +147,15 @@ impl<M: Mapping> Recovery<M> {
         let mut log = self.journal.log.borrow_mut();
         let place = &root.log;
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
-        log.dead = place.dead;
+        log.ended = place.ended;
         let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
         log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
         log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
         for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
             slot.last = last;
         }
-        if log.dead {
-            self.journal.blocks.borrow_mut().name_no_more();
+        if log.ended {
+            self.journal.blocks.borrow_mut().end_free_list();
         }
         Ok(())
     }
@@ -170,8 +170,8 @@ impl<M: Mapping> Recovery<M> {
         match result {
             Ok((boot, state)) => {
                 self.journal.count(|s| s.boot = boot);
-                self.journal.note_counted_out();
-                let read_only = self.journal.log.borrow().dead || self.journal.was_read_only.get();
+                self.journal.note_counters();
+                let read_only = self.journal.log.borrow().ended || self.journal.was_read_only.get();
                 self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // The map is stored again before it loses more pages than its parities can restore.
                 if self.journal.state() == DriveState::Ready && self.journal.stats().map_pages_restored > 0 {
@@ -191,7 +191,7 @@ impl<M: Mapping> Recovery<M> {
         let needed = self.journal.config.blocks_needed_per_lun();
         let blocks = self.journal.blocks.borrow();
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            let good = blocks.lasting(lun);
+            let good = blocks.good(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };
                 return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };

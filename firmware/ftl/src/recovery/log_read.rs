@@ -1,6 +1,6 @@
 //! Reading the log back after a loss of power.
 
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::root::LogPlace;
@@ -28,7 +28,7 @@ pub(super) enum NoRecovery {
 /// The log as far as recovery needs it.
 pub(super) struct LogRead {
     // Oldest first, the last one as well.
-    pages: VecDeque<(Header, Vec<Entry>)>,
+    pages: VecDeque<(Header, Vec<LogEntry>)>,
     last: Header,
     stored: StoredMap,
     slots: Vec<SlotRead>,
@@ -53,7 +53,7 @@ impl LogRead {
         self.pages.iter().map(|(header, _)| header)
     }
     /// The entries to be replayed, oldest first.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = LogEntry> {
         self.pages.iter().flat_map(|(_, entries)| entries).copied()
     }
     /// The slots read, that of the newest page first.
@@ -74,7 +74,7 @@ impl<M: Mapping> Recovery<M> {
             Some(slots) => slots,
             None => self.find_slots().await?,
         };
-        let mut pages: VecDeque<(Header, Vec<Entry>)> = VecDeque::new();
+        let mut pages: VecDeque<(Header, Vec<LogEntry>)> = VecDeque::new();
         let mut read = Vec::new();
         while let Some((_, slot)) = slots.pop() {
             let (here, erased) = self.read_slot(slot).await;
@@ -166,7 +166,7 @@ impl<M: Mapping> Recovery<M> {
         Ok(found)
     }
     /// All pages of a slot, and its first erased line. Torn lines are left out.
-    async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
+    async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<LogEntry>)>, u32) {
         let block = self.journal.log.borrow().slots[slot].block;
         let first = self.journal.blocks.borrow().first_page(block);
         let copies = self.journal.log_copies();
@@ -197,7 +197,7 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Reads the copies on a line, from number `from` on, until one is whole.
     #[cold]
-    async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
+    async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
         let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
         let first = self.journal.blocks.borrow().first_page(block);
         for copy in from..self.journal.log_copies() {

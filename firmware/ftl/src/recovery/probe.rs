@@ -120,8 +120,8 @@ impl<M: Mapping> Recovery<M> {
     /// Probes where the last log page says that there are pages without an entry.
     pub(super) async fn probe_unlogged(&self, log: &LogRead) -> Probe {
         let last = log.last();
-        let usable = last.usable.iter().map(|&block| (block, 0));
-        let ranges: Vec<_> = last.ranges.iter().copied().chain(usable).collect();
+        let free_list = last.free_list.iter().map(|&block| (block, 0));
+        let ranges: Vec<_> = last.ranges.iter().copied().chain(free_list).collect();
         self.probe(&ranges).await
     }
     /// Reads blocks from a page on to their first erased page. All LUNs work side by side.

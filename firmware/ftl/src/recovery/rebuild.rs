@@ -149,7 +149,7 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Adopts a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
-        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
+        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
         self.journal.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

@@ -1,6 +1,6 @@
 //! Replay: the log's entries are applied to the stored map and its block table.
 
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::state::Recovery;
@@ -53,36 +53,36 @@ struct Remapped {
 impl Replay<'_> {
     /// Applies an entry to the block table and gives what it changes in the map. `None` when the entry names
     /// what the drive doesn't have.
-    fn apply(&mut self, entry: Entry) -> Option<Remapped> {
+    fn apply(&mut self, entry: LogEntry) -> Option<Remapped> {
         let mut remapped = Remapped { pages: 0..0, to: Ppa::NONE };
         match entry {
-            Entry::Map { lpn, ppa } => {
+            LogEntry::Map { lpn, ppa } => {
                 if lpn.0 >= self.logical_pages || u64::from(ppa.0) >= self.physical_pages {
                     return None;
                 }
                 remapped = Remapped { pages: lpn.0..lpn.0 + 1, to: ppa };
             }
-            Entry::Trim { first, count, sequence } => {
+            LogEntry::Trim { first, count, sequence } => {
                 let end = first.0.checked_add(count).filter(|&end| end <= self.logical_pages)?;
                 remapped.pages = first.0..end;
                 self.trims.0.push(Trim { first, count, sequence });
             }
             // A failing block is neither erased nor opened again. Where the table has a block as failing, it
             // was stored after this entry was written.
-            Entry::Opened(block) => {
+            LogEntry::Opened(block) => {
                 let entry = self.table.get_mut(block.at())?;
                 if entry.state != BlockState::Failing {
                     entry.state = BlockState::Closed;
                 }
             }
-            Entry::Erased { block, erases } => {
+            LogEntry::Erased { block, erases } => {
                 let entry = self.table.get_mut(block.at())?;
                 entry.erases = erases;
                 if entry.state != BlockState::Failing {
                     entry.state = BlockState::Free;
                 }
             }
-            Entry::Retired(block) => self.table.get_mut(block.at())?.state = BlockState::Retired,
+            LogEntry::Retired(block) => self.table.get_mut(block.at())?.state = BlockState::Retired,
         }
         Some(remapped)
     }
@@ -110,7 +110,7 @@ impl<M: Mapping> Recovery<M> {
         }
         // Later steps look these blocks up.
         let ranges = log.headers().flat_map(|header| &header.ranges).map(|(block, _)| block);
-        let mut listed = ranges.chain(log.headers().flat_map(|header| &header.usable));
+        let mut listed = ranges.chain(log.headers().flat_map(|header| &header.free_list));
         let all_there = listed.all(|block| block.at() < replay.table.len());
         if all_there { Ok(replay.trims) } else { Err(NoRecovery::Unreadable) }
     }
@@ -126,10 +126,10 @@ mod tests {
     const PHYSICAL_PAGES: u64 = 160;
 
     fn closed() -> BlockEntry {
-        BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, suspect: false }
+        BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, unverified: false }
     }
     /// Replays entries over an empty map; gives what is mapped then, and the trims. `None` as `apply` says.
-    fn replay(table: &mut [BlockEntry], entries: &[Entry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
+    fn replay(table: &mut [BlockEntry], entries: &[LogEntry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
         let mut mapped = BTreeMap::new();
         let (logical_pages, physical_pages) = (LOGICAL_PAGES, PHYSICAL_PAGES);
         let mut replay = Replay { logical_pages, physical_pages, table, trims: Trims::default() };
@@ -144,11 +144,11 @@ mod tests {
         }
         Some((mapped, replay.trims))
     }
-    fn moved(lpn: u32, ppa: u32) -> Entry {
-        Entry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) }
+    fn moved(lpn: u32, ppa: u32) -> LogEntry {
+        LogEntry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) }
     }
-    fn trim(first: u32, count: u32, sequence: u64) -> Entry {
-        Entry::Trim { first: Lpn(first), count, sequence }
+    fn trim(first: u32, count: u32, sequence: u64) -> LogEntry {
+        LogEntry::Trim { first: Lpn(first), count, sequence }
     }
 
     #[test]
@@ -178,19 +178,19 @@ mod tests {
     #[test]
     fn a_failing_block_stays_as_the_table_has_it() {
         let [failing, other] = [2, 4].map(BlockIndex);
-        let states = |entries: &[Entry]| {
+        let states = |entries: &[LogEntry]| {
             let mut table = [closed(); 5];
             table[failing.at()].state = BlockState::Failing;
             replay(&mut table, entries).unwrap();
             [failing, other].map(|block| (table[block.at()].state, table[block.at()].erases))
         };
-        let erased = [failing, other].map(|block| Entry::Erased { block, erases: 2 });
-        let opened = [failing, other].map(Entry::Opened);
+        let erased = [failing, other].map(|block| LogEntry::Erased { block, erases: 2 });
+        let opened = [failing, other].map(LogEntry::Opened);
         assert_eq!(states(&erased), [(BlockState::Failing, 2), (BlockState::Free, 2)]);
         assert_eq!(states(&opened), [(BlockState::Failing, 1), (BlockState::Closed, 1)]);
         let all = [&erased[..], &opened].concat();
         assert_eq!(states(&all), [(BlockState::Failing, 2), (BlockState::Closed, 2)]);
-        let all = [&all[..], &[Entry::Retired(failing)]].concat();
+        let all = [&all[..], &[LogEntry::Retired(failing)]].concat();
         assert_eq!(states(&all)[0], (BlockState::Retired, 2));
     }
 
@@ -199,9 +199,9 @@ mod tests {
         let last = [
             moved(LOGICAL_PAGES - 1, PHYSICAL_PAGES as u32 - 1),
             trim(LOGICAL_PAGES - 1, 1, 9),
-            Entry::Opened(BlockIndex(4)),
-            Entry::Erased { block: BlockIndex(4), erases: 2 },
-            Entry::Retired(BlockIndex(4)),
+            LogEntry::Opened(BlockIndex(4)),
+            LogEntry::Erased { block: BlockIndex(4), erases: 2 },
+            LogEntry::Retired(BlockIndex(4)),
         ];
         assert!(replay(&mut [closed(); 5], &last).is_some());
         for beyond in [
@@ -209,9 +209,9 @@ mod tests {
             moved(0, PHYSICAL_PAGES as u32),
             trim(LOGICAL_PAGES - 1, 2, 9),
             trim(u32::MAX, 2, 9),
-            Entry::Opened(BlockIndex(5)),
-            Entry::Erased { block: BlockIndex(5), erases: 2 },
-            Entry::Retired(BlockIndex(5)),
+            LogEntry::Opened(BlockIndex(5)),
+            LogEntry::Erased { block: BlockIndex(5), erases: 2 },
+            LogEntry::Retired(BlockIndex(5)),
         ] {
             assert!(replay(&mut [closed(); 5], &[beyond]).is_none(), "{beyond:?}");
         }

@@ -15,15 +15,16 @@ impl StalePages {
         headers: impl Iterator<Item = &'a Header> + Clone,
         pages_per_block: u32,
     ) -> Self {
-        let mut usable: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut free_list: BTreeMap<u32, u64> = BTreeMap::new();
         for header in headers.clone() {
-            usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
+            free_list.extend(header.free_list.iter().map(|block| (block.0, header.number)));
         }
         let mut runs = Vec::new();
         for header in headers {
-            let erased =
-                |ppa: Ppa| usable.get(&(ppa.0 / pages_per_block)).is_some_and(|&page| page > header.number);
-            runs.extend(header.void.iter().filter(|(first, _)| !erased(*first)));
+            let erased = |ppa: Ppa| {
+                free_list.get(&(ppa.0 / pages_per_block)).is_some_and(|&page| page > header.number)
+            };
+            runs.extend(header.stale.iter().filter(|(first, _)| !erased(*first)));
         }
         runs.sort_unstable();
         StalePages(runs)
@@ -50,15 +51,15 @@ mod tests {
 
     #[test]
     fn a_run_has_its_pages_and_no_others() {
-        let header = Header { void: vec![(Ppa(25), 3), (Ppa(12), 1), (Ppa(28), 1)], ..Header::default() };
+        let header = Header { stale: vec![(Ppa(25), 3), (Ppa(12), 1), (Ppa(28), 1)], ..Header::default() };
         assert_eq!(stale_among(&[header], 0..40), [12, 25, 26, 27, 28]);
         assert_eq!(stale_among(&[], 0..40), []);
     }
 
     #[test]
     fn what_a_block_holds_that_was_erased_after_the_map_was_stored_is_not_stale() {
-        let stored = Header { number: 5, void: vec![(Ppa(12), 2), (Ppa(25), 2)], ..Header::default() };
-        let erased = |number| Header { number, usable: vec![BlockIndex(1)], ..Header::default() };
+        let stored = Header { number: 5, stale: vec![(Ppa(12), 2), (Ppa(25), 2)], ..Header::default() };
+        let erased = |number| Header { number, free_list: vec![BlockIndex(1)], ..Header::default() };
         assert_eq!(stale_among(&[stored.clone(), erased(6)], 0..40), [25, 26]);
         // What was listed as erased before, or by the same page, has been written since.
         assert_eq!(stale_among(&[erased(4), stored.clone()], 0..40), [12, 13, 25, 26]);

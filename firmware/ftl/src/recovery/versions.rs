@@ -1,6 +1,6 @@
 //! Versions of logical pages: which of those found on flash count.
 
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::page_read::Probed;
@@ -109,7 +109,7 @@ impl<M: Mapping> Recovery<M> {
         let counts = |version: &Version| !stale.has(version.ppa);
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
         versions.sort_unstable();
-        let choice = Choice { pages_per_block, sequence: last.sequence, collected: &last.emptied, trims };
+        let choice = Choice { pages_per_block, sequence: last.sequence, collected: &last.collected, trims };
         let (mut newer, mut unsure) = (Vec::new(), Vec::new());
         for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
             let mapped = self.mapping.look_up(of_page[0].lpn).await.map_err(|_| NoRecovery::Unreadable)?;
@@ -145,7 +145,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, ppa, .. } in versions {
             self.mapping.restore(lpn, ppa).await.map_err(|_| NoRecovery::Unreadable)?;
-            self.journal.blocks.borrow_mut().pending.push(Entry::Map { lpn, ppa });
+            self.journal.blocks.borrow_mut().pending.push(LogEntry::Map { lpn, ppa });
         }
         Ok(())
     }

@@ -50,5 +50,5 @@ pub(crate) struct BlockEntry {
     /// Times erased.
     pub(crate) erases: u32,
     /// It is free, but nobody has looked at its pages since a loss of power.
-    pub(crate) suspect: bool,
+    pub(crate) unverified: bool,
 }

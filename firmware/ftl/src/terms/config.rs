@@ -257,7 +257,7 @@ impl FtlConfig {
             "such that the stored map fits the blocks that a root record lists",
         )?;
         check(
-            self.listed_blocks() > 0,
+            self.free_list_max() > 0,
             "geometry",
             "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
         )?;
@@ -399,7 +399,7 @@ impl FtlConfig {
     }
     /// Free blocks of a LUN that a log page names, beside all that it must have room for; 0 where the page is
     /// too small.
-    pub(crate) fn listed_blocks(&self) -> usize {
+    pub(crate) fn free_list_max(&self) -> usize {
         let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);
         let ranges = RANGES_PER_LUN * luns + page / OPENED_SHARE;
         let emptied = luns;

@@ -86,7 +86,7 @@ fn what_takes_pages_away_wins_over_the_write_before_it() {
             }
             write(&bench, 0, 3 * PAGE, 2);
             take(&bench);
-            bench.settle();
+            bench.rest();
             assert_eq!(read(&bench, 0, 3 * PAGE), vec![0; 3 * PAGE as usize]);
             assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
             let bench = bench.restart();

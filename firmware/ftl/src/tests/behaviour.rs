@@ -75,7 +75,7 @@ fn comparing_and_reading_after_power_off_without_writing_stays_clean() {
     for _ in 0..2 {
         bench = bench.restart();
         oracle.verify(&bench);
-        bench.settle();
+        bench.rest();
     }
     assert_eq!(bench.ftl.boot_error(), None);
 }
@@ -346,7 +346,7 @@ fn a_drive_is_not_opened_as_another() {
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let other = FtlConfig { capacity: Capacity::OverProvisioning(30.0), ..bench.config };
     let bench = Bench::power_on(other, bench.cells.clone(), bench.nvram.clone());
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.boot_error(), Some(BootError::OtherDrive));
 }
 

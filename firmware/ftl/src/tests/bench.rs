@@ -75,7 +75,7 @@ struct Front {
     /// By slot: the command, and what has been moved of it.
     commands: RefCell<Vec<Option<(HostCommand, u64)>>>,
     /// Moves that the FTL has not been told of, and how long it waits for that.
-    untold: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
+    unjournaled: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
     telling: Cell<Duration>,
     /// By slot: whether the host has yet to take its end, and the FTL to give it back; and slots of which
     /// neither is so.
@@ -96,7 +96,7 @@ impl Handler for Front {
             return self.carry_out(tag, &request);
         }
         if token == TELL {
-            let (tag, result) = self.untold.borrow_mut().pop_front().expect("something is to be told");
+            let (tag, result) = self.unjournaled.borrow_mut().pop_front().expect("something is to be told");
             return self.port.dma_done(tag, result);
         }
         assert_eq!(token, FRONT_KICK);
@@ -143,7 +143,7 @@ impl Front {
             return self.port.dma_done(tag, result);
         }
         self.moved(r.command, if result.is_ok() { r.length } else { 0 });
-        self.untold.borrow_mut().push_back((tag, result));
+        self.unjournaled.borrow_mut().push_back((tag, result));
         self.exec.schedule(self.exec.now() + self.telling.get(), self.id.get().unwrap(), TELL);
     }
     fn let_go(&self, slot: u16, by: impl FnOnce((bool, bool)) -> (bool, bool)) {
@@ -251,7 +251,7 @@ impl<M: MadeForTests> AnyBench<M> {
             done: RefCell::default(),
             auto_completion: config.auto_completion,
             commands: RefCell::new(vec![None; usize::from(config.command_slots)]),
-            untold: RefCell::default(),
+            unjournaled: RefCell::default(),
             telling: Cell::new(Duration::from_micros(3)),
             held: RefCell::new(vec![(false, false); usize::from(config.command_slots)]),
             free: RefCell::new((0..config.command_slots).rev().collect()),
@@ -349,7 +349,7 @@ impl<M: MadeForTests> AnyBench<M> {
         self.run(HostOp::Shutdown, 0, 0, Vec::new()).0
     }
     /// Lets everything come to rest.
-    pub fn settle(&self) {
+    pub fn rest(&self) {
         while let Some(deadline) = self.exec.next_deadline() {
             self.exec.advance_to(deadline);
         }
@@ -360,13 +360,18 @@ impl<M: MadeForTests> AnyBench<M> {
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
                 let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks.borrow());
-                (blocks.free(lun), blocks.lasting(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
+                (blocks.free(lun), blocks.good(lun), blocks.is_full(lun), blocks.has_failing(lun))
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
             .map(|l| {
-                let unsafe_pages: Vec<_> =
-                    parts.journal.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
+                let unsafe_pages: Vec<_> = parts
+                    .journal
+                    .blocks
+                    .borrow()
+                    .unsafe_programs
+                    .pages(aster_units::LunIndex(l as u32))
+                    .collect();
                 (
                     parts.journal.blocks.is_room_wanted(aster_units::LunIndex(l as u32)),
                     parts.journal.blocks.is_durable_wanted(aster_units::LunIndex(l as u32)),
@@ -381,11 +386,11 @@ impl<M: MadeForTests> AnyBench<M> {
             parts.journal.storing.get(),
             log.free_lines(),
             slots,
-            log.dead,
+            log.ended,
         );
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
-             (free, lasting, exhausted, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
+             (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
              (waits for the log, a map is being stored, free lines, good slots, given up) {in_log:?}, {:?}, boot error {:?}",
             self.exec.now(),
             parts.collector.commands_in_work(),

@@ -44,9 +44,9 @@ fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
     let collecting = parts.clone();
     let free = parts.journal.blocks.borrow().free(LUN) as u32;
     parts.journal.core.spawn(async move { collecting.collector.collect_ahead(free).await });
-    bench.settle();
+    bench.rest();
     assert!(bench.cells.borrow().next_programs_fail.is_empty(), "no copy was tried so often");
-    assert!(!parts.journal.blocks.borrow().is_exhausted(LUN));
+    assert!(!parts.journal.blocks.borrow().is_full(LUN));
     assert_eq!(bench.ftl.state(), DriveState::Ready);
     // The block is collected all the same.
     assert!(there.iter().all(|&lpn| {
@@ -85,7 +85,7 @@ fn a_block_that_was_emptied_is_named_until_its_moves_are_told() {
     let collecting = parts.clone();
     let free = parts.journal.blocks.borrow().free(LUN) as u32;
     parts.journal.core.spawn(async move { collecting.collector.collect_ahead(free).await });
-    let emptied = || parts.journal.blocks.borrow().moved_out().any(|block| block == victim);
+    let emptied = || parts.journal.blocks.borrow().collected().any(|block| block == victim);
     while !emptied() {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the block is being emptied"));
     }
@@ -94,7 +94,7 @@ fn a_block_that_was_emptied_is_named_until_its_moves_are_told() {
     while parts.journal.log.borrow().number == number {
         bench.exec.advance_to(bench.exec.next_deadline().expect("a log page is being written"));
     }
-    assert_eq!(last_log_page(&bench).emptied, [victim]);
+    assert_eq!(last_log_page(&bench).collected, [victim]);
     assert!(!emptied(), "the log has been told of all");
     let copy = record(&bench, counts);
     assert_eq!((copy.sequence, copy.copy), (before.sequence, before.copy + 1));

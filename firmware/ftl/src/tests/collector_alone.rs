@@ -41,7 +41,7 @@ impl Victim {
     }
     fn collect(&self) {
         self.begin();
-        self.parts.settle();
+        self.parts.rest();
     }
     /// Where a page of the victim has gone, with its content's first byte and its record.
     fn moved(&self, nth: usize) -> (Ppa, u8, OobRecord) {
@@ -94,7 +94,7 @@ fn a_page_that_is_unmapped_while_it_is_copied_stays_unmapped() {
     let page = victim.pages[0];
     assert_eq!(victim.parts.mapping.place_of_pinned(page), victim.page(0), "the copy has ended before");
     victim.parts.mapping.unmap(&page);
-    victim.parts.settle();
+    victim.parts.rest();
     assert!(!victim.parts.mapping.place_of_pinned(page).is_some());
     assert_eq!(victim.moved(1).1, 2);
     assert_eq!(victim.state(), BlockState::Free);
@@ -145,6 +145,6 @@ fn nothing_is_collected_while_collection_is_paused() {
     let victim = victim();
     victim.parts.journal.blocks.borrow_mut().evacuate(victim.block);
     victim.parts.journal.blocks.ask_collector(LUN);
-    victim.parts.settle();
+    victim.parts.rest();
     assert_eq!((victim.state(), victim.parts.journal.stats().gc_runs), (BlockState::Closed, 0));
 }

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config, part};
 use super::recovery::roomy;
-use crate::blocks::outbox::Pending;
+use crate::blocks::outbox::PendingEntries;
 use crate::blocks::table::ERASES_MAX;
 use crate::journal::log_page::Header;
 use crate::journal::map_stripes;
@@ -73,7 +73,7 @@ fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
     root.store(&part(&bench.nvram));
     bench.nvram.save();
     let bench = bench.restart();
-    bench.settle();
+    bench.rest();
     bench
 }
 
@@ -212,14 +212,14 @@ fn garbage_collection_does_not_pass_off_a_page_that_names_another_owner() {
 fn a_root_that_puts_the_log_beyond_its_slot_is_none_that_the_drive_stumbles_over() {
     for line in [5, u32::MAX] {
         let bench = Bench::fresh(config(Content::Full));
-        bench.settle();
+        bench.rest();
         assert_eq!(bench.shut_down(), HostStatus::Success);
         let Stored::Root(mut root) = Root::load(&part(&bench.nvram)) else { panic!("no root record") };
         root.log.at = Some((0, line));
         root.store(&part(&bench.nvram));
         bench.nvram.save();
         let bench = bench.restart();
-        bench.settle();
+        bench.rest();
         assert_eq!(bench.run(HostOp::Write, 0, 8192, vec![1; 8192]).0, HostStatus::Success);
         bench.flush();
         assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![0; 8192]).1, vec![1; 8192]);
@@ -244,7 +244,7 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     let (mut header, entries) = Header::decode(&page).expect("a log page");
     change(&mut header);
     let geometry = bench.config.geometry;
-    let mut pending = Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block));
+    let mut pending = PendingEntries::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block));
     entries.iter().for_each(|&entry| pending.push(entry));
     header.encode(&pending, entries.len(), &mut page);
     let record = OobRecord { kind: PageKind::Log, lpn: 0, sequence: header.number, lost_sectors: 0, copy: 0 };
@@ -254,7 +254,7 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     }
     drop(cells);
     let bench = bench.restart();
-    bench.settle();
+    bench.rest();
     bench
 }
 
@@ -298,7 +298,7 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
         root.store(&part(&bench.nvram));
         bench.nvram.save();
         let bench = bench.restart();
-        bench.settle();
+        bench.rest();
         bench
     };
     let by_sequence = by_root(|root| root.sequence = COUNT_MAX);
@@ -315,7 +315,7 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
                 assert_eq!(bench.shut_down(), HostStatus::Success, "case {case}");
             }
             bench = bench.restart();
-            bench.settle();
+            bench.rest();
         }
     }
 }
@@ -324,14 +324,14 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
 fn a_page_whose_number_leaves_no_room_is_torn() {
     for sequence in [COUNT_MAX + 1, (1 << 48) - 1] {
         let bench = Bench::fresh(roomy(1));
-        bench.settle();
+        bench.rest();
         bench.write(0, 5);
         bench.flush();
         let at = bench.ftl.location_of(Lpn(0)).unwrap();
         let record = OobRecord { kind: PageKind::Data, lpn: 0, sequence, lost_sectors: 0, copy: 0 };
         bench.cells.borrow_mut().set_record(at, &record);
         let bench = bench.restart();
-        bench.settle();
+        bench.rest();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
         assert!(bench.ftl.parts().journal.blocks.last_sequence() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
@@ -360,7 +360,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     root.store(&part(&bench.nvram));
     bench.nvram.save();
     let bench = bench.restart();
-    bench.settle();
+    bench.rest();
     assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5));
     bench
 }
@@ -392,7 +392,7 @@ fn generations_go_on_where_they_were() {
     let bench = with_generation(|_, _| 700, |_| 700);
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Clean, 700));
     let mut bench = bench.restart();
-    bench.settle();
+    bench.rest();
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
     // Without a log, from the pages themselves.
     {
@@ -410,7 +410,7 @@ fn generations_go_on_where_they_were() {
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
     assert_eq!(bench.ftl.parts().journal.stored.borrow().generation, 703);
-    bench.settle();
+    bench.rest();
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn a_factory_mark_counts_on_the_first_page_and_on_the_last_with_up_to_four_bits_
 #[test]
 fn a_drive_with_too_many_factory_bad_blocks_says_so() {
     let bench = Bench::power_on(config(Content::Full), with_factory_bad(4), Nvram::volatile(NVRAM_BYTES));
-    bench.settle();
+    bench.rest();
     assert!(
         matches!(bench.ftl.boot_error(), Some(BootError::TooFewBlocks { .. })),
         "{:?}",
@@ -465,7 +465,7 @@ fn a_read_with_force_unit_access_brings_only_what_is_on_flash_while_others_write
                     break;
                 }
             }
-            bench.settle();
+            bench.rest();
             while bench.has_completion() {
                 bench.wait();
             }

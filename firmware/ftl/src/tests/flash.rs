@@ -240,8 +240,8 @@ impl Cells {
     }
     /// The blocks in which nothing is programmed.
     pub fn erased_blocks(&self) -> Vec<usize> {
-        let usable = |&block: &usize| !self.factory_bad[block] && !self.bad[block];
-        (0..self.next.len()).filter(usable).filter(|&block| self.next[block] == 0).collect()
+        let free_list = |&block: &usize| !self.factory_bad[block] && !self.bad[block];
+        (0..self.next.len()).filter(free_list).filter(|&block| self.next[block] == 0).collect()
     }
     /// The power went while a block was being erased.
     pub fn cut_erase(&mut self, block: usize) {

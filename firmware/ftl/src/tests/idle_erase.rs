@@ -28,7 +28,7 @@ fn filled(config: FtlConfig) -> Bench {
     let bench = Bench::fresh(config);
     (0..pages(&bench)).for_each(|page| write(&bench, page, 1));
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    bench.settle();
+    bench.rest();
     bench
 }
 fn drive() -> FtlConfig {
@@ -49,7 +49,7 @@ fn a_trimmed_drive_erases_its_blocks_by_itself_and_then_sleeps() {
     trim(&bench, 0..pages(&bench));
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases, "the host comes first");
     // Comes to an end: nothing wakes a drive without empty blocks.
-    bench.settle();
+    bench.rest();
     assert!(!empty(&bench));
     let blocks = pages(&bench) as usize / usize::from(bench.config.geometry.pages_per_block);
     let luns = bench.config.geometry.total_luns() as usize;
@@ -66,11 +66,11 @@ fn so_does_one_that_was_overwritten_or_formatted() {
     let bench = filled(drive());
     (0..pages(&bench) / 2).for_each(|page| write(&bench, page, 2));
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    bench.settle();
+    bench.rest();
     assert!(!empty(&bench), "{}", bench.dump());
     let before = free(&bench);
     assert_eq!(bench.run(HostOp::Format { erase: false }, 0, 0, vec![]).0, HostStatus::Success);
-    bench.settle();
+    bench.rest();
     assert!(!empty(&bench) && free(&bench) > before);
 }
 
@@ -97,7 +97,7 @@ fn a_drive_that_was_shut_down_erases_nothing() {
     trim(&bench, 0..pages(&bench));
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let before = bench.ftl.stats();
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.stats(), before);
 }
 
@@ -105,7 +105,7 @@ fn a_drive_that_was_shut_down_erases_nothing() {
 fn without_a_pause_it_erases_all_the_same() {
     let bench = filled(FtlConfig { background_gap: Duration::ZERO, ..drive() });
     trim(&bench, 0..pages(&bench));
-    bench.settle();
+    bench.rest();
     assert!(!empty(&bench));
 }
 

@@ -76,7 +76,7 @@ fn goes_on_to_its_end(bench: Bench, may_hold: &mut [Vec<u8>], case: &str) {
     work(&bench, &mut u32::MAX.clone(), may_hold);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "{case}");
     let bench = bench.restart();
-    bench.settle();
+    bench.rest();
     assert_eq!(
         (bench.ftl.stats().boot, bench.ftl.state()),
         (Boot::Recovered, DriveState::ReadOnly),
@@ -110,9 +110,9 @@ fn a_drive_on_which_nothing_can_be_written_any_more_finds_it_out_each_time() {
             assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "{case}");
             let written = bench.run(HostOp::Write, 30 * PAGE, PAGE, vec![7; PAGE as usize]).0;
             assert_eq!(written, HostStatus::ReadOnly, "{case}");
-            bench.settle();
+            bench.rest();
             bench = bench.restart();
-            bench.settle();
+            bench.rest();
             assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{case}");
             for lpn in 0..40 {
                 assert_eq!(bench.byte(lpn), if lpn < 10 { 0 } else { 5 }, "{case}: page {lpn}");
@@ -134,7 +134,7 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             let pages = u64::from(bench.ftl.logical_pages());
             (0..pages).for_each(|lpn| bench.write(lpn, 5));
             bench.flush();
-            bench.settle();
+            bench.rest();
             bench.store_map();
             bench.trim(0, 10);
             bench.flush();
@@ -158,7 +158,7 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             assert!(ended.is_none_or(|status| status == HostStatus::Success), "{read_only} {events}");
             for again in 0..2 {
                 bench = bench.restart();
-                bench.settle();
+                bench.rest();
                 assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{read_only} {events} {again}");
                 for lpn in 0..40 {
                     let byte = bench.byte(lpn);
@@ -198,7 +198,7 @@ fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
             let before = bench.ftl.state();
             for again in [false, true] {
                 bench = bench.restart();
-                bench.settle();
+                bench.rest();
                 let state = bench.ftl.state();
                 assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{lines} {events} {again}");
                 if before == DriveState::ReadOnly {
@@ -241,10 +241,10 @@ fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
     let bench = behind_an_untold_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
     let parts = bench.ftl.parts().clone();
-    assert!(parts.journal.log.borrow().dead);
+    assert!(parts.journal.log.borrow().ended);
     // What was trimmed is void now, but where it lies nothing is erased.
     let erases = bench.ftl.stats().flash_erases.total();
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
 }
 
@@ -276,7 +276,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     // Half of the pages of each block.
     (0..40).filter(|lpn| lpn % 8 < 4).for_each(|lpn| bench.write(lpn, 2));
     bench.flush();
-    bench.settle();
+    bench.rest();
     let parts = bench.ftl.parts().clone();
     let lun = LunIndex(0);
     assert!(parts.journal.blocks.borrow().has_victim(lun));
@@ -288,11 +288,11 @@ fn the_end_of_the_log_ends_collecting_ahead() {
         collecting.collector.collect_ahead(1000).await;
         end.set(true);
     });
-    bench.settle();
+    bench.rest();
     assert!(!ended.get());
     bench.wear_out_log();
     bench.write_log_page();
-    assert!(parts.journal.log.borrow().dead);
+    assert!(parts.journal.log.borrow().ended);
     assert!(ended.get());
 }
 
@@ -302,7 +302,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
 fn what_no_named_block_takes_fails_to_be_flushed() {
     let mut bench = Bench::fresh(roomy(1));
     let luns = u64::from(bench.config.geometry.total_luns());
-    bench.settle();
+    bench.rest();
     bench.wear_out_log();
     // All in one LUN, which uses up what is named of it.
     let write = |n: u64| {
@@ -315,7 +315,7 @@ fn what_no_named_block_takes_fails_to_be_flushed() {
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
     let unflushed = u64::from(bench.ftl.parts().cache.counts().0);
     assert!(unflushed > 0);
-    bench.settle();
+    bench.rest();
     bench = bench.restart();
     let there = (0..written).filter(|n| u64::from(bench.byte(n * luns)) == n + 1).count() as u64;
     assert_eq!(there, written - unflushed);
@@ -331,7 +331,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     let geometry = Geometry { blocks_per_lun: 24, pages_per_block: 16, ..base.geometry };
     for wanted in [0, 1, 7] {
         let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
-        bench.settle();
+        bench.rest();
         assert_eq!(bench.ftl.parts().journal.log.borrow().slots.len(), 8);
         // All in one LUN, so that nobody else asks for a page of the log.
         let luns = u64::from(bench.config.geometry.total_luns());
@@ -381,7 +381,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         for n in 0..20 {
             assert_eq!(bench.byte(n * luns), 11, "page {n}, slot {wanted}");
         }
-        bench.settle();
+        bench.rest();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
     }
     assert_eq!(cut_between, cases);

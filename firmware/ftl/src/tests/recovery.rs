@@ -37,19 +37,19 @@ impl Bench {
     }
     pub(super) fn write_log_page(&self) {
         self.ftl.parts().journal.ask_for_log();
-        self.settle();
+        self.rest();
     }
     pub(super) fn store_map(&self) {
         let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
         parts.journal.log.borrow_mut().renew = true;
         parts.journal.checkpoint_wanted.wake(parts.journal.exec());
-        self.settle();
+        self.rest();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
     fn not_safe(&self) -> usize {
         let parts = self.ftl.parts();
         let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| parts.journal.blocks.borrow().unsettled.pages(lun).count()).sum()
+        luns.map(|lun| parts.journal.blocks.borrow().unsafe_programs.pages(lun).count()).sum()
     }
 }
 
@@ -61,7 +61,7 @@ fn a_flushed_trim_stays_though_a_map_was_stored_while_the_word_line_was_open() {
         while bench.not_safe() == 0 {
             assert!(pages < 100, "no word line is ever open");
             bench.write(pages, 7);
-            bench.settle();
+            bench.rest();
             pages += 1;
         }
         bench.trim(0, pages);
@@ -246,13 +246,13 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     write(0, 3, true);
     trim(&mut core::iter::once(0));
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
-    let mut untold = 0;
+    let mut unjournaled = 0;
     while bench.ftl.stats().checkpoints == maps {
-        untold = parts.journal.blocks.borrow().pending.bytes();
+        unjournaled = parts.journal.blocks.borrow().pending.bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);
-    assert!(untold > 0, "the page has all");
+    assert!(unjournaled > 0, "the page has all");
     drop(parts);
     bench = bench.restart();
     let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
@@ -293,10 +293,10 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(copying.journal.program_done(ppa, tag).await);
-            copying.journal.blocks.settle_line(ppa);
+            copying.journal.blocks.line_durable(ppa);
             place.set(Some(ppa));
         });
-        bench.settle();
+        bench.rest();
         let kind = bench.cells.borrow().record(programmed.get().expect("it is programmed")).unwrap().kind;
         assert_eq!(kind, if trimmed { PageKind::Padding } else { PageKind::Data });
     }
@@ -313,7 +313,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
     bench = bench.restart();
     // The power went while every second one was being erased.
     free.iter().step_by(2).for_each(|&block| bench.cells.borrow_mut().cut_erase(block));
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.stats().boot, Boot::Recovered);
     assert_eq!(bench.shut_down(), HostStatus::Success);
     bench = bench.restart();
@@ -332,12 +332,12 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 #[test]
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
-    bench.settle();
+    bench.rest();
     let slots = bench.ftl.parts().journal.log.borrow().slots.len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
-        bench.settle();
+        bench.rest();
         for lpn in 0..20 {
             bench.write(lpn, 9);
         }
@@ -387,7 +387,7 @@ fn small_pages_and_many_luns_have_a_log_that_fits_or_are_refused_in_words() {
     for (page_bytes, luns, listed) in [(4096, 64, 1), (8192, 64, 8), (16384, 64, 8), (16384, 512, 1)] {
         let config = with(page_bytes, luns);
         assert_eq!(config.validate(), Ok(()));
-        assert!(config.listed_blocks() >= listed, "{page_bytes} {luns}: {}", config.listed_blocks());
+        assert!(config.free_list_max() >= listed, "{page_bytes} {luns}: {}", config.free_list_max());
     }
     for (page_bytes, luns) in [(4096, 128), (8192, 512)] {
         let refused = with(page_bytes, luns).validate();
@@ -434,7 +434,7 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
                 }
             }
             drop(parts);
-            bench.settle();
+            bench.rest();
             // The last pages of the log take what it has not been told yet, as long as any is taken.
             let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
             assert_eq!(flushed == HostStatus::Success, end != End::NoSlotTakesAPage, "{end:?}");
@@ -445,7 +445,7 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             };
             for _ in 0..3 {
                 bench = bench.restart();
-                bench.settle();
+                bench.rest();
                 let up = (bench.ftl.stats().boot, bench.ftl.state());
                 assert_eq!(up, (Boot::Recovered, DriveState::ReadOnly), "{end:?} {lines}");
                 assert_eq!(bench.run(HostOp::Write, 0, PAGE, vec![1; PAGE as usize]).0, HostStatus::ReadOnly);
@@ -457,7 +457,7 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             }
             assert_eq!(bench.shut_down(), HostStatus::Success);
             bench = bench.restart();
-            bench.settle();
+            bench.rest();
             assert_eq!((bench.ftl.stats().boot, bench.ftl.state()), (Boot::Clean, DriveState::ReadOnly));
         }
     }

@@ -45,7 +45,7 @@ fn boot_without(bench: Bench, lost: &[Ppa]) -> Bench {
         bench.cells.borrow_mut().uncorrectable.insert(at.0, 1);
     }
     let bench = bench.restart();
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.state(), DriveState::Ready);
     assert!((0..18).all(|n| holds(&bench, n * OF_MAP_PAGE, 1 + n as u8)), "{lost:?}");
     bench

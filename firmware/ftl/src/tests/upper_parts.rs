@@ -84,7 +84,7 @@ impl UpperParts {
         self.exec.advance_to(self.exec.next_deadline().expect("something is in work"));
     }
     /// Lets everything come to rest.
-    pub fn settle(&self) {
+    pub fn rest(&self) {
         while let Some(deadline) = self.exec.next_deadline() {
             self.exec.advance_to(deadline);
         }
@@ -138,7 +138,7 @@ fn have_erased_blocks(journal: &Journal) {
     let total = journal.blocks.borrow().total();
     for block in (0..total).map(BlockIndex) {
         let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
-        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
+        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
         journal.blocks.borrow_mut().adopt(block, entry).unwrap();
     }
     journal.log.borrow_mut().note_slots();

@@ -142,7 +142,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
         capacity: Capacity::OverProvisioning(60.0),
         ..config(Content::Fingerprint)
     });
-    bench.settle();
+    bench.rest();
     let told = Rc::new(Cell::new(None));
     let teller = Rc::clone(&told);
     bench.ftl.watch_media(move |media| teller.set(Some(media.available_spare)));
@@ -160,32 +160,32 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     }
     // It is not retired yet, since its data have not moved.
     assert_eq!(bench.ftl.stats().grown_bad_blocks, 0);
-    let (good_once, needed) = {
+    let (factory_good, needed) = {
         let parts = bench.ftl.parts();
         let blocks = parts.journal.blocks.borrow();
-        assert_eq!(blocks.lasting(lun), blocks.good_once(lun) - 1);
-        (blocks.good_once(lun), bench.config.blocks_needed_per_lun() as u32)
+        assert_eq!(blocks.good(lun), blocks.factory_good(lun) - 1);
+        (blocks.factory_good(lun), bench.config.blocks_needed_per_lun() as u32)
     };
-    let spare = (good_once - 1 - needed) * 100 / (good_once - needed);
+    let spare = (factory_good - 1 - needed) * 100 / (factory_good - needed);
     assert!(spare < 100);
     assert_eq!(told.get().map(u32::from), Some(spare));
-    bench.settle();
+    bench.rest();
     assert_eq!(bench.ftl.stats().grown_bad_blocks, 1);
     assert_eq!(told.get().map(u32::from), Some(spare));
 }
 
-/// The same blocks count when one of them goes bad as at power-on: a drive that has too few lasting ones
+/// The same blocks count when one of them goes bad as at power-on: a drive that has too few good ones
 /// takes no more writes.
 #[test]
 fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let capacity = Capacity::OverProvisioning(60.0);
     let bench = Bench::fresh(FtlConfig { capacity, ..config(Content::Fingerprint) });
-    bench.settle();
+    bench.rest();
     let (parts, lun) = (bench.ftl.parts(), LunIndex(0));
     let take = || parts.journal.blocks.borrow_mut().take_for_map(lun, false).expect("a free block");
     let failing = take();
     parts.journal.blocks.borrow_mut().fail_map_block(failing);
-    let spare = parts.journal.blocks.borrow().lasting(lun) - bench.config.blocks_needed_per_lun() as u32;
+    let spare = parts.journal.blocks.borrow().good(lun) - bench.config.blocks_needed_per_lun() as u32;
     assert!(spare > 3);
     for left in (0..spare).rev() {
         assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");

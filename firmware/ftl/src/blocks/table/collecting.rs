@@ -1,7 +1,7 @@
 //! Which block is collected next, and what becomes of it.
 
 use super::{Blocks, NO_VICTIM};
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use aster_parties::ClosedBlocks;
 use aster_units::{LunIndex, Ppa};
@@ -92,20 +92,20 @@ impl Blocks {
     }
     /// Puts a victim back that could not be emptied.
     pub(crate) fn return_victim(&mut self, block: BlockIndex) {
-        self.settle(block);
+        self.offer(block);
     }
     /// A block has been erased.
     pub(crate) fn erased(&mut self, block: BlockIndex) {
         assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
         self.count_erase(block);
-        self.forget_fading(block);
-        self.forget_emptied(block);
+        self.forget_refresh(block);
+        self.forget_collected(block);
         self.states[block.at()] = BlockState::Free;
         let lun = self.lun_of(block).index();
         self.make_free(block);
         self.keep_for_map(self.lun_of(block));
-        let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
-        self.exhausted -= u32::from(before);
+        let before = core::mem::replace(&mut self.luns[lun].full, false);
+        self.full -= u32::from(before);
     }
     /// A block of the log has been erased.
     pub(crate) fn log_erased(&mut self, block: BlockIndex) {
@@ -115,20 +115,20 @@ impl Blocks {
     pub(crate) fn retire(&mut self, block: BlockIndex) {
         assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
         self.states[block.at()] = BlockState::Retired;
-        self.pending.push(Entry::Retired(block));
+        self.pending.push(LogEntry::Retired(block));
         let lun = self.lun_of(block).index();
         self.luns[lun].good -= 1;
     }
     /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties
     /// them.
-    pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {
+    pub(crate) fn good(&self, lun: LunIndex) -> u32 {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         let states = &self.states[start..start + self.blocks_per_lun as usize];
         let failing = states.iter().filter(|&&state| state == BlockState::Failing).count();
         self.luns[lun.index()].good - failing as u32
     }
     /// The LUN's blocks that came good from the factory.
-    pub(crate) fn good_once(&self, lun: LunIndex) -> u32 {
+    pub(crate) fn factory_good(&self, lun: LunIndex) -> u32 {
         self.blocks_per_lun - self.luns[lun.index()].factory_bad
     }
     /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing
@@ -142,14 +142,14 @@ impl Blocks {
     pub(crate) fn has_room_for_copies(&self, lun: LunIndex) -> bool {
         self.free(lun) > self.kept_from(Stream::Gc)
     }
-    pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
-        let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);
-        self.exhausted += u32::from(!before);
+    pub(crate) fn set_full(&mut self, lun: LunIndex) {
+        let before = core::mem::replace(&mut self.luns[lun.index()].full, true);
+        self.full += u32::from(!before);
     }
-    pub(crate) fn is_exhausted(&self, lun: LunIndex) -> bool {
-        self.luns[lun.index()].exhausted
+    pub(crate) fn is_full(&self, lun: LunIndex) -> bool {
+        self.luns[lun.index()].full
     }
-    pub(crate) fn any_exhausted(&self) -> bool {
-        self.exhausted > 0
+    pub(crate) fn any_full(&self) -> bool {
+        self.full > 0
     }
 }

@@ -7,7 +7,7 @@
 //! a block is too many erases behind.
 
 use super::{Blocks, NO_VICTIM};
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::config::WearLevelling;
 use aster_units::LunIndex;
@@ -21,7 +21,7 @@ impl Blocks {
         let erases = &mut self.erases[block.at()];
         *erases += 1;
         let erases = *erases;
-        self.pending.push(Entry::Erased { block, erases });
+        self.pending.push(LogEntry::Erased { block, erases });
         let lun = self.lun_of(block).index();
         if self.states[block.at()] != BlockState::Log {
             let lun = &mut self.luns[lun];
@@ -38,7 +38,7 @@ impl Blocks {
         if self.levelling == WearLevelling::None {
             return lun.free.push_back(block);
         }
-        let named = lun.listed.max(lun.naming);
+        let named = lun.journaled_free.max(lun.journaling_free);
         let (mut at, mut end) = (named.min(lun.free.len()), lun.free.len());
         while at < end {
             let middle = at.midpoint(end);
@@ -53,7 +53,7 @@ impl Blocks {
     pub(super) fn take_free(&mut self, lun: LunIndex, stream: Stream) -> Option<BlockIndex> {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];
-        let among = lun.listed;
+        let among = lun.journaled_free;
         let wear = |&at: &usize| erases[lun.free[at].at()];
         let at = match (self.levelling, stream) {
             (WearLevelling::None, _) => Some(0),
@@ -61,15 +61,15 @@ impl Blocks {
             (_, Stream::Gc) => (0..among).rev().max_by_key(wear),
         };
         let block = lun.free.remove(at?)?;
-        lun.listed = lun.listed.saturating_sub(1);
-        lun.naming = lun.naming.saturating_sub(1);
+        lun.journaled_free = lun.journaled_free.saturating_sub(1);
+        lun.journaling_free = lun.journaling_free.saturating_sub(1);
         Some(block)
     }
 
     /// Takes the closed block that is further behind the most worn one than the spread allows, if there is
     /// one and garbage collection has room for its data. Where the LUN is short of room, that is done now and
     /// then only: it makes none.
-    pub(crate) fn take_left_behind(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+    pub(crate) fn take_cold(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
         let WearLevelling::Static { spread } = self.levelling else { return None };
         let most = self.luns[lun.index()].erases_max;
         if most <= spread || !self.may_work_ahead(lun, scarce) {
@@ -113,12 +113,17 @@ mod tests {
         config.wear_levelling = levelling;
         let mut blocks = Blocks::of(&config);
         for (block, &erases) in (0..).map(BlockIndex).zip(erases) {
-            let entry =
-                BlockEntry { state: BlockState::Free, stream: Stream::Host, next: 0, erases, suspect: false };
+            let entry = BlockEntry {
+                state: BlockState::Free,
+                stream: Stream::Host,
+                next: 0,
+                erases,
+                unverified: false,
+            };
             blocks.adopt(block, entry).unwrap();
         }
-        let _ = blocks.name_free(LUN, named);
-        blocks.listed();
+        let _ = blocks.list_free(LUN, named);
+        blocks.free_listed();
         blocks
     }
     fn taken(blocks: &mut Blocks, streams: &[Stream]) -> Vec<u32> {
@@ -148,9 +153,9 @@ mod tests {
         for levelling in [WearLevelling::Dynamic, WearLevelling::Static { spread: 20 }] {
             let mut blocks = free(levelling, &erases, 0);
             let name = |blocks: &mut Blocks| {
-                blocks.choose_to_name(LUN, 4);
-                let named: Vec<_> = blocks.name_free(LUN, 4).collect();
-                blocks.listed();
+                blocks.choose_free_to_list(LUN, 4);
+                let named: Vec<_> = blocks.list_free(LUN, 4).collect();
+                blocks.free_listed();
                 named.into_iter().map(|block| blocks.erases[block.at()]).collect::<Vec<_>>()
             };
             assert_eq!(name(&mut blocks), [1, 2, 3, 41]);
@@ -160,7 +165,7 @@ mod tests {
             assert_eq!(name(&mut blocks), [4, 5, 6, 40]);
         }
         let mut blocks = free(WearLevelling::None, &erases, 0);
-        blocks.choose_to_name(LUN, 4);
+        blocks.choose_free_to_list(LUN, 4);
         assert_eq!(taken_in_order(&blocks), erases, "without levelling, as they come");
     }
     fn taken_in_order(blocks: &Blocks) -> Vec<u32> {
@@ -177,7 +182,7 @@ mod tests {
             blocks.erased(BlockIndex(block as u32));
         }
         let order: Vec<_> = blocks.luns[0].free.iter().map(|b| blocks.erases[b.at()]).collect();
-        assert!(order[blocks.luns[0].listed..].is_sorted(), "{order:?}");
+        assert!(order[blocks.luns[0].journaled_free..].is_sorted(), "{order:?}");
         assert_eq!(order.len() + blocks.luns[0].for_map.len(), 8);
         assert_eq!(taken(&mut blocks, &[Stream::Gc; 2]), [6, 4], "only those that the log names");
     }

@@ -1,7 +1,7 @@
 //! Which blocks the log names, for recovery to look into.
 
 use super::{Blocks, LISTED_MIN, Open};
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::config::WearLevelling;
 use alloc::collections::BTreeMap;
@@ -11,7 +11,7 @@ use aster_units::LunIndex;
 impl Blocks {
     /// The blocks with pages that no entry tells of, and their first such page: open ones, those with unsafe
     /// pages, and those of the entries in `unlogged`.
-    pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a Entry>) -> Vec<(BlockIndex, u32)> {
+    pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a LogEntry>) -> Vec<(BlockIndex, u32)> {
         let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
         let mut note = |block: BlockIndex, page: u32| {
             // What entries say of a block that was erased since is void; those in front of it are named by
@@ -26,22 +26,22 @@ impl Blocks {
             for open in self.luns[lun.index()].open.iter().flatten() {
                 note(open.block, u32::from(open.next) / self.pages_per_line * self.pages_per_line);
             }
-            for ppa in self.unsettled.pages(lun) {
+            for ppa in self.unsafe_programs.pages(lun) {
                 let (line, _) = self.line_of(ppa);
                 note(self.block_of(ppa), line.start % self.pages_per_block);
             }
-            for held in &self.luns[lun.index()].held {
-                let at = held.change.to;
+            for deferred in &self.luns[lun.index()].deferred {
+                let at = deferred.change.to;
                 note(self.block_of(at), at.0 % self.pages_per_block);
             }
         }
         for entry in unlogged {
             match *entry {
-                Entry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
+                LogEntry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
                 // Of a stored map that is not named yet nothing counts.
-                Entry::Opened(block) if self.states[block.at()] == BlockState::Map => {}
-                Entry::Opened(block) => note(block, 0),
-                Entry::Trim { .. } | Entry::Erased { .. } | Entry::Retired(_) => {}
+                LogEntry::Opened(block) if self.states[block.at()] == BlockState::Map => {}
+                LogEntry::Opened(block) => note(block, 0),
+                LogEntry::Trim { .. } | LogEntry::Erased { .. } | LogEntry::Retired(_) => {}
             }
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
@@ -49,10 +49,10 @@ impl Blocks {
     /// Before a log page names the LUN's first `most` free blocks: all but one of those that it names anew
     /// are the least worn, for the host. One is the most worn, for what garbage collection copies, unless a
     /// block of that kind waits yet.
-    pub(crate) fn choose_to_name(&mut self, lun: LunIndex, most: usize) {
+    pub(crate) fn choose_free_to_list(&mut self, lun: LunIndex, most: usize) {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];
-        let named = lun.listed.max(lun.naming);
+        let named = lun.journaled_free.max(lun.journaling_free);
         let wear = |block: &BlockIndex| erases[block.at()];
         let (Some(least), Some(most_worn)) = (lun.free.get(named).map(wear), lun.free.back().map(wear))
         else {
@@ -71,47 +71,48 @@ impl Blocks {
     /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what
     /// the one before has named and this one doesn't is not for use from now on, since this one may be whole
     /// at any time.
-    pub(crate) fn name_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
+    pub(crate) fn list_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
         let lun = &mut self.luns[lun.index()];
-        lun.naming = lun.free.len().min(most);
-        lun.listed = lun.listed.min(lun.naming);
+        lun.journaling_free = lun.free.len().min(most);
+        lun.journaled_free = lun.journaled_free.min(lun.journaling_free);
         lun.free.iter().copied().take(most)
     }
     /// The last page of the log, as recovery found it, names these blocks, and nothing is in them yet: until
     /// another page is written, recovery will look into them again.
-    pub(crate) fn named_at_power_on(&mut self, blocks: impl Iterator<Item = BlockIndex>) {
-        self.named_at_power_on = blocks.collect();
+    pub(crate) fn listed_at_power_on(&mut self, blocks: impl Iterator<Item = BlockIndex>) {
+        self.listed_at_power_on = blocks.collect();
     }
     /// Opens a block for the host that the last page of the log named before the power went, in a LUN where
     /// the log of this session has named none. A page that was begun since, and failed, may be whole all the
     /// same: it must name the block as well.
     #[cold]
-    pub(crate) fn open_named_at_power_on(&mut self, lun: LunIndex) {
+    pub(crate) fn open_listed_at_power_on(&mut self, lun: LunIndex) {
         let at = &mut self.luns[lun.index()];
-        if at.open[Stream::Host as usize].is_some() || at.listed > 0 {
+        if at.open[Stream::Host as usize].is_some() || at.journaled_free > 0 {
             return;
         }
-        let named = &self.named_at_power_on;
-        let Some(place) = at.free.iter().take(at.naming).position(|block| named.contains(block)) else {
+        let named = &self.listed_at_power_on;
+        let Some(place) = at.free.iter().take(at.journaling_free).position(|block| named.contains(block))
+        else {
             return;
         };
         let Some(block) = at.free.remove(place) else { return };
-        at.naming -= 1;
+        at.journaling_free -= 1;
         at.open[Stream::Host as usize] = Some(Open { block, next: 0 });
-        self.pending.push(Entry::Opened(block));
+        self.pending.push(LogEntry::Opened(block));
         self.states[block.at()] = BlockState::Open;
     }
-    /// The log page that names what [`Blocks::name_free`] gave is written.
-    pub(crate) fn listed(&mut self) {
-        self.named_at_power_on.clear();
+    /// The log page that names what [`Blocks::list_free`] gave is written.
+    pub(crate) fn free_listed(&mut self) {
+        self.listed_at_power_on.clear();
         for lun in &mut self.luns {
-            lun.listed = lun.naming;
+            lun.journaled_free = lun.journaling_free;
         }
     }
     /// True when the LUN will soon write blocks that no log page names, and has them.
-    pub(crate) fn wants_listing(&self, lun: LunIndex) -> bool {
+    pub(crate) fn wants_free_list(&self, lun: LunIndex) -> bool {
         let lun = &self.luns[lun.index()];
-        self.is_logged && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
+        self.is_logged && lun.journaled_free < LISTED_MIN && lun.free.len() > lun.journaled_free
     }
     /// Half of the blocks have been opened that may be before the log tells of the first: it should now, so
     /// that nobody has to wait.
@@ -119,24 +120,24 @@ impl Blocks {
         self.pending.opened() >= self.opened_max / 2
     }
     /// The log names no blocks any more: those that it has named are the last to be written.
-    pub(crate) fn name_no_more(&mut self) {
+    pub(crate) fn end_free_list(&mut self) {
         self.is_logged = false;
     }
     /// Says that a free block's pages have not been looked at since power was lost.
-    pub(crate) fn suspect(&mut self, block: BlockIndex) {
-        self.suspects[block.at() / 64] |= 1 << (block.at() % 64);
+    pub(crate) fn set_unverified(&mut self, block: BlockIndex) {
+        self.unverified[block.at() / 64] |= 1 << (block.at() % 64);
     }
-    /// A suspect among the LUN's first `most` free blocks.
-    pub(crate) fn first_suspect(&self, lun: LunIndex, most: usize) -> Option<BlockIndex> {
-        self.luns[lun.index()].free.iter().copied().take(most).find(|&block| self.is_suspect(block))
+    /// A unverified among the LUN's first `most` free blocks.
+    pub(crate) fn first_unverified(&self, lun: LunIndex, most: usize) -> Option<BlockIndex> {
+        self.luns[lun.index()].free.iter().copied().take(most).find(|&block| self.is_unverified(block))
     }
-    pub(super) fn is_suspect(&self, block: BlockIndex) -> bool {
-        self.suspects[block.at() / 64] >> (block.at() % 64) & 1 == 1
+    pub(super) fn is_unverified(&self, block: BlockIndex) -> bool {
+        self.unverified[block.at() / 64] >> (block.at() % 64) & 1 == 1
     }
-    /// A suspect has been looked at. One that is not erased is to be collected like any block without valid
+    /// A unverified has been looked at. One that is not erased is to be collected like any block without valid
     /// pages.
-    pub(crate) fn clear_suspect(&mut self, block: BlockIndex, erased: bool) {
-        self.suspects[block.at() / 64] &= !(1 << (block.at() % 64));
+    pub(crate) fn clear_unverified(&mut self, block: BlockIndex, erased: bool) {
+        self.unverified[block.at() / 64] &= !(1 << (block.at() % 64));
         if erased {
             return;
         }
@@ -144,9 +145,10 @@ impl Blocks {
         let lun = &mut self.luns[lun];
         if let Some(at) = lun.free.iter().position(|&free| free == block) {
             lun.free.remove(at);
-            (lun.listed, lun.naming) = (lun.listed.min(at), lun.naming.min(at));
+            (lun.journaled_free, lun.journaling_free) =
+                (lun.journaled_free.min(at), lun.journaling_free.min(at));
             self.close(block, BlockState::Closed);
-            self.settle(block);
+            self.offer(block);
         }
     }
 }

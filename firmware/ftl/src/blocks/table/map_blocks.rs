@@ -1,7 +1,7 @@
 //! The blocks of the stored map, and those that are erased or formatted outside of garbage collection.
 
 use super::{Blocks, NO_VICTIM};
-use crate::blocks::outbox::Entry;
+use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState};
 use aster_units::{BlockAddr, LunIndex};
 
@@ -19,14 +19,14 @@ impl Blocks {
     }
     // A free block that is known to be erased: the least worn of those that no log page names, else the last.
     fn take_unnamed_free(&mut self, lun: LunIndex) -> Option<BlockIndex> {
-        let known = |b: &BlockIndex| self.suspects[b.at() / 64] >> (b.at() % 64) & 1 == 0;
+        let known = |b: &BlockIndex| self.unverified[b.at() / 64] >> (b.at() % 64) & 1 == 0;
         let (lun, erases) = (&mut self.luns[lun.index()], &self.erases);
-        let named = lun.listed.max(lun.naming);
+        let named = lun.journaled_free.max(lun.journaling_free);
         let free = &lun.free;
         let unnamed = (named..free.len()).rev().filter(|&at| known(&free[at]));
         let unnamed = unnamed.min_by_key(|&at| erases[free[at].at()]);
         let at = unnamed.or_else(|| free.iter().rposition(known))?;
-        (lun.listed, lun.naming) = (lun.listed.min(at), lun.naming.min(at));
+        (lun.journaled_free, lun.journaling_free) = (lun.journaled_free.min(at), lun.journaling_free.min(at));
         lun.free.remove(at)
     }
     /// Takes a free block for the stored map: one set aside for it, else another, leaving one to garbage
@@ -43,7 +43,7 @@ impl Blocks {
         };
         let lun = &mut self.luns[at];
         lun.in_map += 1;
-        self.pending.push(Entry::Opened(block));
+        self.pending.push(LogEntry::Opened(block));
         self.states[block.at()] = BlockState::Map;
         Some(block)
     }
@@ -103,14 +103,14 @@ impl Blocks {
     pub(crate) fn release_from_map(&mut self, block: BlockIndex) {
         self.leave_map(block);
         self.close(block, BlockState::Closed);
-        self.settle(block);
+        self.offer(block);
         self.of_old_maps.push(block);
     }
     /// A program of the stored map failed in this block.
     pub(crate) fn fail_map_block(&mut self, block: BlockIndex) {
         self.leave_map(block);
         self.close(block, BlockState::Failing);
-        self.settle(block);
+        self.offer(block);
     }
     fn leave_map(&mut self, block: BlockIndex) {
         let lun = self.lun_of(block).index();

@@ -21,7 +21,7 @@ pub(crate) fn limit(corrected: u8, correctable: u8, moves: u8) -> Option<u8> {
 
 impl Blocks {
     fn is_wanted(&self, block: usize) -> bool {
-        self.fading[block / 64] >> (block % 64) & 1 == 1
+        self.to_refresh[block / 64] >> (block % 64) & 1 == 1
     }
     fn is_bad_as_before(&self, block: usize) -> bool {
         self.bad_as_before[block / 64] >> (block % 64) & 1 == 1
@@ -52,7 +52,7 @@ impl Blocks {
         if !limit(refresh.corrected, refresh.correctable, moves).is_some_and(is_too_many) {
             return false;
         }
-        self.fading_for_bits[block.at() / 64] |= 1 << (block.at() % 64);
+        self.refresh_for_bits[block.at() / 64] |= 1 << (block.at() % 64);
         self.want_refresh(block)
     }
     /// The data of a block should move, and should until the block is erased: a try that finds no room for it
@@ -63,23 +63,23 @@ impl Blocks {
         if !holds_data || self.is_wanted(at) {
             return false;
         }
-        self.fading[at / 64] |= 1 << (at % 64);
+        self.to_refresh[at / 64] |= 1 << (at % 64);
         if self.victims[at] != NO_VICTIM {
-            self.queue_fading(block);
+            self.queue_refresh(block);
         }
         true
     }
     /// A closed block can be emptied from now on.
-    pub(super) fn queue_fading(&mut self, block: BlockIndex) {
+    pub(super) fn queue_refresh(&mut self, block: BlockIndex) {
         if self.is_wanted(block.at()) {
             let lun = self.lun_of(block).index();
-            self.luns[lun].fading.push_back(block);
+            self.luns[lun].refresh_queue.push_back(block);
         }
     }
     /// Takes a block whose data should move, if garbage collection has room for it.
-    pub(crate) fn take_fading(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+    pub(crate) fn take_for_refresh(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
         while self.may_work_ahead(lun, scarce) {
-            let block = self.luns[lun.index()].fading.pop_front()?;
+            let block = self.luns[lun.index()].refresh_queue.pop_front()?;
             let at = block.at();
             if self.victims[at] != NO_VICTIM && self.is_wanted(at) {
                 self.victims[at] = NO_VICTIM;
@@ -91,7 +91,7 @@ impl Blocks {
     /// What is copied from now on comes out of this block.
     pub(crate) fn copies_out_of(&mut self, block: BlockIndex) {
         let (lun, at) = (self.lun_of(block).index(), block.at());
-        let for_bits = self.fading_for_bits[at / 64] >> (at % 64) & 1 == 1;
+        let for_bits = self.refresh_for_bits[at / 64] >> (at % 64) & 1 == 1;
         self.luns[lun].copies_moved = self.moved_for_bits[at].saturating_add(for_bits.into());
     }
     /// A page is being copied into a block.
@@ -101,10 +101,10 @@ impl Blocks {
         *moves = self.luns[lun].copies_moved.max(*moves);
     }
     /// A block is as new.
-    pub(super) fn forget_fading(&mut self, block: BlockIndex) {
+    pub(super) fn forget_refresh(&mut self, block: BlockIndex) {
         let at = block.at();
-        self.fading[at / 64] &= !(1 << (at % 64));
-        self.fading_for_bits[at / 64] &= !(1 << (at % 64));
+        self.to_refresh[at / 64] &= !(1 << (at % 64));
+        self.refresh_for_bits[at / 64] &= !(1 << (at % 64));
         self.bad_as_before[at / 64] &= !(1 << (at % 64));
         (self.reads_since[at], self.moved_for_bits[at]) = (0, 0);
     }
@@ -128,7 +128,10 @@ mod tests {
         for block in (0..config.geometry.blocks_per_lun).map(BlockIndex) {
             let state = if block == WORN { BlockState::Closed } else { BlockState::Free };
             blocks
-                .adopt(block, BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false })
+                .adopt(
+                    block,
+                    BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false },
+                )
                 .unwrap();
         }
         blocks
@@ -147,17 +150,17 @@ mod tests {
                 assert!(!blocks.found_wrong_bits(page, 31) && blocks.found_wrong_bits(page, 32));
             }
             for _ in 0..3 {
-                assert_eq!(blocks.take_fading(lun, false), Some(WORN));
+                assert_eq!(blocks.take_for_refresh(lun, false), Some(WORN));
                 blocks.copies_out_of(WORN);
-                assert_eq!(blocks.take_fading(lun, false), None, "it is in work");
+                assert_eq!(blocks.take_for_refresh(lun, false), None, "it is in work");
                 assert_eq!(blocks.luns[0].copies_moved, u8::from(!by_reads));
                 // There was no room.
                 blocks.return_victim(WORN);
                 assert_eq!(blocks.moved_for_bits[WORN.at()], 0, "nothing has moved");
             }
-            assert_eq!(blocks.take_fading(lun, false), Some(WORN));
+            assert_eq!(blocks.take_for_refresh(lun, false), Some(WORN));
             blocks.erased(WORN);
-            assert_eq!(blocks.take_fading(lun, false), None);
+            assert_eq!(blocks.take_for_refresh(lun, false), None);
             blocks.copies_out_of(WORN);
             assert_eq!(blocks.luns[0].copies_moved, 0);
         }

@@ -1,9 +1,9 @@
 //! What a loss of power could undo, and when it no longer can.
 
 use super::Blocks;
-use super::Held;
-use crate::blocks::outbox::Entry;
-use crate::blocks::unsettled::{Change, Safety, Settled};
+use super::DeferredMove;
+use crate::blocks::outbox::LogEntry;
+use crate::blocks::unsafe_programs::{Change, DurableChange, Safety};
 use crate::terms::block::{BlockIndex, BlockState};
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa};
@@ -27,88 +27,91 @@ impl Blocks {
     pub(crate) fn moved(&mut self, change: Change) {
         self.set_valid(change.to);
         let lun = self.lun_of(self.block_of(change.to));
-        self.unsettled.changed(lun, change);
+        self.unsafe_programs.changed(lun, change);
     }
     /// A program of the word line of `ppa` has ended. When nothing can undo its pages any more, what they
     /// replace is let go of, and the log is told. True then.
     #[inline]
-    pub(crate) fn settle_line(&mut self, ppa: Ppa) -> bool {
+    pub(crate) fn line_durable(&mut self, ppa: Ppa) -> bool {
         let lun = self.lun_of(self.block_of(ppa));
         let (line, closed) = self.line_of(ppa);
         let mut settled = false;
-        while let Some(change) = self.unsettled.settle(lun, line.clone(), closed) {
+        while let Some(change) = self.unsafe_programs.take_durable(lun, line.clone(), closed) {
             settled = true;
-            let Some(Settled { change, told, is_host, at }) = change else { continue };
+            let Some(DurableChange { change, journals, is_host, at }) = change else { continue };
             if change.from.is_some() {
                 self.clear_valid(change.from);
             }
-            if !told {
+            if !journals {
                 continue;
             }
             if is_host {
-                self.forget_held(lun, change.lpn);
-                self.pending.push(Entry::Map { lpn: change.lpn, ppa: change.to });
+                self.forget_deferred(lun, change.lpn);
+                self.pending.push(LogEntry::Map { lpn: change.lpn, ppa: change.to });
             } else {
-                self.luns[lun.index()].held.push(Held { change, at });
+                self.luns[lun.index()].deferred.push(DeferredMove { change, at });
             }
         }
         settled
     }
-    /// As [`Blocks::settle_line`] for all word lines of a block that takes no more programs.
+    /// As [`Blocks::line_durable`] for all word lines of a block that takes no more programs.
     #[cold]
-    pub(crate) fn settle_block(&mut self, block: BlockIndex) -> bool {
+    pub(crate) fn block_durable(&mut self, block: BlockIndex) -> bool {
         let first = block.0 * self.pages_per_block;
         let lines = (first..first + self.pages_per_block).step_by(self.pages_per_line as usize);
-        lines.fold(false, |any, page| self.settle_line(Ppa(page)) | any)
+        lines.fold(false, |any, page| self.line_durable(Ppa(page)) | any)
     }
     /// A logical page has moved on, or was unmapped: where garbage collection has copied it to, the log need
     /// not learn.
-    fn forget_held(&mut self, lun: LunIndex, lpn: Lpn) {
-        let held = &mut self.luns[lun.index()].held;
-        if let Some(at) = held.iter().position(|held| held.change.lpn == lpn) {
-            held.swap_remove(at);
+    fn forget_deferred(&mut self, lun: LunIndex, lpn: Lpn) {
+        let deferred = &mut self.luns[lun.index()].deferred;
+        if let Some(at) = deferred.iter().position(|deferred| deferred.change.lpn == lpn) {
+            deferred.swap_remove(at);
         }
     }
     /// A block has been emptied: only now the log is told where its pages are. A loss of power before finds
     /// all of them where they were, and the copies void: so there is always a block that can be erased to
     /// copy to.
-    pub(crate) fn tell_moves(&mut self, block: BlockIndex) {
+    pub(crate) fn journal_moves(&mut self, block: BlockIndex) {
         let lun = self.lun_of(block);
-        if !self.luns[lun.index()].held.is_empty() {
-            self.tell_held(lun);
-            self.moved_out.push((block, self.pending.last()));
+        if !self.luns[lun.index()].deferred.is_empty() {
+            self.journal_deferred(lun);
+            self.collected.push((block, self.pending.last()));
         }
     }
     /// Tells the log where garbage collection has copied pages to.
-    pub(crate) fn tell_held(&mut self, lun: LunIndex) {
-        for Held { change, .. } in self.luns[lun.index()].held.drain(..) {
-            self.pending.push(Entry::Map { lpn: change.lpn, ppa: change.to });
+    pub(crate) fn journal_deferred(&mut self, lun: LunIndex) {
+        for DeferredMove { change, .. } in self.luns[lun.index()].deferred.drain(..) {
+            self.pending.push(LogEntry::Map { lpn: change.lpn, ppa: change.to });
         }
     }
     /// Blocks that were emptied and not erased since, as far as the log doesn't know where all of their pages
     /// are.
-    pub(crate) fn moved_out(&self) -> impl Iterator<Item = BlockIndex> {
-        self.moved_out.iter().map(|&(block, _)| block)
+    pub(crate) fn collected(&self) -> impl Iterator<Item = BlockIndex> {
+        self.collected.iter().map(|&(block, _)| block)
     }
     /// The log knows all entries up to the `logged`th.
     pub(crate) fn log_knows(&mut self, logged: u64) {
-        self.moved_out.retain(|&(_, last)| last > logged);
+        self.collected.retain(|&(_, last)| last > logged);
     }
     /// A block was erased: nobody can find in it any more what was there.
-    pub(super) fn forget_emptied(&mut self, block: BlockIndex) {
-        self.moved_out.retain(|&(emptied, _)| emptied != block);
+    pub(super) fn forget_collected(&mut self, block: BlockIndex) {
+        self.collected.retain(|&(emptied, _)| emptied != block);
         self.of_old_maps.retain(|&of_map| of_map != block);
     }
     /// The changes of logical pages in `pages`, all of one LUN or not, that the log has not been told, latest
     /// first: undone in this order they lead to what it says.
     pub(crate) fn to_undo(&self, pages: core::ops::Range<u32>) -> Vec<(Lpn, Ppa)> {
-        let all: usize = self.luns.iter().map(|lun| lun.held.len()).sum();
-        let mut changes = Vec::with_capacity(all + self.unsettled.len());
+        let all: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
+        let mut changes = Vec::with_capacity(all + self.unsafe_programs.len());
         for lun in (0..self.luns.len() as u32).map(LunIndex) {
-            let held = self.luns[lun.index()].held.iter();
-            let held = held.map(|held| (held.at, held.change.lpn, held.change.from));
-            changes
-                .extend(held.chain(self.unsettled.untold(lun)).filter(|(_, lpn, _)| pages.contains(&lpn.0)));
+            let deferred = self.luns[lun.index()].deferred.iter();
+            let deferred = deferred.map(|deferred| (deferred.at, deferred.change.lpn, deferred.change.from));
+            changes.extend(
+                deferred
+                    .chain(self.unsafe_programs.unjournaled(lun))
+                    .filter(|(_, lpn, _)| pages.contains(&lpn.0)),
+            );
         }
         changes.sort_unstable_by_key(|&(at, ..)| core::cmp::Reverse(at));
         changes.into_iter().map(|(_, lpn, from)| (lpn, from)).collect()
@@ -123,35 +126,36 @@ impl Blocks {
     /// trimmed since, and the trim be written later yet, or not before the power goes: the map has the
     /// version before then. Such a page need not be listed either, as what voids it comes after its entry,
     /// and recovery replays that.
-    pub(crate) fn void_runs(
+    pub(crate) fn stale_runs(
         &self,
         ranges: &[(BlockIndex, u32)],
         first: Ppa,
         mapped: impl Fn(Lpn) -> Ppa,
     ) -> Vec<(Ppa, u32)> {
-        let held: usize = self.luns.iter().map(|lun| lun.held.len()).sum();
-        let mut live = Vec::with_capacity(held + self.unsettled.len());
-        let mut dead = Vec::with_capacity(self.unsettled.len());
+        let deferred: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
+        let mut live = Vec::with_capacity(deferred + self.unsafe_programs.len());
+        let mut dead = Vec::with_capacity(self.unsafe_programs.len());
         for lun in (0..self.luns.len() as u32).map(LunIndex) {
             // What the log still has as the place of a page, and what may become it.
-            live.extend(self.luns[lun.index()].held.iter().map(|held| held.change.from));
-            for (ppa, copy_of) in self.unsettled.in_flight(lun) {
+            live.extend(self.luns[lun.index()].deferred.iter().map(|deferred| deferred.change.from));
+            for (ppa, copy_of) in self.unsafe_programs.in_flight(lun) {
                 let is_void = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
                 if is_void { dead.push(ppa) } else { live.push(ppa) }
             }
-            dead.extend(self.unsettled.void_origins(lun));
+            dead.extend(self.unsafe_programs.superseded_origins(lun));
         }
-        let place = |entry: &Entry| match *entry {
-            Entry::Map { ppa, .. } => Some(ppa),
+        let place = |entry: &LogEntry| match *entry {
+            LogEntry::Map { ppa, .. } => Some(ppa),
             _ => None,
         };
-        let mut untold: Vec<Ppa> = self.pending.entries().iter().filter_map(place).collect();
-        for pages in [&mut live, &mut dead, &mut untold] {
+        let mut unjournaled: Vec<Ppa> = self.pending.entries().iter().filter_map(place).collect();
+        for pages in [&mut live, &mut dead, &mut unjournaled] {
             pages.sort_unstable();
         }
         let has = |pages: &[Ppa], ppa: Ppa| pages.binary_search(&ppa).is_ok();
-        let is_void =
-            |ppa: Ppa| !has(&untold, ppa) && (has(&dead, ppa) || !(self.is_valid(ppa) || has(&live, ppa)));
+        let is_void = |ppa: Ppa| {
+            !has(&unjournaled, ppa) && (has(&dead, ppa) || !(self.is_valid(ppa) || has(&live, ppa)))
+        };
         let mut runs: Vec<(Ppa, u32)> = Vec::with_capacity(64);
         for &(block, page) in ranges {
             let begin = self.first_page(block).0;
@@ -171,17 +175,17 @@ impl Blocks {
     /// How safe a page is that was programmed.
     pub(crate) fn safety(&self, ppa: Ppa) -> Safety {
         let (line, closed) = self.line_of(ppa);
-        self.unsettled.safety(self.lun_of(self.block_of(ppa)), ppa, line, closed)
+        self.unsafe_programs.safety(self.lun_of(self.block_of(ppa)), ppa, line, closed)
     }
     /// True when `ppa` is valid only for the case that what replaces it is undone.
     pub(crate) fn is_replaced(&self, ppa: Ppa) -> bool {
-        self.unsettled.is_replaced(self.lun_of(self.block_of(ppa)), ppa)
+        self.unsafe_programs.is_replaced(self.lun_of(self.block_of(ppa)), ppa)
     }
     /// Logical pages of a LUN from `first` on are unmapped, by the command with this sequence number.
     pub(crate) fn trimmed(&mut self, lun: LunIndex, first: Lpn, count: u32, sequence: u64) {
         for lpn in (first.0..first.0 + count).map(Lpn) {
-            self.forget_held(lun, lpn);
+            self.forget_deferred(lun, lpn);
         }
-        self.pending.push(Entry::Trim { first, count, sequence });
+        self.pending.push(LogEntry::Trim { first, count, sequence });
     }
 }

@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 const BYTES: u64 = 8192;
 
-fn fading(corrected: u8, reads: u32, scan_micros: u64) -> FtlConfig {
+fn refreshing(corrected: u8, reads: u32, scan_micros: u64) -> FtlConfig {
     FtlConfig {
         refresh: Refresh { corrected, correctable: 40, reads },
         scan_interval: Duration::from_micros(scan_micros),
@@ -60,7 +60,7 @@ fn block_of(bench: &Bench, page: u32) -> (Ppa, Vec<u32>) {
 #[test]
 fn a_read_that_corrects_too_many_bits_has_the_whole_block_written_anew() {
     for (bits, moves) in [(31, false), (32, true)] {
-        let bench = filled(fading(32, 0, 0));
+        let bench = filled(refreshing(32, 0, 0));
         let (at, beside) = block_of(&bench, 77);
         bench.cells.borrow_mut().wrong_bits.insert(at.0, bits);
         read_from_flash(&bench, 77);
@@ -76,7 +76,7 @@ fn a_read_that_corrects_too_many_bits_has_the_whole_block_written_anew() {
 
 #[test]
 fn a_drive_that_is_only_read_refreshes_as_well() {
-    let bench = filled(fading(32, 0, 0));
+    let bench = filled(refreshing(32, 0, 0));
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let bench = bench.restart();
     assert_eq!(read(&bench, 0).0, HostStatus::Success);
@@ -90,7 +90,7 @@ fn a_drive_that_is_only_read_refreshes_as_well() {
 
 #[test]
 fn a_block_that_was_read_too_often_is_written_anew() {
-    let bench = filled(fading(0, 60, 0));
+    let bench = filled(refreshing(0, 60, 0));
     let (at, beside) = block_of(&bench, 77);
     for n in 0..60 {
         // Each page that counts in the block takes its share.
@@ -107,7 +107,7 @@ fn a_block_that_was_read_too_often_is_written_anew() {
 
 #[test]
 fn a_move_that_found_no_room_is_made_again() {
-    let bench = filled(FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..fading(32, 0, 0) });
+    let bench = filled(FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..refreshing(32, 0, 0) });
     let (at, beside) = block_of(&bench, 77);
     let lun = bench.config.geometry.split_ppa(at).0;
     {
@@ -131,7 +131,7 @@ fn a_move_that_found_no_room_is_made_again() {
 #[test]
 fn the_scan_saves_what_nobody_reads_before_it_is_lost() {
     for (scan_micros, survives) in [(100, true), (0, false)] {
-        let bench = filled(fading(32, 0, scan_micros));
+        let bench = filled(refreshing(32, 0, scan_micros));
         let (at, _) = block_of(&bench, 77);
         bench.cells.borrow_mut().wrong_bits.insert(at.0, 35);
         idle(&bench, Duration::from_millis(600));
@@ -145,7 +145,7 @@ fn the_scan_saves_what_nobody_reads_before_it_is_lost() {
 
 #[test]
 fn the_scan_rests_after_a_shutdown() {
-    let bench = filled(fading(32, 0, 100));
+    let bench = filled(refreshing(32, 0, 100));
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let before = bench.ftl.stats();
     idle(&bench, Duration::from_millis(200));
@@ -169,7 +169,7 @@ fn the_scan_rests_after_a_shutdown() {
 
 #[test]
 fn worn_cells_are_not_worn_further_for_data_that_stays_as_bad() {
-    let bench = filled(fading(32, 0, 100));
+    let bench = filled(refreshing(32, 0, 100));
     bench.cells.borrow_mut().wrong_bits_min = 33;
     idle(&bench, Duration::from_millis(1_000));
     let once = bench.ftl.stats();
@@ -185,7 +185,7 @@ fn worn_cells_are_not_worn_further_for_data_that_stays_as_bad() {
 #[test]
 fn the_host_keeps_its_share_while_the_whole_drive_fades() {
     let time_of_work = |bits: u8| {
-        let bench = filled(fading(32, 0, 20));
+        let bench = filled(refreshing(32, 0, 20));
         bench.cells.borrow_mut().wrong_bits_min = bits;
         let began = bench.exec.now();
         for n in 0..400u64 {

@@ -18,7 +18,7 @@ pub(crate) struct Change {
 }
 
 #[derive(Clone, Copy)]
-struct Record {
+struct UnsafeProgram {
     ppa: Ppa,
     // The host waits for it to be safe, sooner or later; what garbage collection copies is safe where it
     // comes from.
@@ -31,15 +31,15 @@ struct Record {
     // What the program changed, when, and whether something later has made it void for the log.
     change: Option<(Lpn, Ppa)>,
     changed_at: u64,
-    void: bool,
+    superseded: bool,
 }
 
 /// A change that no loss of power can undo any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Settled {
+pub(crate) struct DurableChange {
     pub(crate) change: Change,
     /// The log is to say so: nothing later has made it void.
-    pub(crate) told: bool,
+    pub(crate) journals: bool,
     pub(crate) is_host: bool,
     /// Its turn among all changes.
     pub(crate) at: u64,
@@ -57,23 +57,23 @@ pub(crate) enum Safety {
 }
 
 /// The programs of a drive that are not safe yet, in the order of their beginning, a list a LUN.
-pub(crate) struct Unsettled {
-    luns: Box<[VecDeque<Record>]>,
+pub(crate) struct UnsafePrograms {
+    luns: Box<[VecDeque<UnsafeProgram>]>,
     order: u64,
     changes: u64,
 }
 
-impl Unsettled {
+impl UnsafePrograms {
     /// Room for `depth` programs a LUN.
     pub(crate) fn new(luns: u32, depth: usize) -> Self {
         let list = |_| VecDeque::with_capacity(depth);
-        Unsettled { luns: (0..luns).map(list).collect(), order: 0, changes: 0 }
+        UnsafePrograms { luns: (0..luns).map(list).collect(), order: 0, changes: 0 }
     }
     /// A program begins; `copy_of` says what it copies, and from where.
     #[inline]
     pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copy_of: Option<(Lpn, Ppa)>) {
         self.order += 1;
-        self.luns[lun.index()].push_back(Record {
+        self.luns[lun.index()].push_back(UnsafeProgram {
             ppa,
             is_host,
             order: self.order,
@@ -81,14 +81,14 @@ impl Unsettled {
             copy_of,
             change: None,
             changed_at: 0,
-            void: false,
+            superseded: false,
         });
     }
     /// Programs that are not safe yet.
     pub(crate) fn len(&self) -> usize {
         self.luns.iter().map(VecDeque::len).sum()
     }
-    fn find(&mut self, lun: LunIndex, ppa: Ppa) -> &mut Record {
+    fn find(&mut self, lun: LunIndex, ppa: Ppa) -> &mut UnsafeProgram {
         let record = self.luns[lun.index()].iter_mut().find(|record| record.ppa == ppa);
         record.expect("a program that ends or counts has begun")
     }
@@ -108,12 +108,12 @@ impl Unsettled {
     }
     /// The logical page was unmapped: the log must not say any more where it has moved to.
     pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn) {
-        self.void_before(lun, lpn, u64::MAX);
+        self.supersede_before(lun, lpn, u64::MAX);
     }
-    fn void_before(&mut self, lun: LunIndex, lpn: Lpn, at: u64) {
+    fn supersede_before(&mut self, lun: LunIndex, lpn: Lpn, at: u64) {
         for record in &mut self.luns[lun.index()] {
             if record.changed_at < at && record.change.is_some_and(|(of, _)| of == lpn) {
-                record.void = true;
+                record.superseded = true;
             }
         }
     }
@@ -121,26 +121,31 @@ impl Unsettled {
     /// Takes out a program that has ended in a word line, `line`, of which `closed` says that no program will
     /// come to it any more; `None` while one of the line is in flight, or when there is none left. Gives what
     /// it changed.
-    pub(crate) fn settle(
+    pub(crate) fn take_durable(
         &mut self,
         lun: LunIndex,
         line: core::ops::Range<u32>,
         closed: bool,
-    ) -> Option<Option<Settled>> {
+    ) -> Option<Option<DurableChange>> {
         let list = &mut self.luns[lun.index()];
-        let inside = |record: &&Record| line.contains(&record.ppa.0);
+        let inside = |record: &&UnsafeProgram| line.contains(&record.ppa.0);
         if !closed || list.iter().filter(inside).any(|record| !record.ended) {
             return None;
         }
         let at = list.iter().position(|record| line.contains(&record.ppa.0))?;
         let record = list.remove(at)?;
         let Some((lpn, from)) = record.change else { return Some(None) };
-        if !record.void {
+        if !record.superseded {
             // Later changes of the page keep their turn, earlier ones have missed it.
-            self.void_before(lun, lpn, record.changed_at);
+            self.supersede_before(lun, lpn, record.changed_at);
         }
         let change = Change { lpn, from, to: record.ppa };
-        Some(Some(Settled { change, told: !record.void, is_host: record.is_host, at: record.changed_at }))
+        Some(Some(DurableChange {
+            change,
+            journals: !record.superseded,
+            is_host: record.is_host,
+            at: record.changed_at,
+        }))
     }
 
     /// How safe the page is; `line` is its word line, `closed` says that no program comes to it any more.
@@ -176,13 +181,13 @@ impl Unsettled {
         self.luns[lun.index()].iter().map(|record| record.ppa)
     }
     /// The changes of a LUN that the log has not been told and may yet be, with their turns.
-    pub(crate) fn untold(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Ppa)> {
-        let records = self.luns[lun.index()].iter().filter(|record| !record.void);
+    pub(crate) fn unjournaled(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Ppa)> {
+        let records = self.luns[lun.index()].iter().filter(|record| !record.superseded);
         records.filter_map(|record| record.change.map(|(lpn, from)| (record.changed_at, lpn, from)))
     }
     /// The pages of a LUN whose place nobody will go back to, since what replaces them is void itself.
-    pub(crate) fn void_origins(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
-        let records = self.luns[lun.index()].iter().filter(|record| record.void);
+    pub(crate) fn superseded_origins(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
+        let records = self.luns[lun.index()].iter().filter(|record| record.superseded);
         records.filter_map(|record| record.change.map(|(_, from)| from))
     }
     /// The programs of a LUN that have not ended, and what they copy.
