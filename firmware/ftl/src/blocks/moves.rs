@@ -1,15 +1,15 @@
-//! How the log tells in few bytes that a logical page has moved.
+//! How a log entry says in few bytes that a logical page has moved.
 
 use crate::terms::sizes::MOVE_BYTES_MAX;
 use aster_units::{Lpn, Ppa};
 
 /// Runs of physical pages, a LUN each or several, of which a page's entries remember the last move.
 const TRACKS: usize = 256;
-/// Distances of physical pages below this are told in an entry's first byte.
+/// Distances of physical pages below this stand in an entry's first byte.
 pub(crate) const NEAR: u32 = 0x80;
 
-/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN
-/// page after page: so a move is told in short, by how it differs from what is expected.
+/// What the moves so far let expect of the next one. Data come mostly in sequence, and go into each LUN page
+/// after page. So a move is coded by how it differs from what is expected.
 pub(crate) struct Context {
     track_pages: u32,
     lpn: u32,
@@ -24,14 +24,14 @@ struct Track {
     ppa: u32,
 }
 
-/// How a move is told.
+/// How a move is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Coding {
     /// To the next page of the track, and the logical page as far from the last one there as that from the
     /// one before.
     Expected { track: u8 },
     /// To a page of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from the
-    /// logical page told last.
+    /// logical page of the last move.
     Near { track: u8, lpn: u32, ppa: u8 },
     /// The same of any distance.
     Far { track: u8, lpn: u32, ppa: u32 },
@@ -51,7 +51,7 @@ impl Coding {
 }
 
 impl Context {
-    /// Nothing told yet, of a drive with so many pages in each LUN.
+    /// No move yet, of a drive with so many pages in each LUN.
     pub(crate) fn new(track_pages: u32) -> Context {
         Context { track_pages, lpn: 0, tracks: [Track::default(); TRACKS] }
     }
@@ -66,7 +66,7 @@ impl Context {
         *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), ppa: ppa.0 };
         self.lpn = lpn.0;
     }
-    /// Tells a move in as few bytes as it takes.
+    /// Codes a move in as few bytes as it takes.
     pub(crate) fn encode(&mut self, lpn: Lpn, ppa: Ppa) -> Coding {
         let at = self.track(ppa);
         let track = at as u8;
@@ -85,20 +85,20 @@ impl Context {
         let last = self.tracks[usize::from(track)];
         (Lpn(last.lpn.wrapping_add(last.step)), Ppa(last.ppa.wrapping_add(1)))
     }
-    /// The move that was told as [`Coding::Expected`].
+    /// The move that was coded as [`Coding::Expected`].
     pub(crate) fn heard_expected(&mut self, track: u8) -> (Lpn, Ppa) {
         let (lpn, ppa) = self.expected(track);
         self.note_on(track.into(), lpn, ppa);
         (lpn, ppa)
     }
-    /// The move that was told by these distances.
+    /// The move that was coded by these distances.
     pub(crate) fn heard_distances(&mut self, track: u8, lpn: u32, ppa: u32) -> (Lpn, Ppa) {
         let lpn = Lpn(at_distance(self.lpn, lpn));
         let ppa = Ppa(at_distance(self.tracks[usize::from(track)].ppa, ppa));
         self.note_on(track.into(), lpn, ppa);
         (lpn, ppa)
     }
-    /// The move that was told in full.
+    /// The move that was coded in full.
     pub(crate) fn heard_full(&mut self, lpn: Lpn, ppa: Ppa) -> (Lpn, Ppa) {
         self.note_on(self.track(ppa), lpn, ppa);
         (lpn, ppa)

@@ -10,19 +10,18 @@ use aster_units::{Lpn, Ppa};
 pub(crate) enum LogEntry {
     /// A logical page lies here now.
     Map { lpn: Lpn, ppa: Ppa },
-    /// Logical pages are unmapped; what was written with this sequence number or before is void.
+    /// Logical pages are unmapped; what was written with this sequence number or before is stale.
     Trim { first: Lpn, count: u32, sequence: u64 },
     /// A free block was taken to be written.
     Opened(BlockIndex),
-    /// A block was erased, for the so-many-th time: the entry may be replayed over a table that knows it
-    /// already.
+    /// A block was erased, and how often so far: the entry may be replayed over a table that has it already.
     Erased { block: BlockIndex, erases: u32 },
     /// A block has gone bad.
     Retired(BlockIndex),
 }
 
 impl LogEntry {
-    /// Bytes behind the entries that `context` has been told.
+    /// Bytes behind the entries that `context` has coded.
     fn bytes(self, context: &mut Context) -> usize {
         match self {
             LogEntry::Map { lpn, ppa } => context.encode(lpn, ppa).bytes(),
@@ -87,7 +86,7 @@ impl PendingEntries {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
-    /// How many blocks were opened that no log page tells of.
+    /// How many blocks were opened that no log page has yet.
     pub(crate) fn opened(&self) -> usize {
         self.opened
     }

@@ -1,8 +1,8 @@
 //! The block pool: the block table with those who wait for a change of it, and the reads and programs that
 //! change it.
 //!
-//! What is above is not called from here but asked: whoever collects garbage waits with
-//! [`BlockPool::wait_collector`], whoever writes with [`BlockPool::wait_room`].
+//! The pool doesn't call the rooms above it. Garbage collection waits with [`BlockPool::wait_collector`] for
+//! something to do, and writers wait with [`BlockPool::wait_room`].
 
 use crate::blocks::table::Blocks;
 use crate::media::requests::Media;

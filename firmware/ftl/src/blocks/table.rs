@@ -19,11 +19,11 @@ use aster_parties::{ClosedBlocks, VictimPolicy};
 use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
 pub(crate) use refreshing::limit;
 
-/// A page that was moved out of a block which is being emptied: the log doesn't know yet.
+/// A page that was moved out of a block which is being collected: not journaled before the block is empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct DeferredMove {
     change: Change,
-    // Its turn among all changes.
+    // Its order among all changes.
     at: u64,
 }
 
@@ -46,9 +46,9 @@ pub(crate) enum Next {
 
 struct LunBlocks {
     free: VecDeque<BlockIndex>,
-    // The first of the free blocks: those that a log page names, for recovery to look into them.
+    // How many of the free blocks, from the first on, the last log page lists for recovery to look into.
     journaled_free: usize,
-    // As many of them will be, once the log page in work is written.
+    // How many it will be once the log page in work is written.
     journaling_free: usize,
     // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
     for_map: VecDeque<BlockIndex>,
@@ -57,9 +57,9 @@ struct LunBlocks {
     failing: VecDeque<BlockIndex>,
     // Blocks with a page that a loss of power has torn.
     torn: VecDeque<BlockIndex>,
-    // What garbage collection has moved out of the block that it is emptying.
+    // Moves out of the block that garbage collection is emptying.
     deferred: Vec<DeferredMove>,
-    // Blocks that somebody else is erasing.
+    // Blocks that others than garbage collection are erasing.
     erasing: u32,
     programs: u32,
     good: u32,
@@ -67,7 +67,7 @@ struct LunBlocks {
     full: bool,
     // The most times that a block of it, but for the log's, was erased.
     erases_max: u32,
-    // Blocks erased since the last that was emptied for another reason than to have its room.
+    // Blocks erased since the last one that was collected for wear or refresh.
     erases_since: u32,
     // Closed blocks whose data should move.
     refresh_queue: VecDeque<BlockIndex>,
@@ -81,7 +81,7 @@ pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
 const UNSAFE_EXPECTED: usize = 64;
-/// A LUN asks for another log page when fewer of its free blocks are named.
+/// A LUN asks for another log page when fewer of its free blocks are listed.
 const LISTED_MIN: usize = 1;
 
 // A block that can't be a victim.
@@ -125,19 +125,19 @@ pub(crate) struct Blocks {
     // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where
     // it can be read: the free blocks are for what is buffered, and for the map.
     evacuates: bool,
-    // There is a log yet that will name further blocks: none is written before.
+    // The log has not ended and will list further blocks: none is written before it is listed.
     is_logged: bool,
-    // Blocks that may be opened before the log has told of the first of them.
+    // Blocks that may be opened before a log page has the first of them.
     opened_max: usize,
     /// A closed block may hold nothing any more.
     pub(crate) emptied: bool,
     // Free blocks that recovery has not found erased itself, one bit each.
     unverified: Vec<u64>,
-    // Blocks that were emptied and stand there yet, and the last entry of the log about them.
+    // Blocks that were collected and aren't erased yet, and the last log entry about each.
     collected: Vec<(BlockIndex, u64)>,
-    // Free blocks that the last page of the log names which a loss of power has left.
+    // Free blocks that the last log page before a loss of power lists.
     listed_at_power_on: Vec<BlockIndex>,
-    // Blocks of stored maps that nobody needs any more, not erased yet.
+    // Blocks of earlier stored maps, not erased yet.
     of_old_maps: Vec<BlockIndex>,
     pub(crate) unsafe_programs: UnsafePrograms,
     /// What the log does not say yet.
@@ -222,7 +222,7 @@ impl Blocks {
         *self = Blocks::of(config).collected_by(policy);
     }
 
-    /// Puts a block where its entry says; valid pages are told by [`Blocks::set_valid`].
+    /// Puts a block where its entry says. [`Blocks::set_valid`] says which of its pages are valid.
     ///
     /// # Errors
     /// Says how the entry contradicts another, or can't be.

@@ -3,7 +3,7 @@
 //! A program that is cut off takes the lower pages of its word line along (MLC's lost LSB). So a page is safe
 //! only once its whole word line is programmed, or its block takes no more programs. Until then
 //! - what it replaces stays valid, so that no block is erased that may be needed again;
-//! - the log does not say that the logical page has moved; recovery finds the new page by looking.
+//! - the change isn't journaled; recovery finds the new page by reading the block.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -28,7 +28,8 @@ struct UnsafeProgram {
     ended: bool,
     // Of a copy: the logical page, and where it is copied from.
     copy_of: Option<(Lpn, Ppa)>,
-    // What the program changed, when, and whether something later has made it void for the log.
+    // The change that the program made, its order among changes, and whether a later one supersedes it in the
+    // log.
     change: Option<(Lpn, Ppa)>,
     changed_at: u64,
     superseded: bool,
@@ -38,10 +39,10 @@ struct UnsafeProgram {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DurableChange {
     pub(crate) change: Change,
-    /// The log is to say so: nothing later has made it void.
+    /// The change is to be journaled: no later one supersedes it.
     pub(crate) journals: bool,
     pub(crate) is_host: bool,
-    /// Its turn among all changes.
+    /// Its order among all changes.
     pub(crate) at: u64,
 }
 
@@ -106,7 +107,7 @@ impl UnsafePrograms {
         record.change = Some((change.lpn, change.from));
         record.changed_at = at;
     }
-    /// The logical page was unmapped: the log must not say any more where it has moved to.
+    /// The logical page was unmapped: where it has moved to must not be journaled any more.
     pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn) {
         self.supersede_before(lun, lpn, u64::MAX);
     }
@@ -136,7 +137,7 @@ impl UnsafePrograms {
         let record = list.remove(at)?;
         let Some((lpn, from)) = record.change else { return Some(None) };
         if !record.superseded {
-            // Later changes of the page keep their turn, earlier ones have missed it.
+            // Earlier changes of the page are superseded, later ones are not.
             self.supersede_before(lun, lpn, record.changed_at);
         }
         let change = Change { lpn, from, to: record.ppa };
@@ -180,12 +181,12 @@ impl UnsafePrograms {
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
         self.luns[lun.index()].iter().map(|record| record.ppa)
     }
-    /// The changes of a LUN that the log has not been told and may yet be, with their turns.
+    /// The changes of a LUN that aren't journaled and may yet be, with their order.
     pub(crate) fn unjournaled(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Ppa)> {
         let records = self.luns[lun.index()].iter().filter(|record| !record.superseded);
         records.filter_map(|record| record.change.map(|(lpn, from)| (record.changed_at, lpn, from)))
     }
-    /// The pages of a LUN whose place nobody will go back to, since what replaces them is void itself.
+    /// The pages of a LUN that were replaced by programs which are superseded themselves.
     pub(crate) fn superseded_origins(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
         let records = self.luns[lun.index()].iter().filter(|record| record.superseded);
         records.filter_map(|record| record.change.map(|(_, from)| from))

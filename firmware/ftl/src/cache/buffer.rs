@@ -15,7 +15,7 @@ impl EntryId {
 
 const NONE: u32 = u32::MAX;
 
-// The lists of entries that nobody has locked.
+// The lists of entries that aren't locked.
 const CLEAN: usize = 0;
 const DIRTY: usize = 1;
 const EVICTED: usize = 2;
@@ -91,7 +91,7 @@ struct List {
 
 /// The data buffer (C29): a fixed pool of entries, found by logical page, recycled least recently used first.
 ///
-/// An entry that nobody holds is in a list in order of use, clean or dirty; the older of the two tails is the
+/// An entry that isn't locked is in a list in order of use, clean or dirty; the older of the two tails is the
 /// global least recently used one. Once evicted, it waits in a third list, which is recycled first.
 pub(crate) struct DataBuffer {
     entries: Vec<BufferEntry>,
@@ -330,7 +330,7 @@ impl DataBuffer {
         }
         None
     }
-    /// Marks an entry as being evicted if it holds `lpn`, is dirty, and nobody changes or evicts it.
+    /// Marks an entry as being evicted if it holds `lpn`, is dirty, and isn't being changed or evicted.
     pub(crate) fn flush(&mut self, id: EntryId, lpn: Lpn) -> Flush {
         let entry = &self.entries[id.index()];
         if entry.lpn != lpn || !entry.dirty {

@@ -9,7 +9,7 @@ use aster_ports::host::HostStatus;
 use aster_units::Lpn;
 
 impl<M: Mapping> Cache<M> {
-    /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
+    /// Takes a page's entry: waits while others hold it, and evicts other entries as need be.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
         let mut clean_only = self.journal.blocks.borrow().any_full();

@@ -123,7 +123,7 @@ impl<M: Mapping> Cache<M> {
             self.journal.blocks.wait_room(lun).await;
         }
     }
-    /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.
+    /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until that has been done.
     pub(crate) async fn flush_entry(&self, entry: EntryId, lpn: Lpn) -> Result<(), HostStatus> {
         loop {
             match self.buffer.borrow_mut().flush(entry, lpn) {

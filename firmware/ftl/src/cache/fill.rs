@@ -89,7 +89,7 @@ impl<M: Mapping> Cache<M> {
         self.give_merge_buffer(merge);
     }
     /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted
-    /// so by whoever wrote the page here.
+    /// so when the page was written here.
     async fn read_page(
         &self,
         ppa: Ppa,

@@ -1,7 +1,7 @@
 //! Whole word lines: evictions that are programmed together (C83).
 //!
 //! Where the pages of a word line go to the array at once, a page by itself costs as much as three. So
-//! whoever evicts an entry takes others of its LUN along, the least recently used first, and only where there
+//! an eviction takes other entries of the LUN along, the least recently used first, and only where there
 //! are none does padding complete the line (G8). Nobody waits for company: a line is submitted as a whole or
 //! not at all, and between two of them the LUN's open block stands at the beginning of a line.
 

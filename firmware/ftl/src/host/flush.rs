@@ -13,7 +13,7 @@ impl<M: Mapping> Host<M> {
     /// have written.
     ///
     /// # Errors
-    /// When the log can't be told of a trim any more.
+    /// When a trim can't be journaled any more.
     pub(crate) async fn make_durable(&self, command: CommandId) -> Result<(), HostStatus> {
         let others =
             self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
@@ -32,8 +32,8 @@ impl<M: Mapping> Host<M> {
                 // Others may have begun another line, or pages of one are still in flight.
                 match self.journal.begin_padding(lun, Stream::Host).await {
                     Some(padding) => self.journal.padded([padding]).await,
-                    // The line may have been completed, and even settled, while this one waited for the LUN's
-                    // queue.
+                    // The line may have been completed, and even be durable, while this one waited for the
+                    // LUN's queue.
                     None if self.is_safe(lun, order) => break,
                     None => self.journal.blocks.wait_durable(lun).await,
                 }

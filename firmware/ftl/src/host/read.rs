@@ -64,7 +64,7 @@ impl<M: Mapping> Host<M> {
             if at.is_some() {
                 self.journal.make_page_durable(at).await;
             } else {
-                // A log that has ended is told of no trim any more: that keeps nobody from reading.
+                // A log that has ended takes no trim any more. That is no reason to refuse a read.
                 let _ended = self.journal.log_trims().await;
             }
         }

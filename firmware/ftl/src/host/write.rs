@@ -72,8 +72,8 @@ impl<M: Mapping> Host<M> {
         if fua {
             let (lpn, at) = self.cache.evict_locked(entry).await?;
             self.journal.make_page_durable(at).await;
-            // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
-            // loss of power finds what was there before both.
+            // A page that was unmapped before it was safe isn't journaled. The trim must be: else a loss of
+            // power brings back what was there before the write.
             let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
             let is_mapped = self.mapping.get(&pin).is_some();
             drop(pin);

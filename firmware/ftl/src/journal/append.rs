@@ -77,8 +77,8 @@ impl Journal {
             }
         }
     }
-    /// As [`Journal::begin_programs`] for one page, but only where the log names the block already. `None`
-    /// where it does not.
+    /// As [`Journal::begin_programs`] for one page, but only into a block that the log lists already; `None`
+    /// if there is none.
     pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.media.queued(begin).await else {

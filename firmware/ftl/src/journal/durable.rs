@@ -1,6 +1,6 @@
 //! What FLUSH and force unit access promise: no loss of power takes it back.
 //!
-//! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is
+//! A page that is programmed can still be lost with its word line (see `unsafe_programs`), until the line is
 //! complete. Where nothing else comes to complete it, padding does.
 
 use crate::blocks::unsafe_programs::Safety;

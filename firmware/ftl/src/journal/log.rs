@@ -4,9 +4,9 @@
 //! Every page is written to a whole word line, so that a program that is cut off takes no log page along that
 //! was whole before. A slot is erased and used again when the stored map knows all that its pages say.
 //!
-//! A log page carries the changes since the page before, and names the blocks that may be written without
-//! another word: recovery looks into those, and into no others. Nothing waits for the log but who needs a
-//! block that it does not name, and who must know a trim to be safe.
+//! A log page carries the changes since the page before, and lists the free blocks that may be written before
+//! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
+//! listed waits for the log, and a trim that must be durable.
 
 use crate::blocks::table::Blocks;
 use crate::journal::log_page::{Header, StoredMap};
@@ -31,7 +31,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) map: StoredMap,
     /// The first log page whose entries it may not know.
     pub(crate) replay_from: u64,
-    /// The page from which on runs of void pages have not been written yet.
+    /// The page from which on runs of stale pages have not been written yet.
     pub(crate) stale_from: Ppa,
     /// Where a logical page is now.
     pub(crate) place_of: &'a dyn Fn(Lpn) -> Ppa,
@@ -186,7 +186,7 @@ impl Journal {
             }
         }
     }
-    /// As [`Journal::log_trims`] for whoever is storing a map: false when the log has no room for them before
+    /// As [`Journal::log_trims`] while a map is being stored: false when the log has no room for them before
     /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.borrow().pending.last_trim();
@@ -281,7 +281,7 @@ impl Journal {
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at
-    /// before it is named.
+    /// before it is listed.
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
@@ -329,7 +329,7 @@ impl Journal {
         }
         let mut whole = true;
         if let Some(commit) = commit {
-            // Runs of void pages can wait for another page; who needs a block that is named can't.
+            // Runs of stale pages can wait for another page; a writer that needs a listed block can't.
             let named = self.geometry.total_luns() as usize * self.config.free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
@@ -456,10 +456,10 @@ impl Journal {
         self.log_waiters.wake_all(self.exec());
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
-    /// would have to know: no block is opened that its last page does not name, and none is emptied. A block
-    /// that was empty by then, its trims told, may still be erased, and so may an old map's at shutdown:
-    /// nothing in them counts. So nothing that was flushed is lost with the power, no trim either; what is
-    /// buffered goes as far as there is room.
+    /// would have to know: no block is opened that its last page does not list, and none is collected. A
+    /// block that was empty by then, its trims journaled, may still be erased, and so may an old map's at
+    /// shutdown: nothing in them counts. So nothing that was flushed is lost with the power, no trim either;
+    /// what is buffered goes as far as there is room.
     #[cold]
     async fn end_log(&self) {
         let said = self.log.borrow().says_read_only;

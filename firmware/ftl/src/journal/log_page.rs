@@ -108,7 +108,7 @@ pub(crate) struct Header {
     pub(crate) replay_from: u64,
     /// Where the stored map is, if this is the page that says so.
     pub(crate) stored: Option<StoredMap>,
-    /// Blocks with pages that no entry up to here tells of, and the first such page.
+    /// Blocks with pages that no entry up to here has, and the first such page of each.
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
     /// Erased blocks that may be written after this page without a further word.
     pub(crate) free_list: Vec<BlockIndex>,
@@ -395,7 +395,7 @@ mod tests {
         let mut page = vec![0; 8192];
         Header::default().encode(&pending, 1024, &mut page);
         assert_eq!(Header::decode(&page), Some((Header::default(), moves)));
-        // A page begins anew, whatever the page before it has told.
+        // The coding begins anew with each page.
         assert_eq!(pending.take(1000), 1000);
         let left = pending.bytes();
         Header::default().encode(&pending, 24, &mut page);

@@ -24,7 +24,7 @@ pub enum WearLevelling {
     None,
     /// The host's data goes to the least worn free block, what garbage collection copies to the most worn.
     Dynamic,
-    /// And data that nobody touches moves out of blocks that are left behind.
+    /// And cold data moves out of blocks that are little worn.
     Static {
         /// Erases that a block with data may be behind the most worn of its LUN; at least 1.
         spread: u32,
@@ -121,12 +121,12 @@ const MERGE_BUFFERS_MAX: u32 = 64;
 /// Blocks set aside for the log in all at least, where the array is not too small.
 const LOG_BLOCKS: u64 = 8;
 const LOG_LINES_MIN: u64 = 8;
-/// Free blocks of a LUN that a log page names at most.
+/// Free blocks of a LUN that a log page lists at most.
 const LISTED_MAX: usize = 8;
-/// Blocks of a LUN with pages that the log doesn't tell of: open for host and garbage collection, and one
-/// full lately.
+/// Blocks of a LUN with pages that aren't journaled: open ones of host and garbage collection, and one that
+/// was filled last.
 const RANGES_PER_LUN: usize = 3;
-/// Runs of void pages that a log page has room for at least.
+/// Runs of stale pages that a log page has room for at least.
 const VOID_RUNS_MIN: usize = 64;
 /// Copies of a log page at least: of two, one may become unreadable.
 const LOG_COPIES_MIN: u16 = 2;
@@ -397,7 +397,7 @@ impl FtlConfig {
     pub(crate) fn log_copies(&self) -> u32 {
         u32::from(self.pages_per_word_line.max(LOG_COPIES_MIN))
     }
-    /// Free blocks of a LUN that a log page names, beside all that it must have room for; 0 where the page is
+    /// Free blocks of a LUN that a log page lists, beside all that it must have room for; 0 where the page is
     /// too small.
     pub(crate) fn free_list_max(&self) -> usize {
         let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);

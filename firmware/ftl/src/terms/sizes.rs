@@ -2,14 +2,14 @@
 
 /// Pages of a word line at most.
 pub(crate) const PAGES_PER_WORD_LINE_MAX: usize = 4;
-/// Blocks that may be opened before the log says so: one for so many bytes of a log page, where each takes
-/// eight.
+/// Blocks that may be opened before a log page has them: one for so many bytes of a log page, where each
+/// takes eight.
 pub(crate) const OPENED_SHARE: usize = 64;
 /// Bytes of a log page before its lists.
 pub(crate) const HEADER_BYTES: usize = 96;
 /// Room that a log page keeps for entries, whatever its lists take.
 pub(crate) const ENTRIES_BYTES_MIN: usize = 512;
-/// Bytes in a log page of a range, and of a run of void pages.
+/// Bytes in a log page of a range, and of a run of stale pages.
 pub(crate) const RANGE_BYTES: usize = 6;
 /// Bytes of a block's number in a log page.
 pub(crate) const BLOCK_BYTES: usize = 4;

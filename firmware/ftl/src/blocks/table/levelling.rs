@@ -29,7 +29,7 @@ impl Blocks {
             lun.erases_since = lun.erases_since.saturating_add(1);
         }
     }
-    /// Puts an erased block among the free ones. Those that a log page names, or is about to, stay in front;
+    /// Puts an erased block among the free ones. Those that a log page lists, or is about to, stay in front;
     /// the others stand in the order of their wear.
     pub(super) fn make_free(&mut self, block: BlockIndex) {
         let erases = &self.erases;
@@ -49,7 +49,7 @@ impl Blocks {
         }
         lun.free.insert(at, block);
     }
-    /// Takes a free block to be written: one of those that a log page names.
+    /// Takes a free block to be written: one of those that a log page lists.
     pub(super) fn take_free(&mut self, lun: LunIndex, stream: Stream) -> Option<BlockIndex> {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];

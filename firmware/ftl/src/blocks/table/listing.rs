@@ -1,4 +1,4 @@
-//! Which blocks the log names, for recovery to look into.
+//! Which blocks log pages list, for recovery to look into.
 
 use super::{Blocks, LISTED_MIN, Open};
 use crate::blocks::outbox::LogEntry;
@@ -9,13 +9,12 @@ use alloc::vec::Vec;
 use aster_units::LunIndex;
 
 impl Blocks {
-    /// The blocks with pages that no entry tells of, and their first such page: open ones, those with unsafe
-    /// pages, and those of the entries in `unlogged`.
+    /// The blocks with pages that no log entry has, and the first such page of each: open blocks, blocks with
+    /// unsafe pages, and blocks of the entries in `unlogged`.
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a LogEntry>) -> Vec<(BlockIndex, u32)> {
         let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
         let mut note = |block: BlockIndex, page: u32| {
-            // What entries say of a block that was erased since is void; those in front of it are named by
-            // themselves.
+            // Entries about a block that was erased since are superseded. A log page lists free blocks apart.
             if self.states[block.at()] == BlockState::Free {
                 return;
             }
@@ -38,7 +37,7 @@ impl Blocks {
         for entry in unlogged {
             match *entry {
                 LogEntry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
-                // Of a stored map that is not named yet nothing counts.
+                // Nothing of a stored map counts before a log page names the map.
                 LogEntry::Opened(block) if self.states[block.at()] == BlockState::Map => {}
                 LogEntry::Opened(block) => note(block, 0),
                 LogEntry::Trim { .. } | LogEntry::Erased { .. } | LogEntry::Retired(_) => {}
@@ -46,9 +45,9 @@ impl Blocks {
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
     }
-    /// Before a log page names the LUN's first `most` free blocks: all but one of those that it names anew
-    /// are the least worn, for the host. One is the most worn, for what garbage collection copies, unless a
-    /// block of that kind waits yet.
+    /// Orders the LUN's first `most` free blocks before a log page lists them. Of those that it lists anew,
+    /// all but one are the least worn, for the host. One is the most worn, for garbage collection's copies,
+    /// unless such a block is listed already.
     pub(crate) fn choose_free_to_list(&mut self, lun: LunIndex, most: usize) {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];
@@ -68,23 +67,23 @@ impl Blocks {
             lun.free.insert(end - 1, block);
         }
     }
-    /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what
-    /// the one before has named and this one doesn't is not for use from now on, since this one may be whole
-    /// at any time.
+    /// The LUN's first `most` free blocks, for a log page to list. Recovery goes by the last page alone. So a
+    /// block that the page before lists and this one doesn't may not be used from now on, since this page may
+    /// become the last one at any time.
     pub(crate) fn list_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
         let lun = &mut self.luns[lun.index()];
         lun.journaling_free = lun.free.len().min(most);
         lun.journaled_free = lun.journaled_free.min(lun.journaling_free);
         lun.free.iter().copied().take(most)
     }
-    /// The last page of the log, as recovery found it, names these blocks, and nothing is in them yet: until
-    /// another page is written, recovery will look into them again.
+    /// The last log page that recovery has found lists these blocks, and nothing is in them yet. Until
+    /// another log page is written, the next recovery will look into them again.
     pub(crate) fn listed_at_power_on(&mut self, blocks: impl Iterator<Item = BlockIndex>) {
         self.listed_at_power_on = blocks.collect();
     }
-    /// Opens a block for the host that the last page of the log named before the power went, in a LUN where
-    /// the log of this session has named none. A page that was begun since, and failed, may be whole all the
-    /// same: it must name the block as well.
+    /// Opens a block for the host that the last log page before the loss of power lists, in a LUN for which
+    /// the log has listed none since power-on. A log page that was begun since, and failed, may be whole all
+    /// the same: it must list the block as well.
     #[cold]
     pub(crate) fn open_listed_at_power_on(&mut self, lun: LunIndex) {
         let at = &mut self.luns[lun.index()];
@@ -102,40 +101,39 @@ impl Blocks {
         self.pending.push(LogEntry::Opened(block));
         self.states[block.at()] = BlockState::Open;
     }
-    /// The log page that names what [`Blocks::list_free`] gave is written.
+    /// The log page that lists what [`Blocks::list_free`] gave is written.
     pub(crate) fn free_listed(&mut self) {
         self.listed_at_power_on.clear();
         for lun in &mut self.luns {
             lun.journaled_free = lun.journaling_free;
         }
     }
-    /// True when the LUN will soon write blocks that no log page names, and has them.
+    /// True when the LUN is about to run out of listed free blocks and has others.
     pub(crate) fn wants_free_list(&self, lun: LunIndex) -> bool {
         let lun = &self.luns[lun.index()];
         self.is_logged && lun.journaled_free < LISTED_MIN && lun.free.len() > lun.journaled_free
     }
-    /// Half of the blocks have been opened that may be before the log tells of the first: it should now, so
-    /// that nobody has to wait.
+    /// True when half of the blocks have been opened that may be before a log page has the first of them. The
+    /// log should be written now, so that no writer has to wait for it.
     pub(crate) fn opens_fast(&self) -> bool {
         self.pending.opened() >= self.opened_max / 2
     }
-    /// The log names no blocks any more: those that it has named are the last to be written.
+    /// The log has ended and lists no further blocks: those that it has listed are the last to be written.
     pub(crate) fn end_free_list(&mut self) {
         self.is_logged = false;
     }
-    /// Says that a free block's pages have not been looked at since power was lost.
+    /// Marks a free block of which it isn't known since the last loss of power whether it is erased.
     pub(crate) fn set_unverified(&mut self, block: BlockIndex) {
         self.unverified[block.at() / 64] |= 1 << (block.at() % 64);
     }
-    /// A unverified among the LUN's first `most` free blocks.
+    /// An unverified block among the LUN's first `most` free ones.
     pub(crate) fn first_unverified(&self, lun: LunIndex, most: usize) -> Option<BlockIndex> {
         self.luns[lun.index()].free.iter().copied().take(most).find(|&block| self.is_unverified(block))
     }
     pub(super) fn is_unverified(&self, block: BlockIndex) -> bool {
         self.unverified[block.at() / 64] >> (block.at() % 64) & 1 == 1
     }
-    /// A unverified has been looked at. One that is not erased is to be collected like any block without valid
-    /// pages.
+    /// A block has been verified. If it isn't erased, it is collected like any block without valid pages.
     pub(crate) fn clear_unverified(&mut self, block: BlockIndex, erased: bool) {
         self.unverified[block.at() / 64] &= !(1 << (block.at() % 64));
         if erased {

@@ -17,7 +17,7 @@ impl Blocks {
             self.luns[at].for_map.push_back(block);
         }
     }
-    // A free block that is known to be erased: the least worn of those that no log page names, else the last.
+    // A free block that is known to be erased: the least worn of those that no log page lists, else the last.
     fn take_unnamed_free(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         let known = |b: &BlockIndex| self.unverified[b.at() / 64] >> (b.at() % 64) & 1 == 0;
         let (lun, erases) = (&mut self.luns[lun.index()], &self.erases);

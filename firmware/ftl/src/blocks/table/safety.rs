@@ -29,8 +29,8 @@ impl Blocks {
         let lun = self.lun_of(self.block_of(change.to));
         self.unsafe_programs.changed(lun, change);
     }
-    /// A program of the word line of `ppa` has ended. When nothing can undo its pages any more, what they
-    /// replace is let go of, and the log is told. True then.
+    /// A program of the word line of `ppa` has ended. When no loss of power can undo the line's pages any
+    /// more, what they replace becomes stale, and the changes are journaled. True then.
     #[inline]
     pub(crate) fn line_durable(&mut self, ppa: Ppa) -> bool {
         let lun = self.lun_of(self.block_of(ppa));
@@ -61,17 +61,17 @@ impl Blocks {
         let lines = (first..first + self.pages_per_block).step_by(self.pages_per_line as usize);
         lines.fold(false, |any, page| self.line_durable(Ppa(page)) | any)
     }
-    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to, the log need
-    /// not learn.
+    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to needn't be
+    /// journaled.
     fn forget_deferred(&mut self, lun: LunIndex, lpn: Lpn) {
         let deferred = &mut self.luns[lun.index()].deferred;
         if let Some(at) = deferred.iter().position(|deferred| deferred.change.lpn == lpn) {
             deferred.swap_remove(at);
         }
     }
-    /// A block has been emptied: only now the log is told where its pages are. A loss of power before finds
-    /// all of them where they were, and the copies void: so there is always a block that can be erased to
-    /// copy to.
+    /// A block has been collected: only now the moves of its pages are journaled. A loss of power before
+    /// finds all of them where they were, and the copies stale. So there is always a block that can be erased
+    /// to copy to.
     pub(crate) fn journal_moves(&mut self, block: BlockIndex) {
         let lun = self.lun_of(block);
         if !self.luns[lun.index()].deferred.is_empty() {
@@ -79,14 +79,13 @@ impl Blocks {
             self.collected.push((block, self.pending.last()));
         }
     }
-    /// Tells the log where garbage collection has copied pages to.
+    /// Journals the deferred moves of garbage collection.
     pub(crate) fn journal_deferred(&mut self, lun: LunIndex) {
         for DeferredMove { change, .. } in self.luns[lun.index()].deferred.drain(..) {
             self.pending.push(LogEntry::Map { lpn: change.lpn, ppa: change.to });
         }
     }
-    /// Blocks that were emptied and not erased since, as far as the log doesn't know where all of their pages
-    /// are.
+    /// Blocks that were collected and not erased since, as long as not all of their moves are in the log.
     pub(crate) fn collected(&self) -> impl Iterator<Item = BlockIndex> {
         self.collected.iter().map(|&(block, _)| block)
     }
@@ -94,13 +93,13 @@ impl Blocks {
     pub(crate) fn log_knows(&mut self, logged: u64) {
         self.collected.retain(|&(_, last)| last > logged);
     }
-    /// A block was erased: nobody can find in it any more what was there.
+    /// A block was erased: its pages can't be found any more.
     pub(super) fn forget_collected(&mut self, block: BlockIndex) {
         self.collected.retain(|&(emptied, _)| emptied != block);
         self.of_old_maps.retain(|&of_map| of_map != block);
     }
-    /// The changes of logical pages in `pages`, all of one LUN or not, that the log has not been told, latest
-    /// first: undone in this order they lead to what it says.
+    /// The changes of logical pages in `pages` that aren't journaled, of any LUN, latest first. Undone in
+    /// this order they lead to what the log says.
     pub(crate) fn to_undo(&self, pages: core::ops::Range<u32>) -> Vec<(Lpn, Ppa)> {
         let all: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
         let mut changes = Vec::with_capacity(all + self.unsafe_programs.len());
