@@ -1,0 +1,250 @@
+//! A bare simulation of garbage collection: pages are written over, blocks are emptied.
+
+use crate::workload::{Draws, Workload};
+use aster_units::Rng;
+use std::collections::VecDeque;
+
+/// Blocks that share their spare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pool {
+    /// Blocks that data can lie in: closed, open or free.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Free blocks that the host leaves to garbage collection, 1 at least.
+    pub reserve: u32,
+    /// Copies go to a block of their own; otherwise they follow the host's pages.
+    pub separate_copies: bool,
+    /// Pages that a write-back buffer holds, the last ones written; the least recent one is evicted. What is
+    /// written over in the buffer costs nothing, so that the pool sees less skew than the host has.
+    pub buffered_pages: u32,
+}
+
+impl Pool {
+    /// The share of pages that hold current data, of the blocks that hold data: what theory calls fill, since
+    /// it knows no free ones. An open block is half full on average.
+    pub fn fill_of_closed(&self) -> f64 {
+        let closed = f64::from(self.blocks - self.reserve) - if self.separate_copies { 1.0 } else { 0.5 };
+        f64::from(self.logical_pages) / (closed * f64::from(self.pages_per_block))
+    }
+}
+
+/// Which closed block with a stale page is emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VictimRule {
+    /// The one with the fewest valid pages, the oldest of several.
+    Greedy,
+    /// The one with the most room times age, for what it costs.
+    CostBenefit,
+    /// The one with the fewest valid pages of so many, drawn at random.
+    DChoices(u32),
+    /// The oldest.
+    Fifo,
+    /// The one with the fewest valid pages of the oldest, so many percent of all.
+    WindowedGreedy(u32),
+}
+
+/// What was programmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Collected {
+    /// Pages of the host's, without those that were written over in the buffer.
+    pub written: u64,
+    /// Pages that were copied.
+    pub copied: u64,
+}
+
+impl Collected {
+    /// Pages programmed for each that left the buffer.
+    pub fn write_amplification(&self) -> f64 {
+        (self.written + self.copied) as f64 / self.written.max(1) as f64
+    }
+}
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Block {
+    valid: u32,
+    /// Pages programmed.
+    next: u32,
+    /// Which of all blocks it was to be closed; 0 while it isn't.
+    closed: u64,
+}
+
+/// A pool under a workload.
+pub struct Simulation {
+    pool: Pool,
+    rule: VictimRule,
+    draws: Draws,
+    rng: Rng,
+    blocks: Vec<Block>,
+    /// Where each logical page lies.
+    map: Vec<u32>,
+    /// Whose each physical page is.
+    owners: Vec<u32>,
+    free: VecDeque<u32>,
+    /// The block that the host writes, and the one for copies.
+    open: [Option<u32>; 2],
+    closings: u64,
+    buffer: Buffer,
+    done: Collected,
+}
+
+/// The pages written last.
+struct Buffer {
+    pages: u32,
+    held: u32,
+    /// Of each page, when it was written last, while it is held.
+    stamps: Vec<Option<u64>>,
+    /// Pages and when they were written; those that were written again since are passed over.
+    order: VecDeque<(u32, u64)>,
+    writes: u64,
+}
+
+impl Buffer {
+    fn new(pages: u32, logical_pages: u32) -> Self {
+        let stamps = vec![None; logical_pages as usize];
+        Buffer { pages, held: 0, stamps, order: VecDeque::new(), writes: 0 }
+    }
+    /// A page is written. Gives what leaves the buffer for it.
+    fn write(&mut self, page: u32) -> Option<u32> {
+        self.writes += 1;
+        self.order.push_back((page, self.writes));
+        if self.stamps[page as usize].replace(self.writes).is_none() {
+            self.held += 1;
+        }
+        while self.held > self.pages
+            && let Some((oldest, at)) = self.order.pop_front()
+        {
+            if self.stamps[oldest as usize] == Some(at) {
+                self.stamps[oldest as usize] = None;
+                self.held -= 1;
+                return Some(oldest);
+            }
+        }
+        None
+    }
+}
+
+const HOST: usize = 0;
+const COPIES: usize = 1;
+
+impl Simulation {
+    /// A pool that has been filled once, in the order of pages. Panics when the pages fill it.
+    pub fn new(pool: Pool, rule: VictimRule, workload: &Workload, seed: u64) -> Self {
+        // Whenever a victim is chosen, one of the closed blocks has a stale page then.
+        let open = if pool.separate_copies { 1 } else { 0 };
+        let room = (pool.blocks - pool.reserve - open) * pool.pages_per_block;
+        assert!(pool.logical_pages < room, "{pool:?}: its pages leave none stale");
+        let physical = (pool.blocks * pool.pages_per_block) as usize;
+        let mut simulation = Simulation {
+            pool,
+            rule,
+            draws: workload.draws(pool.logical_pages),
+            rng: Rng::new(seed),
+            blocks: vec![Block { valid: 0, next: 0, closed: 0 }; pool.blocks as usize],
+            map: vec![NOBODY; pool.logical_pages as usize],
+            owners: vec![NOBODY; physical],
+            free: (0..pool.blocks).collect(),
+            open: [None; 2],
+            closings: 0,
+            buffer: Buffer::new(pool.buffered_pages, pool.logical_pages),
+            done: Collected::default(),
+        };
+        (0..pool.logical_pages).for_each(|page| simulation.program_of_host(page));
+        simulation
+    }
+    /// Writes as often as the host has pages, so many times.
+    pub fn run(&mut self, times: u32) -> Collected {
+        let before = self.done;
+        for _ in 0..u64::from(times) * u64::from(self.pool.logical_pages) {
+            let page = self.draws.next(&mut self.rng);
+            if let Some(evicted) = self.buffer.write(page) {
+                self.program_of_host(evicted);
+            }
+        }
+        Collected { written: self.done.written - before.written, copied: self.done.copied - before.copied }
+    }
+    /// Write amplification once it has settled: `times` as in [`Simulation::run`] before, and again while it
+    /// is counted.
+    pub fn settled(mut self, times: u32) -> f64 {
+        self.run(times);
+        self.run(times).write_amplification()
+    }
+
+    fn program_of_host(&mut self, page: u32) {
+        // Where copies go to the same block, the host has the rest of it.
+        while self.open[HOST].is_none() && self.free.len() <= self.pool.reserve as usize {
+            let victim = self.victim();
+            self.empty(victim);
+        }
+        self.program(page, HOST);
+        self.done.written += 1;
+    }
+    fn program(&mut self, page: u32, stream: usize) {
+        let stream = if self.pool.separate_copies { stream } else { HOST };
+        let open = self.open[stream].take();
+        let at = open.or_else(|| self.free.pop_front()).expect("the reserve has a free block");
+        let block = &mut self.blocks[at as usize];
+        let to = at * self.pool.pages_per_block + block.next;
+        (block.next, block.valid) = (block.next + 1, block.valid + 1);
+        let from = std::mem::replace(&mut self.map[page as usize], to);
+        self.owners[to as usize] = page;
+        if block.next < self.pool.pages_per_block {
+            self.open[stream] = Some(at);
+        } else {
+            self.closings += 1;
+            block.closed = self.closings;
+        }
+        if from != NOBODY {
+            self.owners[from as usize] = NOBODY;
+            self.blocks[(from / self.pool.pages_per_block) as usize].valid -= 1;
+        }
+    }
+    fn empty(&mut self, victim: u32) {
+        self.blocks[victim as usize].closed = 0;
+        let first = victim * self.pool.pages_per_block;
+        for at in first..first + self.pool.pages_per_block {
+            let owner = self.owners[at as usize];
+            if owner != NOBODY {
+                self.program(owner, COPIES);
+                self.done.copied += 1;
+            }
+        }
+        self.blocks[victim as usize].next = 0;
+        self.free.push_back(victim);
+    }
+    fn victim(&mut self) -> u32 {
+        let (pages, closings) = (self.pool.pages_per_block, self.closings);
+        let age = |b: &Block| closings - b.closed;
+        let offered = || (0..).zip(&self.blocks).filter(|(_, block)| block.closed > 0 && block.valid < pages);
+        // What is left of a block that holds nothing more costs nothing, whatever the rule.
+        let least = offered().min_by_key(|(_, b)| (b.valid, b.closed)).expect("some page is stale");
+        if least.1.valid == 0 {
+            return least.0;
+        }
+        let chosen = match self.rule {
+            VictimRule::Greedy => Some(least),
+            VictimRule::CostBenefit => {
+                let worth =
+                    |b: &Block| f64::from(pages - b.valid) * age(b) as f64 / f64::from(pages + b.valid);
+                offered().max_by(|(_, a), (_, b)| worth(a).total_cmp(&worth(b)))
+            }
+            VictimRule::DChoices(choices) => {
+                let blocks: Vec<_> = offered().collect();
+                let drawn = (0..choices).map(|_| blocks[self.rng.below(blocks.len() as u64) as usize]);
+                drawn.min_by_key(|(_, b)| (b.valid, b.closed))
+            }
+            VictimRule::Fifo => offered().min_by_key(|(_, b)| b.closed),
+            VictimRule::WindowedGreedy(percent) => {
+                let mut blocks: Vec<_> = offered().collect();
+                blocks.sort_unstable_by_key(|(_, b)| b.closed);
+                blocks.truncate((blocks.len() * percent as usize).div_ceil(100));
+                blocks.into_iter().min_by_key(|(_, b)| (b.valid, b.closed))
+            }
+        };
+        chosen.expect("some page is stale").0
+    }
+}
