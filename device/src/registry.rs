@@ -1,8 +1,8 @@
 //! The pieces that a profile can choose from, by name.
 
 use crate::configure::{self, BuildError, value};
-use crate::profile::{AssignerName, Profile};
-use aster_ftl::{Assigner, CostBenefit, Greedy, PageMapping};
+use crate::profile::{AssignerName, D_CHOICES, Profile, WINDOWED_GREEDY};
+use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::{Nvm, Nvme};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
@@ -17,6 +17,11 @@ pub type MakeTranslation =
 
 /// Makes a victim policy of what a profile says.
 pub type MakeVictimPolicy = Box<dyn Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError>>;
+
+/// Blocks that `d-choices` draws where the profile doesn't say: hardly more is copied than of all blocks.
+pub const CHOICES: u32 = 10;
+/// Of a hundred blocks, those that `windowed-greedy` looks at where the profile doesn't say.
+pub const WINDOW_PERCENT: u32 = 50;
 
 /// Makes a placement of what a profile says.
 pub type MakePlacement = Box<dyn Fn(&Profile) -> Result<Box<dyn Placement>, BuildError>>;
@@ -117,7 +122,22 @@ impl Default for Registry<MakeVictimPolicy> {
     fn default() -> Self {
         let greedy: MakeVictimPolicy = Box::new(|_| Ok(Box::new(Greedy)));
         let cost_benefit: MakeVictimPolicy = Box::new(|_| Ok(Box::new(CostBenefit)));
-        Registry::of("ftl.victims", [("greedy", greedy), ("cost-benefit", cost_benefit)])
+        let d_choices: MakeVictimPolicy = Box::new(|profile| {
+            Ok(Box::new(DChoices::new(profile.ftl.victim_choices.unwrap_or(CHOICES), profile.seed)))
+        });
+        let fifo: MakeVictimPolicy = Box::new(|_| Ok(Box::new(Fifo)));
+        let windowed_greedy: MakeVictimPolicy = Box::new(|profile| {
+            let window = profile.ftl.victim_window_percent.unwrap_or(WINDOW_PERCENT);
+            Ok(Box::new(WindowedGreedy::new(window)))
+        });
+        let ours = [
+            ("greedy", greedy),
+            ("cost-benefit", cost_benefit),
+            (D_CHOICES, d_choices),
+            ("fifo", fifo),
+            (WINDOWED_GREEDY, windowed_greedy),
+        ];
+        Registry::of("ftl.victims", ours)
     }
 }
 

@@ -49,13 +49,12 @@ fn holds(output: &Output) {
         let rest = line.split(after).nth(1).unwrap_or_else(|| panic!("{said}"));
         rest.trim_start().split([' ', ',']).next().unwrap().parse().unwrap_or_else(|_| panic!("{said}"))
     };
-    for policy in ["greedy", "cost-benefit", "windowed-greedy"] {
+    for policy in ["greedy", "cost-benefit", "cost-age-times"] {
         assert!(said.contains(&format!("{policy}: 0 failed")), "{said}");
         assert!(number(policy, "amplification") > 1.0, "{said}");
     }
-    let [greedy, windowed] =
-        ["greedy", "windowed-greedy"].map(|policy| number(policy, "write amplification"));
-    assert!(windowed != greedy, "it decides otherwise: {said}");
+    let [greedy, by_times] = ["greedy", "cost-age-times"].map(|policy| number(policy, "write amplification"));
+    assert!(by_times != greedy, "it decides otherwise: {said}");
     let [channel_first, stripes] = ["channel-first", "stripes"].map(|placement| number(placement, ":"));
     assert!(channel_first != stripes, "it places otherwise: {said}");
     assert!(said.contains("of its own: victims, placement"), "{said}");
@@ -85,7 +84,7 @@ fn each_of_them_is_short_and_the_page_shows_it_as_it_is() {
 fn a_bad_key_of_theirs_is_refused_by_file_line_and_key() {
     let text = std::fs::read_to_string(folder().join("own.toml")).unwrap();
     for (good, bad, key) in [
-        ("window_percent = 50", "window_percent = 0", "own.window_percent"),
+        ("wear_weight = 1", "wear_weight = -1", "own.wear_weight"),
         ("stripe_pages = 4", "stripe_pages = \"four\"", "own.stripe_pages"),
         ("\"stripes\"", "\"stripe\"", "ftl.placement"),
     ] {

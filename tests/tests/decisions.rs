@@ -132,7 +132,8 @@ fn a_decision_that_a_drive_cannot_have_is_refused_by_file_line_and_key() {
     let said = |(key, reason): (String, String), of: &str, what: &str| {
         assert!(key == of && reason.contains(what), "{key}: {reason}");
     };
-    let there = "must be one of \"cost-benefit\", \"fullest\", \"greedy\", but is \"newest\"";
+    let there = "must be one of \"cost-benefit\", \"d-choices\", \"fifo\", \"fullest\", \"greedy\", \
+                 \"windowed-greedy\", but is \"newest\"";
     said(refusal(&own(), &deciding("newest", None)), "ftl.victims", there);
     let there = "must be one of \"channel-first\", \"random\", \"way-first\", but is \"pairs\"";
     said(refusal(&Pieces::default(), &deciding("greedy", Some("pairs"))), "ftl.placement", there);

@@ -80,6 +80,11 @@ impl<'a> ClosedBlocks<'a> {
     pub fn lun(&self) -> LunIndex {
         self.lun
     }
+    /// Blocks of the drive that have been filled by now. It tells the questions of one LUN apart, but for
+    /// those that come again before another block is full.
+    pub fn closings(&self) -> u64 {
+        self.closings
+    }
     /// The fewest valid pages that any of them has.
     pub fn fewest_valid(&self) -> u16 {
         self.fewest
@@ -129,7 +134,7 @@ mod tests {
         let closed = of(&[16, NOT, 4, 15, 4]).unwrap();
         let offered: Vec<_> = closed.iter().map(|b| (b.block.0, b.valid, b.age, b.erases)).collect();
         assert_eq!(offered, [(2, 4, 2, 7), (3, 15, 1, 6), (4, 4, 0, 5)]);
-        assert_eq!((closed.lun(), closed.fewest_valid()), (LunIndex(3), 4));
+        assert_eq!((closed.lun(), closed.closings(), closed.fewest_valid()), (LunIndex(3), 5, 4));
         let facts: Vec<_> = (0..closed.blocks()).filter_map(|block| closed.facts(BlockAddr(block))).collect();
         assert!(facts.iter().copied().eq(closed.iter()) && closed.facts(BlockAddr(9)).is_none());
         assert_eq!(closed.oldest_of_fewest_valid(), BlockAddr(2), "the first to be closed of two");

@@ -1,7 +1,7 @@
 //! What types can't check of a profile: ranges and relations.
 
 use super::package::{coupling, numbers};
-use super::schema::{AssignerName, COSMOS, ContentKind, DataModeName, Profile};
+use super::schema::{AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, WINDOWED_GREEDY};
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
@@ -247,6 +247,20 @@ impl Profile {
         )?;
         if let (Some(placement), true) = (&self.ftl.placement, self.ftl.assigner != AssignerName::default()) {
             return Err(placed_twice(placement));
+        }
+        for (key, given, least, most, of) in [
+            ("ftl.victim_choices", self.ftl.victim_choices, 1.0, 1000.0, D_CHOICES),
+            ("ftl.victim_window_percent", self.ftl.victim_window_percent, 1.0, 100.0, WINDOWED_GREEDY),
+        ] {
+            let Some(given) = given else { continue };
+            range(key, f64::from(given), least, most)?;
+            if self.ftl.victims != of {
+                let reason = format!(
+                    "must go with ftl.victims = \"{of}\", which alone reads it, but that is \"{}\"",
+                    self.ftl.victims
+                );
+                return Err((key, reason));
+            }
         }
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;

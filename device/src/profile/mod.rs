@@ -25,9 +25,9 @@ pub use package::{
 };
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile,
-    LevellingName, LinkProfile, PlacementName, PollProfile, Profile, READS_FIRST, RestrictProfile,
-    SchedulerProfile, TransactionOrder,
+    CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
+    HostProfile, LevellingName, LinkProfile, PlacementName, PollProfile, Profile, READS_FIRST,
+    RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
 };
 pub use shipped::{SHIPPED, shipped};
 pub use words::read;

@@ -375,6 +375,10 @@ pub struct CostsProfile {
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
+/// The victim policy that draws blocks at random, of which it chooses one.
+pub const D_CHOICES: &str = "d-choices";
+/// The victim policy that looks at the oldest blocks alone.
+pub const WINDOWED_GREEDY: &str = "windowed-greedy";
 /// The name of the scheduler that serves reads before programs and erases.
 pub const READS_FIRST: &str = "reads-first";
 
@@ -518,9 +522,17 @@ pub struct FtlProfile {
     #[serde(default)]
     pub placement: Option<String>,
     /// Which closed block garbage collection empties next: `"greedy"`, the one with the fewest valid pages;
-    /// `"cost-benefit"`, which goes by the age of its data, too; or a policy of a reader's own.
+    /// `"cost-benefit"`, which goes by the age of its data, too; `"d-choices"`, the one with the fewest of
+    /// some drawn at random; `"fifo"`, the oldest; `"windowed-greedy"`, the one with the fewest of the
+    /// oldest; or a policy of a reader's own.
     #[serde(default = "default_victims")]
     pub victims: String,
+    /// Blocks that `"d-choices"` draws, of which it empties one; 10 when absent.
+    #[serde(default)]
+    pub victim_choices: Option<u32>,
+    /// The blocks of a LUN that `"windowed-greedy"` looks at, the oldest ones; 50 when absent.
+    #[serde(default)]
+    pub victim_window_percent: Option<u32>,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.
     #[serde(default = "default_gc")]
     pub gc_free_blocks: u32,

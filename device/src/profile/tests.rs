@@ -373,6 +373,22 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
     ("buffer_entries = 32", "buffer_entries = 32\nvictims = \"oldest\"", "ftl.victims"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nvictims = \"d-choices\"\nvictim_choices = 0",
+        "ftl.victim_choices",
+    ),
+    ("buffer_entries = 32", "buffer_entries = 32\nvictim_choices = 2", "ftl.victim_choices"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nvictims = \"windowed-greedy\"\nvictim_window_percent = 101",
+        "ftl.victim_window_percent",
+    ),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nvictims = \"d-choices\"\nvictim_window_percent = 20",
+        "ftl.victim_window_percent",
+    ),
     ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"diagonal\"", "ftl.placement"),
     (
         "buffer_entries = 32",

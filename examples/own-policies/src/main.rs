@@ -10,16 +10,16 @@ use aster_lab::report::RunReport;
 use aster_lab::watch::{Watch, Watchers};
 use placement::Stripes;
 use std::error::Error;
-use victims::WindowedGreedy;
+use victims::CostAgeTimes;
 
 /// Nine of ten writes go to a tenth of the drive.
 const JOB: &str = "[skewed]\nrw=randrw\nrwmixread=20\nbs=16k\niodepth=8\nrandom_distribution=zoned:90/10:10/90\n\
                    norandommap\nnumber_ios=3000\nio_size=1g\n";
 
-/// Ours, and what a profile calls `windowed-greedy` and `stripes`.
+/// Ours, and what a profile calls `cost-age-times` and `stripes`.
 pub fn pieces() -> Pieces {
     Pieces::default()
-        .victims("windowed-greedy", |profile| Ok(Box::new(WindowedGreedy::of(profile)?)))
+        .victims("cost-age-times", |profile| Ok(Box::new(CostAgeTimes::of(profile)?)))
         .placement("stripes", |profile| Ok(Box::new(Stripes::of(profile)?)))
 }
 
@@ -50,7 +50,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         let (waf, moved) = (report.drive.waf.unwrap_or(0.0), report.drive.firmware.programs.gc);
         println!(
             "{}: {} failed, write amplification {waf:.2}, {moved} pages moved",
-            victims.unwrap_or("windowed-greedy"),
+            victims.unwrap_or("cost-age-times"),
             report.failures()
         );
     }

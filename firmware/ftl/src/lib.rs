@@ -49,7 +49,7 @@ mod terms;
 
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
-pub use blocks::victims::{CostBenefit, Greedy};
+pub use blocks::victims::{CostBenefit, DChoices, Fifo, Greedy, WindowedGreedy};
 pub use checkpoint::error::BootError;
 pub use mapping::resident::ResidentMap;
 pub use mapping::{Mapping, MappingFault, MappingPorts};

@@ -1,10 +1,15 @@
 use super::bench::{Bench, Decisions, config};
 use super::oracle::{Op, Oracle, Request};
-use crate::{Assigner, BootError, Capacity, ConfigError, FtlConfig, FtlCosts};
+use crate::{
+    Assigner, BootError, Capacity, ConfigError, CostBenefit, DChoices, Fifo, FtlConfig, FtlCosts, Greedy,
+    WindowedGreedy,
+};
 use aster_events::{Event, EventKind, EventSink};
+use aster_parties::VictimPolicy;
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Geometry, Instant, Lpn, Rng};
 use proptest::prelude::*;
+use std::boxed::Box;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::vec;
@@ -350,6 +355,15 @@ fn a_drive_is_not_opened_as_another() {
     assert_eq!(bench.ftl.boot_error(), Some(BootError::OtherDrive));
 }
 
+/// Each victim policy that there is.
+const POLICIES: &[fn() -> Box<dyn VictimPolicy>] = &[
+    || Box::new(Greedy),
+    || Box::new(CostBenefit),
+    || Box::new(DChoices::new(2, 1)),
+    || Box::new(Fifo),
+    || Box::new(WindowedGreedy::new(30)),
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..Default::default() })]
     #[test]
@@ -358,7 +372,7 @@ proptest! {
         full: bool,
         partial_reads: bool,
         way_first: bool,
-        cost_benefit: bool,
+        victims in prop::sample::select(POLICIES),
         buffer_entries in 4u32..40,
         slice_workers in 1u16..24,
         gc_depth in 1u8..6,
@@ -387,7 +401,7 @@ proptest! {
             ..config(content)
         };
         let assigner = if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst };
-        let mut bench = Bench::deciding(Decisions { cost_benefit, assigner }, config);
+        let mut bench = Bench::deciding(Decisions { victims, assigner }, config);
         bench.cells.borrow_mut().faults.program = program_faults.unwrap_or(0);
         let mut oracle = Oracle::new(&bench);
         oracle.work(&bench, 1_000, seed);

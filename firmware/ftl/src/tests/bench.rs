@@ -2,8 +2,8 @@
 
 use super::flash::{Cells, SharedCells, serve};
 use crate::{
-    Assigner, Capacity, CostBenefit, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts,
-    NVRAM_BYTES, OOB_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts, NVRAM_BYTES,
+    OOB_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -168,17 +168,21 @@ impl Front {
 }
 
 /// Who decides for a drive.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Decisions {
-    pub cost_benefit: bool,
+    pub victims: fn() -> Box<dyn VictimPolicy>,
     pub assigner: Assigner,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Decisions { victims: || Box::new(Greedy), assigner: Assigner::default() }
+    }
 }
 
 impl Decisions {
     fn of(self, config: FtlConfig) -> Setup {
-        let victims: Box<dyn VictimPolicy> =
-            if self.cost_benefit { Box::new(CostBenefit) } else { Box::new(Greedy) };
-        Setup::new(config, victims, &self.assigner).unwrap()
+        Setup::new(config, (self.victims)(), &self.assigner).unwrap()
     }
 }
 
