@@ -6,6 +6,7 @@ mod args;
 mod bench_channel;
 mod console;
 mod demo;
+mod drawn;
 mod estimate;
 mod failure;
 mod files;
@@ -25,6 +26,7 @@ mod set;
 mod sideband;
 mod torture;
 mod traces;
+mod waf;
 mod window;
 
 use args::{Cli, Command};
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Torture(args) => torture::run(&args),
         Command::Lifetime(args) => lifetime::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Waf(args) => waf::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

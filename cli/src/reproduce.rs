@@ -2,8 +2,9 @@
 
 use crate::args::{Experiment, ReproduceArgs};
 use crate::console;
+use crate::drawn::Drawn;
 use crate::failure::Failure;
-use crate::files::{create, make_folder};
+use crate::files::make_folder;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::set;
@@ -12,11 +13,8 @@ use aster_lab::area;
 use aster_lab::babol::{self, BabolReport};
 use aster_lab::cosmos;
 use aster_lab::experiment::{Changes, ExperimentError};
-use aster_lab::figure::Figure;
 use serde::Serialize;
-use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
 
 /// Carries an experiment out and prints it.
 ///
@@ -99,37 +97,12 @@ fn print(
     if args.json { console::json(report) } else { console::line(&table()) }
 }
 
-/// A file of a figure.
-struct Drawn {
-    name: String,
-    bytes: Vec<u8>,
-}
-
-impl Drawn {
-    fn new(
-        name: impl Into<String>,
-        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-    ) -> Result<Self, Failure> {
-        let (name, mut bytes) = (name.into(), Vec::new());
-        write(&mut bytes).map_err(|error| Failure::run(format!("{name}: {error}")))?;
-        Ok(Drawn { name, bytes })
-    }
-    /// Its picture, as SVG and as PNG, and its numbers beside it.
-    fn of_figure(figure: &Figure) -> [Result<Self, Failure>; 3] {
-        [
-            Drawn::new(format!("{}.svg", figure.name), |file| figure.write_svg(file)),
-            Drawn::new(format!("{}.png", figure.name), |file| figure.write_png(file)),
-            Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
-        ]
-    }
-}
-
 fn babol_figures(report: &BabolReport) -> Result<Vec<Drawn>, Failure> {
     let (throughput, polling) =
         (babol::throughput_figure(&report.throughput), babol::polling_figure(&report.polling));
     let mut drawn = vec![
-        Drawn { name: "fig9.svg".to_owned(), bytes: report.waveform_svg.clone() },
-        Drawn { name: "fig9.csv".to_owned(), bytes: report.waveform_csv.clone() },
+        Drawn::of_bytes("fig9.svg", &report.waveform_svg),
+        Drawn::of_bytes("fig9.csv", &report.waveform_csv),
     ];
     drawn.extend(Drawn::of_figure(&throughput).into_iter().collect::<Result<Vec<_>, _>>()?);
     let (reports, period_us) = (&report.polling, report.paper_poll_period_us);
@@ -153,7 +126,7 @@ fn carried_out<R>(
 /// if a figure can't be written.
 fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failure>) -> Result<(), Failure> {
     match &args.out {
-        Some(folder) => figures()?.iter().try_for_each(|drawn| figure(folder, drawn)),
+        Some(folder) => figures()?.iter().try_for_each(|drawn| drawn.write_to(folder)),
         None => Ok(()),
     }
 }
@@ -171,7 +144,12 @@ impl From<ExperimentError> for Failure {
 type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
 
 /// Carries out an experiment, showing progress, until it ends or Ctrl-C stops it.
-fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, ExperimentError>) -> Result<T, Failure> {
+///
+/// # Errors
+/// Those of the experiment.
+pub(crate) fn followed<T>(
+    experiment: impl FnOnce(Follow<'_>) -> Result<T, ExperimentError>,
+) -> Result<T, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut stage = "";
@@ -185,15 +163,4 @@ fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, ExperimentError>
     })?;
     progress.end();
     Ok(result)
-}
-
-fn figure(folder: &Path, drawn: &Drawn) -> Result<(), Failure> {
-    let path = folder.join(&drawn.name);
-    let mut file = create(&path)?;
-    file.write_all(&drawn.bytes)
-        .and_then(|()| file.flush())
-        .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
-    // Not on standard output, which has only the JSON with --json.
-    console::note(&format!("wrote {}", path.display()));
-    Ok(())
 }

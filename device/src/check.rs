@@ -41,6 +41,37 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
     Ok(())
 }
 
+/// What garbage collection has of a LUN without bad blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LunPool {
+    /// LUNs of the drive.
+    pub luns: u32,
+    /// Blocks that data can lie in, closed, open or free.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Logical pages of the fullest LUN.
+    pub logical_pages: u32,
+    /// Free blocks that the host leaves to garbage collection.
+    pub reserve: u32,
+    /// Entries of the drive's data buffer that may be dirty.
+    pub dirty_max: u32,
+}
+
+/// The pool that each LUN of a profile's drive is, under our page-mapping FTL.
+pub fn lun_pool(profile: &Profile, content: Content) -> LunPool {
+    let config = configure::ftl(profile, &configure::media_facts(profile, content));
+    let luns = config.geometry.total_luns();
+    LunPool {
+        luns,
+        blocks: config.data_blocks_per_lun() as u32,
+        pages_per_block: config.geometry.pages_per_block.into(),
+        logical_pages: config.logical_pages().div_ceil(luns.into()) as u32,
+        reserve: config.gc_reserve_blocks,
+        dirty_max: config.dirty_max(),
+    }
+}
+
 /// Of a package that must grow, so many times the blocks are tried.
 const PACKAGE_GROWTH_MAX: u32 = 16;
 /// Of a small package so many blocks.

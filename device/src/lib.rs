@@ -33,7 +33,7 @@ pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub(crate) use capacity::{check_capacity, choose_blocks, guess_blocks};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
-pub use check::{check, check_with, namespace, namespace_with};
+pub use check::{LunPool, check, check_with, lun_pool, namespace, namespace_with};
 pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use damage::damaged_records;
 pub use device::{Device, DriveStats};
@@ -44,8 +44,8 @@ pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{
-    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
-    Registry,
+    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation,
+    MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 
 /// Waveforms of a channel's pins.

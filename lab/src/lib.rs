@@ -23,6 +23,7 @@ pub mod report;
 pub mod torture;
 pub mod traces;
 mod tree;
+pub mod waf;
 pub mod warning;
 pub mod watch;
 pub mod wave;

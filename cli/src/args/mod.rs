@@ -11,6 +11,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod torture;
+mod waf;
 
 pub(crate) use bench_channel::BenchChannelArgs;
 pub(crate) use content::ContentArg;
@@ -23,6 +24,7 @@ pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use torture::TortureArgs;
+pub(crate) use waf::WafArgs;
 
 use clap::{Parser, Subcommand};
 
@@ -43,6 +45,7 @@ Examples:
   aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
   aster torture tiny --cuts 1000             take a drive's power away a thousand times
   aster lifetime tiny --svg life.svg         write a drive to its end
+  aster waf tiny --quick                     what garbage collection costs, by policy and skew
   aster profiles                             the drives that come along";
 
 #[derive(Debug, Subcommand)]
@@ -110,6 +113,15 @@ pub(crate) enum Command {
     /// Repeat a paper's measurements, and compare the figures
     #[command(after_help = reproduce::REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
+    /// Measure what garbage collection copies, by victim policy over skew, beside a bare simulation and
+    /// theory
+    ///
+    /// Each drive is filled, then written over at random until it has settled, then counted while it is
+    /// written on: pages programmed for each page that its data buffer evicts, without the map's and the
+    /// log's. The drives have no bad blocks, and move nothing for wear or refresh. The simulation has a
+    /// LUN's data blocks, its reserve and its share of the data buffer, and is written as often.
+    #[command(after_help = waf::WAF_EXAMPLES)]
+    Waf(WafArgs),
 }
 
 #[cfg(test)]

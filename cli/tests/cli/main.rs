@@ -19,5 +19,6 @@ mod served;
 mod spdk;
 mod tortured;
 mod traced;
+mod waf;
 mod windows;
 mod words;

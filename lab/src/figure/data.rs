@@ -7,6 +7,10 @@ pub enum Source {
     Ours,
     /// The bound for ours by the model's times.
     Bound,
+    /// Of a bare simulation of what ours does.
+    Simulation,
+    /// By theory.
+    Theory,
     /// The paper's: what it prints, or comes to from what it prints. The text says where and how, for the
     /// legend: `Table I`, `text of 7.1`.
     Paper(&'static str),
@@ -18,6 +22,8 @@ impl Source {
         match self {
             Source::Ours => "ours",
             Source::Bound => "bound",
+            Source::Simulation => "simulation",
+            Source::Theory => "theory",
             Source::Paper(_) => "paper",
         }
     }

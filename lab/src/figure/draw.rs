@@ -81,10 +81,10 @@ fn shape(source: Source, points: usize) -> Shape {
     match (source, points) {
         (Source::Ours, ..=DOTS_MAX) => Shape::Dots,
         (Source::Ours, _) => Shape::Line,
-        (Source::Bound, 1) => Shape::Cross,
-        (Source::Bound, _) => Shape::Dotted,
-        (Source::Paper(_), 1) => Shape::Box,
-        (Source::Paper(_), _) => Shape::DashedBoxes,
+        (Source::Bound | Source::Simulation, 1) => Shape::Cross,
+        (Source::Bound | Source::Simulation, _) => Shape::Dotted,
+        (Source::Paper(_) | Source::Theory, 1) => Shape::Box,
+        (Source::Paper(_) | Source::Theory, _) => Shape::DashedBoxes,
     }
 }
 
@@ -103,6 +103,8 @@ fn keys(figure: &Figure) -> Vec<(String, Brush)> {
         let said = match series.source {
             Source::Ours => continue,
             Source::Bound => "at most, by the times of ours".to_owned(),
+            Source::Simulation => "bare simulation".to_owned(),
+            Source::Theory => "theory".to_owned(),
             Source::Paper(place) => format!("paper: {place}"),
         };
         // A line's key speaks for single points too.

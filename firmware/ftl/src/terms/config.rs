@@ -356,7 +356,7 @@ impl FtlConfig {
         self.buffer_entries + self.merge_buffers() + lun * u32::from(self.gc_depth) + slot
     }
     /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
-    pub(crate) fn dirty_max(&self) -> u32 {
+    pub fn dirty_max(&self) -> u32 {
         self.buffer_entries - (self.buffer_entries / 16).max(1)
     }
     /// Pages that the stored map and block table take at most.
@@ -413,11 +413,15 @@ impl FtlConfig {
         let blocks = self.log_blocks_per_lun() * u64::from(self.geometry.total_luns());
         blocks * (u64::from(self.geometry.pages_per_block) / u64::from(self.log_copies()))
     }
+    /// Blocks of a LUN without bad ones that data can lie in, closed, open or free: all but those of the
+    /// stored map and the log.
+    pub fn data_blocks_per_lun(&self) -> u64 {
+        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun();
+        u64::from(self.geometry.blocks_per_lun).saturating_sub(kept)
+    }
     fn data_pages(&self) -> u64 {
         let g = &self.geometry;
-        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun();
-        let blocks = u64::from(g.blocks_per_lun).saturating_sub(kept);
-        u64::from(g.total_luns()) * blocks * u64::from(g.pages_per_block)
+        u64::from(g.total_luns()) * self.data_blocks_per_lun() * u64::from(g.pages_per_block)
     }
     /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks
     /// are its metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If

@@ -1,0 +1,55 @@
+//! Files of figures.
+
+use crate::console;
+use crate::failure::Failure;
+use crate::files::create;
+use aster_lab::figure::Figure;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A file of a figure.
+pub(crate) struct Drawn {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Drawn {
+    /// What `write` gives.
+    ///
+    /// # Errors
+    /// When it can't be drawn.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+    ) -> Result<Self, Failure> {
+        let (name, mut bytes) = (name.into(), Vec::new());
+        write(&mut bytes).map_err(|error| Failure::run(format!("{name}: {error}")))?;
+        Ok(Drawn { name, bytes })
+    }
+    /// These bytes.
+    pub(crate) fn of_bytes(name: &str, bytes: &[u8]) -> Self {
+        Drawn { name: name.to_owned(), bytes: bytes.to_vec() }
+    }
+    /// A figure's picture, as SVG and as PNG, and its numbers beside it.
+    pub(crate) fn of_figure(figure: &Figure) -> [Result<Self, Failure>; 3] {
+        [
+            Drawn::new(format!("{}.svg", figure.name), |file| figure.write_svg(file)),
+            Drawn::new(format!("{}.png", figure.name), |file| figure.write_png(file)),
+            Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
+        ]
+    }
+    /// Writes the file, and tells its name.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn write_to(&self, folder: &Path) -> Result<(), Failure> {
+        let path = folder.join(&self.name);
+        let mut file = create(&path)?;
+        file.write_all(&self.bytes)
+            .and_then(|()| file.flush())
+            .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+        // Not on standard output, which has only the JSON with --json.
+        console::note(&format!("wrote {}", path.display()));
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Write amplification over skew, as a figure.
+
+use super::report::{Point, Report};
+use crate::figure::{Figure, Panel, Scale, Series, Source};
+
+/// A panel for each over-provisioning, in which each victim policy has the drive's points, the simulation's
+/// line and what theory says.
+pub fn figure(report: &Report) -> Figure {
+    let mut over_provisioning: Vec<f64> = report.points.iter().map(|p| p.over_provisioning_percent).collect();
+    over_provisioning.dedup();
+    over_provisioning.sort_by(f64::total_cmp);
+    over_provisioning.dedup();
+    let panels = over_provisioning.into_iter().map(|percent| Panel {
+        title: format!("{percent} % over-provisioning"),
+        x: "% of the writes that go to the rest of the pages",
+        scale: Scale::Steps,
+        y: "pages programmed for each written",
+        series: of_panel(report, percent),
+    });
+    let label = "Write amplification by victim policy over skew: drive, bare simulation, and theory";
+    Figure::of("waf", label, panels.collect())
+}
+
+fn of_panel(report: &Report, percent: f64) -> Vec<Series> {
+    type Of = fn(&Point) -> Option<f64>;
+    let here: Vec<&Point> =
+        report.points.iter().filter(|point| point.over_provisioning_percent == percent).collect();
+    let mut names: Vec<&str> = here.iter().map(|point| point.victims).collect();
+    names.dedup();
+    let of: [(Source, Of); 3] = [
+        (Source::Ours, |point| Some(point.drive)),
+        (Source::Simulation, |point| Some(point.simulation)),
+        (Source::Theory, |point| point.theory),
+    ];
+    let series = |name: &str, source, of: Of| {
+        let points = here.iter().filter(|point| point.victims == name);
+        let points = points.filter_map(|point| Some((point.hot_percent.into(), of(point)?)));
+        Series { name: name.to_owned(), source, points: points.collect() }
+    };
+    let all = names.iter().flat_map(|name| of.iter().map(|&(source, of)| series(name, source, of)));
+    all.filter(|series| !series.points.is_empty()).collect()
+}

@@ -1,0 +1,114 @@
+//! What garbage collection costs a drive, beside what it costs in a bare simulation and by theory: write
+//! amplification by victim policy over skew.
+//!
+//! Garbage collection alone is measured. The drives have no bad blocks, and move nothing for wear or refresh.
+//! Pages of the map and of the log don't count: what does is the pages that garbage collection copies for
+//! each page that the data buffer evicts.
+
+mod chart;
+mod drive;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use chart::figure;
+pub use report::{Follow, Passes, Plan, Point, Report, table};
+
+use crate::experiment::{ExperimentError, heard};
+use aster_device::profile::Profile;
+use aster_theory::{Pool, Simulation, VictimRule, Workload, analytic};
+use aster_units::Content;
+
+/// Of a policy its name in profiles, and what the simulation does.
+type Policy = (&'static str, VictimRule);
+
+/// The victim policies, in the order of the report, as this profile has them.
+fn policies(profile: &Profile) -> [Policy; 5] {
+    let choices = profile.ftl.victim_choices.unwrap_or(aster_device::CHOICES);
+    let window = profile.ftl.victim_window_percent.unwrap_or(aster_device::WINDOW_PERCENT);
+    [
+        ("greedy", VictimRule::Greedy),
+        ("cost-benefit", VictimRule::CostBenefit),
+        ("d-choices", VictimRule::DChoices(choices)),
+        ("windowed-greedy", VictimRule::WindowedGreedy(window)),
+        ("fifo", VictimRule::Fifo),
+    ]
+}
+
+/// So many percent of the writes go to the pages that the others leave: 50 is uniform, 90 sends nine of ten
+/// writes to a tenth of the pages.
+fn workload(hot_percent: u8) -> Workload {
+    let writes = f64::from(hot_percent) / 100.0;
+    if hot_percent == 50 { Workload::uniform() } else { Workload::hot_cold(1.0 - writes, writes) }
+}
+
+/// The pool of a LUN as the simulation has it.
+fn pool(profile: &Profile) -> Pool {
+    let lun = aster_device::lun_pool(profile, Content::Fingerprint);
+    Pool {
+        blocks: lun.blocks,
+        pages_per_block: lun.pages_per_block,
+        logical_pages: lun.logical_pages,
+        reserve: lun.reserve,
+        separate_copies: true,
+        // Each command in flight has taken an entry that is being evicted: nothing is written over there.
+        buffered_pages: lun.dirty_max.saturating_sub(drive::QUEUE_DEPTH) / lun.luns,
+    }
+}
+
+/// What theory says of a pool, where it says something.
+fn theory(rule: VictimRule, hot_percent: u8, pool: &Pool) -> Option<f64> {
+    let (pages, fill) = (pool.pages_per_block, pool.fill_of_closed());
+    match rule {
+        VictimRule::Fifo => Some(analytic::fifo(&workload(hot_percent), fill)),
+        VictimRule::Greedy if hot_percent == 50 => Some(analytic::greedy(pages, fill)),
+        VictimRule::DChoices(choices) if hot_percent == 50 => {
+            Some(analytic::d_choices_of_stale(choices, pages, fill))
+        }
+        _ => None,
+    }
+}
+
+/// Measures each point of the plan.
+///
+/// # Errors
+/// When a drive can't be made or run, or the caller stops it.
+pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, ExperimentError> {
+    let mut points = Vec::new();
+    let all = (plan.over_provisioning.len() * plan.hot_percents.len()).max(1) as f64;
+    for (name, rule) in policies(&plan.profile) {
+        for (at, (over_provisioning_percent, profile)) in plan.drives().enumerate() {
+            let profile = collected_by(name, profile);
+            let pool = pool(&profile);
+            for (skew, &hot_percent) in plan.hot_percents.iter().enumerate() {
+                let before = (at * plan.hot_percents.len() + skew) as f64;
+                let drive = drive::write_amplification(plan, &profile, hot_percent, &mut |share| {
+                    heard(follow(name, (before + share) / all))
+                })?;
+                let mut simulation = Simulation::new(pool, rule, &workload(hot_percent), plan.seed);
+                simulation.run(plan.passes.settle);
+                points.push(Point {
+                    victims: name,
+                    over_provisioning_percent,
+                    hot_percent,
+                    drive,
+                    simulation: simulation.run(plan.passes.measure).write_amplification(),
+                    theory: theory(rule, hot_percent, &pool),
+                });
+            }
+        }
+    }
+    let Pool { blocks, pages_per_block, reserve, .. } = pool(&plan.profile);
+    let (profile, seed) = (plan.name.clone(), plan.seed);
+    Ok(Report { profile, seed, blocks, pages_per_block, reserve, points })
+}
+
+/// A profile with this victim policy, and no key of another.
+fn collected_by(victims: &str, mut profile: Profile) -> Profile {
+    let ftl = &mut profile.ftl;
+    if ftl.victims != victims {
+        (ftl.victim_choices, ftl.victim_window_percent) = (None, None);
+    }
+    ftl.victims = victims.to_owned();
+    profile
+}

@@ -1,0 +1,147 @@
+//! What is to be measured, and what came of it.
+
+use aster_device::BuildError;
+use aster_device::profile::{LevellingName, Profile};
+use aster_units::Content;
+use serde::Serialize;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+/// How often the drive is written over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// Before anything is counted.
+    pub settle: u32,
+    /// While pages are counted.
+    pub measure: u32,
+}
+
+/// What is to be measured: each victim policy at each over-provisioning under each skew.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The profile's name.
+    pub name: String,
+    /// The drive. Its pages keep tags.
+    pub profile: Profile,
+    /// Decides where is written.
+    pub seed: u64,
+    /// `ftl.over_provisioning_percent` of the drives.
+    pub over_provisioning: Vec<f64>,
+    /// So many percent of the writes go to the pages that the others leave, 50 to 99; 50 is uniform.
+    pub hot_percents: Vec<u8>,
+    /// How often the drive is written over.
+    pub passes: Passes,
+}
+
+impl Plan {
+    /// The profile's drive, from uniform writes to 95 % of them on 5 % of the pages.
+    pub fn new(name: impl Into<String>, profile: Profile, seed: u64) -> Self {
+        Plan {
+            name: name.into(),
+            over_provisioning: vec![profile.ftl.over_provisioning_percent],
+            profile,
+            seed,
+            hot_percents: vec![50, 60, 70, 80, 90, 95],
+            passes: Passes { settle: 6, measure: 4 },
+        }
+    }
+    /// The shape in seconds: three skews, and fewer writes.
+    #[must_use]
+    pub fn quick(self) -> Self {
+        Plan { hot_percents: vec![50, 80, 95], passes: Passes { settle: 3, measure: 3 }, ..self }
+    }
+    /// Checks that each drive can be built.
+    ///
+    /// # Errors
+    /// What is wrong with the first one that can't be.
+    pub fn check(&self) -> Result<(), BuildError> {
+        let content = Some(Content::Fingerprint);
+        self.drives().try_for_each(|(_, profile)| aster_device::check(&profile, content))
+    }
+    /// The drives, each with its over-provisioning. Of all that moves data, garbage collection alone is left.
+    pub(super) fn drives(&self) -> impl Iterator<Item = (f64, Profile)> + '_ {
+        self.over_provisioning.iter().map(|&percent| {
+            let mut profile = self.profile.clone();
+            profile.package.factory_bad_per_mille = 0;
+            profile.package.wear_out_percent = 0;
+            profile.ftl.wear_levelling = LevellingName::None;
+            (profile.ftl.refresh_corrected_percent, profile.ftl.refresh_reads, profile.ftl.scan_us) =
+                (0, 0, 0);
+            profile.ftl.over_provisioning_percent = percent;
+            (percent, profile)
+        })
+    }
+}
+
+/// Pages programmed for each page that the host wrote, by three ways.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Point {
+    /// The victim policy.
+    pub victims: &'static str,
+    /// `ftl.over_provisioning_percent`.
+    pub over_provisioning_percent: f64,
+    /// So many percent of the writes went to the pages that the others left.
+    pub hot_percent: u8,
+    /// The drive's.
+    pub drive: f64,
+    /// The bare simulation's, of a pool of as many blocks that was written as often.
+    pub simulation: f64,
+    /// Of a pool of the same fill with many blocks, where theory says something.
+    pub theory: Option<f64>,
+}
+
+impl Point {
+    /// By how much the drive is off the simulation, in percent of the latter.
+    pub fn error_percent(&self) -> f64 {
+        crate::experiment::error_percent(self.drive, self.simulation)
+    }
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The profile.
+    pub profile: String,
+    /// The seed.
+    pub seed: u64,
+    /// Blocks of a LUN that data can lie in.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Free ones of those that the host leaves to garbage collection.
+    pub reserve: u32,
+    /// By policy, over-provisioning and skew.
+    pub points: Vec<Point>,
+}
+
+/// Follows the measurement of a policy.
+pub type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
+
+/// The report as a table for people.
+pub fn table(report: &Report) -> String {
+    let Report { profile, blocks, pages_per_block, reserve, .. } = report;
+    let mut text = format!(
+        "{profile}: pages programmed for each page written. A LUN has {blocks} blocks of {pages_per_block} pages for \
+         data, {reserve} of them kept free.\nSkew 90 sends 90 % of the writes to 10 % of the pages; 50 is \
+         uniform.\n\n"
+    );
+    let _ = writeln!(
+        text,
+        "{:<16}{:>7}{:>6}{:>9}{:>12}{:>8}{:>9}",
+        "victims", "spare", "skew", "drive", "simulation", "error", "theory"
+    );
+    for point in &report.points {
+        let theory = point.theory.map_or("-".to_owned(), |theory| format!("{theory:.2}"));
+        let _ = writeln!(
+            text,
+            "{:<16}{:>5} %{:>6}{:>9.2}{:>12.2}{:>6.1} %{theory:>9}",
+            point.victims,
+            point.over_provisioning_percent,
+            point.hot_percent,
+            point.drive,
+            point.simulation,
+            point.error_percent(),
+        );
+    }
+    text
+}

@@ -1,0 +1,102 @@
+use super::*;
+use crate::figure::Source;
+use aster_device::profile::{CellUse, shipped};
+use std::ops::ControlFlow;
+
+/// Measured beside simulated, at most so many percent off.
+const ERROR_PERCENT_MAX: f64 = 5.0;
+
+/// One LUN of small blocks, uniform and with nine of ten writes on a tenth of the pages.
+fn plan() -> Plan {
+    let mut profile = shipped("tiny").unwrap_or_else(|error| panic!("{error}"));
+    (profile.geometry.channels, profile.geometry.ways, profile.geometry.luns) = (1, 1, 1);
+    (profile.geometry.planes, profile.geometry.blocks_per_lun) = (1, 128);
+    profile.package.cells = CellUse::Slc;
+    profile.package.read_us.truncate(1);
+    profile.package.program_us.truncate(1);
+    profile.package.errors.fresh = 0.0;
+    profile.ftl.over_provisioning_percent = 28.0;
+    let passes = Passes { settle: 8, measure: 12 };
+    Plan { hot_percents: vec![50, 90], passes, ..Plan::new("tiny", profile, 1) }
+}
+
+fn go(plan: &Plan) -> Report {
+    plan.check().unwrap_or_else(|error| panic!("{error}"));
+    run(plan, &mut |_, _| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn agrees(report: &Report) {
+    let agrees = |point: &Point| point.error_percent().abs() < ERROR_PERCENT_MAX;
+    assert!(report.points.iter().all(agrees), "{}", table(report));
+}
+
+#[test]
+fn each_policy_copies_on_a_drive_what_it_copies_in_the_simulation() {
+    let report = go(&plan());
+    agrees(&report);
+    let of = |victims: &str, skew: u8| {
+        let mut points = report.points.iter();
+        *points.find(|point| (point.victims, point.hot_percent) == (victims, skew)).expect("it is measured")
+    };
+    // What each of them is for (docs/ftl.md).
+    let drive = |victims, skew| of(victims, skew).drive;
+    assert!(drive("greedy", 50) < drive("d-choices", 50) && drive("d-choices", 50) < drive("fifo", 50));
+    assert!(drive("cost-benefit", 90) < 0.8 * drive("greedy", 90));
+    assert!(drive("d-choices", 90) < 0.9 * drive("greedy", 90));
+    for (victims, percent) in [("greedy", 3.0), ("d-choices", 3.0), ("fifo", 3.0)] {
+        let point = of(victims, 50);
+        let theory = point.theory.expect("uniform writes have a theory");
+        assert!((point.drive / theory - 1.0).abs() < percent / 100.0, "{}", table(&report));
+    }
+    assert!(of("cost-benefit", 90).theory.is_none() && of("fifo", 90).theory.is_some());
+
+    let text = table(&report);
+    assert!(text.contains("118 blocks of 16 pages") && text.lines().count() == 4 + 10, "{text}");
+    let figure = figure(&report);
+    let [panel] = &figure.panels[..] else { panic!("one over-provisioning") };
+    assert_eq!(panel.title, "28 % over-provisioning");
+    let points = |name: &str, source: Source| {
+        let series = panel.series.iter().find(|series| series.name == name && series.source == source);
+        series.map(|series| series.points.clone()).unwrap_or_default()
+    };
+    assert_eq!(points("greedy", Source::Ours), [(50.0, drive("greedy", 50)), (90.0, drive("greedy", 90))]);
+    assert_eq!(points("fifo", Source::Simulation)[1].1, of("fifo", 90).simulation);
+    let of_theory = ["greedy", "cost-benefit", "d-choices", "windowed-greedy", "fifo"]
+        .map(|name| points(name, Source::Theory).len());
+    assert_eq!(of_theory, [1, 0, 1, 0, 2]);
+}
+
+#[test]
+fn a_drive_is_the_same_twice_and_can_be_stopped() {
+    let mut plan = plan();
+    plan.passes = Passes { settle: 1, measure: 1 };
+    plan.hot_percents = vec![95];
+    assert_eq!(go(&plan), go(&plan));
+    let mut heard = 0;
+    let stopped = run(&plan, &mut |_, share| {
+        heard += 1;
+        if share > 0.5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(stopped, Err(ExperimentError::Stopped)) && heard > 1, "{heard}");
+}
+
+#[test]
+fn a_plan_with_a_drive_that_cannot_be_is_refused() {
+    let plan = Plan { over_provisioning: vec![28.0, 1.0], ..plan() };
+    let error = plan.check().unwrap_err().to_string();
+    assert!(error.contains("over-provisioning"), "{error}");
+}
+
+/// Large blocks, little spare, and several LUNs. `ASTER_LONG=1` (`make test-all`) alone does so.
+#[test]
+fn larger_drives_with_less_spare_agree_as_well() {
+    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+        return;
+    }
+    let mut profile = shipped("ideal").unwrap_or_else(|error| panic!("{error}"));
+    profile.geometry.blocks_per_lun = 256;
+    (profile.restrict.channels, profile.restrict.ways) = (Some(1), Some(2));
+    profile.restrict.pages_per_block = Some(64);
+    let plan = Plan::new("ideal", profile, 1);
+    agrees(&go(&Plan { over_provisioning: vec![7.0, 14.0, 28.0], hot_percents: vec![50, 90], ..plan }));
+}
