@@ -393,8 +393,10 @@ impl<M: Mapping> Collector<M> {
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin>) {
         while self.journal.blocks.borrow().valid(victim) > 0 {
-            let begun = self.journal.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
-            if !begun {
+            let begun = self.is_line_begun(lun, Stream::Gc);
+            if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
+                self.journal.pad_line(lun, Stream::Host).await;
+            } else if !begun {
                 self.journal.blocks.wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
                 self.journal.pad_line(lun, Stream::Gc).await;
@@ -466,6 +468,11 @@ impl<M: Mapping> Collector<M> {
     /// else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
         self.gc_free_blocks.set(free.max(self.journal.config.gc_free_blocks));
+        // Garbage collection that waits for a word line of the host has to complete it now.
+        self.collects_ahead.set(true);
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+            self.journal.blocks.durable_changed(lun);
+        }
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             loop {
                 let (enough, gain) = {
@@ -485,7 +492,12 @@ impl<M: Mapping> Collector<M> {
                     .await;
             }
         }
+        self.collects_ahead.set(false);
         self.gc_free_blocks.set(self.journal.config.gc_free_blocks);
+    }
+    /// Whether a stream has begun a word line of a LUN and not completed it.
+    fn is_line_begun(&self, lun: LunIndex, stream: Stream) -> bool {
+        self.journal.blocks.borrow().next_of_line(lun, stream).is_some()
     }
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {

@@ -18,6 +18,8 @@ pub(crate) struct Collector<M> {
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(super) gc_free_blocks: Cell<u32>,
     pub(super) gc_active: Cell<u32>,
+    // Room is being made before a shutdown: the host programs nothing that would complete a word line.
+    pub(super) collects_ahead: Cell<bool>,
     // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
     pub(super) erases_ahead: Box<[Cell<bool>]>,
     // Waiting for the host to leave the drive alone.
@@ -36,6 +38,7 @@ impl<M: Mapping> Collector<M> {
             scan_waiter: WaitCell::default(),
             gc_free_blocks: Cell::new(journal.config.gc_free_blocks),
             gc_active: Cell::new(0),
+            collects_ahead: Cell::new(false),
             erases_ahead: (0..journal.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
             idle_waiter: WaitCell::default(),
             host_activity: HostActivity::default(),
