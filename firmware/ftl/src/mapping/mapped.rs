@@ -17,6 +17,11 @@ impl<M: Mapping> Mapped<M> {
         assert_eq!(map.pages(), journal.logical_pages, "a mapping has as many pages as it was asked for");
         Mapped { map, journal }
     }
+    /// The mapping itself, for tests that look into it.
+    #[cfg(test)]
+    pub(crate) fn map(&self) -> &M {
+        &self.map
+    }
     /// As [`Mapping::try_pin`]; the first half of `pin!`.
     #[inline]
     pub(crate) fn try_pin(&self, page: Lpn) -> Option<M::Pin> {

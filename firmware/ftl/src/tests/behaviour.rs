@@ -93,13 +93,13 @@ fn flush_and_force_unit_access_leave_the_data_on_flash() {
         assert_eq!(bench.wait().0.status, HostStatus::Success);
     };
     write(false, 0);
-    assert_eq!(bench.ftl.location_of(Lpn(0)), None, "a write completes after its DMA");
+    assert_eq!(bench.place_of(Lpn(0)), None, "a write completes after its DMA");
     write(true, 8192);
-    assert!(bench.ftl.location_of(Lpn(1)).is_some());
-    assert_eq!(bench.ftl.location_of(Lpn(0)), None, "force unit access evicts its own page only");
+    assert!(bench.place_of(Lpn(1)).is_some());
+    assert_eq!(bench.place_of(Lpn(0)), None, "force unit access evicts its own page only");
     write(false, 3 * 8192);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    assert!(bench.ftl.location_of(Lpn(0)).is_some() && bench.ftl.location_of(Lpn(3)).is_some());
+    assert!(bench.place_of(Lpn(0)).is_some() && bench.place_of(Lpn(3)).is_some());
     let programs = bench.ftl.stats().flash_programs.total();
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     assert_eq!(bench.ftl.stats().flash_programs.total(), programs, "nothing was dirty");
@@ -142,7 +142,7 @@ fn format_forgets_everything() {
     assert_eq!(bench.run(HostOp::Format { erase: false }, 0, 0, vec![]).0, HostStatus::Success);
     oracle.versions.fill(0);
     oracle.verify(&bench);
-    assert!((0..bench.ftl.logical_pages()).all(|lpn| bench.ftl.location_of(Lpn(lpn)).is_none()));
+    assert!((0..bench.ftl.logical_pages()).all(|lpn| bench.place_of(Lpn(lpn)).is_none()));
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn both_assigners_spread_consecutive_pages_over_all_luns() {
             assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![1; 8192]).0, HostStatus::Success);
         }
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-        let lun = |lpn| bench.config.geometry.split_ppa(bench.ftl.location_of(Lpn(lpn)).unwrap()).0.0;
+        let lun = |lpn| bench.config.geometry.split_ppa(bench.place_of(Lpn(lpn)).unwrap()).0.0;
         assert_eq!((lun(0), lun(1)), (0, second), "{assigner:?}");
         let mut all: vec::Vec<u32> = (0..4).map(lun).collect();
         all.sort_unstable();

@@ -16,7 +16,7 @@ use aster_ports::host::{
     HostCommand, HostOp, HostStatus,
 };
 use aster_ports::medium::{Nvram, SharedNvram};
-use aster_units::{Content, Duration, Frequency, Geometry, Rng, SECTOR_BYTES};
+use aster_units::{Content, Duration, Frequency, Geometry, Lpn, Ppa, Rng, SECTOR_BYTES};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ struct Front {
     /// By slot: the command, and what has been moved of it.
     commands: RefCell<Vec<Option<(HostCommand, u64)>>>,
     /// Moves that the FTL has not been told of, and how long it waits for that.
-    unjournaled: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
+    unreported: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
     telling: Cell<Duration>,
     /// By slot: whether the host has yet to take its end, and the FTL to give it back; and slots of which
     /// neither is so.
@@ -96,7 +96,7 @@ impl Handler for Front {
             return self.carry_out(tag, &request);
         }
         if token == TELL {
-            let (tag, result) = self.unjournaled.borrow_mut().pop_front().expect("something is to be told");
+            let (tag, result) = self.unreported.borrow_mut().pop_front().expect("something is to be told");
             return self.port.dma_done(tag, result);
         }
         assert_eq!(token, FRONT_KICK);
@@ -143,7 +143,7 @@ impl Front {
             return self.port.dma_done(tag, result);
         }
         self.moved(r.command, if result.is_ok() { r.length } else { 0 });
-        self.unjournaled.borrow_mut().push_back((tag, result));
+        self.unreported.borrow_mut().push_back((tag, result));
         self.exec.schedule(self.exec.now() + self.telling.get(), self.id.get().unwrap(), TELL);
     }
     fn let_go(&self, slot: u16, by: impl FnOnce((bool, bool)) -> (bool, bool)) {
@@ -255,7 +255,7 @@ impl<M: MadeForTests> AnyBench<M> {
             done: RefCell::default(),
             auto_completion: config.auto_completion,
             commands: RefCell::new(vec![None; usize::from(config.command_slots)]),
-            unjournaled: RefCell::default(),
+            unreported: RefCell::default(),
             telling: Cell::new(Duration::from_micros(3)),
             held: RefCell::new(vec![(false, false); usize::from(config.command_slots)]),
             free: RefCell::new((0..config.command_slots).rev().collect()),
@@ -357,6 +357,20 @@ impl<M: MadeForTests> AnyBench<M> {
         while let Some(deadline) = self.exec.next_deadline() {
             self.exec.advance_to(deadline);
         }
+    }
+    /// Where a logical page is; takes the time that the map takes.
+    pub fn place_of(&self, page: Lpn) -> Option<Ppa> {
+        let found: Rc<RefCell<Option<Ppa>>> = Rc::default();
+        let (into, mapping) = (Rc::clone(&found), Rc::clone(&self.ftl.parts().mapping));
+        self.exec.spawn(async move {
+            let at = mapping.look_up(page).await.unwrap();
+            *into.borrow_mut() = Some(at);
+        });
+        self.exec.advance_to(self.exec.now());
+        while found.borrow().is_none() {
+            self.exec.advance_to(self.exec.next_deadline().expect("a look-up ends"));
+        }
+        found.take().filter(|at| at.is_some())
     }
     /// What the drive is doing.
     pub fn dump(&self) -> std::string::String {

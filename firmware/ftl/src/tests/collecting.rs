@@ -21,7 +21,7 @@ fn with_a_victim(config: FtlConfig) -> (Bench, BlockIndex, Vec<u64>) {
     (0..8 * luns).for_each(|lpn| bench.write(lpn, 1));
     bench.flush();
     let of = |lpn: u64| {
-        bench.ftl.parts().journal.blocks.borrow().block_of(bench.ftl.location_of(Lpn(lpn as u32)).unwrap())
+        bench.ftl.parts().journal.blocks.borrow().block_of(bench.place_of(Lpn(lpn as u32)).unwrap())
     };
     let victim = of(0);
     let there: Vec<_> = (0..8).map(|n| n * luns).filter(|&lpn| of(lpn) == victim).collect();
@@ -50,7 +50,7 @@ fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
     assert_eq!(bench.ftl.state(), DriveState::Ready);
     // The block is collected all the same.
     assert!(there.iter().all(|&lpn| {
-        let at = bench.ftl.location_of(Lpn(lpn as u32)).unwrap();
+        let at = bench.place_of(Lpn(lpn as u32)).unwrap();
         parts.journal.blocks.borrow().block_of(at) != victim
     }));
     bench.write(0, 9);
@@ -77,7 +77,7 @@ fn a_block_that_was_emptied_is_named_until_its_moves_are_told() {
     let (mut bench, victim, there) = with_a_victim(roomy(1));
     let parts = bench.ftl.parts().clone();
     let record = |bench: &Bench, lpn: u64| {
-        let at = bench.ftl.location_of(Lpn(lpn as u32)).unwrap();
+        let at = bench.place_of(Lpn(lpn as u32)).unwrap();
         bench.cells.borrow().record(at).unwrap()
     };
     let counts = there[there.len() - 1];

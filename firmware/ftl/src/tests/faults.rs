@@ -23,7 +23,7 @@ fn page_of(granule: u64, oracle: &Oracle, bench: &Bench) -> Lpn {
 
 /// Breaks sectors of a logical page where it lies now.
 fn break_page(bench: &Bench, oracle: &mut Oracle, lpn: Lpn, sectors: u16, oob: bool) {
-    let Some(ppa) = bench.ftl.location_of(lpn) else { return };
+    let Some(ppa) = bench.place_of(lpn) else { return };
     let mut cells = bench.cells.borrow_mut();
     if oob {
         cells.oob_broken.insert(ppa.0, ());
@@ -352,11 +352,11 @@ fn a_sector_that_fails_again_loses_what_was_written_into_it() {
     oracle.send(&bench, Request { op: Op::Write { fua: true }, first: 0, count: 2 });
     oracle.finish(&bench);
     break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
-    let broken_at = bench.ftl.location_of(Lpn(0));
+    let broken_at = bench.place_of(Lpn(0));
     // Garbage collection copies it as it reads it, and must say that it is lost.
     let per_page = oracle.granules_per_page(&bench);
     let mut rng = Rng::new(6);
-    while bench.ftl.location_of(Lpn(0)) == broken_at {
+    while bench.place_of(Lpn(0)) == broken_at {
         let first = (1 + rng.below(u64::from(bench.ftl.logical_pages()) - 1)) * per_page;
         oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
     }
@@ -459,7 +459,7 @@ fn a_read_with_force_unit_access_brings_only_what_is_on_flash_while_others_write
                 let (completion, read) = bench.wait();
                 assert_eq!(completion.status, HostStatus::Success, "{op:?} {n}");
                 if completion.id == fua {
-                    let at = bench.ftl.location_of(Lpn(0)).expect("the page is mapped");
+                    let at = bench.place_of(Lpn(0)).expect("the page is mapped");
                     let on_flash = bench.cells.borrow().content(at).expect("the page is programmed");
                     assert_eq!(read, on_flash, "{op:?} {n}");
                     break;

@@ -16,6 +16,7 @@ mod idle_erase;
 mod log_end;
 mod metadata_scan;
 mod oracle;
+mod paged;
 pub(crate) mod parts;
 mod power;
 mod recovery;
