@@ -50,9 +50,7 @@ impl Blocks {
     /// bad, else the closed block that the victim policy chooses. `None` when nothing would be gained.
     pub(crate) fn take_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         // What can be erased at once comes first: evacuating may take a free block.
-        let best = self.best_victim(lun);
-        if let Some(empty) = best.filter(|block| self.valid[block.at()] == 0) {
-            self.victims[empty.at()] = NO_VICTIM;
+        if let Some(empty) = self.take_empty_of(lun) {
             return Some(empty);
         }
         if self.evacuates {
@@ -66,7 +64,7 @@ impl Blocks {
                 }
             }
         }
-        let block = best?;
+        let block = self.best_victim(lun)?;
         self.victims[block.at()] = NO_VICTIM;
         Some(block)
     }
@@ -151,5 +149,51 @@ impl Blocks {
     }
     pub(crate) fn any_full(&self) -> bool {
         self.full > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::block::BlockEntry;
+    use crate::tests::bench::config;
+    use alloc::boxed::Box;
+    use alloc::rc::Rc;
+    use aster_parties::VictimPolicy;
+    use aster_units::{BlockAddr, Content};
+    use core::cell::Cell;
+
+    const LUN: LunIndex = LunIndex(0);
+
+    /// Greedy, and counts how often it was asked.
+    #[derive(Debug)]
+    struct Asked(Rc<Cell<u32>>);
+    impl VictimPolicy for Asked {
+        fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr {
+            self.0.set(self.0.get() + 1);
+            closed.oldest_of_fewest_valid()
+        }
+    }
+
+    /// A block without valid pages goes first, then one in which a program has failed; the policy is asked
+    /// for neither.
+    #[test]
+    fn a_policy_is_asked_only_where_it_decides() {
+        let asked = Rc::new(Cell::new(0));
+        let policy = Box::new(Asked(Rc::clone(&asked)));
+        let mut blocks = Blocks::of(&config(Content::Fingerprint)).collected_by(policy);
+        let [full, failing, empty] = [4, 7, 9].map(BlockIndex);
+        let states =
+            [(full, BlockState::Closed), (failing, BlockState::Failing), (empty, BlockState::Closed)];
+        for (block, state) in states {
+            let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
+            blocks.adopt(block, entry).unwrap();
+            if block != empty {
+                let page = blocks.first_page(block);
+                blocks.set_valid(page);
+            }
+        }
+        let taken: alloc::vec::Vec<_> = (0..4).map(|_| (blocks.take_victim(LUN), asked.get())).collect();
+        assert_eq!(taken, [(Some(empty), 0), (Some(failing), 0), (Some(full), 1), (None, 1)]);
     }
 }
