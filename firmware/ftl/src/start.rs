@@ -74,7 +74,7 @@ impl Ftl {
         check_memories(&config, &dram, &nvram)?;
         flash.check_pages(&dram, oob::is_whole_page_of);
         let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
-        let pages = journal.logical_pages;
+        let pages = journal.logical_pages();
         let map = make_mapping(MappingPorts { core, pages, pins: config.pins(), recorder: &recorder });
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
@@ -162,7 +162,7 @@ impl<M: Mapping> FtlHandle<M> {
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
-        *self.0.journal.media_watcher.borrow_mut() = Some(Box::new(watcher));
+        self.0.journal.watch_media(Box::new(watcher));
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
@@ -170,12 +170,12 @@ impl<M: Mapping> FtlHandle<M> {
     }
     /// Mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {
-        self.0.journal.logical_pages
+        self.0.journal.logical_pages()
     }
     /// Where a logical page is; `None` when it is unmapped or beyond the capacity, or when the mapping would
     /// have to wait for its entry.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
-        let mapped = lpn.0 < self.0.journal.logical_pages;
+        let mapped = lpn.0 < self.0.journal.logical_pages();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         Some(self.0.mapping.get(&pin)).filter(|ppa| ppa.is_some())
     }
@@ -185,7 +185,7 @@ impl<M: Mapping> FtlHandle<M> {
     }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
-        self.0.journal.blocks.borrow().free(lun)
+        self.0.journal.blocks().table().free(lun)
     }
     pub(crate) fn config(&self) -> &FtlConfig {
         &self.0.journal.config

@@ -76,12 +76,12 @@ impl BlockPool {
     }
     /// The block table. No borrow lives across an await.
     #[inline]
-    pub(crate) fn borrow(&self) -> Ref<'_, Blocks> {
+    pub(crate) fn table(&self) -> Ref<'_, Blocks> {
         self.table.borrow()
     }
     /// The block table, to be changed.
     #[inline]
-    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Blocks> {
+    pub(crate) fn table_mut(&self) -> RefMut<'_, Blocks> {
         self.table.borrow_mut()
     }
     /// The LUN of a logical page.
@@ -140,7 +140,7 @@ impl BlockPool {
     /// complete: it may be theirs to complete now.
     pub(crate) fn line_durable(&self, ppa: Ppa) {
         let lun = {
-            let mut blocks = self.borrow_mut();
+            let mut blocks = self.table_mut();
             blocks.line_durable(ppa);
             let block = blocks.block_of(ppa);
             blocks.lun_of(block)
@@ -150,7 +150,7 @@ impl BlockPool {
     /// A program goes to `ppa`, the next page of an open block of the LUN; `copy_of` says what it copies, and
     /// from where. Garbage collection looks again when that closed the block.
     pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
-        let closed = self.borrow_mut().take_page(ppa, copy_of);
+        let closed = self.table_mut().take_page(ppa, copy_of);
         if closed {
             self.ask_collector(lun);
         }
@@ -176,13 +176,13 @@ impl BlockPool {
     }
     /// Waits until no read keeps a block from being erased.
     pub(crate) async fn wait_unread(&self, lun: LunIndex, block: BlockIndex) {
-        let unread = || (!self.borrow().is_read(block)).then_some(());
+        let unread = || (!self.table().is_read(block)).then_some(());
         self.read_waiters[lun.index()].wait(self.runtime.exec(), unread).await;
     }
     /// A read that kept its block from being erased has ended.
     pub(crate) fn read_over(&self, ppa: Ppa) {
         let (last, lun) = {
-            let mut blocks = self.borrow_mut();
+            let mut blocks = self.table_mut();
             let block = blocks.block_of(ppa);
             (blocks.read_ends(ppa), blocks.lun_of(block))
         };
@@ -198,7 +198,7 @@ impl BlockPool {
             FlashStatus::Uncorrectable => u8::MAX,
             FlashStatus::Failed | FlashStatus::Error => return,
         };
-        let fades = self.borrow_mut().found_wrong_bits(ppa, bits);
+        let fades = self.table_mut().found_wrong_bits(ppa, bits);
         if fades {
             self.begin_refresh(ppa);
         }
@@ -206,7 +206,7 @@ impl BlockPool {
     /// Counts a read, and has the block's data moved after too many.
     #[inline]
     pub(crate) fn count_disturbance(&self, ppa: Ppa) {
-        let disturbed = self.borrow_mut().count_read(ppa);
+        let disturbed = self.table_mut().count_read(ppa);
         if disturbed {
             self.begin_refresh(ppa);
         }
@@ -285,7 +285,7 @@ mod tests {
             erases: 0,
             unverified: false,
         };
-        pool.borrow_mut().adopt(block, entry).unwrap();
+        pool.table_mut().adopt(block, entry).unwrap();
         block
     }
 
@@ -297,7 +297,7 @@ mod tests {
         config.refresh.reads = 3;
         let (parts, pool) = pool(config);
         let block = close_block(&pool, LUN);
-        let page = pool.borrow().first_page(block);
+        let page = pool.table().first_page(block);
         let asked: Rc<Cell<Option<BlockIndex>>> = Rc::default();
         let (collecting, found) = (Rc::clone(&pool), Rc::clone(&asked));
         parts.exec.spawn(async move {
@@ -305,7 +305,7 @@ mod tests {
                 if collecting.is_gc_paused() {
                     None
                 } else {
-                    collecting.borrow_mut().take_for_refresh(LUN, false)
+                    collecting.table_mut().take_for_refresh(LUN, false)
                 }
             };
             found.set(Some(collecting.wait_collector(LUN, take).await));
@@ -319,7 +319,7 @@ mod tests {
                 erases: 0,
                 unverified: false,
             };
-            pool.borrow_mut().adopt(BlockIndex(block.0 + free), entry).unwrap();
+            pool.table_mut().adopt(BlockIndex(block.0 + free), entry).unwrap();
         }
         for read in 1..=3 {
             assert_eq!((asked.get(), pool.is_gc_paused()), (None, true), "before read {read}");
@@ -338,9 +338,9 @@ mod tests {
     fn a_block_is_not_erased_before_its_last_read_has_ended() {
         let (parts, pool) = pool(config(Content::Fingerprint));
         let block = close_block(&pool, LUN);
-        let page = pool.borrow().first_page(block);
-        pool.borrow_mut().read_begins(page);
-        pool.borrow_mut().read_begins(Ppa(page.0 + 1));
+        let page = pool.table().first_page(block);
+        pool.table_mut().read_begins(page);
+        pool.table_mut().read_begins(Ppa(page.0 + 1));
         let unread: Rc<Cell<bool>> = Rc::default();
         let (waiting, done) = (Rc::clone(&pool), Rc::clone(&unread));
         parts.exec.spawn(async move {
@@ -360,7 +360,7 @@ mod tests {
     fn a_pause_ends_for_a_refresh_only_if_nothing_but_power_on_began_it() {
         let (_parts, pool) = pool(config(Content::Fingerprint));
         let block = close_block(&pool, LUN);
-        let page = pool.borrow().first_page(block);
+        let page = pool.table().first_page(block);
         assert!(pool.is_gc_paused() && !pool.is_shut_down());
         pool.pause_gc();
         assert!(pool.is_shut_down());

@@ -4,6 +4,7 @@ mod listing;
 mod map_blocks;
 mod refreshing;
 mod safety;
+mod valid;
 
 use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::blocks::unsafe_programs::{Change, UnsafePrograms};
@@ -129,8 +130,8 @@ pub(crate) struct Blocks {
     is_logged: bool,
     // Blocks that may be opened before a log page has the first of them.
     opened_max: usize,
-    /// A closed block may hold nothing any more.
-    pub(crate) emptied: bool,
+    // A closed block may hold nothing any more.
+    emptied: bool,
     // Free blocks that recovery has not found erased itself, one bit each.
     unverified: Vec<u64>,
     // Blocks that were collected and aren't erased yet, and the last log entry about each.
@@ -139,9 +140,9 @@ pub(crate) struct Blocks {
     listed_at_power_on: Vec<BlockIndex>,
     // Blocks of earlier stored maps, not erased yet.
     of_old_maps: Vec<BlockIndex>,
-    pub(crate) unsafe_programs: UnsafePrograms,
-    /// What the log does not say yet.
-    pub(crate) pending: PendingEntries,
+    unsafe_programs: UnsafePrograms,
+    // What the log does not say yet.
+    pending: PendingEntries,
 }
 
 impl Blocks {
@@ -450,53 +451,5 @@ impl Blocks {
             }
             _ => {}
         }
-    }
-
-    // ---- valid pages ----
-
-    #[inline]
-    pub(crate) fn is_valid(&self, ppa: Ppa) -> bool {
-        self.valid_pages[ppa.0 as usize / 64] >> (ppa.0 % 64) & 1 == 1
-    }
-    #[inline]
-    pub(crate) fn set_valid(&mut self, ppa: Ppa) {
-        let block = self.block_of(ppa).at();
-        self.valid_pages[ppa.0 as usize / 64] |= 1 << (ppa.0 % 64);
-        self.valid[block] += 1;
-        if self.victims[block] != NO_VICTIM {
-            self.victims[block] += 1;
-        }
-    }
-    #[inline]
-    pub(crate) fn clear_valid(&mut self, ppa: Ppa) {
-        assert!(self.is_valid(ppa), "{ppa:?} was mapped but not valid");
-        let block = self.block_of(ppa).at();
-        self.valid_pages[ppa.0 as usize / 64] &= !(1 << (ppa.0 % 64));
-        self.valid[block] -= 1;
-        if self.victims[block] != NO_VICTIM {
-            self.victims[block] -= 1;
-            self.emptied |= self.victims[block] == 0;
-        }
-    }
-    pub(crate) fn valid(&self, block: BlockIndex) -> u16 {
-        self.valid[block.at()]
-    }
-
-    // ---- reads in flight: their block must not be erased under them (P1) ----
-
-    #[inline]
-    pub(crate) fn read_begins(&mut self, ppa: Ppa) {
-        let block = self.block_of(ppa).at();
-        self.reads[block] += 1;
-    }
-    /// True when it was the block's last.
-    #[inline]
-    pub(crate) fn read_ends(&mut self, ppa: Ppa) -> bool {
-        let block = self.block_of(ppa).at();
-        self.reads[block] -= 1;
-        self.reads[block] == 0
-    }
-    pub(crate) fn is_read(&self, block: BlockIndex) -> bool {
-        self.reads[block.at()] > 0
     }
 }

@@ -12,7 +12,7 @@ impl<M: Mapping> Cache<M> {
     /// Takes a page's entry: waits while others hold it, and evicts other entries as need be.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
-        let mut clean_only = self.journal.blocks.borrow().any_full();
+        let mut clean_only = self.journal.blocks().table().any_full();
         loop {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
             match step {
@@ -67,7 +67,7 @@ impl<M: Mapping> Cache<M> {
     pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&self.journal.pool_waiters, ANY_BUFFER),
+            None => (self.journal.any_entry_waiters(), ANY_BUFFER),
         };
         self.journal.waiting_for(Wait::BufferEntry, buffer, self.journal.woken(queue)).await;
     }
@@ -75,10 +75,12 @@ impl<M: Mapping> Cache<M> {
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
         let waiters = &self.entry_waiters[entry.index()];
-        if self.journal.recorder.is_on() && !(waiters.is_empty() && self.journal.pool_waiters.is_empty()) {
+        if self.journal.recorder.is_on()
+            && !(waiters.is_empty() && self.journal.any_entry_waiters().is_empty())
+        {
             self.journal.emit(|| Event::EntryReleased { task: self.journal.task(), buffer: entry.0 });
         }
         waiters.wake_all(self.journal.exec());
-        self.journal.pool_waiters.wake_all(self.journal.exec());
+        self.journal.any_entry_waiters().wake_all(self.journal.exec());
     }
 }

@@ -28,13 +28,13 @@ impl<M: Mapping> Cache<M> {
         let Ok(pin) = pin!(self.mapping, lpn) else {
             return self.evicted(entry, lpn, Err(HostStatus::WriteFault));
         };
-        self.fill(entry, self.journal.pages.whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &pin).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), self.journal.pages.whole_page() & !buffer.valid(entry))
+        (buffer.lpn(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
     }
     /// As [`Cache::evict`] for an entry that has been filled, by itself; `pin` is on its page.
     pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
@@ -69,9 +69,13 @@ impl<M: Mapping> Cache<M> {
         lost: Granules,
     ) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
-        self.journal.pages.copy_granules(BufferId(entry.0), copy, self.journal.pages.whole_page() & !lost);
-        self.journal.pages.note_lost(copy, lost);
-        self.note_owner(self.mapping.page(pin), copy, self.journal.pages.sectors_of(lost));
+        self.journal.pages().copy_granules(
+            BufferId(entry.0),
+            copy,
+            self.journal.pages().whole_page() & !lost,
+        );
+        self.journal.pages().note_lost(copy, lost);
+        self.note_owner(self.mapping.page(pin), copy, self.journal.pages().sectors_of(lost));
         let written = self.program_host(pin, copy).await;
         self.give_merge_buffer(copy);
         written
@@ -81,15 +85,15 @@ impl<M: Mapping> Cache<M> {
         let record = OobRecord {
             kind: PageKind::Data,
             lpn: lpn.0,
-            sequence: self.journal.blocks.next_sequence(),
+            sequence: self.journal.blocks().next_sequence(),
             lost_sectors,
             copy: 0,
         };
-        record.encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(self.journal.pages().dram().borrow_mut().oob_mut(buffer));
     }
     /// Programs a pinned page, in another block where one fails.
     pub(crate) async fn program_host(&self, pin: &M::Pin, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.journal.blocks.lun_of(self.mapping.page(pin));
+        let lun = self.journal.blocks().lun_of(self.mapping.page(pin));
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
@@ -116,11 +120,11 @@ impl<M: Mapping> Cache<M> {
             {
                 return Ok(begun);
             }
-            if self.journal.blocks.borrow().is_full(lun) || self.journal.log.borrow().ended {
+            if self.journal.blocks().table().is_full(lun) || self.journal.log_has_ended() {
                 return Err(HostStatus::ReadOnly);
             }
-            self.journal.blocks.ask_collector(lun);
-            self.journal.blocks.wait_room(lun).await;
+            self.journal.blocks().ask_collector(lun);
+            self.journal.blocks().wait_room(lun).await;
         }
     }
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until that has been done.

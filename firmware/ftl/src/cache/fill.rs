@@ -36,16 +36,16 @@ impl<M: Mapping> Cache<M> {
         let ppa = self.mapping.get(&pin);
         drop(pin);
         if !ppa.is_some() {
-            self.journal.pages.zero(BufferId(entry.0), missing);
+            self.journal.pages().zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
             return;
         }
-        let sectors = span(self.journal.pages.sectors_of(missing));
+        let sectors = span(self.journal.pages().sectors_of(missing));
         // Flash may write into the entry itself where that loses nothing.
         let direct = {
             let buffer = self.buffer.borrow();
             !buffer.is_dirty(entry)
-                || buffer.valid(entry) & self.journal.pages.granules_of(sectors.mask()) == 0
+                || buffer.valid(entry) & self.journal.pages().granules_of(sectors.mask()) == 0
         };
         if direct {
             self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
@@ -66,7 +66,7 @@ impl<M: Mapping> Cache<M> {
         let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
-        buffer.add_valid(entry, self.journal.pages.granules_of(sectors.mask()) & !lost);
+        buffer.add_valid(entry, self.journal.pages().granules_of(sectors.mask()) & !lost);
     }
     async fn fill_by_merge(
         &self,
@@ -83,7 +83,7 @@ impl<M: Mapping> Cache<M> {
             drop(pin);
             let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
             let good = missing & !lost;
-            self.journal.pages.copy_granules(merge, BufferId(entry.0), good);
+            self.journal.pages().copy_granules(merge, BufferId(entry.0), good);
             self.buffer.borrow_mut().add_valid(entry, good);
         }
         self.give_merge_buffer(merge);
@@ -99,14 +99,14 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) -> Granules {
-        self.journal.blocks.borrow_mut().read_begins(ppa);
+        self.journal.blocks().table_mut().read_begins(ppa);
         let outcome = match transfer {
             Some(transfer) => self.read_for_host(ppa, lpn, sectors, into, transfer).await,
-            None => self.journal.blocks.read(ppa, sectors, into, cause).await,
+            None => self.journal.blocks().read(ppa, sectors, into, cause).await,
         };
-        self.journal.blocks.read_over(ppa);
-        self.journal.blocks.check_retention(ppa, &outcome);
-        let (lost, record) = self.journal.media.judge(&outcome, sectors, into);
+        self.journal.blocks().read_over(ppa);
+        self.journal.blocks().check_retention(ppa, &outcome);
+        let (lost, record) = self.journal.media().judge(&outcome, sectors, into);
         if lost != 0 {
             self.journal.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
         }
@@ -115,15 +115,15 @@ impl<M: Mapping> Cache<M> {
         {
             // Another page's data must never pass for this one's.
             self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return self.journal.pages.granules_of(sectors.mask());
+            return self.journal.pages().granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
                 let failed =
-                    self.journal.pages.failed_granules(&outcome) & self.journal.pages.granules_of(lost);
-                self.journal.pages.take_notes(into, lost & record.lost_sectors, failed)
+                    self.journal.pages().failed_granules(&outcome) & self.journal.pages().granules_of(lost);
+                self.journal.pages().take_notes(into, lost & record.lost_sectors, failed)
             }
-            _ => self.journal.pages.granules_of(lost),
+            _ => self.journal.pages().granules_of(lost),
         }
     }
 }

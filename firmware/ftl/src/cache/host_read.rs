@@ -27,18 +27,18 @@ impl<M: Mapping> Cache<M> {
         transfer: &mut HostTransfer,
     ) -> Outcome {
         if !self.port.chains_dma() {
-            return self.journal.blocks.read(ppa, sectors, into, Cause::Host).await;
+            return self.journal.blocks().read(ppa, sectors, into, Cause::Host).await;
         }
         self.journal.count(|s| s.flash_reads.host += 1);
-        self.journal.blocks.count_disturbance(ppa);
+        self.journal.blocks().count_disturbance(ppa);
         self.journal.spend(Function::HostDma, self.journal.config.costs.dma);
         self.journal.core.settle().await;
         let owner = PageOwner(lpn.0);
         let also = |tag| {
             transfer.begun = self.port.submit_dma(DmaRequest { after: Some(tag), ..transfer.request });
         };
-        let tag = self.journal.media.begin_read_expecting(owner, ppa, sectors, into, also).await;
-        let outcome = self.journal.media.done(tag).await;
+        let tag = self.journal.media().begin_read_expecting(owner, ppa, sectors, into, also).await;
+        let outcome = self.journal.media().done(tag).await;
         // What has not been begun has been answered before the read was.
         if let Some(begun) = transfer.begun
             && outcome.page != PageCheck::Expected

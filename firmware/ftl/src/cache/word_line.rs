@@ -49,7 +49,7 @@ impl<M: Mapping> Cache<M> {
                 }
                 continue;
             };
-            self.fill(one, self.journal.pages.whole_page(), Cause::Merge, None).await;
+            self.fill(one, self.journal.pages().whole_page(), Cause::Merge, None).await;
             // What has lost something goes by itself: its notes are made in a buffer that others may be
             // waiting for.
             if self.to_evict(one).1 == 0 {
@@ -69,10 +69,11 @@ impl<M: Mapping> Cache<M> {
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.journal.blocks.lun_of(buffer.lpn(entry));
+        let lun = self.journal.blocks().lun_of(buffer.lpn(entry));
         while together.count < self.journal.config.pages_at_once() as usize {
             self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
-            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.journal.blocks.lun_of(lpn) == lun)
+            let Some(one) =
+                buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.journal.blocks().lun_of(lpn) == lun)
             else {
                 break;
             };
@@ -87,7 +88,7 @@ impl<M: Mapping> Cache<M> {
         entries: &[EntryId],
         pins: &[Option<M::Pin>],
     ) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.journal.blocks.lun_of(self.to_evict(*entries.first()?).0);
+        let lun = self.journal.blocks().lun_of(self.to_evict(*entries.first()?).0);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
             *buffer = BufferId(entry.0);

@@ -20,7 +20,7 @@ impl<M: Mapping> Checkpoint<M> {
         // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
         // erased blocks.
         if let Err(status) = self.journal.log_trims().await {
-            self.journal.blocks.resume_gc();
+            self.journal.blocks().resume_gc();
             return status;
         }
         // One block per LUN is erased at a time, all LUNs side by side.
@@ -36,24 +36,26 @@ impl<M: Mapping> Checkpoint<M> {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
         self.journal.media_changed();
-        self.journal.blocks.resume_gc();
+        self.journal.blocks().resume_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
-        let block = self.journal.blocks.borrow().next_used(lun, first)?;
-        self.journal.blocks.borrow_mut().take_used(block);
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(lun.0);
+        let block = self.journal.blocks().table().next_used(lun, first)?;
+        self.journal.blocks().table_mut().take_used(block);
+        let buffer = self.journal.pages().dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
         Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and gives the block its new state. True if its data are gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
-        let erased = self.journal.media.done(tag).await.status == FlashStatus::Done;
+        let erased = self.journal.media().done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
-        let state = self.journal.blocks.borrow().state(block);
+        let state = self.journal.blocks().table().state(block);
         match state {
             BlockState::Retired => {}
-            BlockState::Open | BlockState::Closed if erased => self.journal.blocks.borrow_mut().erased(block),
+            BlockState::Open | BlockState::Closed if erased => {
+                self.journal.blocks().table_mut().erased(block)
+            }
             _ => self.journal.retire(lun, block),
         }
         erased || !self.is_readable(block).await
@@ -62,11 +64,12 @@ impl<M: Mapping> Checkpoint<M> {
     /// anyway.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
-        let whole = self.journal.pages.whole();
-        let first = self.journal.blocks.borrow().first_page(block);
+        let buffer =
+            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let whole = self.journal.pages().whole();
+        let first = self.journal.blocks().table().first_page(block);
         for page in 0..u32::from(self.journal.geometry.pages_per_block) {
-            let outcome = self.journal.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
+            let outcome = self.journal.blocks().read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
@@ -79,7 +82,7 @@ impl<M: Mapping> Checkpoint<M> {
         false
     }
     fn place_of(&self, block: BlockIndex) -> (LunIndex, BlockAddr) {
-        let blocks = self.journal.blocks.borrow();
+        let blocks = self.journal.blocks().table();
         (blocks.lun_of(block), blocks.block_addr(block))
     }
 }

@@ -31,7 +31,7 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
 impl<M: Mapping> Checkpoint<M> {
     /// Loads a stored map into the mapping. Returns the block table that was stored with it.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.journal.blocks.borrow().total();
+        let total = self.journal.blocks().table().total();
         let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
         // The first check bounds `pages`, so that the number of places can't overflow.
         if u64::from(stored.pages) > capacity
@@ -62,7 +62,7 @@ impl<M: Mapping> Checkpoint<M> {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = self.journal.pages.whole();
+        let whole = self.journal.pages().whole();
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
@@ -72,12 +72,12 @@ impl<M: Mapping> Checkpoint<M> {
             {
                 let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
                 let tag =
-                    self.journal.blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
+                    self.journal.blocks().begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.journal.media.done(tag).await;
+            let outcome = self.journal.media().done(tag).await;
             let buffer = self.map_buffer(page);
             let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
             if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
@@ -91,7 +91,7 @@ impl<M: Mapping> Checkpoint<M> {
     }
     async fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
         // No borrow may live across the wait below.
-        let content = self.journal.pages.dram().borrow().page(self.map_buffer(page)).to_vec();
+        let content = self.journal.pages().dram().borrow().page(self.map_buffer(page)).to_vec();
         let content = &content[..];
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
         let Some(nth) = page.checked_sub(self.journal.table_pages()) else {
@@ -110,7 +110,7 @@ impl<M: Mapping> Checkpoint<M> {
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.journal.blocks.borrow().total() as usize;
+        let total = self.journal.blocks().table().total() as usize;
         let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
         for (word, bytes) in (page as usize * words.len()..).zip(words) {
             if let Some(present) = loading.present.get_mut(word) {

@@ -34,7 +34,7 @@ impl<M: Mapping> Checkpoint<M> {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.journal.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.journal.pages().dram().borrow_mut().page_mut(into).copy_from_slice(&content);
         self.journal.count(|s| s.map_pages_restored += 1);
         true
     }
@@ -45,7 +45,7 @@ impl<M: Mapping> Checkpoint<M> {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.journal.pages.dram().borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.journal.pages().dram().borrow().page(buffer));
                     parity |= matches!(part, StripePart::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -59,7 +59,7 @@ impl<M: Mapping> Checkpoint<M> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
         let mut left =
-            Left { sum: self.journal.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
+            Left { sum: self.journal.pages().dram().borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
@@ -67,7 +67,7 @@ impl<M: Mapping> Checkpoint<M> {
                 map_stripes::add_to_group(
                     &mut left.sum,
                     other,
-                    self.journal.pages.dram().borrow().page(buffer),
+                    self.journal.pages().dram().borrow().page(buffer),
                 );
                 continue;
             }
@@ -107,9 +107,11 @@ impl<M: Mapping> Checkpoint<M> {
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let buffer =
+            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
         let at = self.journal.map_place(&stored.blocks, place);
-        let outcome = self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Metadata).await;
+        let outcome =
+            self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Metadata).await;
         self.journal
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)

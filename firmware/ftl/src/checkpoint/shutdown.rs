@@ -8,11 +8,11 @@ impl<M: Mapping> Checkpoint<M> {
     /// Stores the map and names it in NVRAM as the drive's state, unless that is already so. Nothing else may
     /// be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
-        if !self.journal.marked_dirty.get() {
+        if self.journal.is_as_shut_down() {
             // Refresh and levelling stop too. They may have begun to move data, which makes the stored map
             // outdated.
             self.collector.pause_gc().await;
-            if !self.journal.marked_dirty.get() {
+            if self.journal.is_as_shut_down() {
                 return HostStatus::Success;
             }
         }
@@ -21,23 +21,21 @@ impl<M: Mapping> Checkpoint<M> {
         if self.journal.counters_exhausted() {
             return HostStatus::Success;
         }
-        self.journal.blocks.resume_gc();
+        self.journal.blocks().resume_gc();
         let blocks = self.blocks_for(self.journal.map_pages() + self.journal.table_pages());
         self.collector.collect_ahead(blocks.div_ceil(self.journal.geometry.total_luns())).await;
         self.collector.pause_gc().await;
-        self.lock_storing().await;
+        self.journal.lock_storing().await;
         let stored = self.store_map(true).await;
         if stored {
-            self.journal.store_root(true);
-            self.journal.nvram.save();
-            self.journal.marked_dirty.set(false);
+            self.journal.store_clean_root();
         }
         self.unlock_storing();
         if stored {
             return HostStatus::Success;
         }
         let found_again = self.end_without_map().await;
-        self.journal.blocks.resume_gc();
+        self.journal.blocks().resume_gc();
         match found_again {
             Ok(()) => HostStatus::Success,
             Err(_) => HostStatus::WriteFault,

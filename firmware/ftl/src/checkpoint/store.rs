@@ -61,16 +61,10 @@ struct Storing {
 /// Stores the map whenever it is due, for ever.
 pub(crate) async fn run_checkpoints<M: Mapping>(checkpoint: Rc<Checkpoint<M>>) {
     loop {
-        checkpoint
-            .journal
-            .checkpoint_wanted
-            .wait(checkpoint.journal.exec(), || checkpoint.journal.checkpoint_is_due().then_some(()))
-            .await;
+        checkpoint.journal.checkpoint_due().await;
         if !checkpoint.store_while_serving().await {
             // Garbage collection may make room, as long as the log has room for its erases.
-            let mut waited = false;
-            let once = || core::mem::replace(&mut waited, true).then_some(());
-            checkpoint.journal.map_room.wait(checkpoint.journal.exec(), once).await;
+            checkpoint.journal.room_for_map().await;
         }
     }
 }
@@ -79,7 +73,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// Stores the map if that is still due, while the drive serves the host. If it can't and the log has run
     /// out of room, the drive becomes read-only. False if there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
-        self.lock_storing().await;
+        self.journal.lock_storing().await;
         let stored = !self.journal.checkpoint_is_due() || self.store_map(false).await;
         if (!stored || self.journal.log_is_worn_out()) && !self.journal.log_has_room() {
             self.journal.give_up_storing();
@@ -87,15 +81,9 @@ impl<M: Mapping> Checkpoint<M> {
         self.unlock_storing();
         stored
     }
-    pub(crate) async fn lock_storing(&self) {
-        self.journal
-            .log_waiters
-            .wait(self.journal.exec(), || (!self.journal.storing.replace(true)).then_some(()))
-            .await;
-    }
+    /// The next map may be stored.
     pub(crate) fn unlock_storing(&self) {
-        self.journal.storing.set(false);
-        self.journal.log_waiters.wake_all(self.journal.exec());
+        self.journal.unlock_storing();
         self.collector.look_for_rest();
     }
     /// Stores the map. True if the next power-on finds it. A shutdown names it in NVRAM, so it needs no log
@@ -120,13 +108,13 @@ impl<M: Mapping> Checkpoint<M> {
                     };
                     let counts = committed || shutdown;
                     let given_up =
-                        if counts { self.journal.stored.replace(stored).blocks } else { stored.blocks };
+                        if counts { self.journal.replace_stored_map(stored).blocks } else { stored.blocks };
                     self.release_map_blocks(&given_up);
                     self.journal.count(|s| s.checkpoints += u64::from(counts));
                     return counts;
                 }
                 Err(StoreError::Failed(block)) => {
-                    self.journal.blocks.borrow_mut().fail_map_block(block);
+                    self.journal.blocks().table_mut().fail_map_block(block);
                     self.journal.media_changed();
                     reclaimed = false;
                 }
@@ -150,20 +138,20 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(0);
+        let buffer = self.journal.pages().dram().borrow().metadata_buffer(0);
         loop {
-            let Some(block) = take(&mut self.journal.blocks.borrow_mut()) else { return };
+            let Some(block) = take(&mut self.journal.blocks().table_mut()) else { return };
             let (lun, addr) = {
-                let blocks = self.journal.blocks.borrow();
+                let blocks = self.journal.blocks().table();
                 (blocks.lun_of(block), blocks.block_addr(block))
             };
             match self.journal.erase(lun, addr, buffer).await.status {
-                FlashStatus::Done => self.journal.blocks.borrow_mut().erased(block),
+                FlashStatus::Done => self.journal.blocks().table_mut().erased(block),
                 _ => self.journal.retire(lun, block),
             }
-            self.journal.blocks.borrow_mut().erase_ended(lun);
-            self.journal.blocks.ask_collector(lun);
-            self.journal.blocks.room_changed(lun);
+            self.journal.blocks().table_mut().erase_ended(lun);
+            self.journal.blocks().ask_collector(lun);
+            self.journal.blocks().room_changed(lun);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
@@ -203,14 +191,14 @@ impl<M: Mapping> Checkpoint<M> {
             }
             self.encode_part(&mut storing, part, buffer);
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.journal.blocks.borrow().block_of(at);
+            let block = self.journal.blocks().table().block_of(at);
             in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
         // A word line that was begun is completed even after a failure, since its pages wait for each other.
         for place in begun..begun.next_multiple_of(self.journal.config.pages_at_once()) {
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.journal.blocks.borrow().block_of(at);
+            let block = self.journal.blocks().table().block_of(at);
             let padding = BufferId(self.journal.config.padding_buffer());
             in_flight.push_back((self.journal.begin_map_program(at, padding, Cause::Padding).await, block));
         }
@@ -233,7 +221,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// Waits for the oldest program. Returns its block if it has failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
         let (tag, block) = in_flight.pop_front()?;
-        let outcome = self.journal.media.done(tag).await;
+        let outcome = self.journal.media().done(tag).await;
         (outcome.status != FlashStatus::Done).then_some(block)
     }
     /// Takes blocks for a stored map from all LUNs in turn.
@@ -246,7 +234,7 @@ impl<M: Mapping> Checkpoint<M> {
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
-                match self.journal.blocks.borrow_mut().take_for_map(LunIndex(at), within_share) {
+                match self.journal.blocks().table_mut().take_for_map(LunIndex(at), within_share) {
                     Some(block) => {
                         new.push(block);
                         refused = 0;
@@ -263,7 +251,7 @@ impl<M: Mapping> Checkpoint<M> {
         Err(StoreError::NoRoom)
     }
     fn release_map_blocks(&self, given_up: &[BlockIndex]) {
-        let mut blocks = self.journal.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks().table_mut();
         for &block in given_up {
             if blocks.state(block) == BlockState::Map {
                 blocks.release_from_map(block);
@@ -271,7 +259,7 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.journal.pages.dram().borrow().metadata_buffer(place % self.journal.config.map_buffers())
+        self.journal.pages().dram().borrow().metadata_buffer(place % self.journal.config.map_buffers())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);
@@ -280,7 +268,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// The number of groups whose parity is stored: all for which the blocks set aside for a map have room. A
     /// drive that was never written has nothing to lose, and stores none.
     fn group_parities(&self, pages: u32) -> u32 {
-        if self.journal.blocks.last_sequence() == 0 {
+        if self.journal.blocks().last_sequence() == 0 {
             return 0;
         }
         let most = self.journal.config.map_blocks() * u64::from(self.journal.geometry.pages_per_block);
@@ -295,7 +283,7 @@ impl<M: Mapping> Checkpoint<M> {
     }
     // Parts come in the order of their places. One of the map has been put into `storing` just now.
     fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
-        let mut dram = self.journal.pages.dram().borrow_mut();
+        let mut dram = self.journal.pages().dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             StripePart::Content(page) => {
@@ -330,14 +318,14 @@ impl<M: Mapping> Checkpoint<M> {
         let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;
         let pages = first as u32..(first + per_page) as u32;
-        for (lpn, from) in self.journal.blocks.borrow().to_undo(pages) {
+        for (lpn, from) in self.journal.blocks().table().to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;
             content[at..at + MAP_ENTRY_BYTES as usize].copy_from_slice(&(!from.0).to_le_bytes());
         }
     }
     fn encode_table(&self, present: &[u32], page: u32, content: &mut [u8]) {
         content.fill(0);
-        let blocks = self.journal.blocks.borrow();
+        let blocks = self.journal.blocks().table();
         let entry_bytes = BLOCK_ENTRY_BYTES as usize;
         let present_words = self.journal.present_bytes() / entry_bytes;
         let first = page as usize * (content.len() / entry_bytes);

@@ -87,13 +87,13 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
     };
     collector.journal.booted().await;
     loop {
-        let victim = collector.journal.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
+        let victim = collector.journal.blocks().wait_collector(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
         let emptied = collector.empty(lun, victim, reason, &mut moves).await;
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
-                collector.journal.blocks.borrow_mut().journal_moves(victim);
+                collector.journal.blocks().table_mut().journal_moves(victim);
                 collector.journal.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Refresh);
@@ -104,7 +104,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                 // There may still be room: a block may have lost its last valid page in the meantime, and an
                 // erase may have ended.
                 let hope = {
-                    let mut blocks = collector.journal.blocks.borrow_mut();
+                    let mut blocks = collector.journal.blocks().table_mut();
                     blocks.return_victim(victim);
                     // The moves made so far are journaled, although the victim is not empty yet.
                     blocks.journal_deferred(lun);
@@ -117,7 +117,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
             }
         }
         collector.gc_active.set(collector.gc_active.get() - 1);
-        collector.journal.gc_idle.wake(collector.journal.exec());
+        collector.journal.end_collection();
         collector.look_for_empty(lun);
     }
 }
@@ -126,13 +126,13 @@ impl<M: Mapping> Collector<M> {
     /// Chooses a victim if the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // No block can be erased without a log, which must record the erase.
-        if self.journal.blocks.is_gc_paused()
+        if self.journal.blocks().is_gc_paused()
             || self.journal.state() == DriveState::Failed
-            || self.journal.log.borrow().ended
+            || self.journal.log_has_ended()
         {
             return None;
         }
-        let mut blocks = self.journal.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks().table_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         // The only block that will be free is still being erased. A victim chosen now would find no room.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
@@ -159,7 +159,7 @@ impl<M: Mapping> Collector<M> {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && self.journal.blocks.is_room_wanted(lun);
+            let stuck = blocks.is_stuck(lun) && self.journal.blocks().is_room_wanted(lun);
             drop(blocks);
             if stuck {
                 self.end_writes(lun);
@@ -180,10 +180,10 @@ impl<M: Mapping> Collector<M> {
     /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
-        self.journal.blocks.borrow_mut().set_full(lun);
+        self.journal.blocks().table_mut().set_full(lun);
         self.journal.set_state(DriveState::ReadOnly);
-        self.journal.blocks.room_changed(lun);
-        self.journal.pool_waiters.wake_all(self.journal.exec());
+        self.journal.blocks().room_changed(lun);
+        self.journal.any_entry_waiters().wake_all(self.journal.exec());
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
@@ -193,7 +193,7 @@ impl<M: Mapping> Collector<M> {
         reason: Reason,
         moves: &mut Moves<M::Pin>,
     ) -> Result<(), NoRoom> {
-        let first = self.journal.blocks.borrow().first_page(victim);
+        let first = self.journal.blocks().table().first_page(victim);
         let mut next = first.0;
         let end = first.0 + u32::from(self.journal.geometry.pages_per_block);
         let mut result = Ok(());
@@ -214,8 +214,8 @@ impl<M: Mapping> Collector<M> {
                 next += 1;
                 if self.is_wanted(from) {
                     moves.buffers.pop_front();
-                    let whole = self.journal.pages.whole();
-                    let tag = self.journal.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
+                    let whole = self.journal.pages().whole();
+                    let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
                 }
             }
@@ -248,10 +248,11 @@ impl<M: Mapping> Collector<M> {
     /// Begins to read a page of the block that will be collected next. False if there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
-        let from = self.journal.blocks.borrow_mut().page_to_copy(lun, taken);
+        let from = self.journal.blocks().table_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.journal.blocks.begin_read(from, self.journal.pages.whole(), buffer, Cause::Gc).await;
+        let tag =
+            self.journal.blocks().begin_read(from, self.journal.pages().whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
@@ -291,10 +292,10 @@ impl<M: Mapping> Collector<M> {
     async fn advance(&self, lun: LunIndex, at: Move<M::Pin>) -> Result<MoveResult<M::Pin>, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
-                let outcome = self.journal.media.done(at.tag).await;
+                let outcome = self.journal.media().done(at.tag).await;
                 self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
-                let whole = self.journal.pages.whole();
-                let (mut lost, mut record) = self.journal.media.judge(&outcome, whole, at.buffer);
+                let whole = self.journal.pages().whole();
+                let (mut lost, mut record) = self.journal.media().judge(&outcome, whole, at.buffer);
                 let owner = match &record {
                     Some(record) => self.named_owner(record, at.from).await,
                     None => Ok(None),
@@ -327,15 +328,15 @@ impl<M: Mapping> Collector<M> {
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost = self.journal.pages.take_notes(
+                        let lost = self.journal.pages().take_notes(
                             at.buffer,
                             again,
-                            self.journal.pages.failed_granules(&outcome),
+                            self.journal.pages().failed_granules(&outcome),
                         );
-                        self.journal.pages.note_lost(at.buffer, lost);
+                        self.journal.pages().note_lost(at.buffer, lost);
                     }
                     Some(_) => {}
-                    None => self.journal.pages.note_lost(at.buffer, self.journal.pages.whole_page()),
+                    None => self.journal.pages().note_lost(at.buffer, self.journal.pages().whole_page()),
                 }
                 Ok(MoveResult::Program { pin, attempt: 0 })
             }
@@ -343,7 +344,7 @@ impl<M: Mapping> Collector<M> {
                 if self.journal.program_done(to, at.tag).await {
                     // If the host has written or unmapped the page in the meantime, the copy is garbage.
                     if self.mapping.get(&pin) != at.from {
-                        self.journal.blocks.line_durable(to);
+                        self.journal.blocks().line_durable(to);
                     } else {
                         self.mapping.moved(&pin, to);
                         let lpn = self.mapping.page(&pin);
@@ -377,7 +378,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
     fn is_wanted(&self, from: Ppa) -> bool {
-        let blocks = self.journal.blocks.borrow();
+        let blocks = self.journal.blocks().table();
         blocks.is_valid(from) && !blocks.is_replaced(from)
     }
     /// Turns the record in the buffer of a page read from a victim into that of a copy. It notes lost
@@ -387,17 +388,17 @@ impl<M: Mapping> Collector<M> {
         let record = record.unwrap_or(unknown);
         let copy = (record.copy + 1) % COPIES;
         OobRecord { lost_sectors: lost, copy, ..record }
-            .encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
+            .encode(self.journal.pages().dram().borrow_mut().oob_mut(buffer));
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin>) {
-        while self.journal.blocks.borrow().valid(victim) > 0 {
+        while self.journal.blocks().table().valid(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
                 self.journal.pad_line(lun, Stream::Host).await;
             } else if !begun {
-                self.journal.blocks.wait_durable(lun).await;
+                self.journal.blocks().wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
                 self.journal.pad_line(lun, Stream::Gc).await;
             }
@@ -405,10 +406,10 @@ impl<M: Mapping> Collector<M> {
     }
     /// Moves one page out of the block that will be collected next. False if no page can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
-        let from = self.journal.blocks.borrow_mut().page_to_copy(lun, |_| false);
+        let from = self.journal.blocks().table_mut().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
-        let whole = self.journal.pages.whole();
-        let tag = self.journal.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
+        let whole = self.journal.pages().whole();
+        let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
@@ -439,30 +440,30 @@ impl<M: Mapping> Collector<M> {
     }
     /// Erases a block that holds no valid page, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
-        self.journal.blocks.wait_unread(lun, block).await;
+        self.journal.blocks().wait_unread(lun, block).await;
         let (state, addr) = {
-            let blocks = self.journal.blocks.borrow();
+            let blocks = self.journal.blocks().table();
             (blocks.state(block), blocks.block_addr(block))
         };
         // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
         // pages in the erased block.
         if self.journal.log_trims().await.is_err() {
-            return self.journal.blocks.borrow_mut().return_victim(block);
+            return self.journal.blocks().table_mut().return_victim(block);
         }
         let erased = state == BlockState::Closed && {
             let buffer = BufferId(self.journal.config.gc_buffer(lun.0, 0));
             self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
-            self.journal.blocks.borrow_mut().erased(block);
+            self.journal.blocks().table_mut().erased(block);
             if self.journal.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
                 self.journal.media_changed();
             }
         } else {
             self.journal.retire(lun, block);
         }
-        self.journal.blocks.room_changed(lun);
-        self.journal.map_room.wake(self.journal.exec());
+        self.journal.blocks().room_changed(lun);
+        self.journal.room_for_map_changed();
     }
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
     /// else may be in work.
@@ -471,25 +472,22 @@ impl<M: Mapping> Collector<M> {
         // Garbage collection that waits for a word line of the host has to complete it now.
         self.collects_ahead.set(true);
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks.durable_changed(lun);
+            self.journal.blocks().durable_changed(lun);
         }
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             loop {
                 let (enough, gain) = {
-                    let blocks = self.journal.blocks.borrow();
+                    let blocks = self.journal.blocks().table();
                     let gain = blocks.has_victim(lun) && !blocks.is_full(lun);
-                    (blocks.free(lun) > free as usize, gain && !self.journal.log.borrow().ended)
+                    (blocks.free(lun) > free as usize, gain && !self.journal.log_has_ended())
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.journal.blocks.ask_collector(lun);
+                self.journal.blocks().ask_collector(lun);
                 let mut waited = false;
-                self.journal
-                    .gc_idle
-                    .wait(self.journal.exec(), || core::mem::replace(&mut waited, true).then_some(()))
-                    .await;
+                self.journal.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
             }
         }
         self.collects_ahead.set(false);
@@ -497,18 +495,18 @@ impl<M: Mapping> Collector<M> {
     }
     /// Whether a stream has begun a word line of a LUN and not completed it.
     fn is_line_begun(&self, lun: LunIndex, stream: Stream) -> bool {
-        self.journal.blocks.borrow().next_of_line(lun, stream).is_some()
+        self.journal.blocks().table().next_of_line(lun, stream).is_some()
     }
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
-        self.journal.blocks.pause_gc();
+        self.journal.blocks().pause_gc();
         // A collector may wait for an open word line that no one else will complete.
         self.journal.pad_lines().await;
-        self.journal.gc_idle.wait(self.journal.exec(), || (self.gc_active.get() == 0).then_some(())).await;
+        self.journal.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;
         self.journal.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks.borrow_mut().journal_deferred(lun);
+            self.journal.blocks().table_mut().journal_deferred(lun);
         }
     }
 }

@@ -37,28 +37,28 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 impl<M: Mapping> Collector<M> {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
-        self.journal.blocks.borrow().emptied
+        self.journal.blocks().table().may_be_emptied()
             && self.journal.state() == DriveState::Ready
-            && !self.journal.blocks.is_gc_paused()
-            && !self.journal.storing.get()
+            && !self.journal.blocks().is_gc_paused()
+            && !self.journal.is_storing()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }
     /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
     fn begin_to_erase_ahead(&self) {
-        self.journal.blocks.borrow_mut().emptied = false;
+        self.journal.blocks().table_mut().forget_emptied();
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            if self.journal.blocks.borrow().has_empty(lun) {
+            if self.journal.blocks().table().has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.journal.blocks.ask_collector(lun);
+                self.journal.blocks().ask_collector(lun);
             }
         }
     }
     /// The LUN's garbage collection has done with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
-            let mut blocks = self.journal.blocks.borrow_mut();
-            blocks.emptied = blocks.emptied || blocks.has_empty(lun);
+            let mut blocks = self.journal.blocks().table_mut();
+            blocks.note_emptied(lun);
         }
         self.idle_waiter.wake(self.journal.exec());
     }

@@ -39,7 +39,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
             continue;
         }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
-        if collector.journal.state() == DriveState::Ready && !collector.journal.blocks.is_shut_down() {
+        if collector.journal.state() == DriveState::Ready && !collector.journal.blocks().is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
                 None => collector.scan_one().await,
@@ -58,18 +58,18 @@ impl<M: Mapping> Collector<M> {
     }
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
-        self.journal.blocks.borrow_mut().read_begins(ppa);
+        self.journal.blocks().table_mut().read_begins(ppa);
         let outcome = self
             .journal
-            .blocks
-            .read(ppa, self.journal.pages.whole(), BufferId(self.journal.config.scan_buffer()), Cause::Scan)
+            .blocks()
+            .read(ppa, self.journal.pages().whole(), BufferId(self.journal.config.scan_buffer()), Cause::Scan)
             .await;
-        self.journal.blocks.read_over(ppa);
-        self.journal.blocks.check_retention(ppa, &outcome);
+        self.journal.blocks().read_over(ppa);
+        self.journal.blocks().check_retention(ppa, &outcome);
     }
     /// The next page that counts.
     fn next_to_scan(&self) -> Option<Ppa> {
-        let (luns, blocks) = (self.journal.geometry.total_luns(), self.journal.blocks.borrow());
+        let (luns, blocks) = (self.journal.geometry.total_luns(), self.journal.blocks().table());
         let pages = self.journal.geometry.blocks_per_lun * u32::from(self.journal.geometry.pages_per_block);
         for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
             let at = self.scan_at.get();
@@ -87,10 +87,10 @@ impl<M: Mapping> Collector<M> {
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
         let gap = self.journal.config.background_gap;
-        let is_pressed = self.journal.blocks.is_gc_paused()
-            || self.journal.storing.get()
+        let is_pressed = self.journal.blocks().is_gc_paused()
+            || self.journal.is_storing()
             || self.journal.state() != DriveState::Ready
-            || self.journal.blocks.borrow().free(lun) <= self.gc_free_blocks.get() as usize;
+            || self.journal.blocks().table().free(lun) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {
             self.journal.exec().sleep(gap).await;
         }

@@ -31,37 +31,35 @@ impl<M: Mapping> Collector<M> {
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
         // While another map is being stored nobody knows which pages count.
-        if self.journal.storing.get() {
+        if self.journal.is_storing() {
             return None;
         }
-        let stored = self.journal.stored.borrow();
+        let stored = self.journal.stored_map();
         let there = stored.blocks.len() as u32 * u32::from(self.journal.geometry.pages_per_block);
         let groups =
-            if self.journal.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+            if self.journal.blocks().last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
         let (line, copy) = (nth / self.journal.log_copies(), nth % self.journal.log_copies());
-        let (slot, line) = self.journal.log.borrow().needed_lines().nth(line as usize)?;
+        let (slot, line) = self.journal.needed_log_line(line as usize)?;
         Some(MetadataPage::Log { slot, line, copy })
     }
     fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
         match page {
-            MetadataPage::Map(place) => self.journal.map_place(&self.journal.stored.borrow().blocks, place),
+            MetadataPage::Map(place) => self.journal.map_place(&self.journal.stored_map().blocks, place),
             MetadataPage::Log { slot, line, copy } => {
-                let block = self.journal.log.borrow().slots[slot].block;
-                Ppa(self.journal.blocks.borrow().first_page(block).0
-                    + line * self.journal.log_copies()
-                    + copy)
+                let first = self.journal.log_line(self.journal.slot_block(slot), line);
+                Ppa(first.0 + copy)
             }
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
         let buffer =
-            self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.metadata_scan_buffer());
-        let (at, commit) = (self.place_of_metadata(page), self.journal.log.borrow().commit);
-        let outcome = self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Scan).await;
+            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.metadata_scan_buffer());
+        let (at, commit) = (self.place_of_metadata(page), self.journal.naming_log_page());
+        let outcome = self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
-        if self.journal.storing.get() || self.journal.log.borrow().commit != commit {
+        if self.journal.is_storing() || self.journal.naming_log_page() != commit {
             return;
         }
         let is_there = match page {
@@ -76,7 +74,7 @@ impl<M: Mapping> Collector<M> {
         }
     }
     fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
-        let stored = self.journal.stored.borrow();
+        let stored = self.journal.stored_map();
         self.journal.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
     }
     // Lines before those that recovery needs are read as well where it is not known which they are, and

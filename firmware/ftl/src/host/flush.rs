@@ -18,7 +18,7 @@ impl<M: Mapping> Host<M> {
         let others =
             self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
         self.journal.waiting(Wait::Slices, others).await;
-        let order = self.journal.blocks.borrow().unsafe_programs.begun();
+        let order = self.journal.blocks().table().programs_begun();
         let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
         let luns: Vec<LunIndex> =
             (0..self.journal.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
@@ -35,13 +35,13 @@ impl<M: Mapping> Host<M> {
                     // The line may have been completed, and even be durable, while this one waited for the
                     // LUN's queue.
                     None if self.is_safe(lun, order) => break,
-                    None => self.journal.blocks.wait_durable(lun).await,
+                    None => self.journal.blocks().wait_durable(lun).await,
                 }
             }
         }
         self.journal.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.journal.blocks.borrow().unsafe_programs.all_safe(lun, order)
+        self.journal.blocks().table().are_safe(lun, order)
     }
 }

@@ -30,8 +30,8 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
         let status = match refusal(host.journal.state(), command.op) {
             Some(status) => status,
             None => {
-                if changes(command.op) && host.journal.blocks.is_gc_paused() {
-                    host.journal.blocks.resume_gc();
+                if changes(command.op) && host.journal.blocks().is_gc_paused() {
+                    host.journal.blocks().resume_gc();
                 }
                 host.cut(&command).await
             }
@@ -92,7 +92,7 @@ impl<M: Mapping> Host<M> {
                 // A write that came before may still be in work; it must not land behind the unmapping.
                 self.wait_until_alone().await;
                 let bytes =
-                    u64::from(self.journal.logical_pages) * u64::from(self.journal.geometry.page_bytes);
+                    u64::from(self.journal.logical_pages()) * u64::from(self.journal.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
                 // No loss of power may bring back what a format has taken away.
@@ -121,8 +121,8 @@ impl<M: Mapping> Host<M> {
         self.slices.push(self.journal.exec(), slice).await;
     }
     fn check_range(&self, offset: u64, length: u64) {
-        let granule = u64::from(self.journal.pages.granule_bytes());
-        let end = u64::from(self.journal.logical_pages) * u64::from(self.journal.geometry.page_bytes);
+        let granule = u64::from(self.journal.pages().granule_bytes());
+        let end = u64::from(self.journal.logical_pages()) * u64::from(self.journal.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }

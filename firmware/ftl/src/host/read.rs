@@ -34,7 +34,7 @@ impl<M: Mapping> Host<M> {
         let entry = self.lock_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
-        let equal = self.journal.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        let equal = self.journal.pages().is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.cache.give_merge_buffer(scratch);
         self.cache.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)?;
@@ -80,7 +80,7 @@ impl<M: Mapping> Host<M> {
         let (entry, lock) = self.cache.lock(slice.lpn, Want::Read(granules)).await?;
         if lock == Lock::Exclusive {
             let all =
-                if self.journal.config.partial_reads { granules } else { self.journal.pages.whole_page() };
+                if self.journal.config.partial_reads { granules } else { self.journal.pages().whole_page() };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })
@@ -88,7 +88,7 @@ impl<M: Mapping> Host<M> {
             self.cache.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.journal.pages.granule_bytes());
+                let of_page = u64::from(lost.trailing_zeros() * self.journal.pages().granule_bytes());
                 let byte = u64::from(slice.lpn.0) * u64::from(self.journal.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.cache.unlock(entry, Lock::Exclusive);

@@ -21,7 +21,7 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 impl<M: Mapping> Host<M> {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
-        self.journal.pages.granules_at(slice.start, slice.bytes)
+        self.journal.pages().granules_at(slice.start, slice.bytes)
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {

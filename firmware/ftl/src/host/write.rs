@@ -32,7 +32,7 @@ impl<M: Mapping> Host<M> {
             let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.journal.pages.copy_granules(staged, BufferId(entry.0), granules);
+                self.journal.pages().copy_granules(staged, BufferId(entry.0), granules);
             }
             self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -56,7 +56,7 @@ impl<M: Mapping> Host<M> {
         }
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.journal.pages.zero(BufferId(entry.0), granules);
+        self.journal.pages().zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
     async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {

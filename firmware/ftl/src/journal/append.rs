@@ -97,7 +97,7 @@ impl Journal {
         is_current: impl Fn(Lpn, Ppa) -> bool,
     ) -> Option<Begun> {
         let count = self.config.pages_at_once() as usize;
-        let next = self.blocks.borrow_mut().next_page(lun, stream);
+        let next = self.blocks.table_mut().next_page(lun, stream);
         let first = match next {
             Next::Page(first) => first,
             Next::NotFreeListed => return Some(Begun::NotFreeListed),
@@ -125,7 +125,7 @@ impl Journal {
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
         let from = BufferId(self.config.padding_buffer());
         let tried = self.media.queued(|| {
-            let next = self.blocks.borrow().next_of_line(lun, stream);
+            let next = self.blocks.table().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
             let tag = self.media.try_program(ppa, from)?;
             self.blocks.take_page(lun, ppa, None);
@@ -164,54 +164,35 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::root::{Root, Stored};
-    use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
-    use crate::terms::config::NVRAM_BYTES;
-    use crate::terms::oob::OOB_BYTES;
+    use crate::journal::root::Stored;
     use crate::tests::bench::config;
-    use aster_events::Recorder;
-    use aster_exec::{Core, Exec};
-    use aster_parties::NvramSlice;
-    use aster_ports::cores::Interrupt;
-    use aster_ports::dram::Dram;
-    use aster_ports::flash::FlashPort;
-    use aster_ports::medium::Nvram;
-    use aster_units::{Content, Frequency, Instant};
+    use crate::tests::parts::JournalAlone;
+    use aster_units::Content;
     use std::rc::Rc;
 
-    /// A journal in front of a port that nobody answers.
-    fn journal() -> (Exec, Rc<Journal>) {
-        let (config, exec) = (config(Content::Fingerprint), Exec::new());
-        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
-        let sectors = config.geometry.sectors_per_page();
-        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, 4, 4, 0);
-        let flash = FlashPort::new(&exec, config.geometry.total_luns(), 8, Interrupt::default());
-        let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
-        (exec, Rc::new(Journal::new(&core, config.into(), dram, flash, nvram, Recorder::default())))
-    }
     fn is_outdated(journal: &Journal) -> bool {
-        matches!(Root::load(&journal.nvram), Stored::Root(root) if !root.clean)
+        matches!(journal.load_root(), Stored::Root(root) if !root.clean)
     }
 
     /// No change of flash is submitted before NVRAM says that its root record is outdated.
     #[test]
     fn each_change_of_flash_marks_the_root_record_first() {
         for erases in [false, true] {
-            let (exec, journal) = journal();
-            let lun = LunIndex(0);
-            assert!(!is_outdated(&journal));
-            let changing = Rc::clone(&journal);
-            exec.spawn(async move {
+            let parts = JournalAlone::new(config(Content::Fingerprint), 8);
+            let (changing, lun) = (Rc::clone(&parts.journal), LunIndex(0));
+            assert!(!is_outdated(&parts.journal));
+            parts.exec.spawn(async move {
                 if erases {
                     changing.begin_erase(lun, BlockAddr(3), BufferId(0), Cause::Gc).await;
                 } else {
                     changing.begin_map_program(Ppa(0), BufferId(0), Cause::Metadata).await;
                 }
             });
-            exec.advance_to(Instant::ZERO);
-            assert_eq!(journal.media.room(), 7);
-            assert!(is_outdated(&journal));
-            let counts = (journal.stats().flash_erases.gc, journal.stats().flash_programs.metadata);
+            parts.run();
+            assert_eq!(parts.journal.media.room(), 7);
+            assert!(is_outdated(&parts.journal));
+            let stats = *parts.journal.stats();
+            let counts = (stats.flash_erases.gc, stats.flash_programs.metadata);
             assert_eq!(counts, if erases { (1, 0) } else { (0, 1) });
         }
     }
@@ -219,26 +200,13 @@ mod tests {
     /// A stream without a block that the log has listed is not given a page: the log is asked for one.
     #[test]
     fn a_program_waits_for_the_log_to_list_a_block() {
-        let (exec, journal) = journal();
-        let (appending, lun) = (Rc::clone(&journal), LunIndex(0));
-        {
-            let mut blocks = journal.blocks.borrow_mut();
-            for block in (0..journal.geometry.blocks_per_lun).map(BlockIndex) {
-                let entry = BlockEntry {
-                    state: BlockState::Free,
-                    stream: Stream::Host,
-                    next: 0,
-                    erases: 0,
-                    unverified: false,
-                };
-                blocks.adopt(block, entry).unwrap();
-            }
-        }
-        exec.spawn(async move {
+        let parts = JournalAlone::new(config(Content::Fingerprint), 8);
+        let (appending, lun) = (Rc::clone(&parts.journal), LunIndex(0));
+        parts.exec.spawn(async move {
             let current = |_, _| true;
             appending.begin_programs(lun, Stream::Host, &[BufferId(0)], &[], current, Cause::Host).await;
         });
-        exec.advance_to(Instant::ZERO);
-        assert_eq!((journal.media.room(), journal.log.borrow().asked), (8, true));
+        parts.run();
+        assert_eq!((parts.journal.media.room(), parts.journal.log.borrow().asked), (8, true));
     }
 }

@@ -19,7 +19,7 @@ impl Journal {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
         let (ended, durable, failing, lun) = {
-            let mut blocks = self.blocks.borrow_mut();
+            let mut blocks = self.blocks.table_mut();
             let block = blocks.block_of(ppa);
             let ended = blocks.program_ended(ppa, !done);
             let failing = ended && blocks.state(block) == BlockState::Failing;
@@ -48,11 +48,11 @@ impl Journal {
     /// nothing else does.
     pub(crate) async fn make_page_durable(&self, ppa: Ppa) {
         let lun = {
-            let blocks = self.blocks.borrow();
+            let blocks = self.blocks.table();
             blocks.lun_of(blocks.block_of(ppa))
         };
         loop {
-            let safety = self.blocks.borrow().safety(ppa);
+            let safety = self.blocks.table().safety(ppa);
             match safety {
                 Safety::Safe => return,
                 Safety::Pending => self.blocks.wait_durable(lun).await,
@@ -68,7 +68,7 @@ impl Journal {
     }
     /// False for garbage collection's own line: what it copies stays where it was until that is complete.
     fn is_hosts_line(&self, lun: LunIndex, ppa: Ppa) -> bool {
-        let blocks = self.blocks.borrow();
+        let blocks = self.blocks.table();
         let next = blocks.next_of_line(lun, Stream::Host);
         next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
     }

@@ -15,7 +15,7 @@ impl Journal {
     pub(crate) fn set_state(&self, state: DriveState) {
         self.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
-            self.blocks.borrow_mut().stop_evacuating();
+            self.blocks.table_mut().stop_evacuating();
             // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
             // so before has said so.
             if !self.was_read_only.get() {
@@ -28,7 +28,7 @@ impl Journal {
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
             let needed = self.config.blocks_needed_per_lun() as u32;
-            let blocks = self.blocks.borrow();
+            let blocks = self.blocks.table();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
             // block goes bad.
             let spare_percent = |lun| match blocks.factory_good(lun).saturating_sub(needed) {
@@ -50,7 +50,7 @@ impl Journal {
     /// power-on and in SMART, blocks that are about to go bad are none.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
         let (addr, good) = {
-            let mut blocks = self.blocks.borrow_mut();
+            let mut blocks = self.blocks.table_mut();
             blocks.retire(block);
             (blocks.block_addr(block), blocks.good(lun))
         };

@@ -8,22 +8,17 @@
 //! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
 //! listed waits for the log, and a trim that must be durable.
 
-use crate::blocks::table::Blocks;
 use crate::journal::log_page::{Header, StoredMap};
-use crate::journal::slots::{Log, LogSlot};
 use crate::journal::state::Journal;
 use crate::terms::block::{BlockIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
-use crate::terms::sizes::SLOTS_MAX;
-use crate::terms::sizes::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
+use crate::terms::sizes::{BLOCK_BYTES, ENTRIES_BYTES_MIN, RANGE_BYTES};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::Wait;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
-use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
 /// A stored map on its way into the log.
@@ -62,7 +57,7 @@ struct Encoded {
 /// Writes log pages whenever one is due, for ever.
 pub(crate) async fn run(drive: Rc<Journal>) {
     loop {
-        drive.log_wanted.wait(drive.exec(), || drive.log_is_due().then_some(())).await;
+        drive.log_due().await;
         drive.write_log(None).await;
     }
 }
@@ -72,143 +67,17 @@ impl Journal {
     pub(crate) fn log_copies(&self) -> u32 {
         self.config.log_copies()
     }
-    /// The blocks set aside for the log, in the order of their use; whether each is good is `good`'s to say.
-    pub(crate) fn lay_out_log(&self, good: impl Fn(BlockIndex) -> bool) {
-        let luns = self.geometry.total_luns();
-        let blocks = self.blocks.borrow();
-        let slot = |n: u32| {
-            let block = blocks.block_index(LunIndex(n % luns), aster_units::BlockAddr(n / luns));
-            LogSlot { block, last: 0, good: good(block) }
-        };
-        let slots = (luns * self.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
-        let mut log = self.log.borrow_mut();
-        log.slots = (0..slots).map(slot).collect();
-        log.turn = log.slots.len() - 1;
-        log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
-        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.free_list_max();
+    /// The first page of a line of a block of the log.
+    pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
+        Ppa(self.blocks.table().first_page(block).0 + line * self.log_copies())
     }
-    fn data_programs(&self) -> u64 {
-        let programs = self.stats().flash_programs;
-        programs.host + programs.gc
+    /// The log page that names the stored map.
+    pub(crate) fn naming_log_page(&self) -> u64 {
+        self.log.borrow().commit
     }
-    /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
-    /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
-    /// range. What ends while the page is being written is for the one after it.
-    fn fills_log_page(&self, blocks: &Blocks) -> bool {
-        let pending = &blocks.pending;
-        let lists = self.log.borrow().lists_bytes + RANGE_BYTES * pending.opened();
-        let room = (self.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
-        pending.bytes() >= room || blocks.opens_fast()
-    }
-    fn log_is_due(&self) -> bool {
-        self.log.borrow().asked && !self.log.borrow().ended && self.state() != DriveState::Booting
-    }
-    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
-    /// again.
-    pub(crate) fn log_is_half_full(&self) -> bool {
-        let log = self.log.borrow();
-        log.free_lines() < log.lines() / 2
-    }
-    pub(crate) fn log_has_room(&self) -> bool {
-        self.log.borrow().has_room()
-    }
-    /// One slot is in use, another must be spare: with fewer no map that is stored makes room.
-    pub(crate) fn log_is_worn_out(&self) -> bool {
-        self.log.borrow().good_slots() < 2
-    }
-    pub(crate) fn checkpoint_is_due(&self) -> bool {
-        let log = self.log.borrow();
-        let since = self.data_programs() - log.programs_then;
-        // A map stored just now has made all the room there is to make, unless somebody waits for more.
-        let short = log.short && (log.number > log.commit || log.asked);
-        let due = log.renew || short || since >= self.checkpoint_pages();
-        due && !log.ended && self.marked_dirty.get() && self.state() != DriveState::Booting
-    }
-    /// Has the map stored anew, which takes the place of the one before and of the log behind that.
-    #[cold]
-    pub(crate) fn renew_map(&self) {
-        self.mark_dirty();
-        self.log.borrow_mut().renew = true;
-        self.checkpoint_wanted.wake(self.exec());
-    }
-    /// The stored map's programs counted from here on.
-    pub(crate) fn checkpoint_begins(&self) -> u64 {
-        let programs = self.data_programs();
-        let mut log = self.log.borrow_mut();
-        (log.programs_then, log.map_begun_at) = (programs, log.at);
-        log.number + 1
-    }
-    /// A program has begun: looks whether the log should be written, or the map stored.
-    #[inline]
-    pub(crate) fn after_program(&self, lun: LunIndex) {
-        let due = {
-            let blocks = self.blocks.borrow();
-            let listing = blocks.wants_free_list(lun) && !self.log.borrow().short;
-            listing || self.fills_log_page(&blocks)
-        };
-        if due {
-            self.ask_for_log();
-        }
-        if self.checkpoint_is_due() {
-            self.checkpoint_wanted.wake(self.exec());
-        }
-    }
-    /// Has a log page written as soon as there is room for one.
-    pub(crate) fn ask_for_log(&self) {
-        self.log.borrow_mut().asked = true;
-        self.log_wanted.wake(self.exec());
-    }
-    /// Waits until another log page has been written, or none can be.
-    pub(crate) async fn next_log_page(&self) {
-        let before = self.log.borrow().number;
-        self.ask_for_log();
-        let done = || {
-            let log = self.log.borrow();
-            (log.number > before || log.ended).then_some(())
-        };
-        self.waiting(Wait::LogPage, self.log_waiters.wait(self.exec(), done)).await;
-    }
-    /// Waits until the log knows all trims so far.
-    ///
-    /// # Errors
-    /// When it never will: a loss of power may bring back what was trimmed.
-    pub(crate) async fn log_trims(&self) -> Result<(), HostStatus> {
-        let last = self.blocks.borrow().pending.last_trim();
-        loop {
-            let (logged, dead) = {
-                let log = self.log.borrow();
-                (log.logged >= last, log.ended)
-            };
-            match (logged, dead) {
-                (true, _) => return Ok(()),
-                (false, true) => return Err(HostStatus::ReadOnly),
-                (false, false) => self.next_log_page().await,
-            }
-        }
-    }
-    /// As [`Journal::log_trims`] while a map is being stored: false when the log has no room for them before
-    /// that is done, or none at all.
-    pub(crate) async fn log_trims_if_room(&self) -> bool {
-        let last = self.blocks.borrow().pending.last_trim();
-        let full = |log: &Log| !log.writing && !log.has_room();
-        loop {
-            let before = {
-                let log = self.log.borrow();
-                if log.logged >= last {
-                    return true;
-                }
-                if log.ended || full(&log) {
-                    return false;
-                }
-                log.number
-            };
-            self.ask_for_log();
-            let done = || {
-                let log = self.log.borrow();
-                (log.number > before || log.ended || full(&log)).then_some(())
-            };
-            self.log_waiters.wait(self.exec(), done).await;
-        }
+    /// The `nth` line that recovery needs, by its slot.
+    pub(crate) fn needed_log_line(&self, nth: usize) -> Option<(usize, u32)> {
+        self.log.borrow().needed_lines().nth(nth)
     }
 
     /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
@@ -249,8 +118,8 @@ impl Journal {
         }
         if !commit && !log.has_room() {
             log.asked = true;
-            self.checkpoint_wanted.wake(self.exec());
-            self.map_room.wake(self.exec());
+            self.ask_for_checkpoint();
+            self.room_for_map_changed();
             self.media.ask_again();
             return None;
         }
@@ -275,7 +144,7 @@ impl Journal {
             log.slots[slot].last = number;
         }
         log.note_slots();
-        let mut blocks = self.blocks.borrow_mut();
+        let mut blocks = self.blocks.table_mut();
         blocks.free_listed();
         blocks.log_knows(logged);
     }
@@ -285,14 +154,14 @@ impl Journal {
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.borrow_mut().choose_free_to_list(lun, self.config.free_list_max());
+            self.blocks.table_mut().choose_free_to_list(lun, self.config.free_list_max());
             loop {
-                let unverified = self.blocks.borrow().first_unverified(lun, self.config.free_list_max());
+                let unverified = self.blocks.table().first_unverified(lun, self.config.free_list_max());
                 let Some(block) = unverified else { break };
-                let first = self.blocks.borrow().first_page(block);
+                let first = self.blocks.table().first_page(block);
                 let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
-                self.blocks.borrow_mut().clear_unverified(block, erased);
+                self.blocks.table_mut().clear_unverified(block, erased);
             }
         }
     }
@@ -300,11 +169,11 @@ impl Journal {
         self.pages.dram().borrow().metadata_buffer(self.config.log_buffer())
     }
 
-    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void
+    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
     /// pages fit that no page before it has; else it has as many as do.
     fn encode_log_page(&self, commit: Option<&mut Commit<'_>>) -> Encoded {
         let buffer = self.log_buffer();
-        let mut blocks = self.blocks.borrow_mut();
+        let mut blocks = self.blocks.table_mut();
         let mut log = self.log.borrow_mut();
         let mut header = Header {
             shape: self.shape(),
@@ -322,10 +191,10 @@ impl Journal {
         let page_bytes = self.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
         // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
-        header.ranges = blocks.ranges(blocks.pending.entries().iter());
+        header.ranges = blocks.ranges(blocks.pending().entries().iter());
         if left(&header) == 0 {
-            let some = blocks.pending.fitting(ENTRIES_BYTES_MIN);
-            header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(some));
+            let some = blocks.pending().fitting(ENTRIES_BYTES_MIN);
+            header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(some));
         }
         let mut whole = true;
         if let Some(commit) = commit {
@@ -358,15 +227,15 @@ impl Journal {
             "the lists of a log page have outgrown it: {} bytes",
             header.bytes()
         );
-        let count = blocks.pending.fitting(room);
-        header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
+        let count = blocks.pending().fitting(room);
+        header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
         let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
-        header.encode(&blocks.pending, count, content);
+        header.encode(blocks.pending(), count, content);
         let number = header.number;
         OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }.encode(oob);
-        Encoded { buffer, logged: blocks.pending.take(count), whole, read_only: header.read_only }
+        Encoded { buffer, logged: blocks.take_pending(count), whole, read_only: header.read_only }
     }
 
     /// The first page of the next line; a slot that is full makes way for another.
@@ -379,7 +248,7 @@ impl Journal {
                 (current.map(|(slot, line)| (log.slots[slot].block, line)), log.next_spare())
             };
             if let Some((block, line)) = current {
-                return Some(Ppa(self.blocks.borrow().first_page(block).0 + line * self.log_copies()));
+                return Some(Ppa(self.blocks.table().first_page(block).0 + line * self.log_copies()));
             }
             let Some(slot) = next else {
                 let mut log = self.log.borrow_mut();
@@ -390,7 +259,7 @@ impl Journal {
             };
             let block = self.log.borrow().slots[slot].block;
             let (lun, addr) = {
-                let blocks = self.blocks.borrow();
+                let blocks = self.blocks.table();
                 (blocks.lun_of(block), blocks.block_addr(block))
             };
             let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
@@ -404,7 +273,7 @@ impl Journal {
             }
             self.store_root(false);
             if erased {
-                self.blocks.borrow_mut().log_erased(block);
+                self.blocks.table_mut().log_erased(block);
             } else {
                 self.fail_slot();
             }
@@ -418,7 +287,7 @@ impl Journal {
             log.note_slots();
             log.slots[slot].block
         };
-        let lun = self.blocks.borrow().lun_of(failed);
+        let lun = self.blocks.table().lun_of(failed);
         self.retire(lun, failed);
     }
     async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
@@ -470,14 +339,14 @@ impl Journal {
             let mut log = self.log.borrow_mut();
             (log.writing, log.ended, log.short) = (false, true, true);
         }
-        self.blocks.borrow_mut().end_free_list();
+        self.blocks.table_mut().end_free_list();
         if self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
         self.store_root(false);
         // Those that wait for room learn that there will be none.
         (0..self.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
-        self.pool_waiters.wake_all(self.exec());
+        self.any_entry_waiters.wake_all(self.exec());
         self.gc_idle.wake(self.exec());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power
@@ -491,7 +360,7 @@ impl Journal {
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
         }
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.borrow_mut().open_listed_at_power_on(lun);
+            self.blocks.table_mut().open_listed_at_power_on(lun);
             let Some(programs) = self.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
             let marked = self.program_done(ppa, tag).await;

@@ -4,7 +4,7 @@
 use crate::blocks::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::map_stripes::StripePart;
-use crate::journal::root::{LogPlace, Root};
+use crate::journal::root::{LogPlace, Root, Stored};
 use crate::journal::state::Journal;
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -24,8 +24,22 @@ impl Journal {
             self.store_root(false);
         }
     }
+    /// Nothing has changed since a shutdown: the root record says where all of the drive's state is.
+    pub(crate) fn is_as_shut_down(&self) -> bool {
+        !self.marked_dirty.get()
+    }
+    /// What NVRAM says.
+    pub(crate) fn load_root(&self) -> Stored {
+        Root::load(&self.nvram)
+    }
+    /// Writes into NVRAM that the stored map is the drive's state.
+    pub(crate) fn store_clean_root(&self) {
+        self.store_root(true);
+        self.nvram.save();
+        self.marked_dirty.set(false);
+    }
     /// Writes the root record into NVRAM.
-    pub(crate) fn store_root(&self, clean: bool) {
+    pub(super) fn store_root(&self, clean: bool) {
         let log = self.log.borrow();
         let place = LogPlace {
             number: log.number,
@@ -75,7 +89,7 @@ impl Journal {
         (self.map_pages() as usize).div_ceil(64) * 8
     }
     pub(crate) fn table_pages(&self) -> u32 {
-        let bytes = u64::from(self.blocks.borrow().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
+        let bytes = u64::from(self.blocks.table().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
     /// Pages of data after which the map is stored again.
@@ -88,7 +102,7 @@ impl Journal {
     pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
         let (count, at_once) = (map_blocks.len() as u32, self.config.pages_at_once());
         let (line, in_line) = (place / at_once, place % at_once);
-        let first = self.blocks.borrow().first_page(map_blocks[(line % count) as usize]);
+        let first = self.blocks.table().first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
     }
     /// True when what was read is this part of the stored map, and whole.

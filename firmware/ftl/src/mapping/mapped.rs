@@ -14,7 +14,7 @@ pub(crate) struct Mapped<M> {
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
-        assert_eq!(map.pages(), journal.logical_pages, "a mapping has as many pages as it was asked for");
+        assert_eq!(map.pages(), journal.logical_pages(), "a mapping has as many pages as it was asked for");
         Mapped { map, journal }
     }
     /// The mapping itself, for tests that look into it.
@@ -93,9 +93,9 @@ impl<M: Mapping> Mapped<M> {
         let lpn = self.map.page(pin);
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let from = self.map.set(pin, to);
-        self.journal.blocks.borrow_mut().moved(Change { lpn, from, to });
+        self.journal.blocks().table_mut().moved(Change { lpn, from, to });
         self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.journal.blocks.line_durable(to);
+        self.journal.blocks().line_durable(to);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, pin: &M::Pin) {
@@ -105,16 +105,11 @@ impl<M: Mapping> Mapped<M> {
         let lpn = self.map.page(pin);
         self.journal.mark_dirty();
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-        let sequence = self.journal.blocks.next_sequence();
+        let sequence = self.journal.blocks().next_sequence();
         let from = self.map.set(pin, Ppa::NONE);
-        {
-            let mut blocks = self.journal.blocks.borrow_mut();
-            let lun = self.journal.blocks.lun_of(lpn);
-            blocks.unsafe_programs.unmapped(lun, lpn);
-            blocks.clear_valid(from);
-            blocks.trimmed(lun, lpn, 1, sequence);
-        }
-        self.journal.after_program(self.journal.blocks.lun_of(lpn));
+        let lun = self.journal.blocks().lun_of(lpn);
+        self.journal.blocks().table_mut().unmapped(lun, lpn, from, sequence);
+        self.journal.after_program(lun);
         self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
     }
 }

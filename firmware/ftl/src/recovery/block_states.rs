@@ -58,10 +58,10 @@ impl Uses {
 impl<M: Mapping> Recovery<M> {
     /// Gives each block the state that agrees with what was found. The journal learns of blocks opened since
     /// its last page.
-    pub(super) fn settle_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
+    pub(super) fn set_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
         let last = log.last();
         let uses = Uses {
-            log: set_of(self.journal.log.borrow().slots.iter().map(|slot| slot.block)),
+            log: set_of(self.journal.slot_blocks()),
             map: set_of(log.stored().blocks.iter().copied()),
             active: set_of(last.ranges.iter().map(|(block, _)| *block)),
             listed: set_of(last.free_list.iter().copied()),
@@ -71,18 +71,15 @@ impl<M: Mapping> Recovery<M> {
             entry.unverified = false;
             entry.state = uses.state_of(block, entry.state);
             if uses.is_unlogged(block, entry.state) {
-                self.journal.blocks.borrow_mut().pending.push(LogEntry::Opened(block));
+                self.journal.blocks().table_mut().must_log(LogEntry::Opened(block));
             }
         }
-        let mut log = self.journal.log.borrow_mut();
-        for slot in &mut log.slots {
-            let state = table.get(slot.block.at()).map(|entry| entry.state);
-            slot.good = state == Some(BlockState::Log);
-        }
+        let is_log = |entry: &BlockEntry| entry.state == BlockState::Log;
+        self.journal.judge_slots(|block| table.get(block.at()).is_some_and(is_log));
     }
     /// Hands the block table over to the allocator.
     pub(super) async fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
-        self.journal.stored.replace(log.stored().clone());
+        self.journal.replace_stored_map(log.stored().clone());
         self.adopt_table(table).map_err(|_| NoRecovery::Unreadable)?;
         self.count_valid_pages().await.map_err(|_| NoRecovery::Unreadable)
     }
@@ -90,7 +87,7 @@ impl<M: Mapping> Recovery<M> {
     /// What is left of its free list may be written without a further log page.
     pub(super) fn mark_unverified(&self, log: &LogRead) {
         let free_list = &log.last().free_list;
-        let mut blocks = self.journal.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks().table_mut();
         for block in (0..blocks.total()).map(BlockIndex) {
             if !free_list.contains(&block) && blocks.state(block) == BlockState::Free {
                 blocks.set_unverified(block);
@@ -102,12 +99,12 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Has the blocks with torn pages collected.
     pub(super) fn evacuate_torn(&self, probe: &Probe) {
-        let mut blocks = self.journal.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks().table_mut();
         probe.torn().for_each(|block| blocks.evacuate(block));
     }
     /// Puts all blocks where the table says.
     pub(super) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.journal.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks().table_mut();
         for (block, &entry) in (0..).map(BlockIndex).zip(table) {
             blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
         }
@@ -124,7 +121,7 @@ impl<M: Mapping> Recovery<M> {
             if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
                 return contradicts("a logical page lies beyond the drive");
             }
-            let mut blocks = self.journal.blocks.borrow_mut();
+            let mut blocks = self.journal.blocks().table_mut();
             if blocks.is_valid(ppa) {
                 return contradicts("two logical pages lie on the same physical page");
             }

@@ -12,11 +12,9 @@
 
 use crate::checkpoint::error::BootError;
 use crate::journal::root::{LogPlace, Root, Stored};
-use crate::journal::slots::Log;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::NoRecovery;
 use crate::recovery::state::Recovery;
-use crate::terms::block::BlockState;
 use crate::terms::oob::OobRecord;
 use alloc::rc::Rc;
 use aster_parties::{Boot, DriveState};
@@ -54,14 +52,14 @@ enum NoBoot {
 impl<M: Mapping> Recovery<M> {
     /// Tries the ways to the drive's state in their order until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
-        let root = match Root::load(&self.journal.nvram) {
+        let root = match self.journal.load_root() {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,
         };
         let shape = self.journal.shape();
         let ours = root.as_ref().filter(|root| root.shape == shape);
         if let Some(root) = ours {
-            self.journal.was_read_only.set(root.log.read_only || root.log.ended);
+            self.journal.set_was_read_only(root.log.read_only || root.log.ended);
         }
         let hint = ours.filter(|root| !root.clean && !root.log.ended);
         let ways = [
@@ -101,7 +99,7 @@ impl<M: Mapping> Recovery<M> {
         self.journal.mark_dirty();
         self.journal.note_counters();
         // A read-only drive writes no further log page, so its log needs no room.
-        if self.journal.log_is_half_full() && !self.journal.was_read_only.get() {
+        if self.journal.log_is_half_full() && !self.journal.was_read_only() {
             self.checkpoint.store_map(false).await;
         }
         Ok(Boot::Recovered)
@@ -115,20 +113,17 @@ impl<M: Mapping> Recovery<M> {
             self.check_good_blocks(boot)?;
         }
         if self.checkpoint.store_map(true).await && boot == Boot::Fresh {
-            self.journal.store_root(true);
-            self.journal.nvram.save();
-            self.journal.marked_dirty.set(false);
+            self.journal.store_clean_root();
         }
         Ok(boot)
     }
     /// Clears what a way that failed has left, so that the next one begins as the first did.
     fn forget_everything(&self) {
         self.mapping.forget_everything();
-        self.journal.blocks.clear();
-        self.journal.log.replace(Log::default());
-        self.journal.lay_out_log(|_| true);
+        self.journal.blocks().clear();
+        self.journal.forget_log();
         OobRecord::padding().encode(
-            self.journal.pages.dram().borrow_mut().oob_mut(BufferId(self.journal.config.padding_buffer())),
+            self.journal.pages().dram().borrow_mut().oob_mut(BufferId(self.journal.config.padding_buffer())),
         );
     }
     /// Loads the state that a shutdown has stored.
@@ -136,42 +131,27 @@ impl<M: Mapping> Recovery<M> {
         if root.shape != self.journal.shape() {
             return Err(BootError::OtherDrive);
         }
-        self.journal.blocks.set_sequence(root.sequence);
+        self.journal.blocks().set_sequence(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_pages().await?;
-        self.journal.stored.replace(root.stored.clone());
-        let blocks = self.journal.blocks.borrow();
-        self.journal.lay_out_log(|block| blocks.state(block) == BlockState::Log);
-        drop(blocks);
-        let mut log = self.journal.log.borrow_mut();
-        let place = &root.log;
-        (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
-        log.ended = place.ended;
-        let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
-        log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
-        log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
-        for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
-            slot.last = last;
-        }
-        if log.ended {
-            self.journal.blocks.borrow_mut().end_free_list();
-        }
+        self.journal.replace_stored_map(root.stored.clone());
+        self.journal.resume_log(&root.log);
         Ok(())
     }
     fn finish_boot(&self, result: Result<Boot, BootError>) {
         let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks.borrow_mut().keep_for_map(lun);
+            self.journal.blocks().table_mut().keep_for_map(lun);
         }
-        self.journal.log.borrow_mut().note_slots();
+        self.journal.end_log_boot();
         let boot_nanos = self.journal.core.now().since(Instant::ZERO).as_nanos();
         self.journal.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
             Ok((boot, state)) => {
                 self.journal.count(|s| s.boot = boot);
                 self.journal.note_counters();
-                let read_only = self.journal.log.borrow().ended || self.journal.was_read_only.get();
+                let read_only = self.journal.log_has_ended() || self.journal.was_read_only();
                 self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // The map is stored again before it loses more pages than its parities can restore.
                 if self.journal.state() == DriveState::Ready && self.journal.stats().map_pages_restored > 0 {
@@ -189,7 +169,7 @@ impl<M: Mapping> Recovery<M> {
     /// one that has been written becomes read-only. Failing blocks don't count.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
         let needed = self.journal.config.blocks_needed_per_lun();
-        let blocks = self.journal.blocks.borrow();
+        let blocks = self.journal.blocks().table();
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             let good = blocks.good(lun);
             if u64::from(good) < needed {

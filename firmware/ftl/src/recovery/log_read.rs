@@ -3,6 +3,7 @@
 use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
 use crate::journal::log_page::{Header, StoredMap};
+use crate::journal::power_on::SlotRead;
 use crate::journal::root::LogPlace;
 use crate::mapping::Mapping;
 use crate::recovery::state::Recovery;
@@ -32,15 +33,6 @@ pub(super) struct LogRead {
     last: Header,
     stored: StoredMap,
     slots: Vec<SlotRead>,
-}
-
-/// A slot of the log that was read.
-pub(super) struct SlotRead {
-    pub(super) slot: usize,
-    /// The number of its last page.
-    pub(super) last: u64,
-    /// Its first erased line.
-    pub(super) erased: u32,
 }
 
 impl LogRead {
@@ -117,8 +109,7 @@ impl<M: Mapping> Recovery<M> {
     /// The slots in use according to NVRAM, oldest first, each with the number of its last page.
     fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
-        let log = self.journal.log.borrow();
-        if hint.slots.len() != log.slots.len() || current >= hint.slots.len() {
+        if hint.slots.len() != self.journal.slot_count() || current >= hint.slots.len() {
             return None;
         }
         let wanted = hint.replay_from.min(hint.commit);
@@ -131,18 +122,18 @@ impl<M: Mapping> Recovery<M> {
     }
     /// The slots that have log pages, each with the number of its first page, in the order of these numbers.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
-        let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        let slots = self.journal.slot_blocks();
         let luns = self.journal.geometry.total_luns() as usize;
         let mut found = Vec::new();
         // One slot per LUN makes a round. The slots of a round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
-                let first = self.journal.blocks.borrow().first_page(block);
+                let first = self.journal.log_line(block, 0);
                 tags.push(self.begin_whole_read(first, self.probe_buffer(n)).await);
             }
             for (n, tag) in tags.into_iter().enumerate() {
-                let outcome = self.journal.media.done(tag).await;
+                let outcome = self.journal.media().done(tag).await;
                 let slot = round * luns + n;
                 let mut page = self.journal.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
@@ -167,21 +158,19 @@ impl<M: Mapping> Recovery<M> {
     }
     /// All pages of a slot, and its first erased line. Torn lines are left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<LogEntry>)>, u32) {
-        let block = self.journal.log.borrow().slots[slot].block;
-        let first = self.journal.blocks.borrow().first_page(block);
-        let copies = self.journal.log_copies();
-        let lines = u32::from(self.journal.geometry.pages_per_block) / copies;
+        let block = self.journal.slot_block(slot);
+        let lines = u32::from(self.journal.geometry.pages_per_block) / self.journal.log_copies();
         let ahead = LINES_AHEAD.min(self.journal.geometry.total_luns() as usize);
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
                 let buffer = self.probe_buffer(next as usize % ahead);
-                let at = Ppa(first.0 + next * copies);
+                let at = self.journal.log_line(block, next);
                 in_flight.push_back((next, self.begin_whole_read(at, buffer).await));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
-            let outcome = self.journal.media.done(tag).await;
+            let outcome = self.journal.media().done(tag).await;
             if outcome.erased {
                 erased = erased.min(line);
             }
@@ -198,12 +187,13 @@ impl<M: Mapping> Recovery<M> {
     /// Reads the copies on a line, from number `from` on, until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
-        let first = self.journal.blocks.borrow().first_page(block);
+        let buffer =
+            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let first = self.journal.log_line(block, line);
         for copy in from..self.journal.log_copies() {
-            let at = Ppa(first.0 + line * self.journal.log_copies() + copy);
+            let at = Ppa(first.0 + copy);
             let outcome =
-                self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Metadata).await;
+                self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Metadata).await;
             let page = self.journal.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;

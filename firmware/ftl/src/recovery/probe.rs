@@ -129,7 +129,7 @@ impl<M: Mapping> Recovery<M> {
         let luns = self.journal.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
-            let lun = self.journal.blocks.borrow().lun_of(block);
+            let lun = self.journal.blocks().table().lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
         let mut probe = Probe::default();
@@ -138,14 +138,14 @@ impl<M: Mapping> Recovery<M> {
             in_flight.extend(self.begin_probe(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
-            let outcome = self.journal.media.done(tag).await;
+            let outcome = self.journal.media().done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut found = self.found(&outcome, self.data_buffer(lun));
                 if outcome.status == FlashStatus::Error {
                     found = self.probe_metadata(block, page).await;
                 }
                 let at = PageAt { block, page, ppa: self.ppa_of(block, page) };
-                if probe.note(at, found, self.journal.logical_pages) {
+                if probe.note(at, found, self.journal.logical_pages()) {
                     todo[lun].push_front((block, page + 1));
                 }
             }
@@ -166,13 +166,14 @@ impl<M: Mapping> Recovery<M> {
     /// buffer for data can't take.
     #[cold]
     async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
-        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
-        let (at, whole) = (self.ppa_of(block, page), self.journal.pages.whole());
-        let outcome = self.journal.blocks.read(at, whole, buffer, Cause::Metadata).await;
+        let buffer =
+            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let (at, whole) = (self.ppa_of(block, page), self.journal.pages().whole());
+        let outcome = self.journal.blocks().read(at, whole, buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
-        Ppa(self.journal.blocks.borrow().first_page(block).0 + page)
+        Ppa(self.journal.blocks().table().first_page(block).0 + page)
     }
 }
 

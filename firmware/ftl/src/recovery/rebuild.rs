@@ -48,9 +48,9 @@ impl<M: Mapping> Recovery<M> {
         let to_check: Vec<_> = (0..).zip(&spares).filter(to_check).map(|(b, _)| (BlockIndex(b), 0)).collect();
         let probe = self.probe(&to_check).await;
         let fresh = !probe.any_readable();
-        self.settle_found(&probe).await?;
-        self.journal.was_read_only.set(self.journal.was_read_only.get() || probe.log_end());
-        let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        self.map_newest(&probe).await?;
+        self.journal.note_read_only(probe.log_end());
+        let slots = self.journal.slot_blocks();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = probe.is_readable(block);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
@@ -62,28 +62,20 @@ impl<M: Mapping> Recovery<M> {
             };
             self.adopt_as(block, state);
             self.journal.count(|s| s.factory_bad_blocks += u64::from(bad));
-            for slot in self.journal.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
-                slot.good = !bad;
-            }
         }
-        self.begin_log_at_oldest(&probe);
+        {
+            let blocks = self.journal.blocks().table();
+            self.journal.judge_slots(|block| blocks.state(block) != BlockState::Bad);
+        }
+        self.journal.begin_new_log(probe.log_number(), |block| probe.log_number_in(block));
         self.count_valid_pages().await?;
         // A fresh drive that loses power while it stores its first map has pages of a map and nothing else.
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
-    /// The new log begins in the slot with the oldest pages. If the old log's newer pages went first, the
-    /// older ones could pass for a whole log after another loss of power.
-    fn begin_log_at_oldest(&self, probe: &Probe) {
-        let mut log = self.journal.log.borrow_mut();
-        let count = log.slots.len();
-        let newest = |&slot: &usize| probe.log_number_in(log.slots[slot].block);
-        let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
-        log.turn = (oldest.unwrap_or(0) + count - 1) % count;
-    }
-    /// Maps the newest version of each logical page. Sequence numbers, generations of maps and numbers of log
-    /// pages go on behind the greatest ones found.
-    async fn settle_found(&self, probe: &Probe) -> Result<(), BootError> {
+    /// Maps the newest version of each logical page. Sequence numbers and generations of maps go on behind
+    /// the greatest ones found.
+    async fn map_newest(&self, probe: &Probe) -> Result<(), BootError> {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
         for version in versions {
@@ -92,37 +84,41 @@ impl<M: Mapping> Recovery<M> {
                 why: "an entry that was just put into it can't be read",
             })?;
         }
-        self.journal.blocks.set_sequence(probe.sequence());
+        self.journal.blocks().set_sequence(probe.sequence());
         self.checkpoint.generation().set(probe.generation());
-        self.journal.log.borrow_mut().number = probe.log_number();
         Ok(())
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
-        let mut spares = vec![Spare::default(); self.journal.blocks.borrow().total() as usize];
+        let mut spares = vec![Spare::default(); self.journal.blocks().table().total() as usize];
         let luns = self.journal.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
         while let Some(MarkRead { lun, block, last, tag }) = in_flight.pop_front() {
-            let outcome = self.journal.media.done(tag).await;
-            let index = self.journal.blocks.borrow().block_index(lun, block);
+            let outcome = self.journal.media().done(tag).await;
+            let index = self.journal.blocks().table().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
                 // A page that can't be read raw may still be readable with correction.
-                let first = self.journal.blocks.borrow().first_page(index);
+                let first = self.journal.blocks().table().first_page(index);
                 let read = self
                     .journal
-                    .blocks
-                    .read(first, self.journal.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
+                    .blocks()
+                    .read(first, self.journal.pages().whole(), self.data_buffer(lun.index()), Cause::Metadata)
                     .await;
                 let other = self
                     .journal
-                    .blocks
-                    .read(first, self.journal.pages.whole(), self.probe_buffer(lun.index()), Cause::Metadata)
+                    .blocks()
+                    .read(
+                        first,
+                        self.journal.pages().whole(),
+                        self.probe_buffer(lun.index()),
+                        Cause::Metadata,
+                    )
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
-                    return Err(BootError::Scan { lun, block, error: self.journal.media.last_fault(lun) });
+                    return Err(BootError::Scan { lun, block, error: self.journal.media().last_fault(lun) });
                 }
                 spare.written = true;
             } else {
@@ -137,11 +133,12 @@ impl<M: Mapping> Recovery<M> {
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> MarkRead {
         // A maker marks one of the two pages. ONFI asks hosts to check both.
-        let tag = self.journal.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
+        let tag =
+            self.journal.media().begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
         MarkRead { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.journal.pages.dram().borrow();
+        let dram = self.journal.pages().dram().borrow();
         let bytes = dram.oob(self.probe_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;
@@ -150,6 +147,6 @@ impl<M: Mapping> Recovery<M> {
     /// Adopts a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
-        self.journal.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
+        self.journal.blocks().table_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

@@ -11,7 +11,7 @@
 //! | `take_over_log` | lets the log and sequence numbers go on behind what was found | |
 //! | `choose_versions` | chooses the pages found that are newer than the map's | the map's, in doubt |
 //! | `map_versions` | maps these, and journals it | |
-//! | `settle_states` | gives each block a state that agrees with what was found | |
+//! | `set_states` | gives each block a state that agrees with what was found | |
 //! | `adopt_blocks` | hands the block table to the allocator, counts valid pages | |
 //! | `mark_unverified` | marks free blocks that may not be erased | |
 //! | `evacuate_torn` | has blocks with torn pages collected | |
@@ -39,7 +39,7 @@ impl<M: Mapping> Recovery<M> {
         self.take_over_log(&log, &probe);
         let newer = self.choose_versions(&log, &probe, &trims).await?;
         self.map_versions(&newer).await?;
-        self.settle_states(&log, &probe, &mut table);
+        self.set_states(&log, &probe, &mut table);
         self.adopt_blocks(&log, &table).await?;
         self.mark_unverified(&log);
         self.evacuate_torn(&probe);

@@ -137,7 +137,7 @@ impl<M: Mapping> Recovery<M> {
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return };
-            let outcome = self.journal.media.done(tag).await;
+            let outcome = self.journal.media().done(tag).await;
             newer.extend(choice.by_mapped(&unsure[n], self.found(&outcome, self.data_buffer(n % depth))));
         }
     }
@@ -145,7 +145,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, ppa, .. } in versions {
             self.mapping.restore(lpn, ppa).await.map_err(|_| NoRecovery::Unreadable)?;
-            self.journal.blocks.borrow_mut().pending.push(LogEntry::Map { lpn, ppa });
+            self.journal.blocks().table_mut().must_log(LogEntry::Map { lpn, ppa });
         }
         Ok(())
     }

@@ -377,35 +377,25 @@ impl<M: MadeForTests> AnyBench<M> {
         let parts = self.ftl.parts();
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
-                let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks.borrow());
+                let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks().table());
                 (blocks.free(lun), blocks.good(lun), blocks.is_full(lun), blocks.has_failing(lun))
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
             .map(|l| {
-                let unsafe_pages: Vec<_> = parts
-                    .journal
-                    .blocks
-                    .borrow()
-                    .unsafe_programs
-                    .pages(aster_units::LunIndex(l as u32))
-                    .collect();
+                let blocks = parts.journal.blocks().table();
+                let unsafe_pages: Vec<_> = blocks.unsafe_pages(aster_units::LunIndex(l as u32)).collect();
                 (
-                    parts.journal.blocks.is_room_wanted(aster_units::LunIndex(l as u32)),
-                    parts.journal.blocks.is_durable_wanted(aster_units::LunIndex(l as u32)),
+                    parts.journal.blocks().is_room_wanted(aster_units::LunIndex(l as u32)),
+                    parts.journal.blocks().is_durable_wanted(aster_units::LunIndex(l as u32)),
                     unsafe_pages,
                 )
             })
             .collect();
-        let log = parts.journal.log.borrow();
+        let log = parts.journal.log();
         let slots = log.slots.iter().filter(|slot| slot.good).count();
-        let in_log = (
-            !parts.journal.log_waiters.is_empty(),
-            parts.journal.storing.get(),
-            log.free_lines(),
-            slots,
-            log.ended,
-        );
+        let in_log =
+            (parts.journal.log_is_wanted(), parts.journal.is_storing(), log.free_lines(), slots, log.ended);
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
              (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \

@@ -17,7 +17,7 @@ const SECOND: Granules = 0xFF00;
 
 fn parts() -> UpperParts {
     let parts = UpperParts::new(config(Content::Full));
-    assert_eq!(parts.journal.pages.whole_page(), FIRST | SECOND);
+    assert_eq!(parts.journal.pages().whole_page(), FIRST | SECOND);
     parts
 }
 /// Has a page's entry filled with some granules; gives the entry, and what it holds then.
@@ -64,7 +64,7 @@ fn an_evicted_page_stands_where_the_mapping_says_and_names_its_owner() {
     assert!(content.iter().all(|&byte| byte == 2));
     assert_eq!((record.kind, record.lpn, record.lost_sectors), (PageKind::Data, PAGE.0, 0));
     assert!(record.sequence > parts.stored(old).1.sequence);
-    let blocks = parts.journal.blocks.borrow();
+    let blocks = parts.journal.blocks().table();
     assert_eq!((blocks.is_valid(old), blocks.is_valid(at)), (false, true));
     assert_eq!(parts.cache.counts().0, 0, "the entry is still dirty");
 }
@@ -108,11 +108,11 @@ fn a_page_that_names_another_owner_fills_nothing() {
 #[test]
 fn a_page_whose_program_fails_goes_to_another_block() {
     let parts = parts();
-    let lun = parts.journal.blocks.lun_of(PAGE);
+    let lun = parts.journal.blocks().lun_of(PAGE);
     parts.cells.borrow_mut().next_programs_fail.push(lun);
     let at = parts.write_page(PAGE, 3);
     assert_eq!((parts.mapping.place_of_pinned(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
     assert!(parts.stored(at).0.iter().all(|&byte| byte == 3));
-    let blocks = parts.journal.blocks.borrow();
+    let blocks = parts.journal.blocks().table();
     assert_ne!(blocks.state(blocks.block_of(at)), BlockState::Failing);
 }

@@ -148,7 +148,7 @@ fn the_highest_count_of_erases_still_counts_on() {
         }
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
-    let blocks = bench.ftl.parts().journal.blocks.borrow();
+    let blocks = bench.ftl.parts().journal.blocks().table();
     let entries = (0..blocks.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
     let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
@@ -234,10 +234,10 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     bench.write_log_page();
     let (at, copies) = {
         let parts = bench.ftl.parts();
-        let log = parts.journal.log.borrow();
+        let log = parts.journal.log();
         let (slot, line) = log.at.unwrap();
         let copies = parts.journal.log_copies();
-        (parts.journal.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
+        (parts.journal.blocks().table().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
     };
     let mut cells = bench.cells.borrow_mut();
     let mut page = cells.content(Ppa(at)).unwrap();
@@ -276,7 +276,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
     for (case, change) in changes.into_iter().enumerate() {
         let bench = with_last_log_page(change);
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
-        assert!(bench.ftl.parts().journal.blocks.last_sequence() < 1 << 40, "case {case}");
+        assert!(bench.ftl.parts().journal.blocks().last_sequence() < 1 << 40, "case {case}");
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
@@ -333,7 +333,7 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         let bench = bench.restart();
         bench.rest();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
-        assert!(bench.ftl.parts().journal.blocks.last_sequence() < 1 << 40);
+        assert!(bench.ftl.parts().journal.blocks().last_sequence() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
@@ -386,7 +386,7 @@ fn generations_go_on_where_they_were() {
         bench.write(3, 6);
         bench.flush();
         bench.store_map();
-        assert_eq!(bench.ftl.parts().journal.stored.borrow().generation, before + 1);
+        assert_eq!(bench.ftl.parts().journal.stored_map().generation, before + 1);
         before
     };
     let bench = with_generation(|_, _| 700, |_| 700);
@@ -396,8 +396,7 @@ fn generations_go_on_where_they_were() {
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
     // Without a log, from the pages themselves.
     {
-        let slots: Vec<_> =
-            bench.ftl.parts().journal.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> = bench.ftl.parts().journal.log().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = bench.cells.borrow_mut();
         for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
             cells.uncorrectable.insert(page, u16::MAX);
@@ -409,7 +408,7 @@ fn generations_go_on_where_they_were() {
     }
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
-    assert_eq!(bench.ftl.parts().journal.stored.borrow().generation, 703);
+    assert_eq!(bench.ftl.parts().journal.stored_map().generation, 703);
     bench.rest();
 }
 

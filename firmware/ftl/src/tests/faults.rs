@@ -51,7 +51,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     let (buffer, good) = (BufferId(entry.0), Outcome::default());
     let data = OobRecord { kind: PageKind::Data, lpn: 3, sequence: 1, lost_sectors: 0, copy: 0 };
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
-    let below = parts.journal.media.port().below(1, Interrupt::default());
+    let below = parts.journal.media().port().below(1, Interrupt::default());
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer };
     let read = FlashRequest::single(FlashOp::Transfer, LunIndex(0), target).expecting(PageOwner(3));
     let check = |outcome: &Outcome| {
@@ -60,7 +60,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         below.try_take(tag).unwrap()[0].page
     };
     let goes = |record: OobRecord, outcome: &Outcome| {
-        record.encode(parts.journal.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(parts.journal.pages().dram().borrow_mut().oob_mut(buffer));
         check(outcome) == PageCheck::Expected
     };
     assert!(goes(data, &good));
@@ -77,7 +77,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         assert!(!goes(data, &bad), "{bad:?}");
     }
     assert!(goes(data, &good));
-    parts.journal.pages.dram().borrow_mut().oob_mut(buffer)[0] ^= 1;
+    parts.journal.pages().dram().borrow_mut().oob_mut(buffer)[0] ^= 1;
     assert_eq!(check(&good), PageCheck::Other, "a damaged record");
 }
 

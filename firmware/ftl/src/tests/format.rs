@@ -47,7 +47,7 @@ fn a_format_that_erases_leaves_nothing_on_the_media_mapped_or_stale() {
     let erases: u64 = cells.erases.iter().map(|&n| u64::from(n)).sum();
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
     for (block, &erases) in cells.erases.iter().enumerate() {
-        let entry = bench.ftl.parts().journal.blocks.borrow().entry(BlockIndex(block as u32));
+        let entry = bench.ftl.parts().journal.blocks().table().entry(BlockIndex(block as u32));
         assert_eq!(entry.erases, erases, "block {block}");
     }
 }

@@ -14,8 +14,7 @@ use std::vec::Vec;
 impl Bench {
     /// No program and no erase in a block of the log succeeds any more.
     pub(super) fn wear_out_log(&self) {
-        let slots: Vec<_> =
-            self.ftl.parts().journal.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> = self.ftl.parts().journal.log().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = self.cells.borrow_mut();
         slots.into_iter().for_each(|block| cells.bad[block as usize] = true);
     }
@@ -141,8 +140,8 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             bench.trim(10, 5);
             {
                 let parts = bench.ftl.parts();
-                let log = parts.journal.log.borrow();
-                let kept = parts.journal.stored.borrow().blocks.clone().into_iter();
+                let log = parts.journal.log();
+                let kept = parts.journal.stored_map().blocks.clone().into_iter();
                 let kept: Vec<_> = kept
                     .chain(log.slots.iter().map(|slot| slot.block))
                     .map(|block| block.0 as usize)
@@ -225,7 +224,7 @@ fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
 }
 
 /// A drive of twenty pages, the first five trimmed, whose log ends with the flush that would have told it so.
-fn behind_an_untold_trim() -> Bench {
+fn behind_an_unjournaled_trim() -> Bench {
     let bench = Bench::fresh(roomy(1));
     (0..20).for_each(|lpn| bench.write(lpn, 5));
     bench.flush();
@@ -238,11 +237,11 @@ fn behind_an_untold_trim() -> Bench {
 /// What the drive can't tell the log any more it must not promise.
 #[test]
 fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
-    let bench = behind_an_untold_trim();
+    let bench = behind_an_unjournaled_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
     let parts = bench.ftl.parts().clone();
-    assert!(parts.journal.log.borrow().ended);
-    // What was trimmed is void now, but where it lies nothing is erased.
+    assert!(parts.journal.log().ended);
+    // What was trimmed is stale now, but where it lies nothing is erased.
     let erases = bench.ftl.stats().flash_erases.total();
     bench.rest();
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
@@ -251,7 +250,7 @@ fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
 /// A trim that the log is never told of keeps nobody from reading, with force unit access either.
 #[test]
 fn reads_go_on_behind_a_trim_that_the_log_does_not_take() {
-    let bench = behind_an_untold_trim();
+    let bench = behind_an_unjournaled_trim();
     // Trimmed, never written, and there.
     for (lpn, byte) in [(3, 0), (100, 0), (10, 5)] {
         for fua in [false, true] {
@@ -279,9 +278,9 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     bench.rest();
     let parts = bench.ftl.parts().clone();
     let lun = LunIndex(0);
-    assert!(parts.journal.blocks.borrow().has_victim(lun));
+    assert!(parts.journal.blocks().table().has_victim(lun));
     // Nothing begins that would end and wake it.
-    parts.journal.blocks.pause_gc();
+    parts.journal.blocks().pause_gc();
     let ended = Rc::new(Cell::new(false));
     let (collecting, end) = (parts.clone(), Rc::clone(&ended));
     parts.journal.core.spawn(async move {
@@ -292,7 +291,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     assert!(!ended.get());
     bench.wear_out_log();
     bench.write_log_page();
-    assert!(parts.journal.log.borrow().ended);
+    assert!(parts.journal.log().ended);
     assert!(ended.get());
 }
 
@@ -332,7 +331,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     for wanted in [0, 1, 7] {
         let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
         bench.rest();
-        assert_eq!(bench.ftl.parts().journal.log.borrow().slots.len(), 8);
+        assert_eq!(bench.ftl.parts().journal.log().slots.len(), 8);
         // All in one LUN, so that nobody else asks for a page of the log.
         let luns = u64::from(bench.config.geometry.total_luns());
         (0..20).for_each(|n| bench.write(n * luns, 9));
@@ -340,7 +339,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         // The newest slot is the wanted one, and one page of it is there.
         for page in 0.. {
             assert!(page < 400, "the log goes through all its slots");
-            let at = bench.ftl.parts().journal.log.borrow().at;
+            let at = bench.ftl.parts().journal.log().at;
             if page > 80 && at == Some((wanted, 1)) {
                 break;
             }
@@ -349,7 +348,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         // What counts stands in blocks that its last page is the first to name.
         for n in 30.. {
             assert!(n < 250, "blocks are used up");
-            if bench.ftl.parts().journal.log.borrow().at.unwrap().1 > 1 {
+            if bench.ftl.parts().journal.log().at.unwrap().1 > 1 {
                 break;
             }
             bench.write(n * luns, 10);
@@ -357,11 +356,11 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         (0..20).for_each(|n| bench.write(n * luns, 11));
         bench.flush();
         let (at, number) = {
-            let log = bench.ftl.parts().journal.log.borrow();
+            let log = bench.ftl.parts().journal.log();
             (log.at, log.number)
         };
         assert!(at.is_some_and(|(slot, line)| slot == wanted && line > 1), "{at:?}");
-        let newest = bench.ftl.parts().journal.log.borrow().slots[wanted].block;
+        let newest = bench.ftl.parts().journal.log().slots[wanted].block;
         let first = newest.0 * 16;
         for page in first..first + 2 {
             bench.cells.borrow_mut().uncorrectable.insert(page, u16::MAX);
@@ -375,7 +374,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= erased) {
             bench.exec.advance_to(deadline);
         }
-        cut_between += u32::from(bench.ftl.parts().journal.log.borrow().number == number);
+        cut_between += u32::from(bench.ftl.parts().journal.log().number == number);
         cases += 1;
         bench = bench.restart();
         for n in 0..20 {

@@ -41,15 +41,15 @@ impl Bench {
     }
     pub(super) fn store_map(&self) {
         let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
-        parts.journal.log.borrow_mut().renew = true;
-        parts.journal.checkpoint_wanted.wake(parts.journal.exec());
+        parts.journal.log_mut().renew = true;
+        parts.journal.ask_for_checkpoint();
         self.rest();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
     fn not_safe(&self) -> usize {
         let parts = self.ftl.parts();
         let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| parts.journal.blocks.borrow().unsafe_programs.pages(lun).count()).sum()
+        luns.map(|lun| parts.journal.blocks().table().unsafe_pages(lun).count()).sum()
     }
 }
 
@@ -85,7 +85,8 @@ fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, us
     for lpn in pages {
         assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
         let parts = bench.ftl.parts();
-        let pending = &parts.journal.blocks.borrow().pending;
+        let blocks = parts.journal.blocks().table();
+        let pending = blocks.pending();
         (most, opened) = (most.max(pending.bytes()), opened.max(pending.opened()));
     }
     (most, opened)
@@ -149,8 +150,8 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         }
         bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
         while bench.wait().0.id != forced {}
-        let ended = parts.journal.log.borrow().number;
-        while parts.journal.log.borrow().number < ended + log_pages {
+        let ended = parts.journal.log().number;
+        while parts.journal.log().number < ended + log_pages {
             parts.journal.ask_for_log();
             bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
         }
@@ -208,7 +209,7 @@ fn trimmed_before_a_map_is_stored(blocks_after: u64) {
 /// A logical page is flushed to a new place while a map is stored that has its old one, and trimmed. The page
 /// of the log that names the map has no room for either. Nothing may lead back behind the flush.
 #[test]
-fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
+fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_flush() {
     let base = roomy(1);
     let geometry = Geometry { blocks_per_lun: 24, pages_per_block: 256, page_bytes: 4096, ..base.geometry };
     let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
@@ -233,9 +234,9 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     }
     let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    parts.journal.log.borrow_mut().renew = true;
-    parts.journal.checkpoint_wanted.wake(parts.journal.exec());
-    while !parts.journal.storing.get() || bench.ftl.stats().flash_programs.metadata == 0 {
+    parts.journal.log_mut().renew = true;
+    parts.journal.ask_for_checkpoint();
+    while !parts.journal.is_storing() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     // More than a page of the log holds, in front.
@@ -245,7 +246,7 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
     let mut unjournaled = 0;
     while bench.ftl.stats().checkpoints == maps {
-        unjournaled = parts.journal.blocks.borrow().pending.bytes();
+        unjournaled = parts.journal.blocks().table().pending().bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);
@@ -271,11 +272,11 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         }
         let parts = bench.ftl.parts().clone();
         let buffer = BufferId(parts.journal.config.gc_buffer(0, 0));
-        record.encode(parts.journal.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(parts.journal.pages().dram().borrow_mut().oob_mut(buffer));
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
         parts.journal.core.spawn(async move {
-            let lun = copying.journal.blocks.lun_of(Lpn(0));
+            let lun = copying.journal.blocks().lun_of(Lpn(0));
             let copies = [(Lpn(0), from)];
             let begun = copying
                 .journal
@@ -290,7 +291,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(copying.journal.program_done(ppa, tag).await);
-            copying.journal.blocks.line_durable(ppa);
+            copying.journal.blocks().line_durable(ppa);
             place.set(Some(ppa));
         });
         bench.rest();
@@ -330,7 +331,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
     bench.rest();
-    let slots = bench.ftl.parts().journal.log.borrow().slots.len();
+    let slots = bench.ftl.parts().journal.log().slots.len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
@@ -343,18 +344,18 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
         let before = (wanted + slots - 1) % slots;
         for page in 0.. {
             assert!(page < 100, "the log goes through all its slots");
-            if bench.ftl.parts().journal.log.borrow().at == Some((before, lines)) {
+            if bench.ftl.parts().journal.log().at == Some((before, lines)) {
                 break;
             }
             if bench.ftl.parts().journal.log_has_room() { bench.write_log_page() } else { bench.store_map() }
         }
-        let block = bench.ftl.parts().journal.log.borrow().slots[wanted].block;
+        let block = bench.ftl.parts().journal.log().slots[wanted].block;
         bench.cells.borrow_mut().fail_at = Some(Ppa(block.0 * 4 + 1));
         bench.store_map();
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 1, "slot {wanted}");
         {
             // Recovery needs no page before the one that stands twice.
-            let log = bench.ftl.parts().journal.log.borrow();
+            let log = bench.ftl.parts().journal.log();
             assert_eq!(log.replay_from, log.commit, "slot {wanted}");
         }
         bench.trim(0, 10);
@@ -468,8 +469,8 @@ fn two_stored_maps_share_the_luns() {
     let bench = Bench::fresh(FtlConfig { geometry, ..roomy(1) });
     let parts = bench.ftl.parts().clone();
     let luns = || {
-        let blocks = parts.journal.blocks.borrow();
-        parts.journal.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
+        let blocks = parts.journal.blocks().table();
+        parts.journal.stored_map().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
     };
     let mut before = luns();
     for n in 0..8 {

@@ -50,7 +50,7 @@ impl UpperParts {
         let nvram = part(&Nvram::volatile(NVRAM_BYTES));
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
-        let map = ResidentMap::new(journal.logical_pages);
+        let map = ResidentMap::new(journal.logical_pages());
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));
@@ -92,12 +92,13 @@ impl UpperParts {
     /// Writes some granules of a page through the cache to flash; gives where the page stands then.
     pub fn write(&self, page: Lpn, granules: Granules, byte: u8) -> Ppa {
         let (cache, journal) = (Rc::clone(&self.cache), Rc::clone(&self.journal));
-        let len = journal.pages.granule_bytes() as usize;
+        let len = journal.pages().granule_bytes() as usize;
         self.run(async move {
             cache.reserve_dirty().await.unwrap();
             let (entry, _) = cache.lock(page, Want::Write).await.unwrap();
             let into = BufferId(entry.0);
-            for (nth, bytes) in journal.pages.dram().borrow_mut().page_mut(into).chunks_mut(len).enumerate() {
+            for (nth, bytes) in journal.pages().dram().borrow_mut().page_mut(into).chunks_mut(len).enumerate()
+            {
                 if granules >> nth & 1 == 1 {
                     bytes.fill(byte);
                 }
@@ -108,7 +109,7 @@ impl UpperParts {
     }
     /// Writes a whole page.
     pub fn write_page(&self, page: Lpn, byte: u8) -> Ppa {
-        self.write(page, self.journal.pages.whole_page(), byte)
+        self.write(page, self.journal.pages().whole_page(), byte)
     }
     /// Takes a page out of the cache.
     pub fn forget(&self, page: Lpn) {
@@ -133,13 +134,13 @@ impl Drop for UpperParts {
 
 /// Sets blocks aside for the log; all others are free.
 fn have_erased_blocks(journal: &Journal) {
-    journal.lay_out_log(|_| true);
-    let of_log: std::vec::Vec<_> = journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
-    let total = journal.blocks.borrow().total();
+    journal.forget_log();
+    let of_log = journal.slot_blocks();
+    let total = journal.blocks().table().total();
     for block in (0..total).map(BlockIndex) {
         let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
-        journal.blocks.borrow_mut().adopt(block, entry).unwrap();
+        journal.blocks().table_mut().adopt(block, entry).unwrap();
     }
-    journal.log.borrow_mut().note_slots();
+    journal.end_log_boot();
 }

@@ -43,7 +43,7 @@ fn waits(events: &[Event], wanted: Wait) -> Vec<(u32, u32, &[Event])> {
 }
 
 #[test]
-fn whoever_lets_go_of_an_entry_for_which_others_wait_is_told() {
+fn unlocking_an_entry_that_others_wait_for_is_an_event() {
     let events = events_of(FtlConfig { buffer_entries: 9, ..config(Content::Full) });
     let waits = waits(&events, Wait::BufferEntry);
     let (any, one): (Vec<_>, Vec<_>) = waits.into_iter().partition(|(_, buffer, _)| *buffer == u32::MAX);
@@ -58,7 +58,7 @@ fn whoever_lets_go_of_an_entry_for_which_others_wait_is_told() {
 }
 
 #[test]
-fn padding_that_waits_for_the_queue_of_flash_requests_is_told() {
+fn a_wait_of_padding_for_the_flash_queue_is_an_event() {
     let config = FtlConfig { pages_per_word_line: 2, ..config(Content::Full) };
     let padding = config.padding_buffer();
     let events = events_of(config);

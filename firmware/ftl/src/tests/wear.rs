@@ -12,7 +12,7 @@ use std::vec::Vec;
 
 /// The blocks for data, and how often the table says they were erased.
 fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
-    let blocks = bench.ftl.parts().journal.blocks.borrow();
+    let blocks = bench.ftl.parts().journal.blocks().table();
     let entries = (0..blocks.total()).map(|b| (b as usize, blocks.entry(BlockIndex(b))));
     let data = entries.filter(|(_, e)| !matches!(e.state, BlockState::Log | BlockState::Bad));
     data.map(|(block, entry)| (block, entry.erases)).collect()
@@ -150,7 +150,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     bench.send(HostOp::Write, 0, 8192, true, vec![7; 16]);
     assert_eq!(bench.wait().0.status, HostStatus::Success);
     let block = BlockIndex(bench.ftl.location_of(Lpn(0)).unwrap().0 / 4);
-    let lun = bench.ftl.parts().journal.blocks.borrow().lun_of(block);
+    let lun = bench.ftl.parts().journal.blocks().table().lun_of(block);
     bench.cells.borrow_mut().next_programs_fail = vec![lun];
     for page in 0..4 {
         bench.send(HostOp::Write, (4 + page) * 8192, 8192, true, vec![8; 16]);
@@ -162,7 +162,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     assert_eq!(bench.ftl.stats().grown_bad_blocks, 0);
     let (factory_good, needed) = {
         let parts = bench.ftl.parts();
-        let blocks = parts.journal.blocks.borrow();
+        let blocks = parts.journal.blocks().table();
         assert_eq!(blocks.good(lun), blocks.factory_good(lun) - 1);
         (blocks.factory_good(lun), bench.config.blocks_needed_per_lun() as u32)
     };
@@ -182,10 +182,10 @@ fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let bench = Bench::fresh(FtlConfig { capacity, ..config(Content::Fingerprint) });
     bench.rest();
     let (parts, lun) = (bench.ftl.parts(), LunIndex(0));
-    let take = || parts.journal.blocks.borrow_mut().take_for_map(lun, false).expect("a free block");
+    let take = || parts.journal.blocks().table_mut().take_for_map(lun, false).expect("a free block");
     let failing = take();
-    parts.journal.blocks.borrow_mut().fail_map_block(failing);
-    let spare = parts.journal.blocks.borrow().good(lun) - bench.config.blocks_needed_per_lun() as u32;
+    parts.journal.blocks().table_mut().fail_map_block(failing);
+    let spare = parts.journal.blocks().table().good(lun) - bench.config.blocks_needed_per_lun() as u32;
     assert!(spare > 3);
     for left in (0..spare).rev() {
         assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");

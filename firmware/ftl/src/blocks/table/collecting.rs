@@ -79,6 +79,18 @@ impl Blocks {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         self.victims[start..start + self.blocks_per_lun as usize].contains(&0)
     }
+    /// Whether any closed block of the drive may hold nothing, since that was last forgotten.
+    pub(crate) fn may_be_emptied(&self) -> bool {
+        self.emptied
+    }
+    /// All blocks that hold nothing are known.
+    pub(crate) fn forget_emptied(&mut self) {
+        self.emptied = false;
+    }
+    /// A closed block of the LUN that holds nothing is to be looked for again.
+    pub(crate) fn note_emptied(&mut self, lun: LunIndex) {
+        self.emptied = self.emptied || self.has_empty(lun);
+    }
     /// Takes the LUN's oldest block that holds nothing any more out of the candidates.
     pub(crate) fn take_empty_of(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         if !self.has_empty(lun) {

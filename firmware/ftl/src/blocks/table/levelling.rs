@@ -2,7 +2,7 @@
 //! room.
 //!
 //! Both look at how often blocks were erased. *Dynamic* levelling chooses among free blocks: the host's data,
-//! of which much will be void soon, goes to the least worn, what garbage collection copies to the most worn.
+//! much of which will be stale soon, goes to the least worn, what garbage collection copies to the most worn.
 //! Blocks whose data nobody touches never become free that way; *static* levelling moves that data once such
 //! a block is too many erases behind.
 

@@ -2,7 +2,7 @@
 
 use super::Blocks;
 use super::DeferredMove;
-use crate::blocks::outbox::LogEntry;
+use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::blocks::unsafe_programs::{Change, DurableChange, Safety};
 use crate::terms::block::{BlockIndex, BlockState};
 use alloc::vec::Vec;
@@ -35,9 +35,9 @@ impl Blocks {
     pub(crate) fn line_durable(&mut self, ppa: Ppa) -> bool {
         let lun = self.lun_of(self.block_of(ppa));
         let (line, closed) = self.line_of(ppa);
-        let mut settled = false;
+        let mut any = false;
         while let Some(change) = self.unsafe_programs.take_durable(lun, line.clone(), closed) {
-            settled = true;
+            any = true;
             let Some(DurableChange { change, journals, is_host, at }) = change else { continue };
             if change.from.is_some() {
                 self.clear_valid(change.from);
@@ -52,7 +52,7 @@ impl Blocks {
                 self.luns[lun.index()].deferred.push(DeferredMove { change, at });
             }
         }
-        settled
+        any
     }
     /// As [`Blocks::line_durable`] for all word lines of a block that takes no more programs.
     #[cold]
@@ -133,27 +133,27 @@ impl Blocks {
     ) -> Vec<(Ppa, u32)> {
         let deferred: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
         let mut live = Vec::with_capacity(deferred + self.unsafe_programs.len());
-        let mut dead = Vec::with_capacity(self.unsafe_programs.len());
+        let mut stale = Vec::with_capacity(self.unsafe_programs.len());
         for lun in (0..self.luns.len() as u32).map(LunIndex) {
             // What the log still has as the place of a page, and what may become it.
             live.extend(self.luns[lun.index()].deferred.iter().map(|deferred| deferred.change.from));
             for (ppa, copy_of) in self.unsafe_programs.in_flight(lun) {
-                let is_void = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
-                if is_void { dead.push(ppa) } else { live.push(ppa) }
+                let is_stale = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
+                if is_stale { stale.push(ppa) } else { live.push(ppa) }
             }
-            dead.extend(self.unsafe_programs.superseded_origins(lun));
+            stale.extend(self.unsafe_programs.superseded_origins(lun));
         }
         let place = |entry: &LogEntry| match *entry {
             LogEntry::Map { ppa, .. } => Some(ppa),
             _ => None,
         };
         let mut unjournaled: Vec<Ppa> = self.pending.entries().iter().filter_map(place).collect();
-        for pages in [&mut live, &mut dead, &mut unjournaled] {
+        for pages in [&mut live, &mut stale, &mut unjournaled] {
             pages.sort_unstable();
         }
         let has = |pages: &[Ppa], ppa: Ppa| pages.binary_search(&ppa).is_ok();
-        let is_void = |ppa: Ppa| {
-            !has(&unjournaled, ppa) && (has(&dead, ppa) || !(self.is_valid(ppa) || has(&live, ppa)))
+        let is_stale = |ppa: Ppa| {
+            !has(&unjournaled, ppa) && (has(&stale, ppa) || !(self.is_valid(ppa) || has(&live, ppa)))
         };
         let mut runs: Vec<(Ppa, u32)> = Vec::with_capacity(64);
         for &(block, page) in ranges {
@@ -162,7 +162,7 @@ impl Blocks {
                 BlockState::Open => begin + u32::from(self.entry(block).next),
                 _ => begin + self.pages_per_block,
             };
-            for ppa in ((begin + page).max(first.0)..end).map(Ppa).filter(|&ppa| is_void(ppa)) {
+            for ppa in ((begin + page).max(first.0)..end).map(Ppa).filter(|&ppa| is_stale(ppa)) {
                 match runs.last_mut() {
                     Some((from, count)) if from.0 + *count == ppa.0 && from.0 >= begin => *count += 1,
                     _ => runs.push((ppa, 1)),
@@ -180,11 +180,43 @@ impl Blocks {
     pub(crate) fn is_replaced(&self, ppa: Ppa) -> bool {
         self.unsafe_programs.is_replaced(self.lun_of(self.block_of(ppa)), ppa)
     }
-    /// Logical pages of a LUN from `first` on are unmapped, by the command with this sequence number.
-    pub(crate) fn trimmed(&mut self, lun: LunIndex, first: Lpn, count: u32, sequence: u64) {
-        for lpn in (first.0..first.0 + count).map(Lpn) {
-            self.forget_deferred(lun, lpn);
-        }
-        self.pending.push(LogEntry::Trim { first, count, sequence });
+    /// A logical page of a LUN, which was at `from`, is unmapped by the command with this sequence number.
+    pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn, from: Ppa, sequence: u64) {
+        self.unsafe_programs.unmapped(lun, lpn);
+        self.clear_valid(from);
+        self.forget_deferred(lun, lpn);
+        self.pending.push(LogEntry::Trim { first: lpn, count: 1, sequence });
+    }
+
+    // ---- flush ----
+
+    /// Programs begun so far.
+    pub(crate) fn programs_begun(&self) -> u64 {
+        self.unsafe_programs.begun()
+    }
+    /// Whether no loss of power can undo any of the host's first `programs` programs, as far as they went to
+    /// this LUN.
+    pub(crate) fn are_safe(&self, lun: LunIndex, programs: u64) -> bool {
+        self.unsafe_programs.all_safe(lun, programs)
+    }
+
+    // ---- what the log does not say yet ----
+
+    /// The changes that no log page has.
+    pub(crate) fn pending(&self) -> &PendingEntries {
+        &self.pending
+    }
+    /// The log must say this.
+    pub(crate) fn must_log(&mut self, entry: LogEntry) {
+        self.pending.push(entry);
+    }
+    /// A log page has the oldest `count` entries. Gives how many the log has since power-on.
+    pub(crate) fn take_pending(&mut self, count: usize) -> u64 {
+        self.pending.take(count)
+    }
+    /// Programs of a LUN that are not safe yet.
+    #[cfg(test)]
+    pub(crate) fn unsafe_pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
+        self.unsafe_programs.pages(lun)
     }
 }

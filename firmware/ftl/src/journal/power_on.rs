@@ -1,0 +1,132 @@
+//! What power-on does with the log: forgets it, lays it out, and has it go on from what was found.
+
+use crate::journal::log_page::Header;
+use crate::journal::root::LogPlace;
+use crate::journal::slots::{Log, LogSlot};
+use crate::journal::state::Journal;
+use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, SLOTS_MAX};
+use alloc::vec::Vec;
+use aster_units::{BlockAddr, LunIndex};
+
+/// A slot of the log that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SlotRead {
+    pub(crate) slot: usize,
+    /// The number of its last page.
+    pub(crate) last: u64,
+    /// Its first erased line.
+    pub(crate) erased: u32,
+}
+
+impl Journal {
+    /// A log of which nothing is known yet, in the blocks set aside for it, all good.
+    pub(crate) fn forget_log(&self) {
+        self.log.replace(Log::default());
+        self.lay_out_log(|_| true);
+    }
+    // The blocks set aside for the log, in the order of their use.
+    fn lay_out_log(&self, is_good: impl Fn(BlockIndex) -> bool) {
+        let luns = self.geometry.total_luns();
+        let blocks = self.blocks.table();
+        let slot = |n: u32| {
+            let block = blocks.block_index(LunIndex(n % luns), BlockAddr(n / luns));
+            LogSlot { block, last: 0, good: is_good(block) }
+        };
+        let slots = (luns * self.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
+        let mut log = self.log.borrow_mut();
+        log.slots = (0..slots).map(slot).collect();
+        log.turn = log.slots.len() - 1;
+        log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
+        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.free_list_max();
+    }
+
+    // ---- looking for it ----
+
+    /// The blocks of the log's slots, in the order of their use.
+    pub(crate) fn slot_blocks(&self) -> Vec<BlockIndex> {
+        self.log.borrow().slots.iter().map(|slot| slot.block).collect()
+    }
+    /// The block of a slot.
+    pub(crate) fn slot_block(&self, slot: usize) -> BlockIndex {
+        self.log.borrow().slots[slot].block
+    }
+    /// Slots that there are.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.log.borrow().slots.len()
+    }
+
+    // ---- going on with it ----
+
+    /// The log goes on where a shutdown has left it. The block table says which slots are good.
+    pub(crate) fn resume_log(&self, place: &LogPlace) {
+        {
+            let blocks = self.blocks.table();
+            self.lay_out_log(|block| blocks.state(block) == BlockState::Log);
+        }
+        let mut log = self.log.borrow_mut();
+        (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
+        log.ended = place.ended;
+        let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
+        log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
+        log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
+        for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
+            slot.last = last;
+        }
+        if log.ended {
+            self.blocks.table_mut().end_free_list();
+        }
+    }
+    /// The log goes on behind its last page, in another slot, since this one may have a torn line. `slots`
+    /// are those that were read, that of the newest page first.
+    pub(crate) fn take_over_log(&self, last: &Header, slots: &[SlotRead]) {
+        let mut log = self.log.borrow_mut();
+        (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
+        (log.at, log.renew) = (None, true);
+        for slot in &mut log.slots {
+            slot.last = 0;
+        }
+        for read in slots {
+            log.slots[read.slot].last = read.last;
+        }
+        if let Some(&SlotRead { slot, erased, .. }) = slots.first() {
+            (log.turn, log.rest) = (slot, Some((slot, erased)));
+        }
+    }
+    /// A new log begins, behind pages up to `number`, in the good slot with the oldest of them; `newest_in`
+    /// says which number the newest page in a block has. If the old log's newer pages went first, the older
+    /// ones could pass for a whole log after another loss of power.
+    pub(crate) fn begin_new_log(&self, number: u64, newest_in: impl Fn(BlockIndex) -> u64) {
+        let mut log = self.log.borrow_mut();
+        log.number = number;
+        let count = log.slots.len();
+        let newest = |&slot: &usize| newest_in(log.slots[slot].block);
+        let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
+        log.turn = (oldest.unwrap_or(0) + count - 1) % count;
+    }
+    /// Says of each slot whether its block is good.
+    pub(crate) fn judge_slots(&self, is_good: impl Fn(BlockIndex) -> bool) {
+        for slot in &mut self.log.borrow_mut().slots {
+            slot.good = is_good(slot.block);
+        }
+    }
+    /// All slots are as boot has found them.
+    pub(crate) fn end_log_boot(&self) {
+        self.log.borrow_mut().note_slots();
+    }
+
+    // ---- a drive that takes no more writes ----
+
+    /// Whether the drive took no more writes when its power went.
+    pub(crate) fn was_read_only(&self) -> bool {
+        self.was_read_only.get()
+    }
+    /// What NVRAM says about that.
+    pub(crate) fn set_was_read_only(&self, was: bool) {
+        self.was_read_only.set(was);
+    }
+    /// What flash says about that: once is enough.
+    pub(crate) fn note_read_only(&self, was: bool) {
+        self.was_read_only.set(self.was_read_only.get() || was);
+    }
+}
