@@ -130,3 +130,53 @@ impl PendingEntries {
         self.last_trim
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LogEntry::{Erased, Map, Opened, Trim};
+
+    const BLOCK: BlockIndex = BlockIndex(7);
+
+    fn trim(first: u32, count: u32, sequence: u64) -> LogEntry {
+        Trim { first: Lpn(first), count, sequence }
+    }
+    fn pending(entries: &[LogEntry]) -> PendingEntries {
+        let mut pending = PendingEntries::new(1 << 20);
+        entries.iter().for_each(|&entry| pending.push(entry));
+        pending
+    }
+
+    #[test]
+    fn trims_of_neighbours_one_after_the_other_are_one_entry() {
+        let merged = pending(&[trim(4, 1, 10), trim(5, 2, 11), trim(7, 1, 12)]);
+        assert!(merged.entries().iter().eq(&[trim(4, 4, 12)]));
+        assert_eq!((merged.last_trim(), merged.last()), (1, 1));
+        // Neither with a page between, nor with a sequence number that something else was given.
+        let apart = [trim(4, 1, 10), trim(6, 1, 11), trim(7, 1, 13)];
+        let kept = pending(&apart);
+        assert!(kept.entries().iter().eq(&apart) && kept.last_trim() == 3);
+    }
+
+    #[test]
+    fn entries_are_counted_from_power_on_and_blocks_that_were_opened_while_they_wait() {
+        let mut pending = pending(&[Opened(BLOCK), trim(4, 1, 10), Opened(BlockIndex(8))]);
+        assert_eq!((pending.opened(), pending.last(), pending.last_trim()), (2, 3, 2));
+        assert_eq!((pending.take(2), pending.opened()), (2, 1));
+        pending.push(Erased { block: BLOCK, erases: 3 });
+        assert_eq!((pending.last(), pending.last_trim()), (4, 2));
+        assert_eq!((pending.take(2), pending.opened(), pending.bytes()), (4, 0, 0));
+    }
+
+    #[test]
+    fn as_many_entries_fit_as_their_bytes_say() {
+        let moved = |n: u32| Map { lpn: Lpn(1000 * n), ppa: Ppa(77 * n) };
+        let entries = [moved(1), Opened(BLOCK), moved(2), trim(4, 1, 10), moved(3)];
+        let all = pending(&entries);
+        let bytes_of = |count: usize| pending(&entries[..count]).bytes();
+        assert_eq!(all.bytes(), bytes_of(5));
+        for count in 1..=5 {
+            assert_eq!((all.fitting(bytes_of(count)), all.fitting(bytes_of(count) - 1)), (count, count - 1));
+        }
+    }
+}

@@ -94,3 +94,91 @@ impl Journal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::unsafe_programs::Change;
+    use crate::terms::cause::Cause;
+    use crate::terms::config::FtlConfig;
+    use crate::tests::bench::config;
+    use crate::tests::parts::JournalAlone;
+    use aster_units::{BufferId, Content, Lpn};
+    use core::cell::Cell;
+    use std::rc::Rc;
+
+    const LUN: LunIndex = LunIndex(1);
+
+    /// A journal with two pages per word line, of which the first has been programmed in a line of `stream`.
+    fn half_a_line(stream: Stream) -> (JournalAlone, Ppa) {
+        let config = FtlConfig { pages_per_word_line: 2, ..config(Content::Fingerprint) };
+        let parts = JournalAlone::new(config, 8);
+        parts.list_free_blocks();
+        let (journal, at) = (Rc::clone(&parts.journal), Rc::new(Cell::new(Ppa::NONE)));
+        let programmed = Rc::clone(&at);
+        parts.exec.spawn(async move {
+            let current = |_, _| true;
+            let begun = journal.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
+            let (ppa, tag) = begun.expect("there is room").first();
+            assert!(journal.program_done(ppa, tag).await);
+            let change = Change { lpn: Lpn(1), from: Ppa::NONE, to: ppa };
+            journal.blocks.table_mut().moved(change);
+            journal.blocks.line_durable(ppa);
+            programmed.set(ppa);
+        });
+        assert_eq!(parts.answer(FlashStatus::Done), 1);
+        (parts, at.get())
+    }
+    /// Has a page made durable; gives how many programs that took, and whether it came to its end.
+    fn made_durable(parts: &JournalAlone, page: Ppa) -> (usize, bool) {
+        let (journal, done) = (Rc::clone(&parts.journal), Rc::new(Cell::new(false)));
+        let ended = Rc::clone(&done);
+        parts.exec.spawn(async move {
+            journal.make_page_durable(page).await;
+            ended.set(true);
+        });
+        (parts.answer(FlashStatus::Done), done.get())
+    }
+
+    #[test]
+    fn padding_completes_the_line_of_a_page_that_is_to_be_durable() {
+        let (parts, page) = half_a_line(Stream::Host);
+        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Open);
+        assert_eq!(made_durable(&parts, page), (1, true));
+        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Safe);
+        assert_eq!(parts.journal.stats().flash_programs.padding, 1);
+        assert_eq!(made_durable(&parts, page), (0, true), "once is enough");
+    }
+
+    /// What garbage collection copies stays where it was until its line is complete.
+    #[test]
+    fn a_line_of_copies_is_not_padded_for_the_host() {
+        let (parts, page) = half_a_line(Stream::Gc);
+        assert_eq!(made_durable(&parts, page), (0, true));
+        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Open);
+    }
+
+    #[test]
+    fn all_lines_that_are_begun_are_completed_before_a_shutdown() {
+        let (parts, page) = half_a_line(Stream::Gc);
+        let journal = Rc::clone(&parts.journal);
+        parts.exec.spawn(async move { journal.pad_lines().await });
+        assert_eq!(parts.answer(FlashStatus::Done), 1);
+        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Safe);
+    }
+
+    #[test]
+    fn a_block_takes_no_more_pages_after_a_program_in_it_has_failed() {
+        let (parts, page) = half_a_line(Stream::Host);
+        let block = parts.journal.blocks.table().block_of(page);
+        let journal = Rc::clone(&parts.journal);
+        parts.exec.spawn(async move { journal.pad_line(LUN, Stream::Host).await });
+        assert_eq!(parts.answer(FlashStatus::Failed), 1);
+        let blocks = parts.journal.blocks.table();
+        assert_eq!(
+            (blocks.state(block), blocks.next_of_line(LUN, Stream::Host)),
+            (BlockState::Failing, None)
+        );
+        assert_eq!(blocks.safety(page), Safety::Safe, "no further program can take it along");
+    }
+}

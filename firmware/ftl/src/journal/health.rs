@@ -72,3 +72,65 @@ impl Journal {
         counts.iter().any(|&count| count > COUNT_SPENT)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bench::config;
+    use crate::tests::parts::JournalAlone;
+    use alloc::boxed::Box;
+    use aster_units::Content;
+    use core::cell::RefCell;
+    use std::rc::Rc;
+    use std::vec::Vec;
+
+    const LUN: LunIndex = LunIndex(1);
+
+    /// A journal, and what its watcher is told.
+    fn watched() -> (JournalAlone, Rc<RefCell<Vec<MediaState>>>) {
+        let parts = JournalAlone::new(config(Content::Fingerprint), 8);
+        let told: Rc<RefCell<Vec<MediaState>>> = Rc::default();
+        let watcher = Rc::clone(&told);
+        parts.journal.watch_media(Box::new(move |state| watcher.borrow_mut().push(state)));
+        (parts, told)
+    }
+
+    #[test]
+    fn spare_blocks_are_those_of_the_lun_that_has_fewest() {
+        let (parts, told) = watched();
+        let (all, needed) =
+            (parts.journal.geometry.blocks_per_lun, parts.journal.config.blocks_needed_per_lun() as u32);
+        let spare = all - needed;
+        let first = LUN.0 * all;
+        for bad in 0..=spare {
+            parts.journal.retire(LUN, BlockIndex(first + bad));
+            let state = *told.borrow().last().expect("the watcher was told");
+            let left = spare.saturating_sub(bad + 1);
+            assert_eq!(u32::from(state.available_spare), left * 100 / spare);
+            // One more than there were to spare, and the LUN can't take the host's data any more.
+            assert_eq!(state.read_only, bad == spare, "{bad} of {spare}");
+        }
+        assert_eq!(parts.journal.stats().grown_bad_blocks, u64::from(spare + 1));
+        assert_eq!(parts.journal.state(), DriveState::ReadOnly);
+        assert!(parts.journal.log.borrow().asked, "a loss of power must not make the drive forget it");
+    }
+
+    #[test]
+    fn a_drive_that_was_read_only_before_has_said_so() {
+        let (parts, told) = watched();
+        parts.journal.note_read_only(true);
+        assert!(parts.journal.takes_no_writes());
+        parts.journal.set_state(DriveState::ReadOnly);
+        assert!(!parts.journal.log.borrow().asked && told.borrow().len() == 1);
+    }
+
+    #[test]
+    fn a_drive_that_has_counted_to_its_end_takes_no_more_writes() {
+        for (sequence, ends) in [(COUNT_SPENT, false), (COUNT_SPENT + 1, true)] {
+            let (parts, _) = watched();
+            parts.journal.blocks.set_sequence(sequence);
+            parts.journal.note_counters();
+            assert_eq!(parts.journal.takes_no_writes(), ends);
+        }
+    }
+}
