@@ -6,13 +6,13 @@ use aster_wire::nvme::features::{ARBITRATION_BURST_UNLIMITED, ArbitrationFeature
 const CLASSES: usize = 4;
 const URGENT: usize = 0;
 
-/// The I/O submission queues with something to fetch, a bit each. The admin queue is asked first and is not
-/// here: it has slots of its own.
+/// The I/O submission queues that have something to fetch, one bit each. The admin queue is not here: it
+/// is served first and has slots of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Arbiter {
     ready: u64,
     class: [u64; CLASSES],
-    /// The queue that had the last turn in each class, as a bit number.
+    /// The queue that was served last in each class, as a bit number.
     last: [u32; CLASSES],
     credits: [u32; CLASSES],
     weighted: bool,
@@ -42,7 +42,7 @@ impl Arbiter {
             self.ready &= !bit;
         }
     }
-    /// Whether [`Arbiter::next`] has a queue to give.
+    /// Whether [`Arbiter::next`] would return a queue.
     #[inline]
     pub fn is_any_ready(&self) -> bool {
         self.ready != 0
@@ -64,7 +64,7 @@ impl Arbiter {
         let limit = burst.min(self.credits[class]);
         Some((self.turn(class), limit))
     }
-    /// Accounts the commands that a turn brought.
+    /// Charges a queue for the commands that it sent in its turn.
     #[inline]
     pub fn used(&mut self, queue: u16, commands: u32) {
         let bit = 1 << (queue - 1);
@@ -81,7 +81,7 @@ impl Arbiter {
         self.last[class] = next;
         next as u16 + 1
     }
-    /// The highest class that has work and credit; a new round of credits begins when none has.
+    /// The highest class that has work and credit. A new round of credits begins when no class has both.
     fn weighted_class(&mut self, feature: ArbitrationFeature) -> usize {
         let find = |arbiter: &Self| {
             (URGENT + 1..CLASSES).find(|&c| arbiter.ready & arbiter.class[c] != 0 && arbiter.credits[c] > 0)

@@ -1,12 +1,12 @@
-//! What the host is told of by asynchronous events (NVMe 1.4 §5.2): once per type, until it reads the log
-//! page that the event names.
+//! Asynchronous events (NVMe 1.4 §5.2). The host gets each type once, until it reads the log page that the
+//! event names.
 
 use crate::config::ASYNC_EVENT_REQUESTS;
 use alloc::vec::Vec;
 use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent, HealthEvent};
 use aster_wire::nvme::log::LogId;
 
-/// What may happen.
+/// A cause of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EventSource {
     /// A doorbell of a queue that doesn't exist was written.
@@ -62,7 +62,7 @@ impl EventSource {
     }
 }
 
-/// Requests that wait, and events that wait for a request.
+/// Requests that wait for an event, and events that wait for a request.
 #[derive(Debug, Default)]
 pub(crate) struct AsyncEvents {
     waiting: Vec<u16>,
@@ -77,11 +77,11 @@ impl AsyncEvents {
         self.waiting.clear();
         (self.pending, self.masked) = (0, 0);
     }
-    /// A request that waited is gone.
+    /// Removes a waiting request.
     pub fn forget(&mut self, id: u16) {
         self.waiting.retain(|&waiting| waiting != id);
     }
-    /// The host has read a log page and does not want the event retained.
+    /// Unmasks the events of a log page that the host has read without retaining the event.
     pub fn log_was_read(&mut self, log: LogId) {
         match log {
             LogId::ErrorInformation => self.masked &= !(1 << AsyncEventType::Error.raw()),
@@ -89,7 +89,7 @@ impl AsyncEvents {
             _ => {}
         }
     }
-    /// Another request waits; false when as many do as may.
+    /// Adds a waiting request. Returns false if the maximum number is waiting already.
     pub fn wait(&mut self, id: u16) -> bool {
         let room = self.waiting.len() < usize::from(ASYNC_EVENT_REQUESTS);
         if room {
@@ -97,11 +97,11 @@ impl AsyncEvents {
         }
         room
     }
-    /// Something has happened.
+    /// Notes that something has happened.
     pub fn raise(&mut self, source: EventSource) {
         self.pending |= source.bit();
     }
-    /// A request that ends now, and the event that ends it.
+    /// Takes a request that ends now and the event that it reports.
     pub fn deliver(&mut self) -> Option<(u16, AsyncEvent)> {
         if self.waiting.is_empty() {
             return None;

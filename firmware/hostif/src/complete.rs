@@ -11,7 +11,7 @@ use aster_wire::nvme::cqe::{CQE_BYTES, Cqe};
 use zerocopy::IntoBytes;
 
 impl Controller {
-    /// A command has ended: its entry follows after the completion latency, when the queue has room.
+    /// Ends a command. Its entry follows after the completion latency, as soon as the queue has room.
     pub(crate) fn finish(&mut self, ports: &mut ControllerPorts, id: u16, status: Status, result: u64) {
         let slot = &mut self.slots[id];
         slot.status = status;
@@ -48,7 +48,7 @@ impl Controller {
         }
     }
 
-    /// The host has made room in a completion queue.
+    /// Posts stalled commands after the host has made room in a completion queue.
     pub(crate) fn post_stalled(&mut self, ports: &mut ControllerPorts, number: u16) {
         while !self.completion[usize::from(number)].is_full() {
             let Some(id) = self.take_stalled(number) else { return };
@@ -60,13 +60,13 @@ impl Controller {
         }
     }
 
-    /// A command that was fetched ends without a completion entry.
+    /// Ends a fetched command without a completion entry.
     pub(crate) fn drop_command(&mut self, ports: &ControllerPorts, id: u16) {
         self.slots.leave(id);
         ports.emit(|| Event::CommandDropped { command: id });
     }
 
-    /// The longest stalled command of a completion queue.
+    /// Takes the command that has been stalled longest in a completion queue.
     pub(crate) fn take_stalled(&mut self, number: u16) -> Option<u16> {
         let queue = &mut self.completion[usize::from(number)];
         let (first, last) = queue.stalled;

@@ -1,4 +1,4 @@
-//! What a drive's front end is: checked once when the device is built.
+//! Configuration of the front end. It is checked once, when the device is built.
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use aster_wire::nvme::identify::LbaFormat;
 use aster_wire::nvme::registers::Doorbell;
 use aster_wire::nvme::sqe::SQE_BYTES;
 
-/// Most I/O queue pairs: the arbiter keeps one bit a queue.
+/// Most I/O queue pairs. The arbiter keeps one bit per queue.
 pub const QUEUE_PAIRS_MAX: u16 = 64;
 /// Most entries of an I/O queue (NVMe 1.4 §3.1.1, CAP.MQES).
 pub const QUEUE_ENTRIES_MAX: u32 = 1 << 16;
@@ -24,18 +24,18 @@ pub const TRANSFER_PAGES_LOG2_MAX: u8 = 10;
 pub const VECTORS_MAX: u16 = 2048;
 /// Most submission queue entries that one fetch brings.
 pub const FETCH_BATCH_MAX: u8 = 64;
-/// Command slots set aside for the admin queue, so that I/O completions that the host doesn't take never
-/// block it.
+/// Command slots set aside for the admin queue. Without them, I/O completions that the host doesn't take
+/// could block it.
 pub const ADMIN_SLOTS: u16 = 8;
 /// Asynchronous Event Requests that may wait (AERL + 1). Fewer than [`ADMIN_SLOTS`], so that other commands
 /// still run.
 pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
-/// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data
+/// Bytes of scratch memory per slot: a PRP list page, the ranges of Dataset Management, or an admin data
 /// structure.
 pub(crate) const SCRATCH_BYTES: usize = 4096;
 /// CAP.DSTRD: doorbells are four bytes apart.
 pub(crate) const DOORBELL_STRIDE: u8 = 0;
-/// Link operations of one DMA request: a page buffer has 60 KiB at most, which touch 16 pages of the host.
+/// Link operations per DMA request: a page buffer has at most 60 KiB, which touch at most 16 host pages.
 const REQUEST_OPERATIONS_MAX: usize = 16usize.div_ceil(MAX_SEGMENTS);
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -63,7 +63,7 @@ impl BlockSize {
     }
 }
 
-/// The front end of a drive.
+/// The configuration of a drive's front end.
 #[derive(Clone, Debug)]
 pub struct HostIfConfig {
     /// I/O queue pairs: 1 to [`QUEUE_PAIRS_MAX`].
@@ -72,8 +72,8 @@ pub struct HostIfConfig {
     pub queue_entries: u32,
     /// I/O commands in the drive at a time: 1 to [`SLOTS_MAX`].
     pub slots: u16,
-    /// DMA requests of the FTL in flight: at least 1. [`HostIfConfig::command_port`] makes a port with as
-    /// many.
+    /// DMA requests that the FTL may have in flight: at least 1. [`HostIfConfig::command_port`] makes a
+    /// port for this many.
     pub dma_requests: u16,
     /// Most data of a command in 4 KiB pages, as a power of two: 1 to [`TRANSFER_PAGES_LOG2_MAX`] (MDTS).
     pub transfer_pages_log2: u8,
@@ -91,34 +91,35 @@ pub struct HostIfConfig {
     pub ieee_oui: [u8; 3],
     /// Namespace 1's size in bytes: a positive multiple of 4,096.
     pub namespace_bytes: u64,
-    /// Blocks of 512 bytes are offered beside 4,096. Not with content that keeps fingerprints.
+    /// Whether blocks of 512 bytes are offered beside 4,096. Impossible with fingerprint content.
     pub offers_512: bool,
     /// The format at power-on. A Format NVM changes it; see [`crate::NvmeFrontEnd::on_format`].
     pub block_size: BlockSize,
-    /// A volatile write cache is present. Without one every write is durable before it completes.
+    /// Whether a volatile write cache is present. Without one, every write is durable before it completes.
     pub volatile_write_cache: bool,
-    /// Weighted round robin with urgent priority class is offered beside round robin (NVMe 1.4 §4.13).
+    /// Whether weighted round robin with urgent priority class is offered beside round robin (NVMe 1.4
+    /// §4.13).
     pub weighted_round_robin: bool,
-    /// Commands that one queue may send in its turn by default, as a power of two; 7 for no limit (RAB and
+    /// Commands that one queue may send per turn by default, as a power of two; 7 for no limit (RAB and
     /// AB).
     pub arbitration_burst_log2: u8,
     /// Submission queue entries that one fetch brings at most: 1 to 64.
     pub fetch_batch: u8,
     /// MSI-X vectors: 1 to [`VECTORS_MAX`].
     pub vectors: u16,
-    /// From a command's arrival to its decoding.
+    /// Time from a command's arrival to its decoding.
     pub fetch_latency: Duration,
-    /// From a command's end to the completion entry being sent.
+    /// Time from a command's end to the sending of its completion entry.
     pub completion_latency: Duration,
-    /// From a DMA request of the FTL to its first packet: requests overlap.
+    /// Time from a DMA request of the FTL to its first packet. Requests overlap.
     pub transfer_latency: Duration,
-    /// A read, and a write that need not be durable, is completed when the last byte of its data has been
-    /// moved, whatever the FTL has yet to do for it (P13); otherwise when the FTL has ended it, as all others
-    /// are.
+    /// Whether reads, and writes that need not be durable, complete when the last byte of their data has
+    /// been moved, even if the FTL is not done with them (P13). All other commands complete when the FTL
+    /// has finished them.
     pub auto_completion: bool,
-    /// Reads that failed for good after which SMART calls the drive unreliable; 0 for never.
+    /// Failed reads after which SMART calls the drive unreliable; 0 for never.
     pub media_errors_max: u32,
-    /// What the drive has lived through before this power-on.
+    /// The drive's lifetime counters at this power-on.
     pub history: History,
 }
 
@@ -196,9 +197,10 @@ impl HostIfConfig {
     pub fn command_port(&self, exec: &Exec) -> Rc<CommandPort> {
         CommandPort::new(exec, self.command_slots(), self.dma_requests)
     }
-    /// DMA on the host link at a time, at most: the room to give a [`aster_ports::link::LinkPort`]. A fetch
-    /// per queue; per slot a list, its scratch memory or its completion entry; and of each DMA request of the
-    /// FTL what a page buffer takes whose host pages lie apart.
+    /// Most DMA operations on the host link at a time: the room that a [`aster_ports::link::LinkPort`]
+    /// needs. It is the sum of one fetch per queue; one list, scratch transfer or completion entry per
+    /// slot; and, per DMA request of the FTL, the operations of a page buffer whose host pages are all
+    /// scattered.
     pub fn link_operations(&self) -> usize {
         let (queues, slots) = (usize::from(self.queue_pairs) + 1, usize::from(self.slots + ADMIN_SLOTS));
         queues + slots + REQUEST_OPERATIONS_MAX * usize::from(self.dma_requests)
@@ -211,7 +213,7 @@ impl HostIfConfig {
     pub fn sram_bytes(&self) -> usize {
         SramLayout::of(self).bytes
     }
-    /// Most bytes of a command's data.
+    /// Most bytes of data per command.
     pub(crate) const fn transfer_bytes_max(&self) -> u64 {
         PAGE_BYTES << self.transfer_pages_log2
     }
@@ -220,8 +222,8 @@ impl HostIfConfig {
         const BOTH: [BlockSize; 2] = [BlockSize::Bytes512, BlockSize::Bytes4096];
         if self.offers_512 { &BOTH } else { &BOTH[1..] }
     }
-    /// As [`HostIfConfig::formats`], on the wire. Small blocks share a 4 KiB sector: a write of one is a
-    /// read-merge-write.
+    /// As [`HostIfConfig::formats`], on the wire. 512-byte blocks have the worse relative performance,
+    /// because a write of one is a read-modify-write of its 4 KiB sector.
     pub(crate) fn wire_formats(&self) -> impl ExactSizeIterator<Item = LbaFormat> {
         self.formats().iter().map(|size| {
             LbaFormat::of_log2(size.log2()).with_relative_performance(u8::from(*size == BlockSize::Bytes512))

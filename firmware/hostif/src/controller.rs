@@ -1,4 +1,4 @@
-//! The controller as a value: its parts, and where each input goes.
+//! The controller as a value: its parts, and which part handles each input.
 
 use crate::arbitration::Arbiter;
 use crate::async_events::AsyncEvents;
@@ -27,7 +27,7 @@ use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
 ///
-/// It is driven through [`crate::NvmeFrontEnd`]; what it shows by itself is its state.
+/// [`crate::NvmeFrontEnd`] drives it. By itself it only shows its state.
 #[derive(Debug)]
 pub struct Controller {
     pub(crate) config: HostIfConfig,
@@ -36,7 +36,7 @@ pub struct Controller {
     pub(crate) registers: Registers,
     pub(crate) phase: ControllerPhase,
     pub(crate) shutdown: Shutdown,
-    /// Link operations without an answer. Those of an epoch before the last reset only count down.
+    /// Link operations without an answer. An answer from before the last reset only counts this down.
     pub(crate) in_flight: u32,
     pub(crate) slots: Slots,
     pub(crate) pages: PageTable,
@@ -62,14 +62,14 @@ pub struct Controller {
     pub(crate) completed: u64,
     /// A Format NVM is with the FTL.
     pub(crate) formatting: bool,
-    /// The operation monitor's latest sample, for whoever fetches the log; empty without a monitor.
+    /// The operation monitor's latest sample, as the host reads it from the log. Empty without a monitor.
     pub(crate) statistics: Vec<u8>,
-    /// A format has changed the block size since somebody last asked.
+    /// A format has changed the block size, and the front end has not reported it yet.
     pub(crate) format_changed: bool,
 }
 
 impl Controller {
-    /// A controller in the state that follows power-on, whose I/O commands are those of `set`.
+    /// Makes a controller in the state that follows power-on, whose I/O commands are those of `set`.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
@@ -114,11 +114,11 @@ impl Controller {
     pub fn block_size(&self) -> BlockSize {
         self.block_size
     }
-    /// What the drive has lived through, up to `now`: the next power-on's [`HostIfConfig::history`].
+    /// The drive's lifetime counters up to `now`. They are the next power-on's [`HostIfConfig::history`].
     pub fn history(&self, now: Instant) -> History {
         self.health.history(now, self.errors.count())
     }
-    /// A shutdown has been through, and the controller has not been enabled since.
+    /// Whether the last shutdown has completed and the controller has not been enabled since.
     #[inline]
     pub(crate) fn is_shut_down(&self) -> bool {
         self.health.is_shut_down()
@@ -132,26 +132,26 @@ impl Controller {
     pub fn completed(&self) -> u64 {
         self.completed
     }
-    /// Commands that have been completed by themselves and that the FTL isn't done with.
+    /// Commands that completed before the FTL was done with them, and that the FTL still has.
     pub fn commands_completed_early(&self) -> usize {
         self.slots
             .ids()
             .filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != CommandStage::Ftl)
             .count()
     }
-    /// Commands in the drive, those included that have no host, that have been completed before the FTL is
-    /// done with them, or that are parked. Asynchronous Event Requests that wait for an event aren't: they
-    /// keep nothing busy.
+    /// Commands in the drive. This includes commands whose queue was deleted, commands that completed
+    /// before the FTL was done with them, and parked writes. It excludes Asynchronous Event Requests that
+    /// wait for an event, since they keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
         let in_flight =
             |&id: &_| !matches!(self.slots[id].stage, CommandStage::Free | CommandStage::AwaitsEvent);
         self.slots.ids().filter(in_flight).count() + self.pause.parked()
     }
 
-    /// The media's state has changed (SMART, asynchronous events).
+    /// Takes over a new state of the media (SMART, asynchronous events).
     pub(crate) fn set_media_health(&mut self, ports: &mut ControllerPorts, media: MediaHealth) {
-        // What degrades it is a loss that no read finds: it counts among the integrity errors, which outlast
-        // this warning.
+        // What degrades reliability is a loss that no read reports. It counts as an integrity error, and
+        // that counter keeps it after the warning is gone.
         let degrades = media.reliability_degraded && !self.health.media.reliability_degraded;
         self.health.count_media_errors(degrades);
         self.health.media = media;
@@ -159,13 +159,13 @@ impl Controller {
         self.pump(ports);
     }
 
-    /// The operation monitor has a new sample.
+    /// Takes over a new sample of the operation monitor.
     pub(crate) fn set_statistics(&mut self, sample: &[u8]) {
         self.statistics.clear();
         self.statistics.extend_from_slice(&sample[..sample.len().min(STATISTICS_BYTES)]);
     }
 
-    /// A timed event.
+    /// Handles a timed event.
     pub(crate) fn on_timer(&mut self, ports: &mut ControllerPorts, timer: Timer) {
         match timer {
             Timer::Fetched => {
@@ -191,7 +191,7 @@ impl Controller {
         self.pump(ports);
     }
 
-    /// The host link has answered.
+    /// Handles the answers of the host link.
     pub(crate) fn on_answers(&mut self, ports: &mut ControllerPorts) {
         while let Some((token, epoch, result)) = ports.link.next_answer() {
             self.on_answer(ports, DmaPurpose::from_wire(token), epoch == ports.link.epoch(), result);
@@ -222,7 +222,7 @@ impl Controller {
         }
     }
 
-    /// The FTL has asked for DMA or finished commands.
+    /// Handles the FTL's DMA requests and the commands that it finished.
     pub(crate) fn on_kick(&mut self, ports: &mut ControllerPorts) {
         ports.commands.acknowledge();
         while let Some((tag, request)) = ports.commands.next_dma() {
@@ -242,8 +242,8 @@ impl Controller {
         self.pump(ports);
     }
 
-    /// What ends every call: fetch what there is room for, send the interrupts that are due. After most calls
-    /// there is neither.
+    /// Ends every call: fetches as many entries as there are free slots and sends the interrupts that are
+    /// due. After most calls there is nothing to do.
     #[inline]
     pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
         if self.pause.has_parked() || self.has_waiting_entries() || self.interrupts.is_any_due() {
@@ -295,7 +295,7 @@ impl Controller {
         ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
     }
 
-    /// Puts a slot into a queue of delayed work, or says that there is no delay.
+    /// Appends a slot to a queue of delayed work, due after `latency`.
     pub(crate) fn delay(
         ports: &ControllerPorts,
         queue: &mut VecDeque<(Instant, u16)>,
@@ -304,7 +304,7 @@ impl Controller {
         timer: Timer,
     ) {
         let at = ports.now() + latency;
-        // Those due at the same instant share one event.
+        // Slots that are due at the same instant share one event.
         if queue.back().is_none_or(|&(last, _)| last != at) {
             ports.wake_at(at, timer);
         }
@@ -312,7 +312,7 @@ impl Controller {
     }
 }
 
-/// A DMA's host end when it is one run of memory.
+/// The host side of a DMA that is one contiguous run of memory.
 #[inline]
 pub(crate) fn one_segment(address: u64, length: u32) -> ([Segment; MAX_SEGMENTS], usize) {
     let mut segments = [Segment::default(); MAX_SEGMENTS];

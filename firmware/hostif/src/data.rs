@@ -19,7 +19,8 @@ impl Controller {
         id: u16,
         bytes: u64,
     ) -> Result<Walked, Status> {
-        // A command set may have taken the length from the host: a slot has room for so many addresses.
+        // A command set may have taken the length from the host. A slot has room for this many addresses
+        // only.
         if bytes > self.config.transfer_bytes_max() {
             return Err(Status::INVALID_FIELD.with_dnr(true));
         }
@@ -31,7 +32,7 @@ impl Controller {
         self.continue_walk(ports, id)
     }
 
-    /// Walks on with the list page, if any, in the slot's scratch memory.
+    /// Continues the walk, with the list page in the slot's scratch memory if one was fetched.
     pub(crate) fn continue_walk(&mut self, ports: &mut ControllerPorts, id: u16) -> Result<Walked, Status> {
         let slot = &mut self.slots[id];
         let walk = slot.walk.as_mut().expect("a walk was begun");
@@ -82,7 +83,7 @@ impl Controller {
         }
     }
 
-    /// The first `bytes` bytes of the slot's scratch memory go where the host's PRPs say.
+    /// Sends the first `bytes` bytes of the slot's scratch memory to where the host's PRPs say.
     pub(crate) fn send_scratch(
         &mut self,
         ports: &mut ControllerPorts,
@@ -96,7 +97,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Bytes of the host come into the slot's scratch memory, behind what was fetched before.
+    /// Fetches host memory into the slot's scratch memory, behind what was fetched before.
     pub(crate) fn fetch_list(
         &mut self,
         ports: &mut ControllerPorts,
@@ -159,7 +160,7 @@ impl Controller {
         }
     }
 
-    /// The FTL wants part of a command's data moved.
+    /// Starts a DMA that the FTL requested for part of a command's data.
     pub(crate) fn start_transfer(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
         let id = request.command.0;
         let slot = &self.slots[id];
@@ -185,7 +186,7 @@ impl Controller {
             Transfer { slot: id, queue, bytes: request.length, operations, failed: false };
     }
 
-    /// The same of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
+    /// Starts a DMA of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
     #[cold]
     fn start_metadata(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
         let id = request.command.0;
@@ -217,7 +218,7 @@ impl Controller {
             return;
         }
         let Transfer { slot: id, bytes, failed, .. } = *transfer;
-        // The buffer is the FTL's again only now: until the last answer the link may still touch it.
+        // The FTL gets the buffer back only now. Until the last answer the link may still access it.
         let answer = match (self.slots[id].orphan, failed) {
             (true, _) => Err(DmaError::Aborted),
             (false, true) => Err(DmaError::Address),

@@ -4,10 +4,10 @@ use aster_wire::nvme::Status;
 use aster_wire::nvme::log::ErrorEntry;
 use zerocopy::IntoBytes;
 
-/// Entries kept (ELPE + 1): one 4 KiB page of them.
+/// Entries kept (ELPE + 1). They fill one 4 KiB page.
 pub(crate) const ERROR_ENTRIES: usize = 64;
 
-/// The latest errors, and how many there were in the drive's life.
+/// The latest errors, and the number of errors in the drive's life.
 #[derive(Debug)]
 pub(crate) struct ErrorLog {
     entries: [ErrorEntry; ERROR_ENTRIES],
@@ -35,7 +35,8 @@ impl ErrorLog {
     }
 }
 
-/// Outcomes that the host brought about or that are no error of the drive or the command.
+/// Whether an outcome goes into the log. Outcomes that the host caused, and those that are no error of the
+/// drive or the command, do not.
 pub(crate) fn is_logged(status: Status) -> bool {
     ![
         Status::ABORT_REQUESTED,

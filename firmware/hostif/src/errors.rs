@@ -15,9 +15,10 @@ impl Controller {
             return;
         }
         slot.status = slot.status.with_more(true);
-        // The phase tag is set when the entry is posted; the log shows it as 0 (NVMe 1.4 §5.14.1.1).
+        // The phase tag is only known when the entry is posted; the log shows it as 0 (NVMe 1.4
+        // §5.14.1.1).
         let slot = &self.slots[id];
-        // The first block that the error concerns, as far as that is known.
+        // The first block that the error concerns, as far as it is known.
         let first_block = slot.failed_at.unwrap_or(slot.command.offset) >> self.block_size.log2();
         self.errors.push(|count| {
             let mut entry = ErrorEntry::new(count, slot.queue, slot.sqe.cid(), slot.status, false);

@@ -9,7 +9,7 @@ use aster_wire::nvme::features::{
     WriteAtomicityNormal,
 };
 
-/// What is asked for doesn't exist, and asking again won't change that.
+/// The value doesn't exist, and repeating the command won't change that.
 const INVALID: Status = Status::INVALID_FIELD.with_dnr(true);
 
 /// WCTEMP: 70 °C, the value that the standard recommends (NVMe 1.4 §5.15.2.2).
@@ -34,7 +34,7 @@ pub(crate) struct Features {
     pub write_cache: VolatileWriteCache,
     pub queues: NumberOfQueues,
     pub coalescing: InterruptCoalescing,
-    /// One block is written atomically whatever the host asks (AWUN = AWUPF = 0).
+    /// One block is always written atomically, whatever the host sets (AWUN = AWUPF = 0).
     pub atomicity: WriteAtomicityNormal,
     pub events: AsyncEventConfiguration,
 }
@@ -56,8 +56,8 @@ impl Features {
         }
     }
 
-    /// A value as Get Features returns it. `dword11` names what it is about, `coalescing_disabled` is the
-    /// state of the vector that it names, if there is one.
+    /// A value as Get Features returns it. `dword11` selects the sensor, threshold or vector where the
+    /// feature has several. `coalescing_disabled` is the state of the selected vector, if it exists.
     pub fn value(
         &self,
         feature: FeatureId,

@@ -10,15 +10,15 @@ use aster_wire::nvme::sqe::SQE_BYTES;
 use zerocopy::FromBytes;
 
 impl Controller {
-    /// Whether a queue has entries that no fetch has brought: else [`Controller::fetch`] does nothing.
+    /// Whether a queue has entries that haven't been fetched. If not, [`Controller::fetch`] does nothing.
     #[inline]
     pub(crate) fn has_waiting_entries(&self) -> bool {
         let admin = &self.submission[0];
         self.arbiter.is_any_ready() || admin.head != admin.tail
     }
 
-    /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time:
-    /// entries that the host adds meanwhile come with the next one.
+    /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
+    /// flight; entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
         if !self.takes_commands() {
             return;
@@ -98,12 +98,12 @@ impl Controller {
         }
     }
 
-    /// A command is in its slot and its fetch latency is over.
+    /// Decodes a command whose fetch latency is over.
     pub(crate) fn decode(&mut self, ports: &mut ControllerPorts, id: u16) {
         let slot = &self.slots[id];
         let (queue, opcode, host_id) = (slot.queue, slot.sqe.opcode(), slot.sqe.cid());
         if slot.orphan {
-            // No event has told of it.
+            // No event has announced this command, so none needs to end it.
             return self.slots.free(id);
         }
         ports.emit(|| Event::CommandFetched { command: id, queue, opcode, host_id });

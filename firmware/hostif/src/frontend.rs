@@ -18,7 +18,8 @@ use core::cell::{Cell, Ref, RefCell};
 type FormatObserver = Box<dyn FnMut(BlockSize)>;
 type HistoryObserver = Box<dyn FnMut(&History)>;
 
-/// How often the counters are told at most. A loss of power takes along what they counted since.
+/// The shortest time between two reports of the counters. A loss of power loses what they counted since
+/// the last report.
 const HISTORY_PERIOD: Duration = Duration::from_secs(1);
 
 /// An NVMe controller wired into a device.
@@ -32,15 +33,15 @@ pub struct NvmeFrontEnd {
     handler: Cell<Option<HandlerId>>,
     on_format: RefCell<Option<FormatObserver>>,
     on_history: RefCell<Option<HistoryObserver>>,
-    // When the counters are told next, and whether a shutdown had been through the last time.
+    // When the counters are reported next, and whether the drive was shut down at the last report.
     history_due: Cell<Instant>,
     was_shut_down: Cell<bool>,
 }
 
 impl NvmeFrontEnd {
-    /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes
-    /// from [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else
-    /// this asserts.
+    /// Registers a controller with this command set at `exec` and connects it to both ports. `commands`
+    /// comes from [`HostIfConfig::command_port`]. Panics if `dram` has less than
+    /// [`HostIfConfig::sram_bytes`] of SRAM.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
@@ -82,9 +83,9 @@ impl NvmeFrontEnd {
         *self.on_format.borrow_mut() = Some(Box::new(observer));
     }
 
-    /// Calls `observer` with the drive's life while it goes on, for the device to keep it in NVRAM: at once
-    /// when a shutdown has been through or the host has come back after one, the rest once a second. A drive
-    /// that does nothing tells nothing.
+    /// Calls `observer` with the drive's counters whenever the device should keep them in NVRAM: at once
+    /// when a shutdown has completed or the host has enabled the controller after one, otherwise at most
+    /// once per second. An idle drive makes no calls.
     pub fn on_history(&self, observer: impl FnMut(&History) + 'static) {
         *self.on_history.borrow_mut() = Some(Box::new(observer));
     }
@@ -101,28 +102,29 @@ impl NvmeFrontEnd {
     pub fn function_reset(&self) {
         self.with(Controller::reset_function);
     }
-    /// The run mode looks at doorbells in host memory from now on: the host is offered Doorbell Buffer
-    /// Config.
+    /// Offers Doorbell Buffer Config to the host. From now on the run mode must poll doorbells in host
+    /// memory.
     pub fn offer_doorbell_buffer(&self) {
         self.controller.borrow_mut().offer_doorbell_buffer();
     }
-    /// The media's state has changed: SMART shows it, and the host is told what it asked to be told.
+    /// Takes over a new state of the media: SMART shows it, and the events that the host asked for are
+    /// raised.
     pub fn set_media_health(&self, media: MediaHealth) {
         self.with(|controller, ports| controller.set_media_health(ports, media));
     }
-    /// Writes are parked, and promises that something is durable deferred, as `backlog` says from now on;
-    /// nothing waits where it is `None`.
+    /// Makes `backlog` decide from now on whether writes are parked and whether promises of durability are
+    /// deferred. With `None` nothing ever waits.
     pub fn pause_with(&self, backlog: Option<SharedBacklog>) {
         let mut controller = self.controller.borrow_mut();
         let slots = controller.slots.ids().len();
         controller.pause.follow(backlog, slots);
     }
-    /// What [`NvmeFrontEnd::pause_with`] named may say something else now.
+    /// Looks at the backlog again: its answer may have changed since [`NvmeFrontEnd::pause_with`].
     pub fn look_at_room(&self) {
         self.with(Controller::look_at_room);
     }
-    /// The operation monitor's latest sample, which hosts fetch by Get Log Page C0h; what is beyond
-    /// [`STATISTICS_BYTES`](aster_wire::nvme::log::STATISTICS_BYTES) is cut off.
+    /// Takes the operation monitor's latest sample, which hosts read by Get Log Page C0h. Bytes beyond
+    /// [`STATISTICS_BYTES`](aster_wire::nvme::log::STATISTICS_BYTES) are cut off.
     pub fn set_statistics(&self, sample: &[u8]) {
         self.controller.borrow_mut().set_statistics(sample);
     }
@@ -134,7 +136,7 @@ impl NvmeFrontEnd {
     pub fn lba_format(&self) -> BlockSize {
         self.controller.borrow().block_size()
     }
-    /// The drive's life up to now, to be kept in NVRAM at power-off.
+    /// The drive's counters up to now. The device keeps them in NVRAM at power-off.
     pub fn history(&self) -> History {
         self.controller.borrow().history(self.exec.now())
     }
@@ -170,7 +172,7 @@ impl NvmeFrontEnd {
         }
         let format_changed = core::mem::take(&mut controller.format_changed);
         let shut_down = controller.is_shut_down();
-        // Observers may look at the front end.
+        // Released first: the observers may look at the front end.
         drop(controller);
         if shut_down != self.was_shut_down.get() || self.exec.now() >= self.history_due.get() {
             self.was_shut_down.set(shut_down);

@@ -5,12 +5,12 @@ use aster_ports::host::{HostCommand, HostOp, HostStatus};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::log::CriticalWarning;
 
-/// The counters that run.
+/// The running counters.
 #[derive(Debug)]
 pub(crate) struct Health {
     life: History,
     pub media: MediaHealth,
-    /// Warnings at the last look.
+    /// The warnings at the last call of `look`.
     warnings: CriticalWarning,
     outstanding: u32,
     busy_since: Instant,
@@ -42,30 +42,30 @@ impl Health {
             ..self.life
         }
     }
-    /// A shutdown has finished, or the host has come back.
+    /// Notes that a shutdown has completed, or that the host has enabled the controller again.
     pub fn set_shut_down(&mut self, shut_down: bool) {
         self.life.shut_down = shut_down;
     }
-    /// The last shutdown has finished, and nobody has come back since.
+    /// Whether the last shutdown has completed and the controller has not been enabled since.
     #[inline]
     pub fn is_shut_down(&self) -> bool {
         self.life.shut_down
     }
-    /// Reads that failed for good in the drive's life.
+    /// Reads that failed in the drive's life, after all attempts.
     pub fn media_errors(&self) -> u64 {
         self.life.media_errors
     }
-    /// These warnings hold now: those of them that didn't at the last look.
+    /// Takes the warnings that hold now. Returns those that didn't hold at the last call.
     pub fn look(&mut self, now: CriticalWarning) -> CriticalWarning {
         let new = CriticalWarning(now.0 & !self.warnings.0);
         self.warnings = now;
         new
     }
-    /// The host wants to hear of these warnings, also when they are not new.
+    /// Reports these warnings again if they still hold.
     pub fn report_again(&mut self, warnings: u8) {
         self.warnings = CriticalWarning(self.warnings.0 & !warnings);
     }
-    /// A command goes to the FTL.
+    /// Counts a command that goes to the FTL.
     #[inline]
     pub fn started(&mut self, now: Instant) {
         if self.outstanding == 0 {
@@ -73,7 +73,7 @@ impl Health {
         }
         self.outstanding += 1;
     }
-    /// A command comes back from the FTL.
+    /// Counts a command that comes back from the FTL.
     #[inline]
     pub fn ended(&mut self, now: Instant, command: &HostCommand, status: HostStatus) {
         self.outstanding -= 1;

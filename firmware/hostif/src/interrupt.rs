@@ -11,7 +11,7 @@ struct Vector {
     coalescing_disabled: bool,
     /// Entries since the last message.
     entries: u32,
-    /// The aggregation time runs.
+    /// The aggregation time is running.
     timed: bool,
     /// In the list of vectors to send.
     due: bool,
@@ -33,7 +33,7 @@ impl Interrupts {
         let vectors = (0..vectors).map(|_| Vector::default()).collect();
         Interrupts { vectors, due: Vec::with_capacity(queues), masked: 0, pending: 0 }
     }
-    /// Controller reset. A timer that still runs finds nothing to send.
+    /// Controller reset. A timer that is still running will find nothing to send.
     pub fn reset(&mut self) {
         self.due.clear();
         (self.masked, self.pending) = (0, 0);
@@ -44,7 +44,7 @@ impl Interrupts {
     pub fn coalescing_disabled(&self, vector: u16) -> Option<bool> {
         self.vectors.get(usize::from(vector)).map(|v| v.coalescing_disabled)
     }
-    /// False when there is no such vector.
+    /// Returns false if there is no such vector.
     pub fn disable_coalescing(&mut self, vector: u16, disabled: bool) -> bool {
         let found = self.vectors.get_mut(usize::from(vector));
         let exists = found.is_some();
@@ -53,8 +53,9 @@ impl Interrupts {
         }
         exists
     }
-    /// A completion entry was sent to a queue with this vector. Admin queue and disabled vectors are not
-    /// coalesced (NVMe 1.4 §5.21.1.8); a time of 0 means no delay.
+    /// Counts a completion entry that was sent to a queue with this vector. Entries of the admin queue and
+    /// of vectors with coalescing disabled are not coalesced (NVMe 1.4 §5.21.1.8). A time of 0 means no
+    /// delay.
     #[inline]
     pub fn raise(&mut self, ports: &ControllerPorts, number: u16, admin: bool, feature: InterruptCoalescing) {
         let vector = &mut self.vectors[usize::from(number)];
@@ -87,12 +88,12 @@ impl Interrupts {
             self.due.push(number);
         }
     }
-    /// Whether a message is due, be its vector masked or not.
+    /// Whether a message is due, masked or not.
     #[inline]
     pub fn is_any_due(&self) -> bool {
         !self.due.is_empty()
     }
-    /// A message that is due; one that is masked waits until it no longer is.
+    /// Takes a message that is due. A masked message waits until its vector is unmasked.
     #[inline]
     pub fn next_message(&mut self) -> Option<u16> {
         while let Some(vector) = self.due.pop() {
@@ -105,7 +106,7 @@ impl Interrupts {
         }
         None
     }
-    /// INTMC: messages that the mask held back follow now.
+    /// Handles INTMC: messages that the mask held back are due now.
     pub fn unmask(&mut self, bits: u32) {
         self.masked &= !bits;
         let released = self.pending & !self.masked;

@@ -12,7 +12,7 @@ use aster_parties::{AdminAnswer, Decoded, Issued, Namespace, Source, status_of};
 use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::{NSID_ALL, Status};
 
-/// What the metadata pointer is a multiple of (NVMe 1.4 §4.2).
+/// Alignment of the metadata pointer in bytes (NVMe 1.4 §4.2).
 const METADATA_ALIGN: u64 = 4;
 
 #[inline]
@@ -24,8 +24,8 @@ fn issued<'a>(slot: &'a CommandSlot, commands: &'a CommandPort, namespace: &'a N
     Issued { from: source(slot.queue), id: slot.command.id, sqe: &slot.sqe, commands, namespace }
 }
 
-/// Whether an I/O command may be decoded: it is for the namespace, or for all that there are, and no format
-/// is under way.
+/// Checks whether an I/O command may be decoded: it names this namespace or all namespaces, and no format
+/// is running.
 #[inline]
 fn accepted(slot: &CommandSlot, namespace: &Namespace) -> Result<(), Status> {
     if !matches!(slot.sqe.nsid.get(), NSID | NSID_ALL) {
@@ -60,7 +60,7 @@ impl Controller {
         };
         self.go_on(ports, id, decoded);
     }
-    /// Lets the command set answer an admin command in the controller's place; true when it did.
+    /// Lets the command set answer an admin command in the controller's place. Returns whether it did.
     pub(crate) fn start_own_admin(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
         let namespace = self.namespace();
         let slot = &self.slots[id];
@@ -80,7 +80,7 @@ impl Controller {
         }
         true
     }
-    /// What a command fetched lies in its scratch memory.
+    /// Decodes a command further after its list has arrived in scratch memory.
     pub(crate) fn list_fetched(&mut self, ports: &mut ControllerPorts, id: u16) {
         let namespace = self.namespace();
         let slot = &self.slots[id];
@@ -128,14 +128,14 @@ impl Controller {
         }
     }
 
-    /// What the command set has made of the command in slot `id`, if the set may forward it.
+    /// Takes the command that the command set made for slot `id`, if the set may forward it.
     #[inline]
     fn take_decoded(&mut self, id: u16, command: HostCommand) -> Result<(), Status> {
         let slot = &mut self.slots[id];
         let may_forward = match command.op {
-            // The controller's own: their ends change its state.
+            // Reserved for the controller, because their completion changes its state.
             HostOp::Format { .. } | HostOp::Shutdown => false,
-            // In a pause they are parked, in the order of their I/O queue.
+            // These are parked during a pause, in the order of their I/O queue.
             HostOp::Write | HostOp::VectorWrite | HostOp::VectorCopy => slot.queue != 0,
             _ => true,
         };
@@ -145,8 +145,8 @@ impl Controller {
         slot.command = command;
         self.check_format(id)
     }
-    /// Nothing that names the namespace's blocks goes to the FTL while they are formatted, wherever it was
-    /// when that began.
+    /// Refuses a command that names the namespace's blocks while a format is running, however far the
+    /// command had come when the format began.
     #[inline]
     pub(crate) fn check_format(&self, id: u16) -> Result<(), Status> {
         let waits = self.formatting && !matches!(self.slots[id].command.op, HostOp::Report(_));
@@ -170,8 +170,8 @@ impl Controller {
         ports.commands.push_command(slot.command);
     }
 
-    /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that
-    /// the host was promised: a read that lost a sector never comes so far.
+    /// Counts moved bytes of a command's data. With the last byte the command is completed, if moving the
+    /// data is all that the host was promised. A read that lost a sector never gets that far.
     pub(crate) fn moved(&mut self, ports: &mut ControllerPorts, id: u16, bytes: u32) {
         let slot = &mut self.slots[id];
         slot.moved += u64::from(bytes);
@@ -204,7 +204,7 @@ impl Controller {
         slot.with_ftl = false;
         match slot.stage {
             CommandStage::Ftl => {}
-            // Completed by itself: its entry has been sent, or is about to be.
+            // Auto-completed: its entry has been sent or is about to be.
             CommandStage::CompletedEarly => return self.slots.free(id),
             _ => return,
         }

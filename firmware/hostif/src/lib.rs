@@ -1,24 +1,23 @@
 //! The NVMe 1.4 controller on PCIe (issue 2, G9, G11): between the host link and the FTL.
 //!
-//! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what
-//! happened (a register was written, a DMA was answered, the FTL finished a command) and pushes what follows
-//! to the two ports that it is handed, [`aster_ports::link::LinkPort`] and
-//! [`aster_ports::host::CommandPort`]. [`Nvme`] is the piece that a drive is built
-//! with, [`NvmeFrontEnd`] the thin glue that registers the controller with an executor.
+//! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It takes inputs (a
+//! register write, the answer to a DMA, a command that the FTL finished) and pushes its outputs to two
+//! ports, [`aster_ports::link::LinkPort`] and [`aster_ports::host::CommandPort`]. A drive is built with
+//! [`Nvme`]. [`NvmeFrontEnd`] is the thin glue that registers the controller with an executor.
 //!
 //! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
 //!
-//! What the controller consists of are values that know nothing of it: `slots`, `queue`, `registers`,
-//! `pages`, `interrupt`, `async_events`, `features`, `health`, `error_log`, `doorbells`, `pause`, `phase`.
-//! `controller` owns one of each. The files above it are what it does with several of them at once, a clause
-//! of the standard each.
+//! The controller consists of values that don't know it: `slots`, `queue`, `registers`, `pages`,
+//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `doorbells`, `pause`, `phase`.
+//! `controller` owns one of each. The other files implement what involves several of these values, one
+//! clause of the standard per file.
 //!
-//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed
-//! table beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
-//! [`HostIfConfig::sram_bytes`] gives. Only the writes that a full disk under the media parks (`pause`) take
-//! memory as they come.
+//! Nothing is allocated after construction. Commands live in a fixed table of slots and their PRPs in a
+//! fixed table beside it. Queue entries, PRP lists and admin data land in an SRAM of
+//! [`HostIfConfig::sram_bytes`] bytes. The one exception are writes that are parked while the disk under
+//! the media is full (`pause`): they take memory as they come.
 #![no_std]
 #![forbid(unsafe_code)]
 

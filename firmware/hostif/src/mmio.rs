@@ -16,7 +16,8 @@ fn replace_half(value: u64, from: u8, half: u32) -> u64 {
 }
 
 impl Controller {
-    /// Reads BAR0. Reserved space and doorbells read as zero; an access that isn't naturally aligned, too.
+    /// Reads BAR0. Reserved space and doorbells read as zero, and so does an access that isn't naturally
+    /// aligned.
     pub(crate) fn read_register(&self, offset: u64, size: u8) -> u64 {
         if !matches!(size, 1 | 2 | 4 | 8) || !offset.is_multiple_of(size.into()) {
             return 0;

@@ -51,7 +51,7 @@ impl CommandSet for Nvm {
             IoCommand::WriteUncorrectable(_) | IoCommand::Verify(_) => Err(refuse(Status::INVALID_OPCODE)),
         }
     }
-    /// The ranges of a Dataset Management command.
+    /// Decodes the ranges of a Dataset Management command.
     fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status> {
         let &Issued { id, commands, namespace, .. } = issued;
         let log2 = namespace.block_bytes_log2;
@@ -101,7 +101,7 @@ impl CommandSet for Nvm {
     }
 }
 
-/// Bytes of a range of blocks inside the namespace: offset and length.
+/// Checks that a range of blocks is inside the namespace. Returns its offset and length in bytes.
 fn check_range(range: &BlockRange, namespace: &Namespace) -> Result<(u64, u64), Status> {
     if range.control.protection() != 0 {
         // No format has protection information (NVMe 1.4 §8.3).

@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use aster_ports::link::{MAX_SEGMENTS, Segment};
 
-/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at their
-/// start.
+/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at offset
+/// 0.
 #[derive(Debug)]
 pub(crate) struct PageTable {
     addresses: Box<[u64]>,
@@ -14,7 +14,8 @@ pub(crate) struct PageTable {
 }
 
 impl PageTable {
-    /// Room for `slots` transfers of `2^pages_log2` pages, each one page more when it begins inside a page.
+    /// Makes room for `slots` transfers of `2^pages_log2` pages. A transfer that begins inside a page has
+    /// one more page.
     pub fn new(slots: usize, pages_log2: u8) -> Self {
         let stride = (1 << pages_log2) + 1;
         PageTable { addresses: vec![0; slots * stride].into_boxed_slice(), stride }
@@ -35,8 +36,8 @@ impl PageTable {
         let within = past % PAGE_BYTES;
         (pages[1 + (past / PAGE_BYTES) as usize] + within, PAGE_BYTES - within)
     }
-    /// As many runs of host memory as one link operation takes, from `offset` on: segments, their count,
-    /// bytes.
+    /// As many runs of host memory as one link operation takes, from `offset` on. Returns the segments,
+    /// their count and their bytes.
     #[inline]
     pub fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
         let mut segments = [Segment::default(); MAX_SEGMENTS];
@@ -45,7 +46,7 @@ impl PageTable {
             let (address, run) = self.locate(slot, offset + done);
             let run = run.min(length - done);
             let last = &mut segments[count.max(1) - 1];
-            // A page at the end of the address space is followed by none.
+            // No page follows the one at the end of the address space.
             if count > 0 && last.address.checked_add(last.length.into()) == Some(address) {
                 last.length += run as u32;
             } else if count == MAX_SEGMENTS {
@@ -73,12 +74,12 @@ pub(crate) struct Transfer {
     pub failed: bool,
 }
 
-/// How far a walk came.
+/// Result of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Walked {
     /// Every page is in the table.
     All,
-    /// A list page is on its way.
+    /// A list page is needed and is being fetched.
     NeedsList,
 }
 

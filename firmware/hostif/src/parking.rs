@@ -1,4 +1,4 @@
-//! How commands get from slots to what is parked in a pause, and back.
+//! Parking writes during a pause: from a slot to the parked writes and back.
 
 use crate::async_events::EventSource;
 use crate::controller::Controller;
@@ -9,7 +9,8 @@ use aster_wire::nvme::Status;
 use aster_wire::nvme::registers::ShutdownStatus;
 
 impl Controller {
-    /// Parks the command in slot `id` if it can't go to the FTL now, and frees the slot; true when it did.
+    /// Parks the command in slot `id` and frees the slot if the command can't go to the FTL now. Returns
+    /// whether it did.
     #[inline]
     pub(crate) fn park(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
         let parks = self.pause.parks(id, &self.slots[id].command);
@@ -20,7 +21,8 @@ impl Controller {
     }
     #[cold]
     fn park_now(&mut self, ports: &mut ControllerPorts, id: u16) {
-        // Its list of pages was on its way when the host announced a shutdown, which no write may follow.
+        // The host announced a shutdown while this write's PRP list was being fetched. No write may follow
+        // it.
         if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
             return self.drop_command(ports, id);
         }
@@ -32,7 +34,8 @@ impl Controller {
         self.mark_ready(queue);
     }
 
-    /// Gives parked writes that may go on half of the free slots, and what the host has sent the others.
+    /// Gives half of the free slots to parked writes that may resume, and the rest to newly fetched
+    /// commands.
     #[cold]
     pub(crate) fn resume_parked(&mut self, ports: &mut ControllerPorts) {
         let share = self.pause.share(self.slots.available(1));
@@ -64,15 +67,15 @@ impl Controller {
         }
     }
 
-    /// A command that was parked once is no longer, unless what it lacks to go to the FTL is on its way.
+    /// The write in slot `id` no longer counts as parked, unless it still waits for a list that it needs.
     pub(crate) fn leave_pause(&mut self, id: u16) {
         if !matches!(self.slots[id].stage, CommandStage::List | CommandStage::Fetching) {
             self.pause.leave(id);
         }
     }
 
-    /// The disk under the media may have run full, which the host is told, or have room again, which lets go
-    /// on what waited.
+    /// Handles a change of the backlog. If the disk under the media has run full, the host gets an event.
+    /// If there is room again, deferred completions and parked writes go on.
     pub(crate) fn look_at_room(&mut self, ports: &mut ControllerPorts) {
         self.tell_of_room(ports);
         while let Some(completion) = self.pause.next_completion() {

@@ -7,25 +7,25 @@ use aster_parties::{History, NvramSlice};
 const MAGIC: [u8; 4] = *b"LIFE";
 const RECORD_BYTES: usize = 128;
 
-/// The record in NVRAM: fixed fields, little-endian, with a CRC-32C. Anything else than a whole record is a
-/// new drive's.
+/// The record in NVRAM: fixed fields, little-endian, with a CRC-32C. Without a valid record the drive
+/// counts as new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PersistentState {
     /// The drive's life up to the last power-off.
     pub history: History,
-    /// The block format; `None` of a drive that has none yet.
+    /// The block format; `None` if the drive has none yet.
     pub block_size: Option<BlockSize>,
 }
 
 impl PersistentState {
-    /// What `saved` holds, from its first byte on.
+    /// Reads the record that begins at `saved`'s first byte.
     pub fn load(saved: &NvramSlice) -> Self {
         let mut bytes = [0; RECORD_BYTES];
         saved.read(0, &mut bytes);
         Self::decode(&bytes).unwrap_or_default()
     }
 
-    /// Whether there is a record that isn't whole, which is then taken for none.
+    /// Whether there is a record with a bad CRC. [`PersistentState::load`] treats such a record as none.
     pub(crate) fn is_damaged(saved: &NvramSlice) -> bool {
         let mut bytes = [0; RECORD_BYTES];
         saved.read(0, &mut bytes);

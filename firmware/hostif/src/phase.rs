@@ -7,7 +7,7 @@ pub(crate) enum ControllerPhase {
     Disabled,
     /// CSTS.RDY is 1.
     Ready,
-    /// CC.EN has fallen and CSTS.RDY not yet: DMA is in flight.
+    /// CC.EN has fallen, but CSTS.RDY is still 1 because DMA is in flight.
     Resetting,
 }
 
@@ -15,8 +15,8 @@ pub(crate) enum ControllerPhase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shutdown {
     Idle,
-    /// The FTL is at it.
+    /// The FTL is shutting down.
     Running,
-    /// The FTL is at one that was asked for before a reset; another must follow.
+    /// The FTL is still doing a shutdown that was requested before a reset. Another one must follow.
     Again,
 }

@@ -13,7 +13,7 @@ use aster_parties::{
     FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError, QueueDoorbell,
 };
 
-/// NVMe 1.4 in hardware: an NVMe controller with one namespace, before it runs.
+/// An NVMe controller with one namespace, implemented in hardware (NVMe 1.4), before it runs.
 pub struct Nvme {
     config: HostIfConfig,
     ids: PciIds,
@@ -21,8 +21,8 @@ pub struct Nvme {
 }
 
 impl Nvme {
-    /// A controller whose I/O commands are those of `set`. History and block format of `config` are those of
-    /// a new drive: what has been saved replaces them.
+    /// Makes a controller whose I/O commands are those of `set`. `config` has the history and block format
+    /// of a new drive; a saved state replaces them.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
@@ -69,7 +69,7 @@ impl FrontEndPiece for Nvme {
         front.on_format(move |size| {
             PersistentState { block_size: Some(size), ..PersistentState::load(&kept) }.store(&kept);
         });
-        // The block format stays what the drive was made with.
+        // The block format stays the one that the drive was made with.
         PersistentState { history: front.history(), block_size: Some(block_size) }.store(&saved);
         front.on_history(move |history: &History| {
             PersistentState { history: *history, ..PersistentState::load(&saved) }.store(&saved);
@@ -78,8 +78,8 @@ impl FrontEndPiece for Nvme {
     }
 }
 
-/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full
-/// content.
+/// The block format of a drive: the one that it was made with (`kept`), else the profile's. 512-byte
+/// blocks need full content.
 pub fn block_size(config: &HostIfConfig, kept: Option<BlockSize>) -> BlockSize {
     match kept {
         Some(kept) if config.offers_512 => kept,

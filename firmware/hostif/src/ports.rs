@@ -1,4 +1,4 @@
-//! What the controller is handed at each call: the ports it pushes to, the clock, its memory.
+//! What the controller gets at each call: its output ports, the clock, its memory.
 
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, HandlerId};
@@ -6,7 +6,7 @@ use aster_ports::host::CommandPort;
 use aster_ports::link::LinkPort;
 use aster_units::Instant;
 
-/// The world around the controller for the length of one call.
+/// The controller's environment for the duration of one call.
 pub(crate) struct ControllerPorts<'a> {
     pub exec: &'a Exec,
     pub handler: HandlerId,
@@ -33,7 +33,7 @@ impl ControllerPorts<'_> {
 /// What a timed event of the front end stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
-    /// The oldest fetched commands have been decoded.
+    /// The oldest fetched commands can be decoded.
     Fetched,
     /// The oldest finished commands may be completed.
     Finished,

@@ -6,7 +6,7 @@ use crate::slots::NO_SLOT;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InvalidDoorbell;
 
-/// How far it is from `from` to `to` in a ring of `size`.
+/// Steps from `from` to `to` in a ring of `size`.
 #[inline]
 const fn distance(from: u32, to: u32, size: u32) -> u32 {
     if to >= from { to - from } else { to + size - from }
@@ -17,19 +17,19 @@ const fn distance(from: u32, to: u32, size: u32) -> u32 {
 pub(crate) struct SubmissionQueue {
     /// Created and not deleted.
     pub exists: bool,
-    /// Counts the queues that had this number.
+    /// How many queues have had this number.
     pub created: u32,
     pub address: u64,
     pub size: u32,
     pub head: u32,
     pub tail: u32,
-    /// Its completion queue.
+    /// The number of its completion queue.
     pub completion: u16,
     /// Entries of the fetch in flight.
     pub fetching: u32,
     /// Writes that were fetched and are parked.
     pub parked: u32,
-    /// Link operations in flight for this queue or its commands, whatever has become of it.
+    /// Link operations in flight for this queue or its commands, also after the queue is deleted.
     pub in_flight: u32,
     /// The slot of the Delete command that waits for `in_flight` to fall to zero.
     pub deletion: Option<u16>,
@@ -40,22 +40,22 @@ impl SubmissionQueue {
         let created = self.created.wrapping_add(1);
         *self = SubmissionQueue { exists: true, created, address, size, completion, ..Default::default() };
     }
-    /// Entries that the host has added and no fetch has brought.
+    /// Entries that the host has added and that have not been fetched.
     #[inline]
     pub const fn waiting(&self) -> u32 {
         distance(self.head, self.tail, self.size)
     }
-    /// Whether another write may be parked: not more of them than the queue holds.
+    /// Whether another write may be parked: at most as many as the queue holds entries.
     #[inline]
     pub const fn may_park(&self) -> bool {
         self.parked + 1 < self.size
     }
-    /// Entries from the head that lie in one piece of host memory.
+    /// Entries from the head on that are contiguous in host memory.
     #[inline]
     pub const fn contiguous(&self) -> u32 {
         if self.tail >= self.head { self.tail - self.head } else { self.size - self.head }
     }
-    /// The tail doorbell. A full queue holds one entry less than its size.
+    /// Handles a write of the tail doorbell. A full queue holds one entry less than its size.
     #[inline]
     pub fn ring(&mut self, tail: u32) -> Result<(), InvalidDoorbell> {
         if tail >= self.size {
@@ -68,7 +68,7 @@ impl SubmissionQueue {
         self.tail = tail;
         Ok(())
     }
-    /// The fetch in flight has brought its entries.
+    /// The fetch in flight has brought these entries: moves the head.
     #[inline]
     pub fn advance(&mut self, entries: u32) {
         self.head += entries;
@@ -82,7 +82,7 @@ impl SubmissionQueue {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletionQueue {
     pub exists: bool,
-    /// Counts the queues that had this number.
+    /// How many queues have had this number.
     pub created: u32,
     pub address: u64,
     pub size: u32,
@@ -94,7 +94,8 @@ pub(crate) struct CompletionQueue {
     pub vector: Option<u16>,
     /// Submission queues that complete here.
     pub attached: u16,
-    /// Finished commands that found no room: first and last of a list through the slots.
+    /// Finished commands that wait because the queue is full: first and last of a list linked through the
+    /// slots.
     pub stalled: (u16, u16),
 }
 
@@ -124,7 +125,7 @@ impl CompletionQueue {
     pub const fn is_full(&self) -> bool {
         distance(self.head, self.tail, self.size) == self.size - 1
     }
-    /// The head doorbell.
+    /// Handles a write of the head doorbell.
     #[inline]
     pub fn ring(&mut self, head: u32) -> Result<(), InvalidDoorbell> {
         if head >= self.size {

@@ -3,10 +3,10 @@
 use crate::config::{DOORBELL_STRIDE, HostIfConfig};
 use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cap, Cc, Csts};
 
-/// CAP.TO in units of 500 ms: RDY follows EN within the time that the link needs to answer what is in flight.
+/// CAP.TO in units of 500 ms. RDY follows EN as soon as the link has answered everything in flight.
 const READY_TIMEOUT_500MS: u8 = 20;
 
-/// What the registers hold.
+/// The registers' values.
 #[derive(Debug)]
 pub(crate) struct Registers {
     pub cap: Cap,
@@ -38,7 +38,7 @@ impl Registers {
     pub fn weighted_round_robin_offered(&self) -> bool {
         self.cap.ams_weighted_round_robin()
     }
-    /// The registers that a function reset clears and a controller reset leaves (NVMe 1.4 §7.3.2).
+    /// Resets the registers that a function reset clears and a controller reset keeps (NVMe 1.4 §7.3.2).
     pub fn reset_admin_queue(&mut self) {
         (self.aqa, self.asq, self.acq) = (Aqa(0), AdminQueueBase(0), AdminQueueBase(0));
     }

@@ -1,7 +1,8 @@
-//! Enabling, resetting and shutting down the controller (NVMe 1.4 §7.3, §7.6), and what a fatal error does.
+//! Enabling, resetting and shutting down the controller (NVMe 1.4 §7.3, §7.6), and the reaction to a fatal
+//! error.
 //!
-//! A reset raises the epoch: commands lose their host, DMA in flight is waited for, and only then CSTS.RDY
-//! falls. What the FTL has of them runs on; its slots come back when it is done.
+//! A reset raises the epoch and takes all commands away from the host. CSTS.RDY falls once no DMA is in
+//! flight. Commands that the FTL has run on there; their slots become free when the FTL is done.
 
 use crate::controller::Controller;
 use crate::features::Features;
@@ -37,11 +38,11 @@ impl Controller {
         }
     }
 
-    /// CC.EN has risen: checks what the host has set up (NVMe 1.4 §7.6.1).
+    /// CC.EN has risen: checks the host's settings and enables the controller (NVMe 1.4 §7.6.1).
     fn enable(&mut self) {
         let registers = &mut self.registers;
         let (cc, aqa) = (registers.cc, registers.aqa);
-        // A shutdown asked for while disabled is over with this, too.
+        // This also clears the status of a shutdown that was requested while the controller was disabled.
         registers.csts = Csts(0);
         let arbitration = match cc.arbitration() {
             Some(Arbitration::RoundRobin) => Some(false),
@@ -65,13 +66,14 @@ impl Controller {
         self.phase = ControllerPhase::Ready;
     }
 
-    /// Whether I/O queue entries have the only sizes that the NVM command set knows.
+    /// Whether the submission and completion entry sizes are the ones that the NVM command set defines.
     pub(crate) fn entry_sizes(&self) -> (bool, bool) {
         let cc = self.registers.cc;
         (cc.iosqes() == SQE_LOG2, cc.iocqes() == CQE_LOG2)
     }
 
-    /// Whether commands are fetched: not after a fatal error, nor once the host has announced a shutdown.
+    /// Whether commands are fetched. They are not after a fatal error or once the host has announced a
+    /// shutdown.
     #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
         self.phase == ControllerPhase::Ready
@@ -79,12 +81,12 @@ impl Controller {
             && self.registers.csts.shst() == ShutdownStatus::Normal.raw()
     }
 
-    /// A fatal error: CSTS.CFS until the next reset (NVMe 1.4 §9.5).
+    /// Reports a fatal error: CSTS.CFS stays set until the next reset (NVMe 1.4 §9.5).
     pub(crate) fn fail(&mut self) {
         self.registers.csts = self.registers.csts.with_cfs(true);
     }
 
-    /// PCIe function level reset: a controller reset that clears the admin queue registers, too (NVMe 1.4
+    /// PCIe function level reset: a controller reset that also clears the admin queue registers (NVMe 1.4
     /// §7.3.1).
     pub(crate) fn reset_function(&mut self, ports: &mut ControllerPorts) {
         self.registers.cc = Cc(0);
@@ -125,7 +127,7 @@ impl Controller {
         }
     }
 
-    /// No DMA is in flight any more: RDY falls. The host may have set EN again meanwhile.
+    /// Lets RDY fall, since no DMA is in flight any more. The host may already have set EN again.
     pub(crate) fn finish_reset(&mut self) {
         self.phase = ControllerPhase::Disabled;
         self.registers.csts = self.registers.csts.with_rdy(false);
@@ -134,11 +136,11 @@ impl Controller {
         }
     }
 
-    /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it
-    /// back.
+    /// Takes a command away from its deleted queue. It ends without a completion entry, now or when its
+    /// current stage is over.
     pub(crate) fn disown(&mut self, ports: &ControllerPorts, id: u16) {
         match self.slots[id].stage {
-            // One that completed early has ended for the host.
+            // A command that completed early has already ended for the host.
             CommandStage::Free | CommandStage::CompletedEarly => {}
             CommandStage::AwaitsEvent | CommandStage::Deleting => self.drop_command(ports, id),
             CommandStage::Fetched
@@ -152,14 +154,15 @@ impl Controller {
         }
     }
 
-    /// The command by which a shutdown goes to the FTL: it has no slot of its own, only a number.
+    /// The identifier of the FTL's shutdown command. It has no slot, only a number.
     pub(crate) fn shutdown_id(&self) -> u16 {
         self.config.command_slots() - 1
     }
 
     fn begin_shutdown(&mut self, ports: &mut ControllerPorts) {
         self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
-        // The host doesn't wait for them (NVMe 1.4 §7.6.2), and nothing may be written behind a shutdown.
+        // The host doesn't wait for parked writes (NVMe 1.4 §7.6.2), and nothing may be written after a
+        // shutdown.
         self.pause.forget_all();
         match self.shutdown {
             Shutdown::Idle => self.push_shutdown(ports),

@@ -16,13 +16,13 @@ pub(crate) const NO_SLOT: u16 = u16::MAX;
 pub(crate) enum CommandStage {
     /// The slot is free.
     Free,
-    /// Fetched; the fetch latency runs.
+    /// Fetched; the fetch latency is running.
     Fetched,
-    /// A PRP list page is on its way.
+    /// A PRP list page is being fetched.
     List,
-    /// Scratch memory is on its way to the host.
+    /// Scratch memory is being sent to the host.
     Scratch,
-    /// Ranges or addresses are on their way into scratch memory.
+    /// Ranges or addresses are being fetched into scratch memory.
     Fetching,
     /// With the FTL.
     Ftl,
@@ -30,13 +30,13 @@ pub(crate) enum CommandStage {
     AwaitsEvent,
     /// A Delete I/O Submission Queue that waits for the queue's DMA to end.
     Deleting,
-    /// Ended; the completion latency runs.
+    /// Ended; the completion latency is running.
     Finished,
     /// Ended; the completion queue is full.
     Stalled,
-    /// The completion entry is on its way.
+    /// The completion entry is being sent.
     Posting,
-    /// Completed, or dropped, before the FTL has given it back. The host may have used its identifier again.
+    /// Completed or dropped, but the FTL still has it. The host may have used its identifier again.
     CompletedEarly,
 }
 
@@ -47,26 +47,26 @@ pub(crate) struct CommandSlot {
     pub stage: CommandStage,
     /// Its submission queue.
     pub queue: u16,
-    /// Its queue is gone: it ends without a completion entry.
+    /// Its queue was deleted, so it ends without a completion entry.
     pub orphan: bool,
-    /// The host asked for its end before it reached the FTL.
+    /// The host aborted it before it reached the FTL.
     pub abort: bool,
-    /// What goes to the FTL.
+    /// The command as it goes to the FTL.
     pub command: HostCommand,
-    /// The FTL has it, be it completed or not.
+    /// The FTL has it, whether or not it has been completed.
     pub with_ftl: bool,
-    /// Bytes of its data and metadata that have been moved since the FTL has it.
+    /// Bytes of its data and metadata moved since it went to the FTL.
     pub moved: u64,
     /// Bytes of its metadata.
     pub metadata_bytes: u32,
-    /// Bytes that it has fetched into scratch memory.
+    /// Bytes fetched into scratch memory for it.
     pub fetched: u16,
     pub walk: Option<PrpWalk>,
-    /// Pages that the walk has named.
+    /// Pages that the walk has found.
     pub pages: u32,
     pub status: Status,
     pub result: u64,
-    /// Where the FTL could not read, in bytes of the namespace.
+    /// Where the FTL could not read, as a byte offset in the namespace.
     pub failed_at: Option<u64>,
     /// The next slot in a completion queue's list of stalled commands.
     pub next: u16,
@@ -94,7 +94,7 @@ impl CommandSlot {
             next: NO_SLOT,
         }
     }
-    /// An entry of `queue` has come into the slot.
+    /// Puts an entry of `queue` into the slot.
     #[inline]
     pub fn begin(&mut self, sqe: Sqe, queue: u16) {
         self.sqe = sqe;
@@ -113,7 +113,7 @@ struct FreeList {
     reserved: u32,
 }
 
-/// All slots: first those for I/O, then those of the admin queue.
+/// All slots: those for I/O, then those of the admin queue.
 #[derive(Debug)]
 pub(crate) struct Slots {
     table: Box<[CommandSlot]>,
@@ -143,7 +143,7 @@ impl Slots {
     pub fn reserve(&mut self, queue: u16, count: u32) {
         self.list(queue).reserved += count;
     }
-    /// Gives back a reservation whose commands never came.
+    /// Gives back reservations whose commands were never fetched.
     pub fn release(&mut self, queue: u16, count: u32) {
         self.list(queue).reserved -= count;
     }
@@ -154,7 +154,7 @@ impl Slots {
         list.reserved -= 1;
         list.free.pop().expect("a reserved slot is free")
     }
-    /// A command is done with for the host: its slot is free, or will be once the FTL gives it back.
+    /// The command has ended for the host. Its slot is freed now, or when the FTL gives the command back.
     pub fn leave(&mut self, id: u16) {
         if self[id].with_ftl {
             self[id].stage = CommandStage::CompletedEarly;

@@ -1,4 +1,4 @@
-//! Abort (NVMe 1.4 §5.1): best effort, for commands that no lower floor has yet.
+//! Abort (NVMe 1.4 §5.1): best effort, for commands that haven't reached the FTL.
 
 use super::{Answer, Reply};
 use crate::controller::Controller;
@@ -14,7 +14,8 @@ pub(super) const ABORT_LIMIT: u8 = 3;
 const NOT_ABORTED: u32 = 1;
 
 impl Controller {
-    /// `own` is the Abort's slot: its host may name it, too, but it ends as it does.
+    /// Aborts a command. `own` is the slot of the Abort itself. The host may name it as well, but it can't
+    /// be aborted.
     pub(super) fn abort(&mut self, ports: &mut ControllerPorts, own: u16, command: AbortDword10) -> Answer {
         let found = self.slots.ids().find(|&id| {
             let slot = &self.slots[id];
@@ -35,7 +36,7 @@ impl Controller {
                 self.finish(ports, id, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
             }
-            // What is still on its way here ends when it arrives.
+            // The command ends when the transfer or latency that it waits for is over.
             CommandStage::List | CommandStage::Fetched | CommandStage::Fetching => {
                 slot.abort = true;
                 Ok(Reply::Done(0))

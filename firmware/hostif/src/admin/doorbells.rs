@@ -1,4 +1,4 @@
-//! Doorbell Buffer Config (NVMe 1.4 §5.7), and what a run mode needs to look at doorbells by itself.
+//! Doorbell Buffer Config (NVMe 1.4 §5.7), and what a run mode needs to poll doorbells by itself.
 
 use super::{Answer, Reply, refuse};
 use crate::config::PAGE_BYTES;
@@ -8,8 +8,8 @@ use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
 use aster_wire::nvme::{Sqe, Status};
 
 impl Controller {
-    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers are two pages: in one page the event indices
-    /// would be taken for doorbells. Zeroes in both PRPs are such a page, too.
+    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers must be different pages: within one page
+    /// the event indices would be taken for doorbells. Two PRPs of zero are refused for the same reason.
     pub(super) fn configure_doorbells(&mut self, sqe: &Sqe) -> Answer {
         let (shadow, event_index) = (sqe.prp1.get(), sqe.prp2.get());
         let whole_pages = shadow.is_multiple_of(PAGE_BYTES) && event_index.is_multiple_of(PAGE_BYTES);
@@ -19,15 +19,15 @@ impl Controller {
         self.doorbells.use_buffer(DoorbellBuffer { shadow, event_index });
         Ok(Reply::Done(0))
     }
-    /// From now on the host may keep doorbells in its memory: the run mode looks there.
+    /// Lets the host keep doorbells in its memory from now on. The run mode polls them.
     pub(crate) fn offer_doorbell_buffer(&mut self) {
         self.doorbells.offer();
     }
-    /// Where the host keeps the doorbells of its I/O queues, if it does.
+    /// Where the host keeps the doorbells of its I/O queues, if it has configured a buffer.
     pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
         self.doorbells.buffer()
     }
-    /// Another number whenever queues or buffer have changed.
+    /// A number that changes whenever queues or buffer change.
     #[inline]
     pub fn doorbell_generation(&self) -> u32 {
         self.doorbells.generation()

@@ -9,9 +9,9 @@
 //! | 1 | Feature Not Namespace Specific | the value | done | the value |
 //! | any other | Invalid Namespace or Format, as everywhere | | | |
 //!
-//! Reserved bits of a value are ignored: the standard doesn't ask a recipient to look at them, and a later
-//! standard may give them a meaning. They are not kept either, so that Get Features never returns what means
-//! nothing.
+//! Reserved bits of a value are ignored: the standard doesn't ask a recipient to check them, and a later
+//! revision may define them. They are not stored either, so that Get Features never returns undefined
+//! bits.
 
 use super::{Answer, Reply, refuse};
 use crate::config::HostIfConfig;
@@ -27,7 +27,8 @@ use aster_wire::nvme::features::{
 };
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
 
-/// SMART warnings that can happen here: all but those of a memory backup and of a persistent memory region.
+/// The SMART warnings that can occur: all except those of a memory backup and of a persistent memory
+/// region.
 const WARNINGS_POSSIBLE: u8 = 0b0_1111;
 
 /// The notices that Asynchronous Event Configuration knows, none of which is offered (NVMe 1.4 §5.21.1.11).
@@ -41,7 +42,8 @@ const NOTICES: u32 = AsyncEventConfiguration(0)
     .with_endurance_group(true)
     .0;
 
-/// Whether a feature exists here. The write cache has one only where there is a cache (NVMe 1.4 §5.21.1.6).
+/// Checks that a feature exists here. Volatile Write Cache exists only on a drive with a cache (NVMe 1.4
+/// §5.21.1.6).
 fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
     match FeatureId::from_raw(raw) {
         Some(
@@ -67,8 +69,8 @@ fn is_namespace_specific(feature: FeatureId) -> bool {
     feature == FeatureId::ErrorRecovery
 }
 
-/// Whether Get Features may be asked with this NSID. What belongs to a namespace has no value of no
-/// namespace, nor one of all.
+/// Checks the NSID of Get Features. A feature of a namespace has no value for NSID 0 or for all
+/// namespaces.
 fn check_asked_nsid(feature: FeatureId, nsid: u32) -> Result<(), Status> {
     match nsid {
         NSID => Ok(()),
@@ -86,7 +88,7 @@ impl Controller {
         let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
         match select {
             FeatureSelect::Current => Ok(Reply::Done(self.features.value(feature, dword11, disabled)?)),
-            // What can't be saved has its default as saved value (NVMe 1.4 §5.13).
+            // A feature that can't be saved returns its default as its saved value (NVMe 1.4 §5.13).
             FeatureSelect::Default | FeatureSelect::Saved => {
                 let defaults = Features::new(&self.config);
                 Ok(Reply::Done(defaults.value(feature, dword11, disabled.map(|_| false))?))
@@ -194,7 +196,8 @@ impl Controller {
         Ok(Reply::Done(0))
     }
 
-    /// Number of Queues (NVMe 1.4 §5.21.1.7): the host gets what it asks for, up to what there is.
+    /// Number of Queues (NVMe 1.4 §5.21.1.7): the host gets as many as it asks for, up to the number that
+    /// exist.
     fn set_number_of_queues(&mut self, asked: NumberOfQueues) -> Answer {
         let any = |exists: &mut dyn Iterator<Item = bool>| exists.skip(1).any(|exists| exists);
         if any(&mut self.completion.iter().map(|q| q.exists))

@@ -1,5 +1,5 @@
-//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read; with User
-//! Data Erase (SES 1) nothing of it on the media either.
+//! Format NVM (NVMe 1.4 §5.23): sets the block size and makes all data unreadable for the host. With User
+//! Data Erase (SES 1) the data are also gone from the media.
 
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
@@ -39,7 +39,7 @@ impl Controller {
         Ok(Reply::Later)
     }
 
-    /// The FTL has formatted, for this host or for one that has gone.
+    /// Ends a format that the FTL has done, even if the host that sent it is gone.
     pub(crate) fn formatted(&mut self, id: u16, status: HostStatus) {
         self.formatting = false;
         if status == HostStatus::Success {

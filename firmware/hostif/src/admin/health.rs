@@ -24,7 +24,7 @@ impl Controller {
             .with_read_only(media.read_only)
     }
 
-    /// Raises events for the warnings that are new and that the host wants.
+    /// Raises events for warnings that are new and that the host asked for.
     pub(crate) fn check_health(&mut self, ports: &mut ControllerPorts) {
         let now = self.warnings();
         let new = self.health.look(now);

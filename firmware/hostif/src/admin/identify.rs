@@ -48,10 +48,10 @@ impl Controller {
         let scratch = self.scratch(ports, id);
         match structure {
             Cns::Controller => scratch.copy_from_slice(self.identify_controller().as_bytes()),
-            // The broadcast value asks for what all namespaces have in common, where namespaces can be
-            // managed (NVMe 1.4 §5.15.2.1). Here they can't: then the command may be refused as Invalid
-            // Namespace or Format (which the NVM Command Set Specification, where that structure went, says
-            // of CNS 00h in so many words).
+            // With the broadcast NSID the host asks for what all namespaces have in common. This is only
+            // defined where namespaces can be managed (NVMe 1.4 §5.15.2.1), which is not the case here.
+            // The command may then be refused as Invalid Namespace or Format. The NVM Command Set
+            // Specification, which now holds that structure, says so explicitly for CNS 00h.
             Cns::Namespace if nsid == NSID => {
                 scratch.copy_from_slice(self.identify_namespace().as_bytes());
             }
@@ -124,7 +124,7 @@ impl Controller {
     }
 }
 
-/// The name that the standard prescribes for a subsystem without a domain of its own (NVMe 1.4 §7.9).
+/// The NQN that the standard prescribes for a subsystem without a domain of its own (NVMe 1.4 §7.9).
 fn subsystem_name(config: &HostIfConfig) -> alloc::string::String {
     format!(
         "nqn.2014.08.org.nvmexpress:{:04x}{:04x}{:<20}{:<40}",
@@ -132,7 +132,8 @@ fn subsystem_name(config: &HostIfConfig) -> alloc::string::String {
     )
 }
 
-/// The namespace's UUID: the same for the same drive, marked as vendor defined (RFC 9562 version 8).
+/// The namespace's UUID. It depends on model and serial number alone and is marked as vendor defined (RFC
+/// 9562 version 8).
 fn uuid(config: &HostIfConfig) -> [u8; 16] {
     let fold = |seed: u64| {
         let text = config.model.bytes().chain([0]).chain(config.serial.bytes());

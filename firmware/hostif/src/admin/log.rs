@@ -14,7 +14,7 @@ use aster_wire::nvme::{AdminOpcode, NSID_ALL, Sqe, Status};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
-/// CSE: no other command to the namespace while this one runs.
+/// CSE: no other command to the namespace may run at the same time.
 const ALONE_IN_NAMESPACE: u8 = 1;
 
 impl Controller {
@@ -30,7 +30,7 @@ impl Controller {
             Some(LogId::Health) => HealthLog::BYTES,
             Some(LogId::FirmwareSlot) => FirmwareSlotLog::BYTES,
             Some(LogId::CommandsSupported) => IDENTIFY_BYTES,
-            // Without a monitor there is none.
+            // This log exists only with an operation monitor.
             Some(LogId::Statistics) if !self.statistics.is_empty() => STATISTICS_BYTES,
             _ => return refuse(Status::INVALID_LOG_PAGE),
         };
@@ -55,7 +55,7 @@ impl Controller {
             _ => scratch[..size].copy_from_slice(commands_supported(self.doorbells.offered()).as_bytes()),
         }
         self.set.log_page(log, &mut scratch[..size]);
-        // What lies past the log's end is undefined (§5.14): nothing is sent for it.
+        // Bytes past the log's end are undefined (§5.14), so none are sent.
         let offset = command.offset as usize;
         let bytes = (size - offset).min(command.bytes() as usize);
         scratch.copy_within(offset..offset + bytes, 0);
@@ -74,8 +74,8 @@ impl Controller {
     }
 }
 
-/// Commands supported and effects (NVMe 1.4 §5.14.1.5): those of the admin queue. The command set knows the
-/// others.
+/// Commands supported and effects (NVMe 1.4 §5.14.1.5) of the admin commands. The command set adds the I/O
+/// commands.
 fn commands_supported(doorbell_buffer: bool) -> CommandsSupportedLog {
     let plain = CommandEffects(0).with_supported(true);
     let formats = plain

@@ -15,12 +15,12 @@ use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::{Sqe, Status};
 
-/// How an admin command goes on.
+/// How an admin command continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reply {
-    /// It is done, with this result (completion dword 0).
+    /// It is done with this result (completion dword 0).
     Done(u32),
-    /// So many bytes of the slot's scratch memory go to the host.
+    /// This many bytes of the slot's scratch memory go to the host.
     Data(usize),
     /// It ends later.
     Later,
@@ -28,7 +28,7 @@ pub(crate) enum Reply {
 
 type Answer = Result<Reply, Status>;
 
-/// A status that repeating the command won't change.
+/// A status that repeating the command won't change (DNR).
 const fn refuse<T>(status: Status) -> Result<T, Status> {
     Err(status.with_dnr(true))
 }

@@ -9,7 +9,7 @@ use aster_wire::nvme::admin::{CreateIoCq, CreateIoSq, QueueDword10};
 use aster_wire::nvme::{Sqe, Status};
 
 impl Controller {
-    /// What both kinds of queue have in common.
+    /// Checks what both kinds of queue have in common.
     fn check_creation(
         &self,
         sqe: &Sqe,
@@ -85,13 +85,14 @@ impl Controller {
         queue.exists = false;
         self.doorbells.changed();
         while let Some(stalled) = self.take_stalled(id) {
-            // Their submission queues are gone, else they would be attached.
+            // Their submission queues are deleted. Otherwise they would still be attached.
             self.drop_command(ports, stalled);
         }
         Ok(Reply::Done(0))
     }
 
-    /// Commands of the queue end without entries; the deletion completes when none of them has DMA in flight.
+    /// Deletes a submission queue. Its commands end without entries. The deletion completes when the queue
+    /// has no DMA in flight.
     pub(super) fn delete_submission_queue(&mut self, ports: &ControllerPorts, slot: u16, id: u16) -> Answer {
         let index = usize::from(id);
         let Some(queue) = self.submission.get_mut(index).filter(|q| id != 0 && q.exists) else {
