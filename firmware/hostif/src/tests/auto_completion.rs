@@ -39,7 +39,8 @@ fn delete(opcode: AdminOpcode, queue: u16) -> Sqe {
 fn in_flight(bench: &Bench) -> usize {
     bench.front.controller().commands_in_flight()
 }
-/// Sends a command and says with which status it is completed soon, and in the end.
+/// Sends a command. Returns the status with which it completes soon, and the one with which it completes
+/// in the end.
 fn soon_and_later(bench: &mut Bench, sqe: Sqe) -> (Option<Status>, Option<Status>) {
     let cid = bench.push(1, sqe);
     bench.ring(1);
@@ -147,7 +148,7 @@ fn a_reset_between_the_last_byte_and_the_entry_drops_the_command_once() {
         let told = Rc::new(RefCell::new(Vec::new()));
         let into = told.clone();
         bench.recorder.attach(Ends(into));
-        // Where nothing else waits, the entry does on the link: behind the fetch and the data.
+        // Where nothing else delays the entry, the link holds it back, after the fetch and the data.
         bench.hold_link = completion_latency.is_zero();
         bench.push(1, write(false));
         bench.ring(1);
@@ -209,8 +210,8 @@ fn abort_finds_the_command_that_has_the_identifier_now() {
     assert!(bench.completion(1, cid).is_some());
     let abort = AdminCommand::Abort(AbortDword10(0).with_sq_id(1).with_cid(cid)).to_sqe(0, 0, 0, 0);
     assert_eq!(bench.send(0, abort).result.get(), 1, "it has ended");
-    // The Abort is decoded when the read that has the identifier now is in its slot, and that is decoded
-    // after it.
+    // The Abort is decoded once the read that now has the identifier is in its slot. That read is decoded
+    // afterwards.
     let own = bench.push(0, abort);
     bench.ring(0);
     bench.run_for(SOON);
@@ -242,7 +243,7 @@ fn a_full_completion_queue_holds_what_is_answered_until_both_have_let_go() {
         assert_eq!(bench.reap(2, true), 1);
         bench.run_for(lingers);
         assert_eq!(in_flight(&bench), 0);
-        // Held ones go with their queue, too.
+        // Commands that wait for room end with their queue, too.
         for queue in [2, 3] {
             bench.push(queue, read(0, 8));
             bench.ring(queue);
@@ -280,7 +281,7 @@ fn an_entry_that_cannot_be_written_is_fatal_and_its_slot_comes_back() {
 #[test]
 fn a_read_that_lost_a_sector_is_answered_by_the_ftl() {
     let mut bench = lingering(true, |_| ());
-    // Of 64 KiB, the third page.
+    // A byte in the third page of 64 KiB.
     bench.ftl.lost.set(Some(40 << 10));
     let list: Vec<u8> = (1..16u64).flat_map(|n| (DATA + n * 0x1000).to_le_bytes()).collect();
     let at = DATA as usize + 0x10_0000;

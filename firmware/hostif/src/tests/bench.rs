@@ -32,9 +32,9 @@ pub const NAMESPACE_BYTES: u64 = 4 << 20;
 const BUFFER_BYTES: u64 = 16 << 10;
 /// Page buffers, taken in turn.
 const BUFFERS: u32 = 64;
-/// Where queues lie in host memory: 64 KiB each, submission queue `q` at `2 q`.
+/// Where queues lie in host memory: 64 KiB each, with submission queue `q` at index `2 q`.
 const QUEUES_AT: u64 = 0x1_0000;
-/// Where data may go without hitting a queue of the tests that use few.
+/// Where data may lie without overlapping the queues of tests that use few.
 pub const DATA: u64 = 0x20_0000;
 
 pub fn config() -> HostIfConfig {
@@ -89,7 +89,7 @@ impl HostMemory for Memory {
     }
 }
 
-/// A link without latency: what is asked for is at once ready to be carried out.
+/// A link without latency: every request can be carried out at once.
 struct Link(Rc<LinkPort>);
 
 impl Handler for Link {
@@ -110,20 +110,20 @@ pub struct Ftl {
     pub outcome: Cell<HostStatus>,
     pub failed_at: Cell<Option<u64>>,
     pub paused: Cell<bool>,
-    /// From the end of a command's work to its completion.
+    /// Time from the end of a command's work to its completion.
     pub lingers: Cell<Duration>,
-    /// The byte of a read's data that is lost.
+    /// Offset of the lost byte of a read's data.
     pub lost: Cell<Option<u64>>,
     next_buffer: Cell<u32>,
-    /// By unit: what came beside its data.
+    /// Metadata written with each unit.
     pub metadata: RefCell<BTreeMap<u64, Vec<u8>>>,
-    /// By unit: its state as vectors report it.
+    /// State of each unit as vectors report it.
     pub states: RefCell<BTreeMap<u64, u8>>,
-    /// The unit that vectors fail at.
+    /// The unit at which vectors fail.
     pub broken: Cell<Option<u64>>,
 }
 
-/// Bytes that the vectors of tests have beside each unit.
+/// Metadata bytes per unit in the tests' vectors.
 pub const METADATA_BYTES: u32 = 16;
 
 impl Ftl {
@@ -167,7 +167,7 @@ impl Ftl {
         HostStatus::Success
     }
 
-    /// A command that names its units one by one: status, and a bit for each that failed.
+    /// Carries out a command that lists its units. Returns the status and a bit for each unit that failed.
     async fn vector(&self, command: HostCommand) -> (HostStatus, u64) {
         let addresses: Vec<_> = (0..).map_while(|n| self.port.address(command.id, n)).map(|a| a.0).collect();
         assert_eq!(addresses.len(), self.port.address_count(command.id));
@@ -212,7 +212,7 @@ impl Ftl {
         }
         (if failed == 0 { HostStatus::Success } else { HostStatus::UnrecoveredRead }, failed)
     }
-    /// Data and metadata of a unit, by way of buffer 0.
+    /// Moves data and metadata of a unit through buffer 0.
     async fn move_unit(&self, command: &HostCommand, n: u32, unit: u64, units: u32) -> bool {
         let bytes = command.length as u32 / units;
         let at = unit as usize * bytes as usize..(unit as usize + 1) * bytes as usize;
@@ -260,7 +260,7 @@ impl Ftl {
     async fn transfer(&self, command: HostCommand) -> HostStatus {
         let mut done = 0;
         while done < command.length {
-            // Pieces end at mapping units, as a real FTL's do, so that page buffers begin anywhere.
+            // Parts end at mapping units, as a real FTL's do. So page buffers may begin anywhere.
             let at = command.offset + done;
             let within = at % BUFFER_BYTES;
             let length = (BUFFER_BYTES - within).min(command.length - done);
@@ -331,16 +331,16 @@ pub struct Bench {
     aside: Vec<LinkOp>,
     pairs: Vec<Pair>,
     next_cid: u16,
-    /// Entries taken from completion queues that nobody has asked for yet.
+    /// Entries taken from completion queues that no test has asked for yet.
     taken: VecDeque<Cqe>,
 }
 
 impl Bench {
-    /// A powered drive that nobody has touched.
+    /// A drive after its first power-on.
     pub fn new(config: HostIfConfig) -> Self {
         Bench::with_set(config, Box::new(Nvm))
     }
-    /// The same with another command set.
+    /// A drive after its first power-on, with another command set.
     pub fn with_set(config: HostIfConfig, set: Box<dyn CommandSet>) -> Self {
         let exec = Exec::new();
         let link = LinkPort::new(&exec, config.link_operations());
@@ -386,7 +386,7 @@ impl Bench {
             taken: VecDeque::new(),
         }
     }
-    /// Enabled, with I/O queue pair 1 of 64 entries.
+    /// A controller that is enabled, with I/O queue pair 1 of 64 entries.
     pub fn ready(config: HostIfConfig) -> Self {
         let mut bench = Bench::new(config);
         bench.enable();
@@ -435,7 +435,7 @@ impl Bench {
 
     // ---- time ----
 
-    /// Lets everything happen that happens within 100 µs.
+    /// Lets 100 µs pass.
     pub fn run(&mut self) {
         self.run_for(Duration::from_micros(100));
     }
@@ -451,7 +451,7 @@ impl Bench {
     fn carry_out_all(&mut self) {
         while !self.hold_link && self.carry_out_one() {}
     }
-    /// Carries out the next operation, held or not.
+    /// Carries out the next link operation, whether or not the link is held.
     pub fn carry_out_one(&mut self) -> bool {
         let next = self.link.next_out();
         next.iter().for_each(|op| self.carry_out(op));
@@ -464,11 +464,11 @@ impl Bench {
         let result = carry_out(op, &mut self.memory, &self.dram);
         self.link.done(op, result);
     }
-    /// The next operation is overtaken by those after it.
+    /// Sets the next link operation aside, so that later ones overtake it.
     pub fn set_one_aside(&mut self) {
         self.aside.extend(self.link.next_out());
     }
-    /// The link carries out what it held back.
+    /// Carries out the link operations held back and holds none from now on.
     pub fn release_link(&mut self) {
         self.hold_link = false;
         for op in core::mem::take(&mut self.aside) {
@@ -485,7 +485,7 @@ impl Bench {
         let at = Self::completion_at(queue) as usize;
         self.memory.0[at..at + entries as usize * 16].fill(0);
     }
-    /// Writes an entry without ringing.
+    /// Writes an entry without ringing the doorbell.
     pub fn push(&mut self, queue: u16, sqe: Sqe) -> u16 {
         self.next_cid = self.next_cid.wrapping_add(1);
         let pair = &mut self.pairs[usize::from(queue)];
@@ -494,7 +494,7 @@ impl Bench {
         pair.tail = (pair.tail + 1) % pair.entries;
         self.next_cid
     }
-    /// Chooses the next command's identifier.
+    /// Sets the next command's identifier.
     pub fn next_identifier(&mut self, cid: u16) {
         self.next_cid = cid.wrapping_sub(1);
     }

@@ -1,5 +1,5 @@
-//! The controller with a command set that isn't NVM: vectors of single blocks with metadata, and admin
-//! commands, a log page and a feature of its own, as an open-channel drive has them.
+//! The controller with a command set other than NVM. As on an open-channel drive, it has vectors of single
+//! blocks with metadata, and its own admin commands, log page and feature.
 
 use super::bench::{Bench, DATA, METADATA_BYTES, config};
 use super::pause::Disk;
@@ -27,12 +27,13 @@ const ERASE: u8 = 0x90;
 const WRITE: u8 = 0x91;
 const READ: u8 = 0x92;
 const COPY: u8 = 0x93;
-/// Forwards what is the controller's, by I/O, and by an admin command what only I/O may.
+/// As an I/O command it forwards an operation reserved for the controller, as an admin command one that
+/// only an I/O queue may forward.
 const STRAY: u8 = 0x94;
 const IDENTITY: u8 = 0xe2;
 const SET_STATE: u8 = 0xf1;
 const STATES: u8 = 0xf2;
-/// A log page, and a feature: reads that nearly failed say so.
+/// A log page and a feature. The feature makes reads that nearly failed report so.
 const CHUNKS: u8 = 0xca;
 const NEARLY: Status = Status::new(StatusType::Vendor, 0);
 const ADDRESS_BYTES: usize = 8;
@@ -53,7 +54,7 @@ fn count(sqe: &Sqe) -> usize {
     sqe.dword(12) as usize + 1
 }
 
-/// What goes to the translation once the addresses are there.
+/// The command that goes to the translation once the addresses are there.
 fn vector(issued: &Issued, addresses: impl Iterator<Item = u64> + Clone) -> Result<Decoded, Status> {
     let &Issued { id, sqe, namespace, .. } = issued;
     if addresses.clone().any(|address| address >= namespace.blocks) {
@@ -93,7 +94,7 @@ impl CommandSet for Vectors {
             return Err(Status::INVALID_OPCODE);
         }
         match count(sqe) {
-            // One address stands in the command itself.
+            // A single address is in the command itself.
             1 if sqe.opcode() != COPY => vector(issued, core::iter::once(pointer(sqe, 10))),
             units if units <= VECTOR_MAX => {
                 let bytes = (units * ADDRESS_BYTES) as u16;
@@ -210,7 +211,7 @@ fn a_vector_moves_data_and_metadata_of_each_unit_it_names() {
     let (bytes, beside) = (units.len() * block, units.len() * METADATA_BYTES as usize);
     fill(&mut bench, DATA, bytes, |n| (n / block + 1) as u8);
     fill(&mut bench, BESIDE, beside, |n| !((n / METADATA_BYTES as usize) as u8));
-    // Scattered pages: data lie in neither one run nor in the order of addresses.
+    // Scattered pages: the data are neither contiguous nor in the order of addresses.
     let pages = bytes as u64 / 4096;
     let list: Vec<u64> = (1..pages).map(|page| DATA + page * 4096).collect();
     put(&mut bench, LIST_TO, &list);
@@ -232,7 +233,7 @@ fn a_vector_moves_data_and_metadata_of_each_unit_it_names() {
     let metadata = memory(&bench, BESIDE, beside);
     assert!(metadata.chunks(METADATA_BYTES as usize).enumerate().all(|(n, b)| b[15] == !(n as u8)));
 
-    // One unit has its address in the command, and a copy two lists.
+    // One unit has its address in the command. A copy has two lists.
     let sqe = of(&mut bench, READ, &units[7..8]);
     assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
     assert_eq!(memory(&bench, DATA, 1)[0], 8);
@@ -241,7 +242,7 @@ fn a_vector_moves_data_and_metadata_of_each_unit_it_names() {
     sqe.dwords_10_15[4] = (LIST_TO as u32).into();
     assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
     assert_eq!(bench.ftl.metadata.borrow()[&2], bench.ftl.metadata.borrow()[&units[1]]);
-    // What failed stands in the result's 64 bits.
+    // The result's 64 bits name the units that failed.
     bench.ftl.broken.set(Some(units[40]));
     let sqe = of(&mut bench, ERASE, &units);
     assert_eq!(result(&mut bench, sqe), (Status::UNRECOVERED_READ_ERROR.with_more(true), 1 << 40));
@@ -267,12 +268,12 @@ fn what_is_no_vector_gets_a_status_and_never_reaches_the_translation() {
     let read = IoCommand::Read(BlockRange::new(0, 1)).to_sqe(1, 0, DATA, 0);
     assert!(bench.status(1, read).is(Status::INVALID_OPCODE), "that is NVM's");
     assert!(bench.ftl.seen.borrow().is_empty());
-    // Metadata that can't be reached are an error like data that can't.
+    // Unreachable metadata are an error, like unreachable data.
     let mut sqe = of(&mut bench, WRITE, &[5, 6]);
     sqe.mptr = (u64::MAX - 3).into();
     assert!(bench.status(1, sqe).is(Status::DATA_TRANSFER_ERROR));
 
-    // Its list is on its way when the host takes it back.
+    // The host aborts the command while its list is being fetched.
     let seen = bench.ftl.seen.borrow().len();
     bench.hold_link = true;
     let sqe = of(&mut bench, ERASE, &[1, 2]);
@@ -327,7 +328,7 @@ fn nothing_of_a_set_reaches_another_namespace_or_one_that_is_being_formatted() {
         sqe.nsid = nsid.into();
         assert!(bench.status(1, sqe).is(Status::INVALID_NAMESPACE_OR_FORMAT), "namespace {nsid}");
     }
-    // The lists of a vector, and of an admin command, are on their way when the format begins.
+    // The lists of a vector and of an admin command are being fetched when the format begins.
     bench.hold_link = true;
     let arrive = |bench: &mut Bench, queue, sqe| {
         let cid = bench.push(queue, sqe);
@@ -374,7 +375,7 @@ fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
     expected[..4].copy_from_slice(b"\x01vec");
     assert_eq!(memory(&bench, DATA, 4096), expected, "and nothing of what the memory held before");
 
-    // States are set by a list at the data pointer, and read by a report of one part or another.
+    // A list at the data pointer sets states. A report reads all or part of them.
     let set = of(&mut bench, SET_STATE, &[2, 200]);
     put(&mut bench, DATA, &[2, 200]);
     assert!(bench.status(0, set).is_success());
@@ -385,7 +386,8 @@ fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
     assert_eq!((0..256).filter(bad).collect::<Vec<_>>(), [2, 200]);
     let log = GetLogPage { offset: 196, ..GetLogPage::new(CHUNKS, 3) };
     assert!(bench.status(0, AdminCommand::GetLogPage(log).to_sqe(0, 0, DATA, 0)).is_success());
-    // The set hands on whatever length the host names; more than a transfer may have is refused behind it.
+    // The set passes on any length that the host names. The controller refuses more than a transfer may
+    // have.
     let seen = bench.ftl.seen.borrow().len();
     let most = config().transfer_bytes_max() / 4;
     let log = AdminCommand::GetLogPage(GetLogPage::new(CHUNKS, most + 1));
@@ -393,7 +395,7 @@ fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
     assert_eq!(bench.ftl.seen.borrow().len(), seen);
     assert_eq!(memory(&bench, DATA, 12)[4], BlockState::GrownBad as u8);
 
-    // A feature changes what the host hears, until a reset.
+    // The feature changes which statuses the host gets, until a reset.
     let get = AdminCommand::GetFeatures(GetFeatures {
         control: GetFeaturesDword10(0).with_feature_id(CHUNKS),
         dword11: 0,
@@ -457,13 +459,13 @@ fn vectors_that_write_wait_for_room_and_fetch_their_lists_again() {
     let read = push(&mut bench, READ, &[5, 6]);
     assert_eq!(seen(&bench), [HostOp::VectorRead], "only what writes waits");
     assert!(bench.completion(1, read).is_some());
-    // What they name is looked at again, as it is by then.
+    // The lists of resumed commands are fetched again, with their content at that time.
     put(&mut bench, LIST, &[7, u64::MAX]);
     disk.say(&mut bench, false, 0);
     for cid in [write, copy] {
         assert!(bench.completion(1, cid).unwrap().status().is(Status::LBA_OUT_OF_RANGE));
     }
-    // The next ones in those slots are as any other.
+    // The next commands in those slots behave like any other.
     disk.say(&mut bench, true, 0);
     let write = push(&mut bench, WRITE, &[8, 9]);
     disk.say(&mut bench, false, 0);

@@ -1,4 +1,4 @@
-//! Data gets to the right place, whatever the PRPs look like.
+//! Data gets to the right place, whatever the shape of the PRPs.
 
 use super::bench::{Bench, DATA, config};
 use crate::HostIfConfig;
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 4096;
 
-/// PRPs for `bytes` bytes that begin `offset` into a page, over pages in a shuffled order, with the list
-/// beginning `list_offset` into its page. Returns PRP1, PRP2 and the runs in order.
+/// PRPs for `bytes` bytes that begin `offset` bytes into a page, over pages in a shuffled order. The list
+/// begins `list_offset` bytes into its page. Returns PRP1, PRP2 and the runs in order.
 fn scatter(
     bench: &mut Bench,
     offset: u64,

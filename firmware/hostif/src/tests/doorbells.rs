@@ -1,4 +1,4 @@
-//! Doorbell Buffer Config, and what a run mode is told of doorbells.
+//! Doorbell Buffer Config, and what the front end tells a run mode about doorbells.
 
 use super::bench::{Bench, config};
 use alloc::vec::Vec;

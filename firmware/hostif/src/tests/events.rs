@@ -118,7 +118,7 @@ fn data_lost_more_often_than_the_limit_degrades_the_drive_and_is_told() {
 #[test]
 fn an_abort_that_names_itself_is_not_aborted() {
     let mut bench = Bench::ready(config());
-    // The identifier that the bench gives next.
+    // The identifier that the bench will assign next.
     let own = bench.push(0, abort(1, 0xdead)).wrapping_add(1);
     let cid = bench.push(0, abort(0, own));
     assert_eq!(cid, own);
@@ -138,7 +138,7 @@ fn abort_ends_what_waits_for_its_prp_list_and_not_what_the_ftl_has() {
     bench.run();
     assert_eq!(bench.send(0, abort(1, with_ftl)).result.get(), 1);
     assert_eq!(bench.send(0, abort(1, 0xdead)).result.get(), 1);
-    // A command that is fetched but whose list is not: the link stops in between.
+    // One command has been fetched but its list has not: the link stops in between.
     let long = IoCommand::Read(BlockRange::new(0, 64)).to_sqe(1, 0, DATA, DATA + 0x8000);
     let waiting = bench.push(1, long);
     let admin = bench.push(0, abort(1, waiting));
@@ -159,10 +159,10 @@ fn abort_ends_what_waits_for_its_prp_list_and_not_what_the_ftl_has() {
     assert!(bench.completion(1, with_ftl).unwrap().status().is_success());
 }
 
-/// What the operation monitor has counted as outstanding: the mean of each sample.
+/// What the operation monitor counted as outstanding: the mean per sample.
 type Outstanding = Rc<RefCell<Vec<f64>>>;
 
-/// A drive whose outstanding commands are counted. The function takes a sample of the next microsecond.
+/// A drive whose outstanding commands are counted. The function samples the next microsecond.
 fn watched(config: crate::HostIfConfig) -> (Bench, impl FnMut(&mut Bench) -> f64) {
     let bench = Bench::new(config);
     let means = Outstanding::default();

@@ -58,7 +58,7 @@ fn the_admin_queue_is_fixed_while_enabled() {
     assert_eq!(bench.read(Register::AdminSubmissionQueue), Bench::submission_at(0));
     bench.write(Register::Configuration, bench.cc().with_mps(3).0.into());
     assert_eq!(Cc(bench.read(Register::Configuration) as u32).mps(), 0);
-    // Half by half, as a driver without 64-bit writes does.
+    // In two halves, as a driver without 64-bit writes does it.
     bench.disable();
     bench.front.mmio_write(0x2c, 4, 0x1);
     bench.front.mmio_write(0x28, 4, 0x7000);

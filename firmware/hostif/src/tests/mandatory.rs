@@ -56,7 +56,7 @@ impl Bench {
 
 type Check = fn(&mut Bench) -> Cqe;
 
-/// Admin commands: §5, table of opcodes, those marked mandatory for I/O controllers.
+/// The admin commands that §5's table of opcodes marks mandatory for I/O controllers.
 const ADMIN: &[(AdminOpcode, Check)] = &[
     (AdminOpcode::DeleteIoSq, |b| b.send(0, delete(AdminOpcode::DeleteIoSq, 1))),
     (AdminOpcode::DeleteIoCq, |b| b.send(0, delete(AdminOpcode::DeleteIoCq, 1))),
@@ -121,7 +121,7 @@ fn the_registers_describe_the_controller() {
     assert!(cap.ams_weighted_round_robin() && cap.timeout_500ms() > 0);
     assert_eq!(bench.read(Register::Version), VERSION_1_4.0.into());
     assert_eq!(bench.read(Register::SubsystemReset), 0);
-    // Two dwords, two words and eight bytes of CAP agree with the whole.
+    // Two dwords, two words and eight bytes of CAP all agree with the whole register.
     let upper = bench.front.mmio_read(4, 4);
     assert_eq!(bench.front.mmio_read(0, 4) | upper << 32, cap.0);
     assert_eq!(bench.front.mmio_read(6, 2), cap.0 >> 48);
@@ -182,8 +182,8 @@ fn identify_lists_the_namespace_and_names_it() {
     assert_ne!(descriptors(other.fetch_page(identify(3, 1))), mine);
 }
 
-/// §5.21, table of features: mandatory ones, and the write cache since there is one. Name, namespace, a value
-/// that is not the default, the value's default.
+/// The features that §5.21's table marks mandatory, and the write cache, since the drive has one. Columns:
+/// name, namespace, a value other than the default, the default.
 const FEATURES: &[(FeatureId, u32, u32, u32)] = &[
     (FeatureId::Arbitration, 0, 0x0302_0103, 7),
     (FeatureId::PowerManagement, 0, 1 << 5, 0),
@@ -223,7 +223,7 @@ fn every_mandatory_feature_is_set_read_described_and_reset() {
     }
 }
 
-/// §5.21.1: the bits that each feature's dword 11 leaves reserved, but for Number of Queues, which has none.
+/// §5.21.1: the reserved bits of each feature's dword 11. Number of Queues has none and is left out.
 #[test]
 fn reserved_bits_of_a_feature_are_ignored_and_never_come_back() {
     let mut bench = Bench::ready(config());
@@ -246,7 +246,7 @@ fn reserved_bits_of_a_feature_are_ignored_and_never_come_back() {
     }
 }
 
-/// §7.8, §6.1.5: who a feature belongs to decides which NSIDs are taken.
+/// §7.8, §6.1.5: the scope of a feature decides which NSIDs are accepted.
 #[test]
 fn a_namespaces_feature_wants_a_namespace_and_a_controllers_feature_wants_none() {
     let mut bench = Bench::ready(config());
@@ -258,7 +258,7 @@ fn a_namespaces_feature_wants_a_namespace_and_a_controllers_feature_wants_none()
                 _ => Status::INVALID_NAMESPACE_OR_FORMAT,
             };
             assert!(get.is(got), "Get Features of {feature} with NSID {nsid:#x}: {get}");
-            // Queue pair 1 is there: how many there may be is settled.
+            // Queue pair 1 exists, so the number of queues can't be changed any more.
             if feature == FeatureId::NumberOfQueues {
                 continue;
             }
@@ -310,7 +310,7 @@ fn every_mandatory_and_advertised_log_page_is_there() {
     assert_eq!(firmware.revisions[1], [0; 8]);
 }
 
-/// The effects log promises exactly the commands that answer otherwise than Invalid Command Opcode.
+/// The effects log lists exactly the commands that aren't answered with Invalid Command Opcode.
 #[test]
 fn the_commands_supported_log_tells_the_truth() {
     let mut bench = Bench::ready(config());
@@ -353,7 +353,7 @@ fn a_log_page_is_read_in_pieces() {
     let sqe = AdminCommand::GetLogPage(piece).to_sqe(0, 0, DATA, 0);
     let page = bench.fetch_page(sqe);
     assert_eq!((&page[..32], page[32]), (&whole[1024..1056], 0xee));
-    // Past the end nothing is sent, and what is there still comes.
+    // Nothing is sent past the end, and the bytes before it still arrive.
     let mut long = GetLogPage::new(LogId::Health.raw(), 1024);
     long.offset = 508;
     let page = bench.fetch_page(AdminCommand::GetLogPage(long).to_sqe(0, 0, DATA, 0));

@@ -1,5 +1,5 @@
-//! The controller driven by raw registers, with a host that is a byte array, a link that carries out
-//! everything at once, and an FTL that is a byte vector.
+//! The controller driven by raw registers. The host is a byte array, the link carries out everything at
+//! once, and the FTL is a byte vector.
 
 mod auto_completion;
 mod bad_input;

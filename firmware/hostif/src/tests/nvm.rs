@@ -162,7 +162,7 @@ fn a_format_asks_the_media_to_be_erased_when_the_host_does() {
         assert!(bench.status(0, AdminCommand::FormatNvm(control).to_sqe(1, 0, 0, 0)).is_success());
         assert_eq!(last(&bench).op, HostOp::Format { erase });
     }
-    // What could not be erased is not told as done, and the block size stays what it was.
+    // A format that failed to erase fails, and the block size stays as it was.
     bench.ftl.outcome.set(HostStatus::WriteFault);
     let control = FormatDword10(1).with_secure_erase(1);
     assert!(bench.status(0, AdminCommand::FormatNvm(control).to_sqe(1, 0, 0, 0)).is(Status::WRITE_FAULT));
@@ -192,7 +192,7 @@ fn a_command_leaves_its_events_in_order() {
             Event::DoorbellWritten { queue: 1, completion: false, value: 1 },
             Event::CommandFetched { command, queue: 1, opcode: 1, host_id },
             Event::InterruptSent { vector: 1 },
-            // LBA Out of Range, without the hints that go with it.
+            // LBA Out of Range, without DNR and More.
             Event::CommandCompleted { command, status: 0x80 },
             Event::DoorbellWritten { queue: 1, completion: true, value: 1 },
         ]

@@ -1,4 +1,4 @@
-//! A disk under the media that is full, and what is behind it.
+//! Pauses: the disk under the media is full, or owes bytes.
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::log_page;
@@ -16,7 +16,7 @@ use aster_wire::nvme::{AdminOpcode, Sqe, Status};
 use core::cell::Cell;
 use zerocopy::FromBytes;
 
-/// A disk that says what a test wants it to.
+/// A disk whose answers the test sets.
 #[derive(Default)]
 pub struct Disk {
     pub full: Cell<bool>,
@@ -72,7 +72,7 @@ fn write_at(block: u64) -> Sqe {
 fn read() -> Sqe {
     IoCommand::Read(BlockRange::new(0, 8)).to_sqe(1, 0, DATA, 0)
 }
-/// Of a range of no length.
+/// A deallocation of an empty range.
 fn trim(bench: &mut Bench) -> Sqe {
     bench.memory.0[DATA as usize + 8192..][..16].fill(0);
     IoCommand::DatasetManagement(DatasetManagement::deallocate(1)).to_sqe(1, 0, DATA + 8192, 0)
@@ -173,7 +173,7 @@ fn a_write_whose_list_of_pages_comes_behind_a_shutdown_is_dropped() {
     for lists_before in [0, 1] {
         let (mut bench, disk) = bench();
         disk.say(&mut bench, true, 0);
-        // Two pages of list: the first ends with its only entry, which names the second.
+        // Two pages of PRP list. The first ends with its only entry, which names the second.
         let (first, second) = (DATA + 0x40_0000, DATA + 0x40_1000);
         let entries = [(first + 4088, second), (second, DATA + 4096), (second + 8, DATA + 8192)];
         for (at, entry) in entries {
@@ -182,7 +182,7 @@ fn a_write_whose_list_of_pages_comes_behind_a_shutdown_is_dropped() {
         bench.hold_link = true;
         let command = IoCommand::Write(BlockRange::new(0, 24)).to_sqe(1, 0, DATA, first + 4088);
         push(&mut bench, command);
-        // The fetch, and as many pages of the list.
+        // The fetch, and this many pages of the list.
         for _ in 0..=lists_before {
             assert!(bench.carry_out_one());
             bench.run();
@@ -213,7 +213,7 @@ fn what_a_reset_has_taken_does_not_come_back_with_the_room() {
     assert_eq!(bench.status(1, flush()), Status::SUCCESS);
 }
 
-/// The blocks at which writes that the FTL has heard of begin, in order.
+/// First blocks of the writes that have reached the FTL, in order.
 fn written(bench: &Bench) -> Vec<u64> {
     let seen = bench.ftl.seen.borrow();
     seen.iter().filter(|command| command.op == HostOp::Write).map(|command| command.offset / 512).collect()
@@ -234,7 +234,7 @@ fn more_writes_than_slots_stop_nothing_behind_them_and_go_on_in_order() {
     }
     assert_eq!(bench.fetch_page(log_page(2, 512))[0], 0);
     assert_eq!(seen(&bench, HostOp::Write), 0);
-    // One that comes as they go on waits for its turn.
+    // A write that arrives while parked ones resume waits for its turn.
     disk.full.set(false);
     let last = bench.push(1, write_at(slots + 20));
     bench.ring(1);
@@ -279,7 +279,7 @@ fn reads_go_on_beside_parked_writes_that_get_their_slots_back() {
         bench.front.pause_with(Some(disk.clone()));
         disk.say(&mut bench, true, 0);
         (0..30).for_each(|block| _ = push(&mut bench, write_at(block)));
-        // Slots are what is short.
+        // Make slots scarce.
         bench.ftl.lingers.set(Duration::from_micros(5));
         let reads: Vec<u16> = (0..30).map(|_| bench.push(1, read())).collect();
         disk.full.set(false);
@@ -301,7 +301,7 @@ fn a_parked_write_is_aborted_and_no_other() {
     disk.say(&mut bench, true, 0);
     let parked = [0, 1, 2].map(|block| push(&mut bench, write_at(block)));
     assert_eq!(bench.send(0, abort(2, parked[1])).result.get(), 1, "there is none in that queue");
-    // A slot for its entry comes later.
+    // No slot is free for its entry until later.
     bench.ftl.paused.set(true);
     let reads: Vec<u16> = (0..config().slots).map(|_| push(&mut bench, read())).collect();
     assert_eq!(bench.send(0, abort(1, parked[1])).result.get(), 0);
@@ -332,7 +332,7 @@ fn parked_writes_go_with_their_queue_and_with_a_reset() {
     let delete = AdminCommand::DeleteIoSq(2).encode(0);
     assert!(bench.status(0, delete).is_success());
     assert_eq!(bench.front.controller().commands_in_flight(), 1);
-    // Another queue of that number has room for as many.
+    // A new queue with that number may park as many.
     assert!(bench.status(0, AdminCommand::DeleteIoCq(2).encode(0)).is_success());
     bench.create_pair(2, 8);
     bench.push(2, write_at(8));
@@ -353,7 +353,7 @@ fn parked_writes_go_with_their_queue_and_with_a_reset() {
 fn a_disk_that_is_full_again_parks_what_goes_on_where_it_was() {
     let (mut bench, disk) = bench();
     disk.say(&mut bench, true, 0);
-    // A page of list for each: they take a while to go on.
+    // Each write has a PRP list page, so resuming takes a while.
     let list = DATA + 0x40_0000;
     bench.memory.0[list as usize..][..8].copy_from_slice(&(DATA + 4096).to_le_bytes());
     bench.memory.0[list as usize + 8..][..8].copy_from_slice(&(DATA + 8192).to_le_bytes());

@@ -49,7 +49,7 @@ fn a_full_completion_queue_holds_entries_until_the_host_takes_some() {
     let sent: Vec<u16> = (0..20).map(|n| bench.push(1, read(n))).collect();
     bench.ring(1);
     bench.run();
-    // Submission and completion queue differ in size: look at the entries by hand.
+    // The submission and completion queues differ in size, so the test reads the entries itself.
     let at = Bench::completion_at(1) as usize;
     let mut order = Vec::new();
     let (mut head, mut phase) = (0, 1);
@@ -152,7 +152,7 @@ fn coalescing_waits_for_its_threshold_or_its_time() {
     assert_eq!(bench.interrupts, [1]);
     bench.run_for(Duration::from_micros(20));
     assert_eq!(bench.interrupts, [1, 1]);
-    // Disabled for the vector, every entry is announced.
+    // With coalescing disabled for the vector, every entry is announced.
     let disabled = set_feature(FeatureId::InterruptVectorConfiguration, 0, 1 << 16 | 1);
     assert!(bench.status(0, disabled).is_success());
     bench.interrupts.clear();
@@ -214,13 +214,15 @@ fn weighted_round_robin_serves_the_urgent_queue_first() {
 }
 
 /// The board's eight I/O queues in three classes (C9): each class gets its weight of every round, and the
-/// queues of a class take turns (NVMe 1.4 §4.13.2). Plain round robin on the same queues shares alike.
+/// queues of a class take turns (NVMe 1.4 §4.13.2). With plain round robin the same queues get equal
+/// shares.
 #[test]
 fn eight_queues_share_commands_by_the_weights_of_their_classes() {
     const DEEP: u64 = 60;
     // Two queues of high priority, three of medium, three of low.
     const PRIORITIES: [u32; 8] = [1, 1, 2, 2, 2, 3, 3, 3];
-    // One of the first rounds of commands that follow the one which was fetched as the first queue rang.
+    // The commands served per queue, from the second command on: the first was fetched when the first
+    // queue rang.
     let served = |arbitration: Arbitration, commands: usize| {
         let wanted = HostIfConfig { queue_pairs: 8, weighted_round_robin: true, slots: 1, ..config() };
         let mut bench = Bench::new(HostIfConfig { fetch_batch: 1, vectors: 9, ..wanted });
