@@ -15,8 +15,8 @@ pub(crate) struct Write {
     pub(crate) value: u64,
 }
 
-/// Delivers posted writes in order, one link latency after they were sent, or when something that may not
-/// overtake them arrives.
+/// Delivers posted writes in order: one link latency after they were sent, or when an access arrives that
+/// may not overtake them.
 pub(crate) struct Arrivals {
     exec: Exec,
     latency: Duration,
@@ -38,7 +38,7 @@ impl Arrivals {
         arrivals
     }
 
-    /// A write that the host sends at `sent`, or now when that is past.
+    /// Sends a write at `sent`, or now if that is past.
     pub(crate) fn send(&self, write: Write, sent: Instant) {
         let (now, mut queue) = (self.exec.now(), self.queue.borrow_mut());
         let at = sent.max(now) + self.latency;
@@ -53,8 +53,8 @@ impl Arrivals {
         self.exec.schedule(at, self.id.get().expect("registered in start"), 0);
     }
 
-    /// Delivers everything that is on its way: a read or a configuration request pushes the posted writes
-    /// before it (PCIe 4.0 §2.4.1). It is answered as of now, so they arrive now, too.
+    /// Delivers all writes on their way. A read or a configuration request pushes the posted writes before
+    /// it (PCIe 4.0 §2.4.1). It is answered now, so they arrive now, too.
     pub(crate) fn push_through(&self) {
         loop {
             let next = self.queue.borrow_mut().pop_front();
@@ -66,7 +66,8 @@ impl Arrivals {
 
 impl Handler for Arrivals {
     fn fire(&self, _: u64) {
-        // Of a write that was pushed through only its event is left, while a later write may be on its way.
+        // A write that was pushed through leaves its event behind. A later write may still be on its way
+        // then.
         let now = self.exec.now();
         let write = self.queue.borrow_mut().pop_front_if(|(at, _)| *at <= now);
         if let Some((_, write)) = write {

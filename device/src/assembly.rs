@@ -1,8 +1,8 @@
 //! Puts a drive together, step by step, from a profile, pieces and media.
 //!
-//! Each arrangement of firmware is one function whose lines are the steps: [`apart`] and [`spliced`]. A step
-//! takes what earlier ones have left. The order in which they spawn tasks, and that in which they register
-//! handlers, are behaviour (`device/order.rs`).
+//! Each arrangement of firmware is one function whose lines are the steps: [`apart`] and [`spliced`]. A
+//! step uses what earlier ones made. The order in which the steps spawn tasks and register handlers is
+//! behaviour (`device/order.rs`).
 
 use crate::arrivals::Arrivals;
 use crate::configure::{self, BuildError, OOB_BYTES};
@@ -36,10 +36,10 @@ use aster_units::{BufferId, Content, Duration, Geometry, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Metadata buffers that bring-up uses: one a way of a channel, channels after each other in time.
+/// Metadata buffers for bring-up, which handles one package after the other.
 const BRING_UP_BUFFERS: u32 = 1;
 
-/// What somebody wants.
+/// The drive to build.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
@@ -48,7 +48,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) recorder: &'a Recorder,
 }
 
-/// A drive's parts, running.
+/// The parts of a running drive.
 pub(crate) struct Parts {
     pub(crate) exec: Exec,
     pub(crate) recorder: Recorder,
@@ -59,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) link_port: Rc<LinkPort>,
     pub(crate) link: Rc<Link>,
     pub(crate) pci: Rc<RefCell<PciFunction>>,
-    /// Bytes of each BAR; 0 where there is none.
+    /// Bytes of each BAR; 0 for a BAR that doesn't exist.
     pub(crate) bar_bytes: [u64; BARS],
     pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
@@ -75,13 +75,13 @@ pub(crate) struct Parts {
     pub(crate) memory: SharedBandwidth,
 }
 
-/// Puts the drive together that is wanted.
+/// Builds the drive.
 pub(crate) fn assemble(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Parts, BuildError> {
     let base = Base::lay(wanted, pieces, media)?;
     if base.scheduler_needs.commands { spliced(base) } else { apart(base) }
 }
 
-/// Translation and scheduler each stand between ports of their own: firmware of coroutines.
+/// Firmware of coroutines: translation and scheduler each have ports of their own.
 fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let ports = base.flash_ports(base.cores.interrupt, Interrupt::default());
     let channels = base.channels(&ports)?;
@@ -95,8 +95,8 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     base.whole(channels, link, front, translation, scheduler)
 }
 
-/// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware
-/// of one big loop.
+/// Firmware of one big loop: the host's commands pass the scheduler on their way to the translation, and
+/// both run on one core.
 fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let ports = base.flash_ports(Interrupt::default(), base.cores.interrupt);
     let channels = base.channels(&ports)?;
@@ -114,9 +114,9 @@ fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
 /// The cores of a drive.
 struct Cores {
     translation: Core,
-    /// The same one, in a drive that has no other.
+    /// The same core as `translation` if the drive has only one.
     flash: Core,
-    /// How one hears of the other.
+    /// How the two cores notify each other.
     interrupt: Interrupt,
     all: Vec<Core>,
 }
@@ -141,19 +141,19 @@ impl Cores {
     }
 }
 
-/// I3: above the scheduler, and below it where a port is.
+/// I3: the port above the scheduler, and the one below it if there is one.
 struct FlashPorts {
     requests: Rc<FlashPort>,
     controllers: Option<Rc<FlashPort>>,
 }
 
-/// The host's link, and what is pushed through it.
+/// The host link and its port.
 struct HostLink {
     port: Rc<LinkPort>,
     link: Rc<Link>,
 }
 
-/// What all steps have: what lies in the drive before any part of it runs.
+/// What exists before any part runs, and what all steps use.
 struct Base<'a> {
     wanted: Wanted<'a>,
     exec: Exec,
@@ -162,7 +162,7 @@ struct Base<'a> {
     nvram: SharedNvram,
     serial: Option<String>,
     backlog: Option<SharedBacklog>,
-    /// Pieces that wait for their start. Each is started once.
+    /// Pieces that haven't been started. Each is started once.
     front_end: Option<Box<dyn FrontEndPiece>>,
     front_needs: FrontEndNeeds,
     function: FunctionSpec,
@@ -183,7 +183,7 @@ struct Base<'a> {
 }
 
 impl<'a> Base<'a> {
-    /// Cells, pieces, what has been kept without power, memories, buses and cores.
+    /// Makes cells, pieces, memories, buses and cores, and loads what was kept without power.
     fn lay(wanted: Wanted<'a>, mut pieces: Pieces, media: Media) -> Result<Self, BuildError> {
         let Wanted { name, profile, content, .. } = wanted;
         let Media { nand, nvram, serial, backlog } = media;
@@ -247,8 +247,8 @@ impl<'a> Base<'a> {
         self.wanted.profile.channel.controller == ControllerName::Software
     }
 
-    /// I3. Between the scheduler's core and the translation's requests are told of by `above`, between the
-    /// scheduler's and that of controllers in software by `between`.
+    /// Makes the ports of I3. `above` notifies across the port between the translation and the scheduler,
+    /// `between` across the one between the scheduler and controllers in software.
     fn flash_ports(&self, above: Interrupt, between: Interrupt) -> FlashPorts {
         let luns = self.geometry.total_luns();
         let requests = FlashPort::new(&self.exec, luns, self.needs.flash_requests, above);
@@ -277,15 +277,15 @@ impl<'a> Base<'a> {
             recorder: self.wanted.recorder,
         }
     }
-    /// Packages, engines and controllers in hardware.
+    /// Makes packages, engines and controllers in hardware.
     fn channels(&mut self, ports: &FlashPorts) -> Result<Channels, BuildError> {
         let of_channel = |channel| self.array.take_packages(channel);
         let packages = (0..self.wanted.profile.array_geometry().channels).map(of_channel).collect();
         let Pieces { hardware, arbiter, .. } = &self.pieces;
         Channels::build(&self.surroundings(ports), packages, hardware, arbiter.as_ref())
     }
-    /// What the scheduler has below it. Behind a port, controllers in software are workers that take what
-    /// comes one after the other; the scheduler tells of it.
+    /// The scheduler's lower side. With a port below it, controllers in software are workers that take
+    /// requests one after the other as the scheduler sends them.
     fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
         let (core, recorder) = (&self.cores.flash, self.wanted.recorder);
         let software = channels.software(core, self.geometry, recorder);
@@ -329,7 +329,7 @@ impl<'a> Base<'a> {
         let link = Link::start(&self.exec, &port, config, bus, self.wanted.recorder);
         HostLink { port, link }
     }
-    /// I5.
+    /// Makes the command port (I5).
     fn command_port(&self) -> Rc<CommandPort> {
         let FrontEndNeeds { command_slots, dma_requests, .. } = self.front_needs;
         CommandPort::new(&self.exec, command_slots, dma_requests)
@@ -370,7 +370,7 @@ impl<'a> Base<'a> {
         Ok(view)
     }
 
-    /// Health, PCI function, and the parts in their places.
+    /// Connects health reports and the PCI function, and puts the parts together.
     fn whole(
         self,
         channels: Channels,

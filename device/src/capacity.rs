@@ -1,4 +1,4 @@
-//! How many blocks per LUN a drive takes for the capacity by which it is sold.
+//! How many blocks per LUN a drive needs for the capacity in its profile.
 
 use crate::check::has_good_blocks;
 use crate::configure;
@@ -6,19 +6,20 @@ use crate::profile::{NamedCapacity, Profile};
 use aster_ftl::{Capacity, FtlConfig};
 use aster_units::Content;
 
-/// Pages that the host may see at most with the over-provisioning that the profile asks for.
+/// Most pages that the host may see with the over-provisioning that the profile asks for.
 fn pages_at_most(profile: &Profile) -> u64 {
     let facts = configure::media_facts(profile, Content::Fingerprint);
     let spare = Capacity::OverProvisioning(profile.ftl.over_provisioning_percent);
     FtlConfig { capacity: spare, ..configure::ftl(profile, &facts) }.logical_pages()
 }
 
-/// The drive without any restriction.
+/// The same drive without restriction.
 fn whole(profile: &Profile) -> Profile {
     Profile { restrict: Default::default(), ..profile.clone() }
 }
 
-/// A number of blocks per LUN with which all but the capacity can be checked; it is too small for that.
+/// Sets a number of blocks per LUN that is too small for the capacity, but lets everything else be
+/// checked.
 pub(crate) fn guess_blocks(profile: &mut Profile) {
     let g = &mut profile.geometry;
     let per_block = u64::from(g.pages_per_block) * u64::from(g.page_bytes);
@@ -29,19 +30,19 @@ pub(crate) fn guess_blocks(profile: &mut Profile) {
     g.blocks_per_lun = u32::try_from(blocks).unwrap_or(u32::MAX);
 }
 
-/// Chooses the fewest blocks per LUN with which the drive has its capacity, the spare that the profile asks
-/// for, and in each LUN the good blocks that the FTL needs. The profile has been checked with the number from
-/// [`guess_blocks`].
+/// Chooses the smallest number of blocks per LUN that gives the drive its capacity, the spare that the
+/// profile asks for, and in each LUN the good blocks that the FTL needs. The profile must have been
+/// checked with the number from [`guess_blocks`].
 ///
 /// # Errors
-/// When the array can't have so many; says what is wrong with `geometry.capacity`.
+/// When the array can't have that many. Says what is wrong with `geometry.capacity`.
 pub(crate) fn choose_blocks(profile: &mut Profile) -> Result<(), String> {
     let all = whole(profile);
     let (Some(capacity), Some(pages)) = (&all.geometry.capacity, all.named_pages()) else { return Ok(()) };
     let does = |blocks: u32| {
         let mut with = all.clone();
         with.geometry.blocks_per_lun = blocks;
-        // The cheaper one first: hundreds of numbers may be tried.
+        // The cheaper check first: hundreds of numbers may be tried.
         pages_at_most(&with) >= u64::from(pages) && has_good_blocks(&with, Content::Fingerprint)
     };
     let first = all.geometry.blocks_per_lun;

@@ -1,31 +1,31 @@
-//! Whether the code carries the bit errors that a profile gives its cells.
+//! Whether the code can correct the bit errors that a profile gives its cells.
 
 use crate::configure::{self, BuildError};
 use crate::profile::Profile;
 use aster_nand::{Sensing, Stress};
 use aster_units::{CellMode, Content, PageType};
 
-/// A share of bits beyond which a page is noise to the model.
+/// The share of wrong bits from which on the model treats a page as noise.
 const NOISE: f64 = 0.1;
 
-/// What the code meets in the worst pages of a fresh block.
+/// The errors that the code has to correct in the worst pages of a fresh block.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FreshErrors {
     /// Bits of a code word: a chunk and its parity.
     pub bits: u32,
-    /// Wrong bits of a code word that are corrected.
+    /// Wrong bits per code word that the code corrects.
     pub corrected: usize,
-    /// Wrong bits of a code word on average.
+    /// Expected wrong bits per code word.
     pub expected: f64,
-    /// The probability that a code word has more than are corrected.
+    /// Probability that a code word has more wrong bits than the code corrects.
     pub lost: f64,
 }
 
 impl FreshErrors {
-    /// Of `profile`: at no wear, no age and no reads, beside a scrambled page.
+    /// The errors of `profile`'s cells at no wear, no age and no reads, next to a scrambled page.
     ///
     /// # Errors
-    /// When the profile makes no drive.
+    /// When the profile doesn't describe a working drive.
     pub fn of(profile: &Profile) -> Result<Self, BuildError> {
         let model = configure::nand(profile, Content::Full)?.errors;
         let kinds: &[PageType] = match CellMode::from(profile.package.cells) {
@@ -54,7 +54,7 @@ fn more_than(most: usize, bits: u32, rate: f64) -> f64 {
     if rate <= 0.0 {
         return 0.0;
     }
-    // The upper tail term by term: one minus the lower one would lose what is small.
+    // Summed up term by term: one minus the lower tail would lose small values.
     let odds = (rate / (1.0 - rate)).ln();
     let mut term = f64::from(bits) * (-rate).ln_1p();
     let mut tail = 0.0;
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn the_tail_is_that_of_the_binomial_distribution() {
-        // Three of four coins or more: 5 of 16 ways.
+        // Three or more of four coins: 5 of 16 outcomes.
         assert!((more_than(2, 4, 0.5) - 5.0 / 16.0).abs() < 1e-12);
         assert_eq!(more_than(4, 4, 0.5), 0.0);
-        // One of a thousand at most, where nearly nothing flips: 499,500 · p² to first order.
+        // More than one of a thousand, at a tiny rate: 499,500 · p² to first order.
         assert!((more_than(1, 1_000, 1e-9) / (499_500.0 * 1e-18) - 1.0).abs() < 1e-5);
         assert_eq!(more_than(13, 2_216, 0.0), 0.0);
     }
@@ -94,7 +94,7 @@ mod tests {
     fn the_worst_page_counts() {
         let mut profile = crate::profile::shipped("tiny").unwrap();
         let plain = FreshErrors::of(&profile).unwrap();
-        // Twice the rate on MSB pages.
+        // MSB pages have twice the rate.
         assert!((plain.expected - 2e-5 * f64::from(plain.bits)).abs() < 1e-9, "{plain:?}");
         profile.package.errors.msb_factor = 20.0;
         assert!((FreshErrors::of(&profile).unwrap().expected / plain.expected - 10.0).abs() < 1e-9);

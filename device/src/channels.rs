@@ -1,4 +1,4 @@
-//! What the channels of a drive are: the timed model, or hardware that goes cycle by cycle.
+//! The kinds of channels of a drive: the timed model, or hardware simulated cycle by cycle.
 
 use crate::configure::BuildError;
 use crate::profile::ControllerName;
@@ -12,14 +12,14 @@ use aster_txn::interface::limits::FIFO_LATENCY;
 use aster_units::{ChannelId, Content};
 use std::rc::Rc;
 
-/// Makes the channels of a drive. A run injects it when they are RTL (design §1): a device knows no
-/// simulator.
+/// Makes the channels of a drive. A run that uses RTL injects it here, since a device knows no simulator
+/// (design §1).
 #[derive(Clone, Copy, Debug, Default)]
 pub enum ChannelHardware {
     /// The timed model.
     #[default]
     Timed,
-    /// Controllers that go cycle by cycle, each just reset.
+    /// Controllers simulated cycle by cycle, each just reset.
     Cycles(fn(ChannelId) -> Box<dyn CycleChannel>),
 }
 
@@ -48,7 +48,7 @@ impl ChannelEngine for CycleEngine<NandPackage> {
 }
 
 impl ChannelHardware {
-    /// Whether a drive of this content and configuration can have such channels.
+    /// Checks that a drive with this content and configuration can have such channels.
     pub(crate) fn check(
         self,
         content: Content,
@@ -65,8 +65,8 @@ impl ChannelHardware {
                 "channel.fifo_cycles",
                 format!("must be {FIFO_LATENCY} on RTL channels, as their pipeline is"),
             ),
-            // The other controllers choose the next transaction in the very cycle in which the one before it
-            // ends; this one's queue holds both.
+            // The other controllers choose the next transaction in the same cycle in which the previous
+            // one ends. The cycle channel instead has a queue that holds both.
             ChannelHardware::Cycles(_) if controller != ControllerName::Software => value(
                 "channel.controller",
                 "must be \"software\" on RTL channels: their RTL is that controller's".to_owned(),

@@ -1,4 +1,4 @@
-//! Whether the rooms accept a profile, without building them, and which key is to blame when one doesn't.
+//! Checks a profile without building the drive, and finds the key to blame.
 
 use crate::configure::{self, BuildError};
 use crate::media::Media;
@@ -14,12 +14,12 @@ use aster_units::{BlockAddr, Content, LunIndex};
 /// Checks everything about a profile that needs no medium. `content` overrides the profile's.
 ///
 /// # Errors
-/// What [`Device::power_on`](crate::Device::power_on) would say about the profile.
+/// As [`Device::power_on`](crate::Device::power_on), where they concern the profile.
 pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildError> {
     check_with(&Pieces::default(), profile, content)
 }
 
-/// As [`check`], of a drive with a reader's own `pieces`.
+/// As [`check`], for a drive with a reader's own `pieces`.
 ///
 /// # Errors
 /// As [`check`].
@@ -41,24 +41,24 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
     Ok(())
 }
 
-/// What garbage collection has of a LUN without bad blocks.
+/// What garbage collection works with in a LUN without bad blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LunPool {
     /// LUNs of the drive.
     pub luns: u32,
-    /// Blocks that data can lie in, closed, open or free.
+    /// Blocks for data: closed, open or free.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages per block.
     pub pages_per_block: u32,
     /// Logical pages of the fullest LUN.
     pub logical_pages: u32,
-    /// Free blocks that the host leaves to garbage collection.
+    /// Free blocks that only garbage collection may use.
     pub reserve: u32,
-    /// Entries of the drive's data buffer that may be dirty.
+    /// Most dirty entries of the drive's data buffer.
     pub dirty_max: u32,
 }
 
-/// The pool that each LUN of a profile's drive is, under our page-mapping FTL.
+/// The pool of each LUN of a profile's drive, under our page-mapping FTL.
 pub fn lun_pool(profile: &Profile, content: Content) -> LunPool {
     let config = configure::ftl(profile, &configure::media_facts(profile, content));
     let luns = config.geometry.total_luns();
@@ -72,14 +72,14 @@ pub fn lun_pool(profile: &Profile, content: Content) -> LunPool {
     }
 }
 
-/// Of a package that must grow, so many times the blocks are tried.
+/// How many times its blocks a package may grow in the search for enough blocks.
 const PACKAGE_GROWTH_MAX: u32 = 16;
-/// Of a small package so many blocks.
+/// For a small package the search goes up to this many blocks.
 const PACKAGE_BLOCKS_TRIED: u32 = 256;
 
-/// The least number of blocks per LUN with which the profile makes a drive that comes up; `None` when none
-/// does. It may not be the last such number: with more blocks the capacity grows, too, and the next one may
-/// be bad.
+/// The smallest number of blocks per LUN, above the profile's, with which the drive comes up; `None` if
+/// there is none. A larger number may still fail: more blocks also mean more capacity, and a further block
+/// may be bad.
 fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
     let with = |blocks: u32| {
         let mut profile = profile.clone();
@@ -97,12 +97,12 @@ fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
     (first..=last).find(|&blocks| has_good_blocks(&with(blocks), content))
 }
 
-/// Whether the profile makes a drive whose LUNs have enough blocks that are not bad from the factory.
+/// Whether the profile is valid and each LUN has enough blocks that are not factory bad.
 pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let used = profile.used_geometry();
     let Ok(nand) = configure::nand(profile, content) else { return false };
     let ftl = configure::ftl(profile, &configure::media_facts(profile, content));
-    // The cheapest first: thousands of numbers may be tried.
+    // The cheapest checks first: thousands of numbers may be tried.
     let is_drive =
         used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
     let restriction = ftl.restriction();
@@ -114,8 +114,8 @@ pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     is_drive && (0..used.total_luns()).map(LunIndex).all(|lun| good(lun) >= ftl.blocks_needed_per_lun())
 }
 
-/// Bytes of the namespace and of its logical blocks that a drive of this profile will have on `media`.
-/// Without media it is a new one.
+/// Bytes of the namespace and of a logical block of this profile's drive on `media`. Without media the
+/// drive is new.
 ///
 /// # Errors
 /// As [`check`].
@@ -127,7 +127,7 @@ pub fn namespace(
     namespace_with(&Pieces::default(), profile, content, media)
 }
 
-/// As [`namespace`], of a drive with a reader's own `pieces`.
+/// As [`namespace`], for a drive with a reader's own `pieces`.
 ///
 /// # Errors
 /// As [`check`].
@@ -146,7 +146,7 @@ pub fn namespace_with(
 }
 
 impl BuildError {
-    /// The key, or the table, of the profile that is to blame, and what is wrong with it.
+    /// The key or table of the profile that is to blame, and what is wrong with it.
     pub fn blame(&self) -> (String, String) {
         let (key, reason) = match self {
             BuildError::Profile(error) => {

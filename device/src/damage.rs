@@ -8,11 +8,12 @@ use aster_parties::DamagedRecord;
 use aster_ports::medium::SharedNvram;
 use aster_units::Content;
 
-/// The records in `nvram` that are damaged, by their place there, as the translation and the front end of the
-/// profile's drive know their own. Those that were never written are not. `content` overrides the profile's.
+/// The damaged records in `nvram`, named by their place. The translation and the front end of the
+/// profile's drive each check their own. Records that were never written don't count as damaged. `content`
+/// overrides the profile's.
 ///
 /// # Errors
-/// When the profile makes no drive.
+/// When the profile doesn't describe a working drive.
 pub fn damaged_records(
     pieces: &Pieces,
     profile: &Profile,

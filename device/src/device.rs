@@ -31,7 +31,7 @@ pub struct Device {
     parts: Parts,
 }
 
-/// What the parts of a drive have done so far.
+/// What each part of a drive has done so far.
 #[derive(Clone, Debug)]
 pub struct DriveStats {
     /// The translation's counters.
@@ -44,19 +44,20 @@ pub struct DriveStats {
     pub channels: Vec<ChannelStats>,
     /// The host link.
     pub link: LinkStats,
-    /// Each core: FTL, then flash if it has its own.
+    /// Each core: the FTL's, then the flash scheduler's if it has its own.
     pub cores: Vec<CoreStats>,
-    /// Bytes through DRAM.
+    /// Bytes moved through DRAM.
     pub dram_bytes: u64,
-    /// The big loop, in a drive whose firmware is one.
+    /// The big loop, if the firmware is one.
     pub big_loop: Option<LoopStats>,
 }
 
 impl Device {
-    /// Builds a drive and powers it on. `name` shows as its model; `content` overrides the profile's.
+    /// Builds a drive and powers it on. Identify shows `name` as its model. `content` overrides the
+    /// profile's.
     ///
     /// # Errors
-    /// When the profile doesn't make a drive, or the media don't belong to it.
+    /// When the profile doesn't describe a working drive, or the media don't belong to it.
     pub fn power_on(
         name: &str,
         profile: &Profile,
@@ -67,10 +68,11 @@ impl Device {
         Device::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder)
     }
 
-    /// As [`Device::power_on`], with a reader's own `pieces`; channels alone will do.
+    /// As [`Device::power_on`], with a reader's own `pieces`. [`ChannelHardware`] alone converts into
+    /// pieces.
     ///
     /// # Errors
-    /// Also when such channels can't be those of this drive.
+    /// As [`Device::power_on`], and when this drive can't have such channels.
     pub fn power_on_with(
         pieces: impl Into<Pieces>,
         name: &str,
@@ -84,7 +86,7 @@ impl Device {
         Ok(Device { parts: assembly::assemble(wanted, pieces.into(), media)? })
     }
 
-    /// Where the operation monitor's samples go that hosts fetch (C46).
+    /// Where the operation monitor's samples go so that hosts can fetch them (C46).
     pub fn statistics_log(&self) -> StatisticsLog {
         StatisticsLog(Rc::clone(&self.parts.front))
     }
@@ -99,7 +101,7 @@ impl Device {
     pub fn now(&self) -> Instant {
         self.parts.exec.now()
     }
-    /// When the drive next has something to do.
+    /// When the drive has something to do next.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.parts.exec.next_deadline()
@@ -109,9 +111,10 @@ impl Device {
     pub fn advance_to(&self, until: Instant) {
         self.parts.exec.advance_to(until);
     }
-    /// Does what is due instant by instant, `most` of them at most and only before `host` has something to
-    /// do, until the drive asks something of the run mode. Gives how many instants that were: one at least,
-    /// whatever is due then.
+    /// Processes up to `most` instants at which something is due, but only those before `host`, the
+    /// instant at which the host has something to do. Stops early when the drive asks something of the run
+    /// mode. Returns the number of instants. It is at least one: the first instant is processed in any
+    /// case.
     #[inline]
     pub fn advance_until_out(&self, host: Option<Instant>, most: u32) -> u32 {
         let mut instants = 0;
@@ -126,7 +129,7 @@ impl Device {
         }
         instants.max(1)
     }
-    /// Moves the clock to `at` before input from outside.
+    /// Moves the clock to `at`, before input from outside.
     #[inline]
     pub fn catch_up(&self, at: Instant) {
         self.parts.exec.catch_up(at);
@@ -138,13 +141,13 @@ impl Device {
 
     // ---- the host's side ----
 
-    /// Reads configuration space, behind the posted writes before it.
+    /// Reads configuration space, after all posted writes sent before.
     pub fn config_read(&self, offset: u16, size: u8) -> u32 {
         self.parts.arrivals.push_through();
         self.parts.pci.borrow().config_read(offset, size)
     }
-    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at
-    /// once: then this is true.
+    /// Writes configuration space, after all posted writes sent before. Returns true if the write asked
+    /// for a function-level reset, which has taken effect at once.
     pub fn config_write(&self, offset: u16, size: u8, value: u32) -> bool {
         self.parts.arrivals.push_through();
         let reset = {
@@ -158,12 +161,13 @@ impl Device {
         send_released(&self.parts.pci, &self.parts.link_port);
         reset
     }
-    /// BARs answer whatever Memory Space Enable says: whoever runs the drive brings it only what is meant for
-    /// one of them ([`PciFunction::decode_outside`](aster_board::PciFunction::decode_outside)).
+    /// Lets BARs answer even while Memory Space Enable is clear. The caller then decodes addresses itself
+    /// and passes on only accesses to a BAR
+    /// ([`PciFunction::decode_outside`](aster_board::PciFunction::decode_outside)).
     pub fn decode_outside(&self) {
         self.parts.pci.borrow_mut().decode_outside();
     }
-    /// True when the BARs answer.
+    /// Whether the BARs answer.
     pub fn answers_memory(&self) -> bool {
         self.parts.pci.borrow().answers_memory()
     }
@@ -173,39 +177,41 @@ impl Device {
         self.parts.front.function_reset();
         self.parts.pci.borrow_mut().reset();
     }
-    /// Unmasks or masks a vector as the host's own write of its mask bit does, whatever the BARs answer: for
-    /// a host that keeps the MSI-X table to itself and hands over only which vectors it listens to.
+    /// Unmasks or masks a vector as the host's write of its mask bit does, even while BARs don't answer.
+    /// For a host that emulates the MSI-X table itself and only passes on which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
         self.parts.pci.borrow_mut().set_vector_mask(vector, masked);
         send_released(&self.parts.pci, &self.parts.link_port);
     }
-    /// The function as its front end wants it: ids, BARs, interrupts.
+    /// The function that the front end asked for: ids, BARs, interrupts.
     pub fn function(&self) -> FunctionSpec {
         self.parts.pci.borrow().spec().clone()
     }
 
-    // ---- doorbells that the run mode looks at ----
+    // ---- doorbells that the run mode polls ----
 
-    /// Offers Doorbell Buffer Config to the host: the run mode looks at doorbells in host memory from now on.
+    /// Offers Doorbell Buffer Config to the host. From now on the run mode must poll doorbells in host
+    /// memory.
     pub fn offer_doorbell_buffer(&self) {
         if let Some(nvme) = self.nvme() {
             nvme.offer_doorbell_buffer();
         }
     }
-    /// Where the host keeps the doorbells of its I/O queues, if it does.
+    /// Where the host keeps the doorbells of its I/O queues, if it has configured a buffer.
     pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
         self.nvme()?.doorbell_buffer()
     }
-    /// Another number whenever a queue has come or gone, or the doorbell buffer.
+    /// A number that changes whenever a queue is created or deleted, or the doorbell buffer changes.
     #[inline]
     pub fn doorbell_generation(&self) -> u32 {
         self.nvme().map_or(0, NvmeView::doorbell_generation)
     }
-    /// The doorbells that there are.
+    /// The doorbells of the queues that exist.
     pub fn doorbells(&self) -> Vec<QueueDoorbell> {
         self.nvme().map_or(Vec::new(), NvmeView::doorbells)
     }
-    /// Reads a BAR as of now, behind the posted writes before it. All ones where or while it doesn't answer.
+    /// Reads a BAR now, after all posted writes sent before. Returns all ones if the BAR doesn't exist or
+    /// doesn't answer.
     pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
         self.parts.arrivals.push_through();
         let own = {
@@ -223,21 +229,21 @@ impl Device {
         let bytes = self.parts.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
         u64::from(offset) + u64::from(size) <= bytes
     }
-    /// A posted write to a BAR, sent now; it arrives one link latency later, or with the next access that is
-    /// not posted. It is dropped where or while the BAR doesn't answer.
+    /// Sends a posted write to a BAR now. It arrives one link latency later, or earlier with the next
+    /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer.
     #[inline]
     pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         self.bar_write_at(self.parts.exec.now(), bar, offset, size, value);
     }
-    /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed
+    /// As [`Device::bar_write`], sent at a time that may be ahead of the drive's clock. A time in the past
     /// counts as now.
     pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
         if self.has_bytes(bar, offset, size) {
             self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }
-    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken doesn't
-    /// come: that host's memory is no longer the drive's to touch.
+    /// The next operation that the drive asks the run mode to carry out. Operations from before a reset
+    /// are skipped, since the drive may no longer access that host's memory.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
         self.parts.link_port.next_out()
@@ -250,12 +256,12 @@ impl Device {
         }
         self.parts.link_port.done(op, result);
     }
-    /// True when the host lets the drive reach its memory.
+    /// Whether the host lets the drive access its memory.
     #[inline]
     pub fn is_bus_master(&self) -> bool {
         self.parts.pci.borrow().is_bus_master()
     }
-    /// The message of an interrupt, unless it is masked: then it comes as another interrupt once it is not.
+    /// An interrupt's message, or `None` if the vector is masked. Unmasking raises the interrupt again.
     #[inline]
     pub fn message(&self, vector: u16) -> Option<(u64, u32)> {
         self.parts.pci.borrow_mut().message(vector)
@@ -265,22 +271,22 @@ impl Device {
         &self.parts.dram
     }
 
-    // ---- looking at it ----
+    // ---- inspection ----
 
-    /// Commands that have been completed towards the host since power-on.
+    /// Commands completed to the host since power-on.
     #[inline]
     pub fn completed(&self) -> u64 {
         self.parts.front.completed()
     }
-    /// Commands that the host knows done and the firmware is not done with.
+    /// Commands that the host has seen completed and the firmware is not done with.
     pub fn commands_completed_early(&self) -> usize {
         self.parts.front.commands_completed_early()
     }
-    /// Commands in the drive, those included.
+    /// Commands in the drive, including those completed early.
     pub fn commands_in_flight(&self) -> usize {
         self.parts.front.commands_in_flight()
     }
-    /// What only an NVMe controller has; `None` of a drive with another front end.
+    /// The NVMe controller; `None` for a drive with another front end.
     #[inline]
     fn nvme(&self) -> Option<&dyn NvmeView> {
         self.parts.front.nvme()
@@ -289,11 +295,11 @@ impl Device {
     pub fn is_nvme(&self) -> bool {
         self.nvme().is_some()
     }
-    /// The drive's life up to now, as an NVMe controller counts it; all zeroes behind another front end.
+    /// The drive's lifetime counters up to now. All zeroes with a front end other than NVMe.
     pub fn history(&self) -> History {
         self.nvme().map_or(History::default(), NvmeView::history)
     }
-    /// How page content is kept.
+    /// How the drive stores page content.
     pub fn content(&self) -> Content {
         self.parts.content
     }
@@ -301,7 +307,8 @@ impl Device {
     pub fn geometry(&self) -> &Geometry {
         &self.parts.geometry
     }
-    /// Where that lies in the packages: [`Device::nand`] knows blocks and pages by their addresses there.
+    /// Where that array lies in the packages. [`Device::nand`] addresses blocks and pages as the packages
+    /// do.
     pub fn restriction(&self) -> &Restriction {
         &self.parts.restriction
     }
@@ -309,7 +316,7 @@ impl Device {
     pub fn recorder(&self) -> &Recorder {
         &self.parts.recorder
     }
-    /// What everything has done.
+    /// What each part has done.
     pub fn stats(&self) -> DriveStats {
         let inspect = self.parts.cells.inspect();
         DriveStats {
@@ -323,7 +330,7 @@ impl Device {
             big_loop: self.parts.scheduler.loop_stats(),
         }
     }
-    /// Looks at the cells, and breaks them on purpose.
+    /// Looks at the cells, and damages them on purpose.
     pub fn nand(&self) -> NandInspect {
         self.parts.cells.inspect()
     }
@@ -331,11 +338,11 @@ impl Device {
     pub fn translation(&self) -> &dyn TranslationView {
         &*self.parts.translation
     }
-    /// True while the firmware reads what it needs to know: commands wait.
+    /// Whether the firmware is still booting. Commands wait meanwhile.
     pub fn is_booting(&self) -> bool {
         self.parts.translation.state() == DriveState::Booting
     }
-    /// What coming back from a sudden loss of power took, in words; `None` while the drive boots and after
+    /// A description of the recovery from a sudden loss of power. `None` while the drive boots and after
     /// any other boot.
     pub fn recovery(&self) -> Option<String> {
         let ftl = self.parts.translation.stats();
@@ -349,33 +356,33 @@ impl Device {
         let (millis, reads) = (ftl.boot_nanos as f64 / 1e6, ftl.boot_reads);
         Some(format!("the power was lost: {how} in {millis:.3} ms, simulated, with {reads} page reads"))
     }
-    /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written any more.
+    /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written.
     pub fn fault(&self) -> Option<String> {
         let of_bring_up = || self.parts.channels.fault.borrow().clone();
         let of_boot = || self.parts.translation.boot_error();
-        // The image first: what it refuses, the firmware takes for cells that fail.
+        // The image's fault comes first, because the firmware sees it as failing cells.
         self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }
-    /// What the medium behind NAND or NVRAM said when it failed: a disk that is full, mostly; or which of its
-    /// pages isn't what was programmed any more. Until somebody stops it the drive goes on as over bad
-    /// blocks.
+    /// The error of the medium behind NAND or NVRAM: usually a full disk, or a page that no longer has the
+    /// content that was programmed. Unless the run mode stops it, the drive goes on and treats the
+    /// affected blocks as bad.
     pub fn image_fault(&self) -> Option<String> {
         let of_backlog = || self.parts.backlog.as_ref().and_then(|backlog| backlog.fault());
         let of_nvram = || self.parts.nvram.refused();
         let error = self.parts.cells.inspect().medium_error().or_else(of_nvram).or_else(of_backlog)?;
         Some(format!("its image can't be used any more, {error}"))
     }
-    /// What is behind the drive when its image lies on a disk that may be full for a while.
+    /// The backlog of an image on a disk that may fill up temporarily.
     pub fn backlog(&self) -> Option<&SharedBacklog> {
         self.parts.backlog.as_ref()
     }
-    /// The disk under the image may have run full, or have room again, since the last call: the host hears of
-    /// the one, and its writes go on after the other.
+    /// Tells the front end that the disk under the image may have run full, or have room again, since the
+    /// last call. A full disk is reported to the host; writes resume when there is room.
     pub fn look_at_room(&self) {
         self.parts.front.room_changed();
     }
-    /// From now on the drive serves no host that must be told the truth about what is durable: nothing is
-    /// held back any more.
+    /// Stops parking writes and deferring completions. For a drive that serves no host any more that
+    /// relies on durability.
     pub fn hold_nothing_back(&self) {
         self.parts.front.hold_nothing_back();
     }
@@ -386,13 +393,13 @@ impl Device {
         }
     }
 
-    /// Puts a filter into the control path of a channel's controller, behind those that are there (C16).
-    /// False when the channel has no such path: only the asynchronous controller has one.
+    /// Appends a filter to the control path of a channel's controller (C16). Returns false if the
+    /// controller has no such path: only the asynchronous one has.
     pub fn insert_filter(&self, channel: usize, filter: Box<dyn Filter>) -> bool {
         self.parts.channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
     }
 
-    /// Cuts the power now. What survives powers the next device on.
+    /// Cuts the power now. The returned media can power on the next device.
     pub fn power_off(mut self) -> Media {
         self.parts.cells.power_off(self.parts.exec.now());
         self.parts.front.power_off();

@@ -1,5 +1,5 @@
-//! What a drive has for the operation monitor: the functions of the firmware that its cores spend time in
-//! (C45), and the log that hosts fetch samples from (C46).
+//! What the operation monitor gets from a drive: the firmware functions that its cores spend time in
+//! (C45), and the log from which hosts fetch samples (C46).
 
 use crate::profile::{ControllerName, Profile};
 use aster_events::{Firmware, Function};
@@ -11,8 +11,8 @@ use std::rc::Rc;
 pub struct StatisticsLog(pub(crate) Rc<dyn FrontEnd>);
 
 impl StatisticsLog {
-    /// The latest sample, of at most [`StatisticsLog::BYTES`]: what Get Log Page gives until the next. A
-    /// front end that is no NVMe controller has no such log.
+    /// Sets the latest sample, of at most [`StatisticsLog::BYTES`]. Get Log Page returns it until the next
+    /// one. Without effect on a front end other than NVMe, which has no such log.
     pub fn put(&self, sample: &[u8]) {
         if let Some(nvme) = self.0.nvme() {
             nvme.set_statistics(sample);
@@ -22,7 +22,7 @@ impl StatisticsLog {
     pub const BYTES: usize = STATISTICS_BYTES;
 }
 
-/// The firmware of `profile`'s drive, whose parties charge their cores for such functions.
+/// The firmware of `profile`'s drive. Its parties charge the cores for the functions in `of_parties`.
 pub(crate) fn firmware(profile: &Profile, of_parties: &[Function]) -> Firmware {
     let c = &profile.costs;
     let of_controllers = [

@@ -1,4 +1,4 @@
-//! What of a profile a drive's media depend on.
+//! The parts of a profile that a drive's media depend on.
 
 use crate::profile::{CellUse, PlacementName, Profile};
 use aster_units::Content;
@@ -6,14 +6,14 @@ use aster_units::Content;
 const FTL_KIND: &str = "ftl.kind";
 const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
-/// As a profile without [`CAPACITY`] has it.
+/// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
 
-/// The value of one of the [`media_keys`] in an image that was made before there was this key; `None` of a
-/// key that all images have. `value_of` gives the values of the other keys.
+/// The value that a [`media_keys`] key has in an image made before the key existed; `None` for a key that
+/// all images have. `value_of` gives the values of the image's other keys.
 pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
     match key {
-        // There was no other that a profile could choose.
+        // Profiles had no choice then.
         FTL_KIND => Some("page-mapping"),
         FRONT_END => Some("nvme"),
         CAPACITY => Some(BY_SPARE),
@@ -24,7 +24,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
     }
 }
 
-/// The keys of a profile that must be the same whenever media are used again, with their values as a profile
+/// The keys of a profile that must stay the same as long as media are used, with their values as a profile
 /// writes them. `content` overrides the profile's.
 pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static str, String)> {
     let g = profile.used_geometry();
@@ -42,7 +42,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         PlacementName::Interleaved => "interleaved",
     };
     vec![
-        // Who keeps what on the media and in NVRAM: nobody else can read it.
+        // These parties define the format of what is on the media and in NVRAM.
         (FTL_KIND, profile.ftl.kind.clone()),
         (FRONT_END, profile.host.front_end.clone()),
         ("content", content.to_owned()),

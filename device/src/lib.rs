@@ -1,5 +1,5 @@
-//! Wires a drive out of the rooms: reads a profile, builds NAND, channels, board, firmware and front end
-//! around one clock, and gives a run mode the few calls it needs (design §1, §6).
+//! Wires a drive from the rooms. Reads a profile, builds NAND, channels, board, firmware and front end
+//! around one clock, and gives a run mode the few calls that it needs (design §1, §6).
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -53,19 +53,19 @@ pub mod wave {
     pub use aster_channel::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
 }
 
-/// The control path of the asynchronous channel controller, into which anybody can put a filter (C16).
+/// The control path of the asynchronous channel controller. Filters can be inserted into it (C16).
 pub mod control {
     pub use aster_channel::fixed::{
         AccessCounts, Answer, ControlWord, Filter, Passage, Segment, SegmentKind, StatisticsFilter,
     };
 }
 
-/// What firmware that is one big loop tells of itself (C66).
+/// What firmware of one big loop reports about itself (C66).
 pub mod big_loop {
     pub use aster_sched::cosmos::{LoopPart, LoopStats, OperationKind, PARTS};
 }
 
-/// What goes into [`Pieces`], and what operations of a reader's own are made of.
+/// What goes into [`Pieces`], and the building blocks of a reader's own operations.
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};

@@ -25,7 +25,7 @@ impl Media {
     pub fn fresh() -> Self {
         Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES), serial: None, backlog: None }
     }
-    /// Cells and NVRAM of a device that has lost its power ([`crate::Device::power_off`]).
+    /// The cells and NVRAM of a device that has lost power ([`crate::Device::power_off`]).
     pub(crate) fn kept(
         cells: NandCells,
         nvram: SharedNvram,
@@ -34,17 +34,17 @@ impl Media {
     ) -> Self {
         Media { nand: NandSource::Cells(cells), nvram, serial, backlog }
     }
-    /// Cells on `nand` (an image, which is made if it is empty) and an NVRAM.
+    /// Cells on `nand`, an image that is created if it is empty, and an NVRAM.
     pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
         Media { nand: NandSource::Image(nand), nvram, serial: None, backlog: None }
     }
-    /// On a disk that may be full for a while: the drive holds its host's writes back then.
+    /// Puts the media on a disk that may fill up temporarily. The drive then parks its host's writes.
     pub fn with_backlog(self, backlog: SharedBacklog) -> Self {
         Media { backlog: Some(backlog), ..self }
     }
-    /// With a serial number of its own, which its subsystem's name and its namespace's UUID follow from:
-    /// printable ASCII, at most 20 characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the profile's
-    /// seed.
+    /// Gives the media their own serial number, from which the subsystem's name and the namespace's UUID
+    /// follow: printable ASCII, at most 20 characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the
+    /// profile's seed.
     pub fn with_serial(self, serial: String) -> Self {
         Media { serial: Some(serial), ..self }
     }

@@ -1,5 +1,4 @@
-//! One channel with its packages and its controller, without translation, front end and host: what a bench
-//! stands on.
+//! One channel with its packages and its controller, without translation, front end and host, for a bench.
 
 use crate::configure::{self, BuildError, OOB_BYTES, value};
 use crate::control::{Answer, ControlWord, Filter};
@@ -21,7 +20,7 @@ use aster_sched::spawn_workers;
 use aster_units::{Content, Geometry};
 use std::rc::Rc;
 
-/// A channel that takes requests at I3. It keeps no time of its own: whoever owns it moves its clock.
+/// A channel that takes requests at I3. It doesn't advance its clock by itself: its owner does.
 pub struct OneChannel {
     exec: Exec,
     content: Content,
@@ -36,11 +35,11 @@ pub struct OneChannel {
 }
 
 impl OneChannel {
-    /// Builds the channel of `profile`, which must have one. There are `depth` page buffers, and as many
-    /// requests in flight at most. Bring-up begins, and ends as the clock goes on.
+    /// Builds the channel of `profile`, which must have exactly one. There are `depth` page buffers, and
+    /// at most as many requests in flight. Bring-up begins now and ends as the clock advances.
     ///
     /// # Errors
-    /// When the profile doesn't make such a channel, or has another number of them.
+    /// When the profile doesn't describe such a channel, or has more than one.
     pub fn power_on(
         pieces: impl Into<Pieces>,
         profile: &Profile,
@@ -99,15 +98,15 @@ impl OneChannel {
         configure::bus_timing(profile)
     }
 
-    /// The executor: the clock, and where tasks begin that inject requests.
+    /// The executor: the clock, and where tasks that inject requests are spawned.
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// What runs flash operations in software.
+    /// The core that runs flash operations in software.
     pub fn core(&self) -> &Core {
         &self.core
     }
-    /// Where requests are injected: I3.
+    /// The port at I3 where requests are injected.
     pub fn requests(&self) -> &Rc<FlashPort> {
         &self.requests
     }
@@ -123,11 +122,11 @@ impl OneChannel {
     pub fn content(&self) -> Content {
         self.content
     }
-    /// Looks at the cells, and breaks them on purpose.
+    /// Looks at the cells, and damages them on purpose.
     pub fn nand(&self) -> &NandInspect {
         &self.inspect
     }
-    /// What flash software knows of the packages.
+    /// The facts about the packages that flash software uses.
     pub fn flash(&self) -> &Rc<FlashConfig> {
         &self.channels.flash
     }
@@ -139,21 +138,20 @@ impl OneChannel {
     pub fn stats(&self) -> ChannelStats {
         self.channels.engines[0].stats()
     }
-    /// Why the packages could not be brought up, once: a second call has nothing to say.
+    /// Why bring-up of the packages failed. Only the first call returns it.
     pub fn take_fault(&self) -> Option<String> {
         self.channels.fault.borrow_mut().take()
     }
-    /// Whether the controller is hardware, so that no operation in software reaches the packages.
+    /// Whether the controller is hardware. If so, operations in software don't reach the packages.
     pub fn is_fixed(&self) -> bool {
         !self.channels.fixed.is_empty()
     }
-    /// Sends an administrative control word down the control path (C18). Refused where the controller has
-    /// none.
+    /// Sends an administrative control word down the control path (C18). Refused if the controller has no
+    /// control path.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         self.channels.fixed.first().map_or(Answer::Refused, |controller| controller.ask(word))
     }
-    /// Puts a filter into the control path, behind those that are there (C16). False when the controller has
-    /// none.
+    /// Appends a filter to the control path (C16). Returns false if the controller has none.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         self.channels.fixed.first().is_some_and(|controller| controller.insert_filter(filter))
     }

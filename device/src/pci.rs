@@ -9,7 +9,7 @@ use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Delivers the host's writes to BARs, each a link latency after it was sent: to the front end, or to the
+/// Delivers the host's writes to BARs one link latency after they were sent, to the front end or to the
 /// MSI-X table.
 pub(crate) fn start_arrivals(
     exec: &Exec,
@@ -36,7 +36,7 @@ pub(crate) fn start_arrivals(
     Arrivals::start(exec, latency, deliver)
 }
 
-/// Sends what was pending behind a mask: it takes its way over the link as any interrupt does.
+/// Sends interrupts that were pending behind a mask. They cross the link like any other.
 pub(crate) fn send_released(pci: &RefCell<PciFunction>, link: &LinkPort) {
     loop {
         let released = pci.borrow_mut().next_released();

@@ -1,4 +1,4 @@
-//! What a reader brings of their own: a drive or bench is built with it where one of ours would stand.
+//! Pieces that a reader brings: a drive or bench is built with them in place of ours.
 
 use crate::channels::ChannelHardware;
 use crate::configure::{self, BuildError, value};
@@ -15,32 +15,32 @@ use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 
-/// Makes the arbiter of a channel of so many slots, one a LUN.
+/// Makes the arbiter of a channel with this many slots, one per LUN.
 pub type MakeArbiter = Box<dyn Fn(ChannelId, usize) -> Box<dyn Arbiter>>;
 
-/// Pieces to build with. What is absent comes from the profile.
+/// Pieces to build with. The profile chooses those that are absent.
 #[derive(Default)]
 pub struct Pieces {
-    /// What the channels are.
+    /// The kind of channels.
     pub hardware: ChannelHardware,
-    /// What chooses and admits the LUNs' operations (B17); of no use where nobody but a bench sends them.
+    /// Chooses and admits the LUNs' operations (B17). Unused if only a bench sends them.
     pub tasks: Option<Box<dyn TaskScheduler>>,
-    /// What chooses among transactions that wait for a channel (B18); of no use under a controller that is
-    /// hardware and has an arbiter of its own.
+    /// Chooses among transactions that wait for a channel (B18). Unused under a controller in hardware,
+    /// which has its own arbiter.
     pub arbiter: Option<MakeArbiter>,
-    /// The translations that `ftl.kind` chooses from; of no use on a bench.
+    /// The translations that `ftl.kind` chooses from. Unused on a bench.
     pub translations: Registry<MakeTranslation>,
-    /// The victim policies that `ftl.victims` chooses from; of no use on a bench, nor to a translation of a
-    /// reader's own.
+    /// The victim policies that `ftl.victims` chooses from. Unused on a bench and by a reader's own
+    /// translation.
     pub victims: Registry<MakeVictimPolicy>,
-    /// The placements that `ftl.placement` chooses from; of no use on a bench, nor to a translation of a
-    /// reader's own.
+    /// The placements that `ftl.placement` chooses from. Unused on a bench and by a reader's own
+    /// translation.
     pub placements: Registry<MakePlacement>,
-    /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
+    /// The flash schedulers that `scheduler.policy` chooses from. Unused on a bench.
     pub schedulers: Registry<MakeScheduler>,
-    /// The front ends that `host.front_end` chooses from; of no use on a bench.
+    /// The front ends that `host.front_end` chooses from. Unused on a bench.
     pub front_ends: Registry<MakeFrontEnd>,
-    /// The command sets that `host.command_set` chooses from; of no use on a bench.
+    /// The command sets that `host.command_set` chooses from. Unused on a bench.
     pub command_sets: Registry<MakeCommandSet>,
 }
 
@@ -65,10 +65,10 @@ impl Pieces {
         self
     }
 
-    /// The front end of a profile's drive with its command set, which is not started yet.
+    /// Makes the front end of a profile's drive with its command set. It is not started yet.
     ///
     /// # Errors
-    /// When there is none of that name, or it is none for this drive, or for its `translation`.
+    /// When no front end has that name, or it doesn't suit this drive or its `translation`.
     pub(crate) fn make_front_end(
         &self,
         profile: &Profile,
@@ -118,7 +118,7 @@ impl Pieces {
         self
     }
 
-    /// The victim policy and the placement of a profile's drive.
+    /// Makes the victim policy and the placement of a profile's drive.
     fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
         let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
         let placement = self.placements.find(profile.ftl.placement())?(profile)?;
@@ -135,10 +135,10 @@ impl Pieces {
         self
     }
 
-    /// The command set of a profile's drive.
+    /// Makes the command set of a profile's drive.
     ///
     /// # Errors
-    /// When there is none of that name, or it is none for this drive.
+    /// When no command set has that name, or it doesn't suit this drive.
     fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
         self.command_sets.find(&profile.host.command_set)?(profile)
     }
@@ -153,15 +153,15 @@ impl Pieces {
         self
     }
 
-    /// The flash scheduler of a profile's drive, which is not started yet.
+    /// Makes the flash scheduler of a profile's drive. It is not started yet.
     ///
     /// # Errors
-    /// When there is none of that name, or it is none for this drive.
+    /// When no scheduler has that name, or it doesn't suit this drive.
     pub(crate) fn make_scheduler(&self, profile: &Profile) -> Result<Box<dyn FlashScheduler>, BuildError> {
         self.schedulers.find(&profile.scheduler.policy)?(profile)
     }
 
-    /// Whether some piece of `profile`'s drive is a reader's own.
+    /// Whether a piece of `profile`'s drive is a reader's own.
     fn has_own(&self, profile: &Profile) -> bool {
         self.tasks.is_some()
             || self.arbiter.is_some()
@@ -173,7 +173,7 @@ impl Pieces {
             || self.command_sets.is_own(&profile.host.command_set)
     }
 
-    /// Checks that somebody reads the profile's `[own]`.
+    /// Checks that a reader's own piece can use the profile's `[own]` table.
     pub(crate) fn check_own_keys(&self, profile: &Profile) -> Result<(), BuildError> {
         if profile.own.is_some() && !self.has_own(profile) {
             let reason = "must go: only a piece of your own reads it, and this drive has none";
@@ -182,10 +182,10 @@ impl Pieces {
         Ok(())
     }
 
-    /// The translation of a profile's drive, which is not started yet.
+    /// Makes the translation of a profile's drive. It is not started yet.
     ///
     /// # Errors
-    /// When there is none of that name, or it is none for this drive.
+    /// When no translation has that name, or it doesn't suit this drive.
     pub(crate) fn make_translation(
         &self,
         profile: &Profile,

@@ -11,44 +11,44 @@ use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
 use std::collections::BTreeMap;
 
-/// Makes a translation of what a profile says, for such media. It starts nothing.
+/// Makes a translation from a profile, for these media. It starts nothing.
 pub type MakeTranslation =
     Box<dyn Fn(&Profile, &MediaFacts, Decisions) -> Result<Box<dyn Translation>, BuildError>>;
 
-/// Makes a victim policy of what a profile says.
+/// Makes a victim policy from a profile.
 pub type MakeVictimPolicy = Box<dyn Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError>>;
 
-/// Blocks that `d-choices` draws where the profile doesn't say: hardly more is copied than of all blocks.
+/// Blocks that `d-choices` draws by default. With more, hardly less is copied.
 pub const CHOICES: u32 = 10;
-/// Of a hundred blocks, those that `windowed-greedy` looks at where the profile doesn't say.
+/// Percentage of blocks that `windowed-greedy` considers by default.
 pub const WINDOW_PERCENT: u32 = 50;
 
-/// Makes a placement of what a profile says.
+/// Makes a placement from a profile.
 pub type MakePlacement = Box<dyn Fn(&Profile) -> Result<Box<dyn Placement>, BuildError>>;
 
-/// What is decided for a translation by pieces that a profile chooses.
+/// The pieces that decide for a translation, as the profile chooses them.
 pub struct Decisions {
-    /// Chooses what garbage collection empties.
+    /// Chooses the block that garbage collection empties next.
     pub victims: Box<dyn VictimPolicy>,
-    /// Says which LUN a logical page belongs to.
+    /// Chooses the LUN of each logical page.
     pub placement: Box<dyn Placement>,
 }
 
-/// Makes a front end of what a profile says, for such a drive. It starts nothing.
+/// Makes a front end from a profile, for this drive. It starts nothing.
 pub type MakeFrontEnd = Box<dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError>>;
 
-/// Makes a command set of what a profile says.
+/// Makes a command set from a profile.
 pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
 
-/// Makes a flash scheduler of what a profile says. It starts nothing.
+/// Makes a flash scheduler from a profile. It starts nothing.
 pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
 
-/// Characters of the name of a reader's own piece.
+/// Most characters in the name of a reader's own piece.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Makers of one kind of piece: ours, and those that a reader has added.
+/// The makers of one kind of piece: ours and those that a reader has added.
 pub struct Registry<M> {
-    /// The profile's key that names one.
+    /// The profile's key whose value names a piece.
     key: &'static str,
     ours: BTreeMap<&'static str, M>,
     own: BTreeMap<String, M>,
@@ -58,8 +58,8 @@ impl<M> Registry<M> {
     fn of(key: &'static str, ours: impl IntoIterator<Item = (&'static str, M)>) -> Self {
         Registry { key, ours: ours.into_iter().collect(), own: BTreeMap::new() }
     }
-    /// Adds one of a reader's own; it takes the place of any other of that name. Asserts that it is a name:
-    /// profiles choose by it, and images and reports keep it.
+    /// Adds a reader's own piece, which replaces any other of that name. Asserts that the name is valid,
+    /// since profiles choose by it and images and reports keep it.
     pub(crate) fn add(&mut self, name: &str, make: M) {
         let is_name = (1..=NAME_CHARS_MAX).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
@@ -70,7 +70,7 @@ impl<M> Registry<M> {
         );
         self.own.insert(name.to_owned(), make);
     }
-    /// Whether it is a reader's own that has this name.
+    /// Whether this name belongs to a reader's own piece.
     pub fn is_own(&self, name: &str) -> bool {
         self.own.contains_key(name)
     }
@@ -82,10 +82,10 @@ impl<M> Registry<M> {
         names.dedup();
         names
     }
-    /// The maker of this name.
+    /// The maker with this name.
     ///
     /// # Errors
-    /// Lists those that there are.
+    /// If there is none; lists the names that exist.
     pub(crate) fn find(&self, name: &str) -> Result<&M, BuildError> {
         self.own.get(name).or_else(|| self.ours.get(name)).ok_or_else(|| {
             let names: Vec<_> = self.names().iter().map(|name| format!("\"{name}\"")).collect();
@@ -167,7 +167,7 @@ impl Default for Registry<MakeCommandSet> {
 
 impl Default for Registry<MakeScheduler> {
     fn default() -> Self {
-        // What they choose by is the drive's task scheduler.
+        // Their choice is the drive's task scheduler.
         let workers = || -> MakeScheduler { Box::new(|_| Ok(Box::new(Workers))) };
         let cosmos: MakeScheduler = Box::new(|profile| {
             let flash = configure::flash(profile)?;

@@ -1,4 +1,4 @@
-//! What SMART says of the media: what the translation knows of blocks, and how far the cells are worn.
+//! The media's health in SMART: the translation's knowledge of blocks, and the wear of the cells.
 
 use crate::profile::Profile;
 use aster_nand::NandInspect;
@@ -6,7 +6,7 @@ use aster_parties::{FrontEnd, MediaHealth, TranslationView};
 use aster_units::{BlockAddr, Geometry, LunIndex, Restriction};
 use std::rc::Rc;
 
-/// Tells the front end of the media's health whenever the translation says that it has changed.
+/// Reports the media's health to the front end whenever the translation says that it has changed.
 pub(crate) fn watch(
     profile: &Profile,
     inspect: NandInspect,
@@ -16,7 +16,7 @@ pub(crate) fn watch(
     let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
     let endurance = u64::from(profile.package.endurance.max(1));
     let blocks = u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun);
-    // The totals of cells begin when an image is opened, what a block has been through doesn't.
+    // The array counts erases since the image was opened; a block's own count covers its whole life.
     let (worn, opened) =
         (erases_of_blocks(&inspect, &geometry, &restriction), inspect.totals_of_drive().erases);
     let (threshold, front) = (profile.host.spare_threshold_percent, Rc::clone(front));

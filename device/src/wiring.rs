@@ -1,4 +1,4 @@
-//! Wires the channels: engines and packages below, the controller that the profile names above them.
+//! Wires the channels: engines and packages, and above them the controller that the profile names.
 
 use crate::channels::{ChannelEngine, ChannelHardware};
 use crate::configure::{self, BuildError};
@@ -18,29 +18,29 @@ use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-// Whoever stands above I3 sends whole operations, and the FTL looks for factory marks with raw reads; a
-// controller without them would need an adaptor in front.
+// The parties above I3 send whole operations, and the FTL looks for factory marks with raw reads. A
+// controller without these capabilities would need an adaptor in front.
 const _: () = assert!(Controller::CAPABILITIES.compound && Controller::CAPABILITIES.raw);
 const _: () = assert!(FixedController::CAPABILITIES.compound && FixedController::CAPABILITIES.raw);
 
-/// What channels are wired to.
+/// Everything around the channels.
 pub(crate) struct Surroundings<'a> {
     pub(crate) exec: &'a Exec,
     pub(crate) profile: &'a Profile,
     pub(crate) content: Content,
-    /// What requests are addressed in; the packages may have more (C31).
+    /// The geometry that requests are addressed in. The packages may have more (C31).
     pub(crate) geometry: Geometry,
     pub(crate) dram: &'a SharedDram,
-    /// A buffer that holds bytes, for bringing packages up.
+    /// A buffer with full content, for bring-up.
     pub(crate) scratch: BufferId,
     /// The way of each channel to memory.
     pub(crate) buses: &'a [SharedBandwidth],
-    /// What completions of controllers in hardware pass, where firmware polls for them: then they report by
-    /// ready bit and flag.
+    /// The buses that completions of controllers in hardware pass if firmware polls for them. The
+    /// controllers then report by ready bit and flag.
     pub(crate) completions: Option<&'a [SharedBandwidth; 2]>,
-    /// What runs flash operations.
+    /// The core that runs flash operations.
     pub(crate) core: &'a Core,
-    /// What controllers in hardware serve.
+    /// The port that controllers in hardware serve.
     pub(crate) controllers: &'a Rc<FlashPort>,
     pub(crate) recorder: &'a Recorder,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Surroundings<'a> {
 /// The channels of a drive or bench.
 pub(crate) struct Channels {
     pub(crate) engines: Vec<Rc<dyn ChannelEngine>>,
-    /// The controllers that are hardware, one a channel; none when they are software.
+    /// The controllers in hardware, one per channel; empty if they are software.
     pub(crate) fixed: Vec<Rc<FixedController>>,
     /// I2 of each channel, and what flash software knows of the packages.
     pub(crate) ports: Vec<Rc<ChannelPort>>,
@@ -57,7 +57,7 @@ pub(crate) struct Channels {
     pub(crate) luns: Vec<LunPlace>,
     /// Opens when the packages have been brought up.
     pub(crate) gate: Rc<BringUpGate>,
-    /// Why they could not be.
+    /// Why bring-up failed.
     pub(crate) fault: Rc<RefCell<Option<String>>>,
 }
 
@@ -69,7 +69,7 @@ fn control(name: ControllerName) -> Option<Control> {
     }
 }
 
-/// What a fixed controller is built to know is what flash software is told.
+/// A fixed controller is configured with the same facts that flash software gets.
 fn fixed_config(profile: &Profile, flash: &FlashConfig, polled: bool) -> FixedConfig {
     FixedConfig {
         layout: flash.layout,
@@ -91,7 +91,7 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, polled: bool) -> FixedCo
 }
 
 impl Channels {
-    /// Builds engines and controllers on each channel's packages. They serve nobody until
+    /// Builds engines and controllers on each channel's packages. They serve no requests until
     /// [`Channels::bring_up`].
     pub(crate) fn build(
         around: &Surroundings<'_>,
@@ -164,7 +164,7 @@ impl Channels {
         }
     }
 
-    /// Begins to bring the packages up. Whoever serves requests has been started.
+    /// Begins to bring the packages up. The controllers must have been started.
     pub(crate) fn bring_up(&self, around: &Surroundings<'_>) {
         let Surroundings { exec, profile, dram, core, recorder, .. } = *around;
         let luns = (0..usize::from(profile.array_geometry().ways))
@@ -193,8 +193,8 @@ struct BringUp {
     fault: Rc<RefCell<Option<String>>>,
 }
 
-/// Software identifies every package and switches its data interface, whatever the controller (B12); then a
-/// controller that is hardware takes its channel over.
+/// Software identifies every package and switches its data interface, whatever the controller (B12). A
+/// controller in hardware then takes its channel over.
 async fn bring_up(parts: BringUp) {
     for lun in &parts.luns {
         if let Err(e) = boot::bring_up(lun, &parts.dram, parts.scratch).await {

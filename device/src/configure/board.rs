@@ -23,22 +23,23 @@ pub(crate) fn link(profile: &Profile) -> LinkConfig {
     }
 }
 
-/// What every command costs before firmware or flash do anything for it: the doorbell and the submission
-/// entry on the link, what the controller takes for it, the completion entry and the interrupt behind it.
+/// The least time that a command takes before firmware and flash do anything for it: doorbell and
+/// submission entry on the link, the controller's latencies, the completion entry and its interrupt.
 ///
-/// It is above zero for each profile that passes its check, so that simulated time goes on whatever a host
-/// asks for.
+/// It is above zero for each profile that passes its check, so simulated time advances whatever a host
+/// sends.
 pub fn least_command(profile: &Profile) -> Duration {
     let link = link(profile);
     let interrupt = LinkOp::Interrupt { vector: 0 };
     let sent = [SQE_BYTES as u32, CQE_BYTES as u32, interrupt.bytes()].map(|bytes| link.occupies(bytes));
     let controller = nanos(profile.host.fetch_ns) + nanos(profile.host.completion_ns);
-    // The doorbell goes one way, the entry's fetch both, the completion one with the interrupt close behind.
+    // The doorbell crosses the link once, the fetch of the entry twice, and the completion once, closely
+    // followed by the interrupt.
     sent.into_iter().fold(link.latency * 4 + controller, |sum, part| sum + part)
 }
 
-/// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0
-/// §4.2).
+/// Bytes per second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on
+/// (PCIe 4.0 §4.2).
 fn lane_bytes_per_second(generation: u8) -> u64 {
     match generation {
         1 => 250_000_000,
@@ -47,7 +48,7 @@ fn lane_bytes_per_second(generation: u8) -> u64 {
     }
 }
 
-/// The ids of a drive's function, which is a subsystem of its own.
+/// The ids of a drive's PCIe function. Each drive is a subsystem of its own.
 pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
     let (vendor, device) = (profile.link.vendor_id, profile.link.device_id);
     PciIds { vendor, device, subsystem_vendor: vendor, subsystem: device, revision: 1 }
@@ -61,7 +62,7 @@ pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
         .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
 }
 
-/// The way to memory of the host interface controller, and of each channel (C55, buses 1 to 4).
+/// The way to memory of the host interface controller and of each channel (C55, buses 1 to 4).
 pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandwidth, Vec<SharedBandwidth>) {
     let b = &profile.board.buses;
     let bus = |mb_per_s: u64, next: &SharedBandwidth| match mb_per_s {
@@ -76,13 +77,14 @@ pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandw
 
 /// The control path (C55, buses 0 and 6 to 11).
 pub(crate) struct ControlBuses {
-    /// What the core contends for.
+    /// The buses that the core contends for.
     pub(crate) core: CoreBuses,
-    /// What a channel controller's completion flag passes on its way to memory: 11 behind 9, and 8 behind 0.
+    /// The buses that a channel controller's completion flag passes on its way to memory: 11 behind 9, and
+    /// 8 behind 0.
     pub(crate) completions: [SharedBandwidth; 2],
 }
 
-/// Bytes that buses 9 to 11 move in a cycle (C55).
+/// Bytes per cycle on buses 9 to 11 (C55).
 const CONTROL_BYTES: f64 = 4.0;
 
 /// The control path of `profile`, to `memory`.

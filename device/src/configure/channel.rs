@@ -36,8 +36,8 @@ pub(crate) fn bus_timing(profile: &Profile) -> Result<BusTiming, BuildError> {
     timing_of(profile, fast, profile.channel.timing_mode)
 }
 
-/// The key that makes an entry of a cycle table too great: where the profile chose the time itself, it is
-/// that key.
+/// The key that makes an entry of a cycle table too large. If the profile sets that time itself, it is the
+/// time's own key.
 fn too_long(profile: &Profile, error: &ClockTooFast) -> BuildError {
     let chosen = match error.entry {
         "t_ccs" => Some("package.column_change_ns"),

@@ -1,16 +1,16 @@
-//! Why a profile makes no drive.
+//! Why a profile doesn't describe a working drive.
 
 use crate::profile::ProfileError;
 use aster_nand::NandError;
 use aster_parties::PieceError;
 
-/// Why a profile doesn't make a drive.
+/// Why a profile doesn't describe a working drive.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The profile is wrong.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// A value that only shows when parts meet.
+    /// A value that doesn't fit other parts of the drive.
     #[error("{key}: {reason}")]
     Value {
         /// The profile's key.

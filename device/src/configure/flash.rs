@@ -11,8 +11,8 @@ use aster_nand::ArrayTiming;
 use aster_ports::package::Interface;
 use aster_units::{CellMode, Duration};
 
-/// What firmware knows of a package's commands, and how long they take. A command that it lacks has the plain
-/// one's time.
+/// The package's commands that firmware knows, and their times. A missing command gets the time of the
+/// plain one.
 pub(super) fn variant(p: &PackageProfile) -> PackageVariant {
     let longest = |times: &[f64]| times.iter().fold(0.0, |a: f64, b| a.max(*b));
     let slc = |of: fn(&PseudoSlcProfile) -> f64, plain: f64| micros(p.slc.as_ref().map_or(plain, of));

@@ -5,11 +5,11 @@ use aster_ftl::{Capacity, FtlConfig, FtlCosts, Refresh, WearLevelling};
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
-/// Free blocks of a LUN that only garbage collection may take: one to move a victim's pages to, and one more
-/// so that a program failure on the way leaves somewhere to go.
+/// Free blocks per LUN that only garbage collection may take: one for a victim's valid pages, and one more
+/// in case a program fails meanwhile.
 pub(crate) const GC_RESERVE_BLOCKS: u32 = 2;
 
-/// The page-mapping FTL of a profile; of its front end it hears when it starts.
+/// The configuration of the page-mapping FTL. What concerns the front end follows at start.
 pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
     let f = &profile.ftl;
     let c = &profile.costs;
@@ -54,7 +54,7 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
 }
 
 fn refresh(profile: &Profile, correctable: u8) -> Refresh {
-    // A share of few bits is one bit at least.
+    // Rounded up, so that a small share is at least one bit.
     let corrected = (u32::from(correctable) * profile.ftl.refresh_corrected_percent).div_ceil(100) as u8;
     Refresh { corrected, correctable, reads: profile.ftl.refresh_reads }
 }

@@ -38,7 +38,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
     }
 }
 
-/// The block format of a new drive. Small blocks need full content.
+/// The block format of a new drive. 512-byte blocks need full content.
 fn block_size(profile: &Profile, content: Content) -> BlockSize {
     match (content, profile.host.block_bytes) {
         (Content::Full, 512) => BlockSize::Bytes512,

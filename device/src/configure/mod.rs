@@ -1,7 +1,7 @@
 //! From a profile to the configurations of the rooms.
 //!
-//! Each room that a profile configures has a file of its name here. `error.rs` and `times.rs` are what these
-//! files share.
+//! Each room that a profile configures has a file of its name here. These files share `error.rs` and
+//! `times.rs`.
 
 mod board;
 mod channel;

@@ -97,7 +97,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
     })
 }
 
-/// As a parameter page says it: value times a power of ten, rounded down.
+/// As a parameter page encodes it: a value times a power of ten, rounded down.
 fn endurance(cycles: u32) -> Endurance {
     let (mut value, mut exponent) = (cycles, 0);
     while value > 255 {
@@ -107,22 +107,23 @@ fn endurance(cycles: u32) -> Endurance {
     Endurance { value: value as u8, exponent }
 }
 
-/// The share of each level that a lift makes wrong; checked to be no more than there are.
+/// The share of errors per level that a lift causes. The profile's check ensures that there are no more
+/// than levels.
 fn lifted(shares: &[f64]) -> [f64; LEVELS_MAX] {
     core::array::from_fn(|level| shares.get(level).copied().unwrap_or_default())
 }
 
-/// Bytes that the NAND image of a profile's drive takes; sparse until written.
+/// Bytes of the NAND image of a profile's drive. The file is sparse until written.
 ///
 /// # Errors
-/// When the profile doesn't make a drive.
+/// When the profile doesn't describe a working drive.
 pub fn nand_image_bytes(profile: &Profile, content: Option<Content>) -> Result<u64, BuildError> {
     let config = nand(profile, content.unwrap_or(profile.content.into()))?;
     config.validate()?;
     Ok(aster_nand::NandArray::image_bytes(&config))
 }
 
-/// Bytes of that image, from its beginning, that say what the array holds, pages' checksums among it.
+/// Bytes at the image's beginning that describe the array's state, including the pages' checksums.
 ///
 /// # Errors
 /// As [`nand_image_bytes`].

@@ -1,4 +1,4 @@
-//! What packages and channels speak (`base/wire`): data interface and optional commands.
+//! The language of packages and channels (`base/wire`): data interface and optional commands.
 
 use crate::profile::{CommandName, DataModeName, PackageProfile};
 use aster_ports::package::DataMode;

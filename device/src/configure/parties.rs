@@ -1,4 +1,4 @@
-//! What parties are told of the drive that they are part of (`base/parties`).
+//! The facts about their drive that parties get (`base/parties`).
 
 use crate::profile::Profile;
 use aster_parties::MediaFacts;
@@ -6,7 +6,7 @@ use aster_units::{CellMode, Content};
 
 /// What a translation may know of a profile's media.
 pub(crate) fn media_facts(profile: &Profile, content: Content) -> MediaFacts {
-    // Of a word line whose upper pages are left out, none can take the others along.
+    // If only LSB pages are used, no upper page's program can destroy a lower page.
     let takes_along =
         !profile.restrict.lsb_pages && (profile.package.pair_loss || profile.scheduler.one_shot);
     MediaFacts {

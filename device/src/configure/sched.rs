@@ -7,9 +7,9 @@ use aster_sched::cosmos::{LoopConfig, LoopCosts};
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::Duration;
 
-/// The drive's task scheduler: the one brought, or what the profile names.
+/// The drive's task scheduler: the reader's own, or the one that the profile names.
 pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> Tasks {
-    // Below a scheduler that isn't made of workers there is nothing left to choose.
+    // A scheduler that isn't made of workers leaves nothing to choose below it.
     let policy = if profile.scheduler.policy == READS_FIRST { Policy::ReadsFirst } else { Policy::Fifo };
     let geometry = profile.array_geometry();
     let packages = u32::from(geometry.channels) * u32::from(geometry.ways);

@@ -1,4 +1,4 @@
-//! Times as profiles have them: numbers of a unit that the key names.
+//! Times as profiles give them: numbers whose unit the key names.
 
 use aster_units::Duration;
 
@@ -10,7 +10,7 @@ pub(super) fn nanos(ns: u32) -> Duration {
     Duration::from_nanos(u64::from(ns))
 }
 
-/// Times by page type as LSB, CSB, MSB; what the cells don't have repeats its neighbour.
+/// Times by page type: LSB, CSB, MSB. A type that the cells don't have repeats its neighbour's time.
 pub(super) fn per_type(times: &[f64]) -> [Duration; 3] {
     match *times {
         [lsb] => [micros(lsb); 3],

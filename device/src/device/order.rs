@@ -1,13 +1,13 @@
-//! In which order a drive's tasks are spawned, and in which its handlers are registered. What is due at one
-//! instant is done in these orders, and events number tasks by the first, so that both are behaviour: another
-//! way of putting a drive together keeps them.
+//! The order in which a drive's tasks are spawned and its handlers registered. It is behaviour: what is
+//! due at the same instant runs in this order, and events number tasks by it. A change of how drives are
+//! assembled must keep it.
 
 use super::*;
 use crate::profile::{COSMOS, ControllerName, shipped};
 
 type Order = Vec<(usize, String)>;
 
-/// The last two words of the types, each with how many of it come one after the other.
+/// The last two words of each type, with how many of it follow each other.
 fn in_short(names: &[&'static str]) -> Order {
     let mut order = Order::new();
     for name in names {
@@ -68,7 +68,7 @@ fn a_drive_of_coroutines_keeps_its_order() {
     let engines = vec![(CHANNELS, "engine::Engine".to_owned())];
     assert_eq!(handlers, [engines, board_handlers(), arrivals()].concat());
 
-    // Above controllers in hardware there are the same workers.
+    // Controllers in hardware have the same workers above them.
     let (tasks, handlers) = order("cosmos-plus", |p| p.channel.controller = ControllerName::Synchronous);
     assert_eq!(tasks, [workers, ftl_tasks()].concat());
     assert_eq!(handlers, [engines_in_hardware(), board_handlers(), arrivals()].concat());

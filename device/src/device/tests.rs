@@ -1,4 +1,4 @@
-//! The host's accesses: their order, and where they have no effect.
+//! The host's accesses: their order, and when they have no effect.
 
 use super::*;
 use crate::profile::shipped;
@@ -18,7 +18,7 @@ const MSIX_ENABLE: u32 = 1 << 15;
 const MSIX_FUNCTION_MASK: u32 = 1 << 14;
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 
-/// A drive whose function answers. A posted write takes [`LATENCY`] to it.
+/// A drive whose function answers. A posted write takes [`LATENCY`] to reach it.
 fn device() -> Device {
     let profile = shipped("tiny").unwrap();
     assert_eq!(u64::from(profile.link.latency_ns), LATENCY.as_nanos());
@@ -33,7 +33,7 @@ fn at(ns: u64) -> Instant {
     Instant::ZERO + Duration::from_nanos(ns)
 }
 
-/// What a register holds, without the host's asking.
+/// A register's value, read without a host access.
 fn register(device: &Device, offset: u32) -> u64 {
     device.parts.front.read(0, offset, 4)
 }
@@ -86,7 +86,7 @@ fn the_msix_table_is_written_in_order_with_the_registers() {
     assert_eq!(device.bar_read(0, MSIX_TABLE_OFFSET, 8), 0);
 }
 
-/// The interrupts that come out while the drive runs up to `until`.
+/// The interrupts that leave the drive up to `until`.
 fn interrupts(device: &Device, until: Instant) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     while let Some(next) = device.next_deadline().filter(|next| *next <= until) {

@@ -1,17 +1,18 @@
-//! Capacity by name: what a drive is sold as.
+//! Named capacities, as drives are sold.
 
 use aster_units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Gigabytes for which the drive industry has agreed upon a number of logical blocks.
+/// Gigabytes for which the drive industry has standardised the number of logical blocks.
 const STANDARD: std::ops::RangeInclusive<u64> = 50..=8_000;
 
 /// A capacity such as `512 GB`.
 ///
-/// From 50 GB to 8 TB, GB and TB mean the number of logical blocks that drives of this name have (IDEMA
-/// LBA1-03): 512 GB is 1,000,215,216 blocks of 512 bytes, or 512,110,190,592 bytes. Other GB and TB, and MB,
-/// are powers of ten; MiB, GiB and TiB are powers of two. All are rounded up to 4 KiB.
+/// From 50 GB to 8 TB, GB and TB mean the number of logical blocks that drives sold with this name have
+/// (IDEMA LBA1-03): 512 GB is 1,000,215,216 blocks of 512 bytes, or 512,110,190,592 bytes. Other values in
+/// GB and TB, and all in MB, are powers of ten; MiB, GiB and TiB are powers of two. All are rounded up to
+/// 4 KiB.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamedCapacity {
@@ -24,7 +25,7 @@ impl NamedCapacity {
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Bytes that the host sees at least.
+    /// The least number of bytes that the host sees.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -86,7 +87,7 @@ mod tests {
         NamedCapacity::try_from(name.to_owned()).map(|capacity| capacity.bytes())
     }
 
-    /// The numbers of LBA1-03's examples, and of drives in shops.
+    /// The numbers of LBA1-03's examples and of drives on the market.
     #[test]
     fn drives_have_the_blocks_that_their_name_means() {
         for (name, blocks) in [

@@ -1,14 +1,14 @@
-//! What types can't check of a profile: ranges and relations.
+//! The checks of a profile that types can't make: ranges and relations.
 
 use super::package::{coupling, numbers};
 use super::schema::{AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, WINDOWED_GREEDY};
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
-/// The key, and what is wrong with its value.
+/// A key and what is wrong with its value.
 type Refused = (&'static str, String);
 
-/// Refuses a number that is outside `low..=high`, or none.
+/// Refuses a number outside of `low..=high`, and a NaN.
 fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
     if value.is_finite() && value >= low && value <= high {
         Ok(())
@@ -18,8 +18,8 @@ fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refus
     }
 }
 
-/// Refuses `ftl.assigner` beside `ftl.placement` in a profile's keys, also with the value that it has when it
-/// is absent.
+/// Refuses `ftl.assigner` together with `ftl.placement` in a profile's keys, even if it has its default
+/// value.
 pub(super) fn check_placed_once(keys: &toml::Table) -> Result<(), Refused> {
     let given = |key: &str| keys.get("ftl")?.get(key)?.as_str();
     match (given("assigner"), given("placement")) {
@@ -129,7 +129,7 @@ impl Profile {
         for (key, value, low, high) in numbers(p) {
             range(key, value, low, high)?;
         }
-        // The parameter page says it in 16 bits.
+        // The parameter page has 16 bits for it.
         range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, f64::from(u16::MAX))?;
         coupling(p)
     }
@@ -167,7 +167,7 @@ impl Profile {
 
     fn check_board(&self) -> Result<(), Refused> {
         range("board.dram_mb_per_s", self.board.dram_mb_per_s as f64, 0.0, 1e9)?;
-        // FFFFh is what a slot without a device reads as.
+        // FFFFh is what an empty slot reads as.
         range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
         if self.link.unlimited && self.link.latency_ns == 0 {
@@ -193,7 +193,7 @@ impl Profile {
         }
         range("board.uncached_ns", f64::from(self.board.uncached_ns), 0.0, 1e6)?;
         range("board.buses.register_cycles", b.register_cycles, 0.0, 1e4)?;
-        // A clock that nothing is counted in may be left out.
+        // A clock of which no cycles are counted may be left out.
         let slowest = if b.register_cycles == 0.0 { 0.0 } else { 1.0 };
         for (key, mhz) in [
             ("board.buses.processor_mhz", b.processor_mhz),
@@ -308,7 +308,7 @@ impl Profile {
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
-        // Under the big loop a page's units go together, one more when they begin within a unit.
+        // Under the big loop the units of a page travel together, plus one if they begin inside a unit.
         let together = if self.scheduler.policy == COSMOS { self.geometry.page_bytes / 4096 + 1 } else { 1 };
         range("host.dma_requests", h.dma_requests().into(), together.into(), u16::MAX.into())?;
         range("host.spare_threshold_percent", f64::from(h.spare_threshold_percent), 0.0, 100.0)?;

@@ -52,8 +52,8 @@ impl ProfileError {
         ProfileError { file: file.to_owned(), line, key, reason }
     }
 
-    /// A key is unknown, missing, or has a value that it doesn't take; `unfit` says what the value must be.
-    /// `path` is where serde was in the profile `text` merged with its package.
+    /// A key is unknown, missing, or has a value that it doesn't take. `unfit` says what the value must
+    /// be. `path` is where serde was in the merged text of profile and package.
     pub(super) fn of_serde(
         file: &str,
         text: &str,
@@ -97,10 +97,10 @@ impl ProfileError {
     }
 }
 
-/// Longest piece of a line that an error repeats.
+/// Most characters of a line that an error repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// The TOML parser's message for people: its own names parts of the grammar and single letters.
+/// The TOML parser's message in plain words. The original names parts of the grammar and single letters.
 fn in_words(message: &str) -> &str {
     const WORDS: [(&str, &str); 9] = [
         (
@@ -147,7 +147,7 @@ fn table_at(text: &str, line: usize) -> Option<String> {
     text.lines().take(line).filter_map(header_of).last().map(str::to_owned)
 }
 
-/// An unknown `key` that was found on `line`, with its table: one of a header is a table itself.
+/// An unknown `key` found on `line`, with its table. A key from a header is a table itself.
 fn full_key(text: &str, line: usize, key: &str) -> String {
     let Some(table) = table_at(text, line) else { return key.to_owned() };
     let is_header = text.lines().nth(line - 1).is_some_and(|l| header_of(l).is_some());
@@ -169,8 +169,8 @@ fn key_at(text: &str, line: usize) -> Option<String> {
     })
 }
 
-/// The line on which `table.key` is assigned; where it has its default, or `key` is a table, that of the
-/// table's header.
+/// The line on which `table.key` is assigned. If the key has its default or is a table, it is the line of
+/// the table's header.
 fn find_key(text: &str, key: &str) -> Option<usize> {
     let header = |table: &str| text.lines().position(|line| header_of(line) == Some(table)).map(|at| at + 1);
     (1..=text.lines().count())
@@ -179,7 +179,7 @@ fn find_key(text: &str, key: &str) -> Option<usize> {
         .or_else(|| header(key.rsplit_once('.')?.0))
 }
 
-/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart.
+/// Parses serde's "unknown field `x`, expected one of `a`, `b`".
 pub(super) fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (key, rest) = rest.split_once('`')?;
@@ -187,7 +187,7 @@ pub(super) fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
     Some((key.to_owned(), known))
 }
 
-/// The known key that takes the fewest edits, if they are few.
+/// The known key closest to `key`, if it takes only a few edits.
 pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     known
         .iter()

@@ -111,7 +111,7 @@ fn at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     rest.map_or(Some(value), |rest| at(value.as_table()?, rest))
 }
 
-/// The tables as they stand in the document.
+/// The tables as docs/profiles.md has them.
 fn written() -> String {
     let (least, full) = least();
     let mut out = String::new();
@@ -162,7 +162,7 @@ fn write_table(
             _ if at(least, &key).is_some() => "required".to_owned(),
             Some(value) => format!("`{value}`"),
             None if field.kind.starts_with("Option<") => "absent".to_owned(),
-            // Of a table that itself is absent.
+            // Required within a table that may be absent.
             None => "required".to_owned(),
         };
         writeln!(out, "| `{}` | {meaning} | {unit} | {default} |", field.name).unwrap();

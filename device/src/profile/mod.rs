@@ -1,7 +1,7 @@
-//! A profile describes one SSD: a TOML file whose every key has an effect (design §5).
+//! A profile describes one SSD. It is a TOML file in which every key has an effect (design §5).
 //!
-//! `[package]` may name a shipped package by its key `part` (profiles/packages); the profile's own keys then
-//! override those of the package's file, in `[geometry]` too.
+//! `[package]` may name a shipped package by its key `part` (profiles/packages). The profile's own keys
+//! then override those of the package's file, in `[geometry]` as well.
 //!
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the
 //! key, the line and, for a misspelt key, the nearest known one.
@@ -100,13 +100,14 @@ impl Profile {
 }
 
 impl Profile {
-    /// The whole profile as text, with all defaults filled in: [`Profile::parse`] gives the same profile.
+    /// The whole profile as text, with all defaults filled in. [`Profile::parse`] reads the same profile
+    /// from it.
     ///
     /// # Errors
     /// When a number is too large for TOML.
     pub fn to_toml(&self) -> Result<String, ProfileError> {
         let written = match (&self.ftl.placement, self.ftl.assigner) {
-            // A placement takes the place of the assigner, which must not be given beside it.
+            // A placement replaces the assigner, and a profile must not give both.
             (Some(_), AssignerName::ChannelFirst) => toml::Table::try_from(self).and_then(|mut keys| {
                 let ftl = keys.get_mut("ftl").and_then(toml::Value::as_table_mut);
                 ftl.expect("a profile has this table").remove("assigner");
@@ -123,7 +124,7 @@ impl Profile {
     }
 }
 
-/// A profile is refused when this share of the chunks of new pages can't be read.
+/// A profile is refused if this share of the chunks in new pages can't be read.
 const UNREADABLE: f64 = 0.5;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
 /// A shipped profile by name.
 ///
 /// # Errors
-/// When no profile has that name; the reason lists those there are.
+/// When no profile has that name. The reason lists the names that exist.
 pub fn shipped(name: &str) -> Result<Profile, ProfileError> {
     match SHIPPED.iter().find(|(n, _)| *n == name) {
         Some((name, text)) => Profile::parse(&format!("profiles/{name}.toml"), text),

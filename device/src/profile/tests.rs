@@ -57,8 +57,8 @@ fn an_unknown_key_is_told_with_all_its_tables() {
     assert_eq!(e.key.as_deref(), Some("package.erors"));
 }
 
-/// Errors that show only when the parts are put together: (line of the profile, replacement, key, line that
-/// is named).
+/// Errors that show only when the parts are put together: (line of the profile, replacement, key, line
+/// that the error names).
 const MISFITS: &[(&str, &str, &str, &str)] = &[
     (
         "over_provisioning_percent = 32",
@@ -67,7 +67,7 @@ const MISFITS: &[(&str, &str, &str, &str)] = &[
         "over_provisioning_percent = 1",
     ),
     ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode", "timing_mode = 9"),
-    // With all blocks the drive has 25 MiB at 32 % of spare.
+    // With all its blocks the drive has 25 MiB at 32 % of spare.
     (
         "blocks_per_lun = 24",
         "blocks_per_lun = 24\ncapacity = \"40 MiB\"",
@@ -85,7 +85,7 @@ const MISFITS: &[(&str, &str, &str, &str)] = &[
         "ftl.gc_free_blocks",
         "gc_free_blocks = 9",
     ),
-    // The error of a key with its default names the line of the table's header.
+    // An error in a key with its default names the line of the table's header.
     (
         "die_deviation_us = 3\npage_deviation_us = 10",
         "die_deviation_us = 70",
@@ -146,7 +146,7 @@ const UNFIT: &[(&str, &str, &str, &str)] = &[
         "must be a whole number from 0 to 1000000000 ns, but is 1.5",
     ),
     ("designed = 14", "designed = -1", "ecc.designed", "must be from 1 to 200, but is -1"),
-    // Its range depends on another key.
+    // The range depends on another key.
     (
         "corrected = 13",
         "corrected = 1e3",
@@ -324,7 +324,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[package]", "[restrict]\nblocks_per_lun = 48\n[package]", "restrict.blocks_per_lun"),
     ("[package]", "[restrict]\nplanes = 4\n[package]", "restrict.planes"),
     ("[package]", "[restrict]\nplanes = 0\n[package]", "restrict.planes"),
-    // One plane of two has half of 24 blocks.
+    // One of two planes has half of 24 blocks.
     ("[package]", "[restrict]\nplanes = 1\nblocks_per_lun = 13\n[package]", "restrict.blocks_per_lun"),
     ("[package]", "[restrict]\npages_per_block = 17\n[package]", "restrict.pages_per_block"),
     ("[package]", "[restrict]\npages_per_block = 0\n[package]", "restrict.pages_per_block"),
@@ -333,7 +333,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "[restrict]\nlsb_pages = true\n[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\nid = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"slc\"",
         "restrict.lsb_pages",
     ),
-    // Of 16 pages of MLC, 8 are LSB pages.
+    // 8 of 16 pages of MLC are LSB pages.
     ("[package]", "[restrict]\nlsb_pages = true\npages_per_block = 9\n[package]", "restrict.pages_per_block"),
     ("read_us = [58, 90]", "read_us = [58]", "package.read_us"),
     ("program_us = [481, 2295]", "program_us = [481, -1]", "package.program_us"),
@@ -548,12 +548,12 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("slice = 200", "loop_finish = 20000000", "costs.loop_finish"),
 ];
 
-/// A check that is added to the schema needs a bad value here.
+/// Each check of the schema needs a bad value here.
 #[test]
 fn no_check_is_left_out() {
     let sources = concat!(include_str!("check.rs"), include_str!("schema.rs"), include_str!("package.rs"));
     let words: Vec<_> = sources.split('"').skip(1).step_by(2).collect();
-    // A package's name has a test of its own.
+    // A package's name has its own test.
     let checked = words.iter().filter(|word| {
         let of_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c);
         word.contains('.') && word.chars().all(of_key) && **word != "package.part"
@@ -570,7 +570,7 @@ fn each_bad_value_names_its_key_and_what_is_allowed() {
         let e = error(&with(old, new));
         assert_eq!(e.key.as_deref(), Some(*key), "{new}: {e}");
         assert!(e.reason.contains("must") || e.reason.contains("only") || e.reason.contains("gives"), "{e}");
-        // A message about a number also says what it is, not only what it must be.
+        // A message about a number says what it is and what it must be.
         let forms = ["must be from ", "must be 1, 2", "must be 512", "must be a power", "must be a multiple"];
         if forms.iter().any(|form| e.reason.starts_with(form)) {
             assert!(e.reason.contains(", but is ") || e.reason.contains(", but one is "), "{e}");
@@ -718,8 +718,8 @@ fn vendor_keys_reach_package_and_firmware() {
     }
 }
 
-/// The blocks are the fewest with which the drive has its capacity and the spare that is asked for; what was
-/// chosen is written out, and means the same again.
+/// The chosen number of blocks is the smallest that gives the drive its capacity and spare. It is written
+/// out, and a profile with it means the same drive.
 #[test]
 fn a_capacity_by_name_chooses_the_blocks() {
     let of = |capacity: &str| parsed(&with("blocks_per_lun = 24", &format!("capacity = \"{capacity}\"")));
@@ -736,7 +736,7 @@ fn a_capacity_by_name_chooses_the_blocks() {
         );
         assert!(error(&fewer).reason.contains("blocks per LUN"), "{capacity}: {}", error(&fewer));
     }
-    // A part of the array has what its spare leaves.
+    // A restricted array gets the capacity that its spare leaves.
     let mut restricted = of("1 GiB");
     restricted.restrict.blocks_per_lun = Some(24);
     let all = parsed(&with("blocks_per_lun = 24", "blocks_per_lun = 24"));

@@ -1,6 +1,6 @@
 //! Error messages for values that a key doesn't take, in TOML's terms.
 //!
-//! serde's messages name Rust's types. The key's real range stands in `check.rs` and depends on other keys.
+//! serde's messages name Rust's types. The key's real range is in `check.rs` and depends on other keys.
 //! This module finds it by checking the profile with both ends of the type's range as the value.
 
 use super::Profile;
@@ -37,7 +37,7 @@ pub(super) fn unit_of(key: &str) -> String {
     }
 }
 
-/// What is wrong with the value at `path` of `table`, for which serde gave `message`.
+/// Says what is wrong with the value at `path` of `table`, where serde gave `message`.
 pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
     let Some(found) = value_at(table, path) else { return message.to_owned() };
     let is_entry = path.iter().any(|part| matches!(part, Segment::Seq { .. }));
@@ -48,12 +48,13 @@ pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
     };
     let mut text = match &wanted {
         Wanted::Whole { low, high } => {
-            // The nearer end first: the message may depend on the side.
+            // The nearer end first, since the message may depend on the side.
             let is_below = found.as_integer().is_some_and(|number| number < *low);
             let probes = if is_below { [*low, *high] } else { [*high, *low] }.map(Value::Integer);
             let range = (!is_entry).then(|| range_of(table, &key, probes)).flatten();
             let range = range.unwrap_or_else(|| format!("be from {low} to {high}{}", unit_of(&key)));
-            // A number gets its range alone; another type gets that it must be a number.
+            // The error about a number names only its range; for another type it also says that a number
+            // is needed.
             match range.strip_prefix("be from") {
                 Some(rest) if found.as_integer().is_none() => format!("{must} be a whole number from{rest}"),
                 _ if found.as_integer().is_none() => format!("{must} be a whole number and {range}"),
@@ -145,7 +146,7 @@ pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T
     })
 }
 
-/// serde's `message` in plain words, if there is nothing else to say.
+/// serde's `message` in plain words, for cases without a better one.
 fn plain(message: &str) -> String {
     if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         return format!("lacks the key '{missing}'");
