@@ -47,10 +47,10 @@ impl Bench {
         Bench::power_on_with(ChannelHardware::Timed, profile, luns, depth, content, recorder)
     }
 
-    /// As [`Bench::power_on`], with a reader's own `pieces`, which may be channels only.
+    /// As [`Bench::power_on`], with a reader's own `pieces`. A `ChannelHardware` alone is enough.
     ///
     /// # Errors
-    /// Also when such channels don't fit this bench.
+    /// As [`Bench::power_on`], and when this bench can't have such channels.
     pub fn power_on_with(
         pieces: impl Into<Pieces>,
         profile: &Profile,
@@ -83,7 +83,7 @@ impl Bench {
     pub fn exec(&self) -> &Exec {
         self.channel.exec()
     }
-    /// Where requests are injected: I3.
+    /// The port at I3 where requests are injected.
     pub fn requests(&self) -> &Rc<FlashPort> {
         self.channel.requests()
     }
@@ -95,11 +95,11 @@ impl Bench {
     pub fn geometry(&self) -> &Geometry {
         self.channel.geometry()
     }
-    /// How page content is kept.
+    /// How the bench stores page content.
     pub fn content(&self) -> Content {
         self.channel.content()
     }
-    /// Inspects the cells, and breaks them on purpose.
+    /// Inspects the cells, and damages them on purpose.
     pub fn nand(&self) -> &NandInspect {
         self.channel.nand()
     }
@@ -107,7 +107,7 @@ impl Bench {
     pub fn stats(&self) -> ChannelStats {
         self.channel.stats()
     }
-    /// Segments that went down the control path by kind; `None` when the controller has none.
+    /// Segments sent down the control path, by kind; `None` if the controller has none.
     pub fn access_counts(&self) -> Option<AccessCounts> {
         match self.ask(&ControlWord::Statistics) {
             Answer::Statistics(counts) => Some(counts),
@@ -260,7 +260,7 @@ pub fn set_rate(profile: &mut Profile, mt_s: u32) -> Result<(), BenchError> {
 /// The highest timing mode number of any data interface (ONFI 5.1 §4).
 const MODE_MAX: u8 = 10;
 
-/// The profile with one channel of `luns` LUNs, and nothing restricted.
+/// The profile with one channel of `luns` LUNs and no restriction.
 fn of_one_channel(profile: &Profile, luns: u8) -> Result<Profile, BenchError> {
     let mut profile = profile.clone();
     profile.restrict = RestrictProfile::default();

@@ -2,7 +2,7 @@
 
 use aster_units::{LunIndex, RowAddr, mix64};
 
-/// Blocks of each LUN that are used for reads.
+/// Blocks per LUN that are used for reads.
 pub(crate) const READ_BLOCKS: usize = 2;
 
 /// The first eight bytes of a page's sector.

@@ -69,7 +69,7 @@ impl Cost {
         let alone = self.alone + self.bus.max(array) * (times - 1);
         Cost { bus: self.bus * times, alone, data_bytes: self.data_bytes * times as f64 }
     }
-    /// With the array's time instead of its own.
+    /// The same operation with `array` as the array's time.
     fn in_array(self, array: Duration) -> Cost {
         Cost { alone: self.bus + array, ..self }
     }

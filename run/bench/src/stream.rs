@@ -262,7 +262,7 @@ impl Caller {
     }
 }
 
-/// Sends the stream with as many callers as there are buffers; gives it back.
+/// Sends the stream with as many callers as there are buffers, and returns it.
 pub(crate) fn inject(bench: &Bench, stream: Stream, each: &mut dyn FnMut(&Sample) -> bool) -> Stream {
     let shared = Rc::new(Shared {
         until: stream.work.time.map_or(Instant::MAX, |time| bench.exec().now() + time),

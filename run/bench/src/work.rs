@@ -14,8 +14,8 @@ pub enum BenchOperation {
     Erase,
     /// Reads and programs in turn.
     Mixed,
-    /// A flash operation that I3 has no request for, each LUN by itself; the requests in flight are its page
-    /// buffers.
+    /// A flash operation that I3 has no request for. Each LUN works by itself, and the requests in flight
+    /// are its page buffers.
     Flash(FlashOperation),
 }
 
@@ -24,21 +24,21 @@ pub enum BenchOperation {
 pub enum Pattern {
     /// LUN after LUN, page after page.
     Sequential,
-    /// Any LUN; reads of any page. The pages of a block are programmed in order all the same, since packages
-    /// insist on it.
+    /// Any LUN, and for reads any page. Programs still fill the pages of a block in order, since packages
+    /// require it.
     Random,
 }
 
 /// A stream of requests.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BenchWork {
-    /// Of what.
+    /// The operations.
     pub operation: BenchOperation,
-    /// Where.
+    /// Where they go.
     pub pattern: Pattern,
-    /// Requests, erases before programs not counted.
+    /// Number of requests, not counting erases before programs.
     pub requests: u64,
-    /// No new request is sent after so much simulated time.
+    /// No new request is sent after this much simulated time.
     pub time: Option<Duration>,
     /// Sectors of a page that a read transfers, from the first on; all when absent.
     pub sectors: Option<u8>,

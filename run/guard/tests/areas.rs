@@ -8,7 +8,7 @@ use std::fs::{File, read_to_string};
 use std::sync::Arc;
 
 const HUGE: u64 = 2 << 20;
-/// Far above the system's default.
+/// Far more than the system's default.
 const MOST: u64 = 1_000_000;
 
 fn number(path: &str) -> Option<u64> {

@@ -77,7 +77,8 @@ pub(crate) struct Doorbells {
 }
 
 impl Doorbells {
-    /// A page for a client, in a file of as many bytes as an NVMe controller's BAR0 has; none without such.
+    /// Makes a page for a client, in a file with as many bytes as an NVMe controller's BAR0. Without an
+    /// NVMe controller there is none.
     ///
     /// # Errors
     /// When the system has no memory.
@@ -95,7 +96,7 @@ impl Doorbells {
     pub(crate) fn are_mappable(&self) -> bool {
         self.page.is_some()
     }
-    /// The file for a client to map: BAR0's bytes, of which only the doorbells mean anything.
+    /// The file for a client to map. It has BAR0's bytes, of which only the doorbells are used.
     pub(crate) fn hand_out(&self) -> Option<BorrowedFd<'_>> {
         let page = self.page.as_ref()?;
         self.handed_out.set(true);

@@ -26,7 +26,7 @@ const HUGE_PAGE_FILES: i64 = 0x9584_58f6;
 enum Backing {
     /// A file.
     Mapped(Shared),
-    /// The client doesn't share it: it can't be accessed.
+    /// The client doesn't share it, so it can't be accessed.
     Kept,
 }
 

@@ -484,7 +484,7 @@ impl Server {
     /// left.
     fn announce_shutdown(&mut self) -> Result<(), ServeError> {
         self.check_drive()?;
-        // Another front end has no way of its own to be told, and keeps what it has promised over any loss of
+        // Another front end has no shutdown notification. It must keep its promises through any loss of
         // power.
         if !self.device.is_nvme() {
             return Ok(());

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Why a run can't continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The profile or the media don't make a drive.
+    /// The profile doesn't describe a working drive, or the media don't belong to it.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The host's PCI layer found no NVMe function.
@@ -35,9 +35,9 @@ pub enum RunError {
     /// Neither host nor drive has anything to do, but the work isn't done.
     #[error("host and drive both wait for ever at {at}: {what}")]
     Stalled {
-        /// When.
+        /// The later of the two clocks.
         at: Instant,
-        /// What was being done.
+        /// The work that isn't done.
         what: &'static str,
     },
 }
@@ -75,7 +75,7 @@ impl Machine {
     /// Powers a drive on in a host whose driver is set up as `config` says. No simulated time passes.
     ///
     /// # Errors
-    /// When the profile or the media don't make a drive, or the driver's configuration is out of range.
+    /// When the profile doesn't describe a working drive, or the driver's configuration is out of range.
     pub fn power_on(
         name: &str,
         profile: &Profile,
@@ -87,10 +87,10 @@ impl Machine {
         Machine::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder, config)
     }
 
-    /// As [`Machine::power_on`], with a reader's own `pieces`, which may be channels only.
+    /// As [`Machine::power_on`], with a reader's own `pieces`. A `ChannelHardware` alone is enough.
     ///
     /// # Errors
-    /// Also when such channels don't fit this drive.
+    /// As [`Machine::power_on`], and when this drive can't have such channels.
     pub fn power_on_with(
         pieces: impl Into<Pieces>,
         name: &str,
@@ -120,7 +120,7 @@ impl Machine {
     /// As [`Machine::boot`]; calls `goes_on` every few thousand steps, and stops if it returns `false`.
     ///
     /// # Errors
-    /// Also [`RunError::Interrupted`].
+    /// As [`Machine::boot`], and [`RunError::Interrupted`].
     pub fn boot_while(&self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
         enumerate(&self.device).ok_or(RunError::Enumeration)?;
         let driver = Rc::clone(&self.driver);
@@ -182,9 +182,9 @@ impl Machine {
         true
     }
 
-    /// Runs `runner` to its end. `tick` is called between steps every few thousand of them, for progress;
-    /// when it returns `false`, the runner issues nothing more, and the run ends when the requests in flight
-    /// have completed.
+    /// Runs `runner` to its end. Calls `tick` every few thousand steps, for progress. When `tick` returns
+    /// `false`, the runner issues nothing more, and the run ends when the requests in flight have
+    /// completed.
     ///
     /// # Errors
     /// When both sides wait for ever, the runner can't continue, or the drive's image can't be written or
@@ -231,8 +231,8 @@ impl Machine {
                 }
             }
         }
-        // What the drive has completed by itself it ends within this run: neither what it does for it nor
-        // what it says of it is the next one's.
+        // The drive may still work on commands that it has already completed to the host. That work and
+        // its events belong to this run, not to the next one.
         while self.device.commands_completed_early() > 0
             && let Some(at) = self.device.next_deadline()
         {
@@ -303,7 +303,7 @@ impl Machine {
             self.step_or_stall(what, &mut steps, goes_on)?;
         }
     }
-    /// Makes a step, or returns why there is none.
+    /// Makes a step, or returns why neither side can make one.
     fn step_or_stall(
         &self,
         what: &'static str,

@@ -38,7 +38,7 @@ pub const PSEUDO_SLC: u8 = 0xda;
 /// Page buffers for data; the metadata buffer behind them is scratch.
 pub const BUFFERS: u32 = 16;
 
-/// Which channel.
+/// The kind of channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hardware {
     /// The timed model.
@@ -47,7 +47,7 @@ pub enum Hardware {
     Rtl,
 }
 
-/// Which transaction goes next when several wait.
+/// Which waiting transaction goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     Issue,

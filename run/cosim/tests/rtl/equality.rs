@@ -33,7 +33,7 @@ fn run(hardware: Hardware, setting: &Setting) -> Run {
     Run { bus, outcomes, checksum: bench.checksum(), stats: bench.stats() }
 }
 
-/// Runs both and compares them; returns the number of operations.
+/// Runs the stream on both channels and compares them. Returns the number of operations.
 fn compare(setting: &Setting) -> u64 {
     let (timed, rtl) = (run(Hardware::Timed, setting), run(Hardware::Rtl, setting));
     if let Some(at) = first_difference(&timed.bus, &rtl.bus) {

@@ -203,8 +203,8 @@ impl Worker {
         format!("{:?}", self.lun.issue(txn).finished().await)
     }
 
-    /// A page read in pieces: bursts that follow one another, to one descriptor or several, and a change of
-    /// column between.
+    /// Reads a page in parts: consecutive bursts to one descriptor or several, with column changes between
+    /// them.
     async fn pieces(&mut self) -> String {
         let (row, into) = (self.any_row(), self.buffer());
         if let Err(error) = aster_flash::operations::read_trigger(&self.lun, row).await {

@@ -1,5 +1,5 @@
-//! Waveforms of the RTL and of the timed model are the same files, and the pictures in the documentation are
-//! such files.
+//! The RTL and the timed model give the same waveform files. The pictures in the documentation are such
+//! files.
 
 use aster_channel::{WaveFilter, WaveTap, Waveform};
 use aster_device::profile::shipped;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of memory for a page's number and place: nodes of the map are two thirds full on average.
+/// Bytes of memory for a page's number and place. The map's nodes are two thirds full on average.
 const PAGE_ENTRY_BYTES: usize = 24;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Takes for File {
     }
 }
 
-/// The changes that a file is behind.
+/// The changes that a file has not taken yet.
 #[derive(Debug)]
 pub(super) struct Behind {
     reserve: Reserve,
@@ -87,7 +87,7 @@ impl Behind {
         }
     }
 
-    /// Bytes of memory for all of it.
+    /// Bytes of memory that the backlog takes.
     pub(super) fn memory(&self) -> u64 {
         let owed = self.owed.len() * size_of::<(u64, Owed)>();
         let pages = self.pages.len() * PAGE_ENTRY_BYTES;
@@ -97,8 +97,8 @@ impl Behind {
     pub(super) fn needed(&self) -> u64 {
         if self.full { self.owed_bytes.next_multiple_of(PAGE_BYTES) + self.reserve.missing() } else { 0 }
     }
-    /// How many of these bytes aren't free. If the file system has room, the cause is a quota or a limit, and
-    /// then it is all of them.
+    /// How many of these bytes aren't free. If the file system has room, a quota or a limit is the cause,
+    /// and then all of them count as missing.
     pub(super) fn missing(&self) -> u64 {
         let (needed, free) = (self.needed(), self.reserve.free().unwrap_or(0));
         if free < needed { needed - free } else { needed }
@@ -222,7 +222,8 @@ impl Behind {
         if self.fault.is_none() {
             self.pages.clear();
             self.filled = 0;
-            // As much room as was released: less would be used up at once.
+            // Ask for as much room as was released. With less, the drive would run out of room again at
+            // once.
             if self.reserve.take() {
                 (self.full, self.no_room) = (false, None);
             }

@@ -15,8 +15,8 @@ pub(super) fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError 
     MediumError { offset, reason: error.to_string() }
 }
 
-/// Whether the write can succeed later when there is room: a full disk, a quota, a limit on the size of
-/// files.
+/// Whether the write can succeed later, when there is room: the cause is a full disk, a quota, or a limit
+/// on the size of files.
 pub(super) fn is_out_of_room(error: &io::Error) -> bool {
     let out_of_room = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
     error.raw_os_error().is_some_and(|raw| out_of_room.iter().any(|errno| errno.raw_os_error() == raw))

@@ -15,24 +15,24 @@ pub enum ImageError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Another process has it open.
+    /// Another process has the file open.
     #[error("{path}: another process uses this drive: let it end, or name another \
              file", path = path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// It is a file of another kind.
+    /// The file isn't a drive image.
     #[error("{path}: not a drive image (the first 16 bytes differ): name another \
              file", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// It was made by an Aster that kept drives in another format.
+    /// The image has a format that this version can't read.
     #[error(
         "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \
          {ours}): use the Aster that made it, or make a new drive in another file",
@@ -45,33 +45,33 @@ pub enum ImageError {
         /// How it begins.
         found: String,
     },
-    /// There is something already where a copy was to go.
+    /// The target of a copy exists already.
     #[error("{path}: there is a file of that name, which is not overwritten: name another, or remove \
              it", path = path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// It was stopped.
+    /// The copy was stopped.
     #[error("interrupted: nothing was left behind")]
     Interrupted,
-    /// Pages of it aren't what was programmed any more.
+    /// Pages of the image no longer have the content that was programmed.
     #[error("{path}: {text}: something else has written there; use a copy that is \
              whole", path = path.display(), text = damage(pages))]
     DamagedPages {
         /// The file.
         path: PathBuf,
-        /// All of them.
+        /// The damaged pages.
         pages: Vec<DamagedPage>,
     },
-    /// It is a file without content.
+    /// The file is empty.
     #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name \
              another file", path = path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// What it says of itself isn't what was written.
+    /// The header's checksum is wrong.
     #[error(
         "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is \
          whole, or remove it, and a new drive is made",
@@ -82,7 +82,7 @@ pub enum ImageError {
         /// The file.
         path: PathBuf,
     },
-    /// It was made with another profile, or keeps content in another way.
+    /// The image was made with another profile or with another kind of content.
     #[error(
         "{path}: made with another profile or content: {differences}; use what it was made with, or name \
          another file",
@@ -94,7 +94,7 @@ pub enum ImageError {
         /// Each key that differs, with both values.
         differences: String,
     },
-    /// It has lost its end.
+    /// The file is shorter than the image.
     #[error(
         "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove \
          it, and a new drive is made",
@@ -108,7 +108,7 @@ pub enum ImageError {
         /// Bytes needed.
         needed: u64,
     },
-    /// Part of it is damaged, or no drive comes up from it.
+    /// Part of the image is damaged, or no drive boots from it.
     #[error("{path}: {reason}", path = path.display())]
     Damaged {
         /// The file.
@@ -124,12 +124,12 @@ pub enum ImageError {
         /// Where and why.
         error: MediumError,
     },
-    /// The profile makes no drive.
+    /// The profile doesn't describe a working drive.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// Damaged pages that a message names.
+/// Most damaged pages that a message names.
 const NAMED_MAX: usize = 4;
 
 fn damage(pages: &[DamagedPage]) -> String {

@@ -10,11 +10,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The header's line with the file's length.
+/// The header's key for the file's length.
 pub(super) const LENGTH_KEY: &str = "bytes";
-/// The header's line with the drive's serial number, which no other image has.
+/// The header's key for the drive's serial number. Each image has its own.
 pub(super) const SERIAL_KEY: &str = "serial";
-/// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
+/// Makes the empty `file` an image of `bytes` bytes. The magic is written last, so that a partial image
+/// isn't valid.
 pub(super) fn write_new(
     file: &File,
     bytes: u64,
@@ -27,7 +28,7 @@ pub(super) fn write_new(
     write_header(file, &text)
 }
 
-/// Writes the header page with `text`, the keys that the drive was made with; the magic last.
+/// Writes the header page with `text`, the keys that the drive was made with. The magic is written last.
 pub(super) fn write_header(file: &File, text: &str) -> io::Result<()> {
     let mut header = [0; NVRAM_AT as usize];
     header[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -132,7 +133,7 @@ pub(super) fn raise_format(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// How the image's `text`, what it was made with, differs from `wanted`, in words.
+/// The differences between the image's `text`, the keys that it was made with, and `wanted`, as messages.
 pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
     let found = |key: &str| value(text, key).or_else(|| media_key_before(key, |key| value(text, key)));
     let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();

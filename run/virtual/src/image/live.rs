@@ -30,7 +30,7 @@ pub fn open_image_live(
         let kept = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
         kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
     }
-    // Before the reserve takes the room.
+    // Done before the reserve takes up the room.
     let note = keep_profile(path, name, profile)?;
     let disk = Disk::with_backlog(file, folder_of(path), NAND_AT + nand_bytes);
     Ok((media(&disk, path, nand_bytes)?.with_backlog(disk), note))

@@ -77,7 +77,7 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
 /// Bytes of a page of an [`Overlay`].
 const PAGE_BYTES: u64 = 4096;
 
-/// A file whose later changes are kept in memory: the file stays as it is.
+/// A file whose further changes are kept in memory, so that the file itself doesn't change.
 struct Overlay {
     below: FileMedium,
     pages: Rc<RefCell<BTreeMap<u64, Vec<u8>>>>,

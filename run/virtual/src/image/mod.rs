@@ -36,7 +36,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Opens the image at `path`, or makes it when there is none. It stays locked for as long as the drive uses
+/// Opens the image at `path`, or makes it if it doesn't exist. It stays locked as long as the drive uses
 /// it.
 ///
 /// # Errors
@@ -95,11 +95,11 @@ fn open(
     Ok((file, nand_bytes))
 }
 
-/// Makes the empty `file`, which has no name for messages, the image of a new drive of this profile, for
-/// [`open_image`] to open.
+/// Makes the empty `file` the image of a new drive of this profile, so that [`open_image`] can open it.
+/// Messages have no name for the file.
 ///
 /// # Errors
-/// When the profile makes no drive, or the file can't be written.
+/// When the profile doesn't describe a working drive, or the file can't be written.
 pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> Result<(), ImageError> {
     let bytes = NAND_AT + aster_device::nand_image_bytes(profile, content)?;
     write_new(file, bytes, media_keys(profile, content))
@@ -299,7 +299,7 @@ mod tests {
         drop(open_image(&path, &profile, None).unwrap());
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut whole = [0; 16];
-        // In the keys, behind them, and in the checksum.
+        // In the keys, after them, and in the checksum.
         for at in [100, 3_000, NVRAM_AT - 16] {
             file.read_exact_at(&mut whole, at).unwrap();
             file.write_all_at(&whole.map(|byte| !byte), at).unwrap();
@@ -323,7 +323,7 @@ mod tests {
             assert!(text.starts_with(&format!("{}: made with another profile", path.display())), "{text}");
             text
         };
-        // Both larger and smaller than what was made.
+        // One value is larger and one smaller than the original.
         for blocks in [12, 48] {
             let mut other = profile.clone();
             other.geometry.blocks_per_lun = blocks;
@@ -354,8 +354,8 @@ mod tests {
         assert!(matches!(open_image(&path, &pocket, None), Err(ImageError::OtherDrive { .. })));
     }
 
-    /// What one translation or front end has written says nothing to another, which would take it for damage
-    /// or write over it.
+    /// One translation or front end can't interpret what another has written: it would take it for damage
+    /// or overwrite it.
     #[test]
     fn an_image_is_that_of_its_translation_and_front_end_alone() {
         let dir = tempfile::tempdir().unwrap();
@@ -377,7 +377,7 @@ mod tests {
         let of_front_end = "host.front_end is nvme there and mailbox here";
         refused(&path, &kind, of_kind);
         refused(&path, &front_end, of_front_end);
-        // As it was made before images kept the two.
+        // An image from before these two keys existed.
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let text = made_with(&file, &path).unwrap();
         let is_older = |line: &&str| !line.starts_with("ftl.kind") && !line.starts_with("host.front_end");
@@ -387,7 +387,7 @@ mod tests {
         refused(&path, &kind, of_kind);
         refused(&path, &front_end, of_front_end);
         drop(open_image(&path, &profile, None).unwrap());
-        // The other way round.
+        // The same in the other direction.
         let own = dir.path().join("own.aster");
         drop(open_image(&own, &kind, None).unwrap());
         refused(&own, &profile, "ftl.kind is own-log there and page-mapping here");

@@ -23,8 +23,8 @@ pub enum CloneSerial {
 /// `false`.
 ///
 /// # Errors
-/// When it isn't an image, is in use, or can't be copied. No partial copy stays. If the process ends during
-/// the copy, the rest isn't a valid image.
+/// When `from` isn't an image, is in use, or can't be copied. No partial copy stays. If the process ends
+/// during the copy, the part that is left isn't a valid image.
 pub fn clone_image(
     from: &Path,
     to: &Path,
