@@ -17,8 +17,8 @@ const PART_BYTES: u64 = 4096;
 /// offsets: NVRAM, the blocks' entries, the pages' records with their checksums. Parts of zeroes are left
 /// out, so that holes make no difference. Serial number and format aren't included, so a copy gives the same.
 ///
+/// # Errors
 /// When the file can't be read, or the profile doesn't describe a working drive.
-/// When the file can't be read, or the profile makes no drive.
 pub fn image_state(
     path: &Path,
     profile: &Profile,
