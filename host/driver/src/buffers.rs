@@ -9,7 +9,7 @@ use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PrpShape};
 pub enum Data<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
-    /// One little-endian tag a 4 KiB sector.
+    /// One little-endian tag per 4 KiB sector.
     Tags(&'a [[u8; 8]]),
 }
 
@@ -18,16 +18,16 @@ pub enum Data<'a> {
 pub enum DataMut<'a> {
     /// Bytes.
     Bytes(&'a mut [u8]),
-    /// One little-endian tag a 4 KiB sector.
+    /// One little-endian tag per 4 KiB sector.
     Tags(&'a mut [[u8; 8]]),
 }
 
-/// The memory of a queue pair's request slots: for each a data buffer, its PRP list, and one page for the
-/// ranges of Dataset Management, which are bytes whatever the drive's content.
+/// The memory of a queue pair's request slots. Each slot has a data buffer, its PRP list, and one page for
+/// the ranges of Dataset Management, which are bytes even if the drive's content is tags.
 ///
 /// A PRP list is written once, when it is made: entry `k` names page `k + 1` of the buffer, and the last
-/// entry of each list page but the last points to the next (NVMe 1.4 §4.3). Only a transfer of more than 512
-/// pages rewrites the entries that end its list pages, because what they must be depends on its length.
+/// entry of each list page but the last points to the next (NVMe 1.4 §4.3). Only a transfer of more than
+/// 512 pages rewrites the last entries of its list pages, because their values depend on its length.
 pub(crate) struct Buffers {
     content: Content,
     offset: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Buffers {
     ranges: u64,
 }
 
-/// Entries of a full list page that name data: the last one points on.
+/// Entries of a full list page that name data. The last entry points to the next list page.
 const CHAINED: u64 = PAGE.entries() - 1;
 
 impl Buffers {
@@ -71,7 +71,7 @@ impl Buffers {
     fn data_of(&self, slot: u16) -> u64 {
         self.data + u64::from(slot) * self.data_stride + self.offset
     }
-    /// The page in which a slot's Dataset Management ranges stand.
+    /// The page that holds a slot's Dataset Management ranges.
     pub(crate) fn ranges_of(&self, slot: u16) -> u64 {
         self.ranges + u64::from(slot) * HOST_PAGE_BYTES
     }
@@ -211,8 +211,8 @@ mod tests {
         let config = Config { transfer_bytes_max: 1100 * 4096, depth: 1, ..Config::default() };
         let mut memory = config.memory();
         let buffers = Buffers::new(&config, 1, &mut memory).unwrap();
-        // 513 and 1,024 pages end a list page exactly; that must not disturb the other lengths before and
-        // between.
+        // 513 and 1,024 pages fill a list page exactly. The other lengths must still work before and after
+        // these.
         for pages in [513u64, 514, 513, 1024, 1025, 512, 1100, 3] {
             let (prp1, prp2) = buffers.prps(0, pages * 4096, &mut memory);
             let runs = walk(prp1, prp2, pages * 4096, &memory);

@@ -33,8 +33,8 @@ pub struct Config {
     /// Largest data transfer of one command in bytes, a multiple of 4 KiB up to 32 MiB. The controller's MDTS
     /// may reduce it.
     pub transfer_bytes_max: u32,
-    /// Where in its first page each data buffer begins: a multiple of 4 below 4,096, as an application's
-    /// memory might lie. 0 for `fingerprint`, where only whole sectors have a tag.
+    /// Offset of each data buffer in its first page: a multiple of 4 below 4,096, since an application's
+    /// memory may begin anywhere. 0 for `fingerprint`, where only whole sectors have a tag.
     pub buffer_offset: u32,
     /// MSI-X vectors of the function, at least 1. Vector 0 is the admin queue's; I/O queues share the others.
     pub vectors: u16,

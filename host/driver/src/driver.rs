@@ -48,7 +48,7 @@ impl<B: Bar + 'static> Driver<B> {
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// What the driver was set up with.
+    /// The driver's configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -31,7 +31,7 @@ impl fmt::Display for CommandName {
 /// A command that has not completed within its time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overdue {
-    /// What it is.
+    /// The command's name.
     pub command: CommandName,
     /// Its slot, which is also its command identifier.
     pub slot: SlotId,
@@ -110,13 +110,13 @@ pub enum DriverError {
     NotReady {
         /// The awaited value.
         wanted: u8,
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
     /// CSTS.SHST did not report the end of shutdown in time.
     #[error("shutdown did not complete in {waited}")]
     NotShutDown {
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
     /// CSTS.CFS is set: only a reset helps.
@@ -125,7 +125,7 @@ pub enum DriverError {
     /// A command failed.
     #[error("{command}{} failed: {status}", Place(*.slba))]
     Command {
-        /// What it was.
+        /// The command's name.
         command: CommandName,
         /// Its first logical block; `None` for commands without one.
         slba: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the driver calls its queue pairs and their slots.
+//! Identifiers of queue pairs and of their slots.
 
 /// A queue pair: submission and completion queue share their number. 0 is the admin queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,7 +18,7 @@ impl QueueId {
 pub struct SlotId(pub u16);
 
 impl SlotId {
-    /// As a slice index.
+    /// The slot as a slice index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

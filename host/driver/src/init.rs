@@ -26,7 +26,7 @@ use aster_wire::nvme::sqe::SQE_LOG2;
 const READY_POLL: Duration = Duration::from_micros(100);
 /// The unit of CAP.TO (NVMe 1.4 §3.1.1).
 const TIMEOUT_UNIT: Duration = Duration::from_millis(500);
-/// How long a shutdown may take when the controller reports no RTD3 entry latency.
+/// The least time that a shutdown may take. RTD3E of Identify can extend it.
 const SHUTDOWN_TIMEOUT_MIN: Duration = Duration::from_secs(60);
 
 impl<B: Bar + 'static> Driver<B> {
@@ -51,7 +51,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// shutdown.
     ///
     /// # Errors
-    /// The first error; the controller is left as it is then.
+    /// The first error. The controller then stays in its current state.
     pub async fn init(&self) -> Result<(), DriverError> {
         let cap = Cap(self.read_register(Register::Capabilities));
         check_capabilities(cap)?;
@@ -134,7 +134,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(())
     }
 
-    /// Reads the namespace's size and format again, as after a format.
+    /// Reads the namespace's size and format again, for example after a format.
     pub(crate) async fn identify_namespace(&self) -> Result<(), DriverError> {
         let mut page = [0; IDENTIFY_BYTES];
         self.identify(Cns::ActiveNamespaces, 0, &mut page).await?;
@@ -207,7 +207,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// is on non-volatile media (NVMe 1.4 §7.6.2). [`Driver::init`] brings it up again.
     ///
     /// # Errors
-    /// A queue could not be deleted, or the shutdown took longer than RTD3E says and a minute.
+    /// When a queue could not be deleted, or the shutdown took longer than both RTD3E and a minute.
     pub async fn shut_down(&self) -> Result<(), DriverError> {
         for queue in self.queues() {
             self.admin_at(AdminCommand::DeleteIoSq(queue.0), 0).await?;

@@ -42,7 +42,7 @@ pub(crate) struct QueueSlot {
     /// The task that awaits the command; [`TaskId::NONE`] when the run mode fetches the completion.
     pub(crate) task: TaskId,
     pub(crate) awaited: bool,
-    /// Its task gave up: the slot is freed when the completion comes.
+    /// Its task gave up. The slot is freed when the completion comes.
     pub(crate) abandoned: bool,
     /// An Asynchronous Event Request, which has no time limit.
     pub(crate) endless: bool,
@@ -74,8 +74,8 @@ pub(crate) struct Following {
 
 /// A submission and a completion queue with their request slots (NVMe 1.4 §4.1).
 ///
-/// There is one slot less than entries, so that neither queue can overflow: each command in either queue
-/// occupies a slot.
+/// There is one slot less than entries. Each command in either queue occupies a slot, so neither queue can
+/// overflow.
 pub(crate) struct QueuePair {
     pub(crate) id: QueueId,
     pub(crate) vector: u16,
@@ -96,7 +96,7 @@ pub(crate) struct QueuePair {
     done: VecDeque<Completion>,
 }
 
-/// Doorbell values of a pair that are to be written.
+/// Doorbell values of a pair that are due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Doorbells {
     pub(crate) head: Option<u16>,

@@ -1,4 +1,4 @@
-//! Making a driver: its queues, its memory, its watch.
+//! Makes a driver: its queues, its memory, its watchdog.
 
 use crate::bar::Bar;
 use crate::buffers::Buffers;

@@ -1,5 +1,5 @@
-//! Commands that the driver has no names for: vectors of units of flash, and admin commands of a vendor, as
-//! open-channel drives have them (Open-Channel SSD 1.2).
+//! Commands of open-channel drives that the driver has no names for: vectors of flash units, and
+//! vendor-specific admin commands (Open-Channel SSD 1.2).
 
 use crate::bar::Bar;
 use crate::buffers::{Data, DataMut};
@@ -11,12 +11,12 @@ use crate::queue::Following;
 use aster_wire::nvme::{Sqe, Status};
 use zerocopy::little_endian::U32;
 
-/// Units that one vector names at most.
+/// Most units that one vector names.
 pub const VECTOR_MAX: usize = 64;
-/// Where a slot's metadata lie in the page whose start holds its addresses.
+/// Where a slot's metadata lie in the page that begins with its addresses.
 const METADATA_AT: u64 = 2048;
 
-/// What a vector moves, of data or of metadata.
+/// The data or metadata that a vector moves.
 #[derive(Debug)]
 pub enum Moved<'a> {
     /// Nothing.
@@ -37,7 +37,7 @@ impl Moved<'_> {
     }
 }
 
-/// How a vector has ended. Neither is an error of the driver: a bit of the result is the status of one unit.
+/// How a vector ended. Neither a failed status nor a failed unit is an error of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VectorEnd {
     /// The command's status.
@@ -47,12 +47,13 @@ pub struct VectorEnd {
 }
 
 impl<B: Bar + 'static> Driver<B> {
-    /// Sends a vector over `addresses`, 1 to [`VECTOR_MAX`], and waits for its end. One address stands in the
-    /// command itself, several in a list of their own (dwords 10 and 11; dword 12 counts them from zero).
+    /// Sends a vector over `addresses`, 1 to [`VECTOR_MAX`], and waits for its end. The command holds a
+    /// single address itself; several are in a list (dwords 10 and 11; dword 12 is their zero-based
+    /// count).
     ///
     /// # Errors
-    /// [`DriverError::Argument`] for another number of addresses, more data than a slot's buffer or metadata
-    /// than half a page; else as for any command that doesn't end.
+    /// As for any command that doesn't end; [`DriverError::Argument`] for another number of addresses,
+    /// more data than a slot's buffer, or more metadata than half a page.
     pub async fn send_vector(
         &self,
         queue: QueueId,
@@ -141,8 +142,8 @@ impl<B: Bar + 'static> Driver<B> {
         pair.push(slot, &sqe, following, self.exec().now(), &mut memory);
     }
 
-    /// Sends an admin command that only its drive knows, which brings at most one page, and waits for it.
-    /// `dwords` are 10 to 15. Gives dword 0 of the completion.
+    /// Sends a vendor-specific admin command that returns at most one page, and waits for it. `dwords` are
+    /// 10 to 15. Returns dword 0 of the completion.
     ///
     /// # Errors
     /// Those of the command; [`DriverError::Argument`] for more than a page.

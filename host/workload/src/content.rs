@@ -50,7 +50,7 @@ pub struct Identity {
     pub seed: u64,
 }
 
-/// What a block was found to hold.
+/// What a block holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundContent {
     /// All zero.
@@ -71,7 +71,7 @@ pub struct Mismatch {
     pub block: u64,
     /// The version that it should hold; `None` for any of its own.
     pub version: Option<u32>,
-    /// What is there.
+    /// The content found.
     pub found: FoundContent,
 }
 
@@ -147,7 +147,7 @@ pub fn fill(block: &mut [u8], identity: Identity) {
     }
 }
 
-/// What a block holds, found out from its bytes alone.
+/// Identifies a block by its bytes alone.
 pub fn identify(block: &[u8]) -> FoundContent {
     assert_shape(block);
     let (words, _) = block.as_chunks::<WORD_BYTES>();
@@ -184,7 +184,7 @@ fn first_difference(rest: &[[u8; WORD_BYTES]], body: Body) -> Option<usize> {
 /// Checks that a block holds exactly `identity`; version 0 is all zero.
 ///
 /// # Errors
-/// What it holds instead.
+/// What the block holds instead.
 pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
     let found = identify(block);
     let right = match identity.version {
@@ -201,7 +201,7 @@ pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
 /// The version of `block` that a block holds, 0 if it is all zero, for [`crate::Oracle::complete_read`].
 ///
 /// # Errors
-/// What it holds if that isn't a version of `block` from the run with this seed.
+/// What the block holds, if that isn't a version of `block` from the run with this seed.
 pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> {
     match identify(bytes) {
         FoundContent::Zero => Ok(0),
@@ -210,10 +210,10 @@ pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> 
     }
 }
 
-/// The version of `block` that a sector's tag says in `fingerprint`, 0 for the empty one.
+/// The version of `block` in a sector's tag (`fingerprint`); 0 for the empty tag.
 ///
 /// # Errors
-/// What it holds instead. A tag has no seed, so tags of another run aren't detected.
+/// What the sector holds instead. A tag has no seed, so tags of another run aren't detected.
 pub fn version_of_tag(found: u64, block: u64) -> Result<u32, Mismatch> {
     match (found, split_tag(found)) {
         (0, _) => Ok(0),

@@ -1,6 +1,6 @@
-//! Of times that may never come, the one that comes first.
+//! The earliest of several times, each of which may never come.
 
-/// The earlier of two; `None` never comes.
+/// The earlier of two times; `None` is never.
 #[inline]
 pub(crate) fn earliest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {

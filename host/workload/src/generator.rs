@@ -197,9 +197,9 @@ impl Generator {
         self.issued
     }
 
-    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: if the direction
-    /// that the percentage chooses isn't due, the other goes if it is due. If neither is due, the one that is
-    /// due first goes.
+    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio. If the direction
+    /// chosen by percentage isn't due, the other one goes if it is due. If neither is due, the one with
+    /// the earlier due time goes.
     fn reads_next(&mut self, elapsed: Duration) -> bool {
         let drawn = self.rng.below(100) < self.read_percent;
         let kept = match &mut self.rated {
@@ -295,7 +295,8 @@ impl Generator {
 impl Source for Generator {
     type Error = Infallible;
 
-    /// At the time at which the earlier direction is due: the requests for a drive that keeps up.
+    /// Uses the time at which the earlier direction is due, which gives the requests for a drive that
+    /// keeps up.
     fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
         self.next_request_at(self.read.due().min(self.write.due()))
     }

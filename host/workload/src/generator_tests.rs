@@ -50,7 +50,7 @@ fn without_a_map_blocks_repeat() {
     for r in &got {
         *hits.entry(r.offset).or_insert(0) += 1;
     }
-    // n uniform draws out of n leave about 1/e undrawn.
+    // n uniform draws out of n miss about 1/e of them.
     assert!((600..700).contains(&hits.len()), "{}", hits.len());
 }
 
@@ -209,7 +209,7 @@ fn what_a_rated_mix_wrote_is_what_is_read_back() {
     let (generator, plan, got) = of_a_second("rw=randrw\nrate=20m,5m\nverify=crc32c");
     let written: Vec<_> = got.iter().filter(|r| r.kind == RequestKind::Write).map(|r| r.offset).collect();
     let back: Vec<_> = all(&mut WrittenBlocks::new(&plan, &generator)).iter().map(|r| r.offset).collect();
-    // The last one was returned, but its time had not come.
+    // The generator had returned one more request, whose time had not come.
     assert!(written.len() > 1000 && back.len() <= written.len() + 1);
     assert!(back[..written.len()] == written[..], "other blocks are read back");
 }

@@ -125,7 +125,7 @@ impl<S: Source> Issuer<S> {
         Some(saturating_sum(saturating_sum(at, self.slipped), self.moved))
     }
 
-    /// `elapsed` as the source counts.
+    /// Converts `elapsed` to the source's time.
     fn source_time(&self, elapsed: Duration) -> Duration {
         let before = saturating_sum(saturating_sum(self.pace.start_delay, self.slipped), self.moved);
         elapsed.saturating_sub(before)
@@ -151,7 +151,7 @@ impl<S: Source> Issuer<S> {
         self.slipped
     }
 
-    /// The source, for what it counts.
+    /// The source, for its counters.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -186,7 +186,7 @@ impl<S: Source> Issuer<S> {
     /// What to do at `elapsed`. Times never go back between calls.
     ///
     /// # Errors
-    /// Those of the source; the work is over then, but for the completions still to come.
+    /// Those of the source. The work then ends, apart from completions still to come.
     pub fn step(&mut self, elapsed: Duration) -> Result<IssueStep, S::Error> {
         let pace = self.pace;
         if self.flushing {
@@ -391,12 +391,12 @@ mod tests {
     fn an_open_loop_catches_up_and_a_closed_one_keeps_its_gaps() {
         // The third arrives while the first two are still in flight.
         assert_eq!(replayed(&[0, 1, 2, 30], 2, false), (vec![0, 1, 10, 30], 0));
-        // It goes its gap of 1 µs after the completion at 10 µs that made room, and all later ones shift with
-        // it.
+        // It goes 1 µs after the completion at 10 µs that made room, which keeps its gap. All later ones
+        // shift with it.
         assert_eq!(replayed(&[0, 1, 2, 30], 2, true), (vec![0, 1, 11, 39], 9));
         // One at a time the gaps are think times, from completion to issue.
         assert_eq!(replayed(&[0, 1, 2, 30], 1, true), (vec![0, 11, 22, 60], 30));
-        // With room enough both are the trace.
+        // With enough room both give the trace's times.
         assert_eq!(replayed(&[0, 1, 2, 30], 8, true), replayed(&[0, 1, 2, 30], 8, false));
     }
 
@@ -417,7 +417,7 @@ mod tests {
             Job { think_time: us(100), think_time_blocks: u64::MAX, number_ios: Some(8), ..Job::default() };
         let log = run(&Job { think_time_every: Some(us(25)), ..job.clone() });
         let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
-        // Three requests of 10 µs are the first that last 25.
+        // Each pause comes after three requests of 10 µs, since two don't last 25 µs.
         assert_eq!(times, [0, 10, 20, 130, 140, 150, 260, 270]);
         let blocks = run(&Job { think_time_every: Some(us(25)), think_time_blocks: 2, ..job });
         let times: Vec<u64> = blocks.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
@@ -435,7 +435,7 @@ mod tests {
             ..Job::default()
         };
         let times = |job: &Job| run(job).iter().map(|(t, _)| t.as_nanos() / 1000).collect::<Vec<u64>>();
-        // 20 µs apart; after the pause those that are late go one after the other.
+        // Requests are 20 µs apart. After the pause, late ones go one after the other.
         assert_eq!(times(&job), [0, 20, 40, 150, 160, 170, 280, 290, 300]);
         let job = Job { rate_ignores_think_time: true, ..job };
         assert_eq!(times(&job), [0, 20, 40, 160, 180, 200, 320, 340, 360]);

@@ -72,12 +72,12 @@ pub struct RateFloor {
     pub bytes: PerDirection<Option<u64>>,
     /// Requests per second.
     pub requests: PerDirection<Option<u64>>,
-    /// Both are counted over this time.
+    /// The time over which both are measured.
     pub cycle: Duration,
 }
 
 impl Default for RateFloor {
-    /// No floor; a second, as in fio.
+    /// No minimum, and a cycle of one second as in fio.
     fn default() -> Self {
         RateFloor {
             bytes: PerDirection::all(None),
@@ -190,7 +190,7 @@ impl BlockSizes {
         }
     }
 
-    /// Every length named, for checks against the drive's logical block.
+    /// Every length given, to be checked against the drive's logical block.
     pub(crate) fn units(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, parts): (Option<u32>, &[(u32, u8)]) = match self {
             BlockSizes::Fixed(bytes) => (Some(*bytes), &[]),
@@ -205,7 +205,7 @@ impl BlockSizes {
 /// that reads the whole drive once in sequential 4 KiB requests, one at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// How offsets follow one another.
     pub access: Access,
@@ -244,13 +244,13 @@ pub struct Job {
     pub random_percent: PerDirection<u8>,
     /// Uniform random offsets visit every block once per pass.
     pub random_map: bool,
-    /// Where randomness starts.
+    /// The seed of the job's random numbers.
     pub seed: u64,
-    /// True: the requests depend on `seed` alone. False: on the seed of the run too.
+    /// Whether the requests depend on `seed` alone. Otherwise they depend on the seed of the run as well.
     pub repeatable: bool,
     /// Simulated time after which nothing more is issued.
     pub run_time: Option<Duration>,
-    /// Begin again until `run_time` is over.
+    /// Whether the job starts over until `run_time` has passed.
     pub time_based: bool,
     /// Simulated time whose requests are left out of the statistics; it comes before `run_time`.
     pub ramp_time: Duration,
@@ -266,40 +266,40 @@ pub struct Job {
     pub rate_iops: PerDirection<Option<u64>>,
     /// The most bytes per second, for each direction separately; no direction has both rates.
     pub rate: PerDirection<Option<u64>>,
-    /// Rated requests come as a Poisson process, with gaps that are exponentially distributed, instead of
+    /// Whether rated requests come as a Poisson process, with exponentially distributed gaps, instead of
     /// evenly.
     pub poisson: bool,
-    /// A pause moves later requests, instead of being made up for.
+    /// Whether a pause delays later requests instead of being made up for.
     pub rate_ignores_think_time: bool,
-    /// The job fails when it is slower.
+    /// The minimum rates. A slower job fails.
     pub rate_floor: RateFloor,
-    /// The job ends when it has reached a steady state.
+    /// The steady state that ends the job.
     pub steady_state: Option<SteadyState>,
-    /// When any job of the file ends, others end too.
+    /// Whether the end of any job of the file also ends others.
     pub exit_all: bool,
-    /// Others also end when a job fails.
+    /// Whether the failure of a job also ends others.
     pub exit_all_on_error: bool,
-    /// Which others end with this one.
+    /// Which other jobs end with this one.
     pub exit_what: ExitWhat,
-    /// Writes are on non-volatile media before they complete ([`crate::Request::fua`]).
+    /// Whether writes are on non-volatile media before they complete ([`crate::Request::fua`]).
     pub fua: bool,
-    /// Writes are Write Zeroes commands: no data moves.
+    /// Whether writes are Write Zeroes commands, which move no data.
     pub write_zeroes: bool,
-    /// A flush after this many writes; 0 is never.
+    /// A flush follows this many writes; 0 for never.
     pub flush_every: u64,
-    /// A flush when the job ends.
+    /// Whether a flush ends the job.
     pub flush_at_end: bool,
-    /// Written content carries address and version, and reads are checked.
+    /// Whether written content carries address and version, and reads are checked.
     pub verify: bool,
-    /// With `verify`: read back and check what was written, after the writes.
+    /// With `verify`: whether what was written is read back and checked after the writes.
     pub read_back: bool,
-    /// Begin when all earlier jobs of the file have ended.
+    /// Whether the job begins only when all earlier jobs of the file have ended.
     pub after_previous: bool,
-    /// A new reporting group begins with this job; with `after_previous` one begins, too.
+    /// Whether a new reporting group begins with this job. With `after_previous` one begins in any case.
     pub new_group: bool,
-    /// Reports show the jobs of its reporting group together.
+    /// Whether reports show the jobs of its reporting group together.
     pub group_reporting: bool,
-    /// Options of its file that have no effect, for reports only.
+    /// Options of the job file that have no effect. For reports only.
     pub unmet: Vec<Unmet>,
 }
 

@@ -37,12 +37,12 @@ impl Permutation {
         self.len
     }
 
-    /// Never: a permutation has at least one member.
+    /// Always false: a permutation has at least one member.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Where `index` goes. `index` is below [`Permutation::len`].
+    /// The image of `index`, which is below [`Permutation::len`].
     pub fn at(&self, index: u64) -> u64 {
         assert!(index < self.len, "index {index} is outside a permutation of {}", self.len);
         let mut x = index;

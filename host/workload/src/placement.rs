@@ -54,7 +54,7 @@ pub(crate) enum Placement {
     Zoned(PerDirection<Vec<ZoneSlots>>),
 }
 
-/// What a direction's slots are: how many, and how far apart.
+/// A direction's slots: how many, and how far apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     pub(crate) count: u64,
@@ -62,8 +62,8 @@ pub(crate) struct Slots {
 }
 
 impl Placement {
-    /// Over `slots`; those of each direction are in `of`. With `map` every slot comes once per pass if the
-    /// distribution is uniform.
+    /// Places offsets in `slots` slots; `of` has those of each direction. With `map`, a uniform
+    /// distribution visits every slot once per pass.
     pub(crate) fn new(
         distribution: &Distribution,
         center: Option<f64>,
@@ -94,7 +94,7 @@ impl Placement {
         }
     }
 
-    /// The next slot of a direction that has `slots` of them and whose zones are `pick`ed.
+    /// The next slot of a direction that has `slots` of them. `pick` selects the direction's zones.
     pub(crate) fn slot(
         &mut self,
         slots: u64,

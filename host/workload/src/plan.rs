@@ -186,7 +186,7 @@ impl Job {
 }
 
 impl Plan {
-    /// When its requests may go.
+    /// When the job's requests may go.
     pub fn pace(&self) -> Pace {
         Pace {
             queue_depth: self.job.queue_depth,

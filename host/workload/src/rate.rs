@@ -18,7 +18,7 @@ enum Limit {
     None,
     Requests(u64),
     Bytes(u64),
-    /// With the mean gap and the time that is due next, both in picoseconds.
+    /// The mean gap and the next due time, both in picoseconds.
     Poisson {
         gap: f64,
         due: f64,
@@ -63,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// Gives the next request, of `length` bytes: when it is due, as [`Schedule::due`].
+    /// Takes the next request, of `length` bytes, and returns when it is due, as [`Schedule::due`].
     pub(crate) fn next(&mut self, length: u32) -> Option<Duration> {
         let at = self.due();
         if let Limit::Poisson { gap, due, rng } = &mut self.limit {

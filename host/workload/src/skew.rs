@@ -1,9 +1,9 @@
 use crate::Permutation;
 use aster_units::Rng;
 
-/// Zipf-distributed block numbers: the block of rank `k` (from 1) is drawn with weight `k^-theta`. Each draw
-/// takes constant time and memory whatever the length: rejection-inversion (Hörmann and Derflinger 1996), for
-/// any `theta > 0`, 1 included.
+/// Zipf-distributed block numbers: the block of rank `k` (from 1) is drawn with weight `k^-theta`. Each
+/// draw takes constant time and memory for any length, by rejection-inversion (Hörmann and Derflinger
+/// 1996). `theta` is any number above 0, 1 included.
 ///
 /// Ranks are scattered over the region by a [`Permutation`], so hot blocks are not neighbours.
 #[derive(Clone, Debug)]
@@ -71,8 +71,8 @@ fn weight(theta: f64, x: f64) -> f64 {
 }
 
 impl Zipf {
-    /// Over blocks `0..len` with exponent `theta > 0`, finite; `seed` decides where the hot blocks lie, the
-    /// hottest at the share `center` of the region if one is given.
+    /// A distribution over blocks `0..len` with a finite exponent `theta > 0`. `seed` decides where the
+    /// hot blocks lie. If `center` is given, the hottest block is at that share of the region.
     pub fn new(len: u64, theta: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(theta > 0.0 && theta.is_finite(), "zipf needs a finite theta above 0, not {theta}");
         Zipf {
@@ -115,8 +115,8 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Over blocks `0..len` with `0 < h < 1`; `seed` and `center` decide where the hot blocks lie, as with
-    /// [`Zipf::new`].
+    /// A distribution over blocks `0..len` with `0 < h < 1`. `seed` and `center` decide where the hot
+    /// blocks lie, as with [`Zipf::new`].
     pub fn new(len: u64, h: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(h > 0.0 && h < 1.0, "pareto needs h between 0 and 1, not {h}");
         Pareto { exponent: libm::log(h) / libm::log(1.0 - h), place: Scatter::new(len, seed, center) }
@@ -135,9 +135,9 @@ impl Pareto {
     }
 }
 
-/// Blocks after a bell curve, neighbours of the centre the most likely. As in fio the curve is the mean of
-/// twelve uniform draws, whose deviation is a twelfth of the region, and `deviation` percent of the region
-/// widen it.
+/// Normally distributed blocks: those near the centre are the most likely. As in fio, the curve is the
+/// mean of twelve uniform draws, whose deviation is a twelfth of the region, widened by `deviation`
+/// percent of the region.
 #[derive(Clone, Debug)]
 pub struct Normal {
     len: u64,
@@ -146,8 +146,8 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Over blocks `0..len` with `0 <= deviation < 100`; the middle of the curve is at the share `center` of
-    /// the region.
+    /// A distribution over blocks `0..len` with `0 <= deviation < 100`. The middle of the curve is at the
+    /// share `center` of the region.
     pub fn new(len: u64, deviation: f64, center: f64) -> Self {
         assert!(
             (0.0..100.0).contains(&deviation),
@@ -250,7 +250,7 @@ mod tests {
             let at: Vec<f64> = (0..draws).map(|_| normal.block(&mut rng) as f64 / len as f64).collect();
             let mean = at.iter().sum::<f64>() / f64::from(draws);
             let variance = at.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(draws);
-            // A twelfth of the mean of twelve draws, and that of an even spread over the deviation.
+            // The variance of the mean of twelve draws, plus that of an even spread over the deviation.
             let want = 1.0 / 144.0 + (deviation / 100.0) * (deviation / 100.0) / 12.0;
             assert!(libm::fabs(mean - center) < 0.005, "{mean} for {center}");
             assert!(libm::fabs(variance / want - 1.0) < 0.05, "{variance} for {want}");

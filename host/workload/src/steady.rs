@@ -1,4 +1,4 @@
-//! When a job has reached a steady state, as SNIA defines it and with fio's options.
+//! Steady states of a job, as SNIA defines them and with fio's options.
 
 use alloc::collections::VecDeque;
 use aster_units::Duration;
@@ -15,17 +15,17 @@ pub enum Figure {
     Latency,
 }
 
-/// The criterion by which a job is steady, and ends.
+/// The criterion by which a job is steady and then ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyState {
     /// The measured figure.
     pub figure: Figure,
-    /// True: the slope of the regression line over the window counts, a check interval being 1 on its axis.
-    /// False: the largest difference of an interval from the window's mean.
+    /// Whether the slope of the regression line over the window counts, in units per check interval.
+    /// Otherwise the largest difference of an interval from the window's mean counts.
     pub slope: bool,
     /// The job is steady while the value stays below this.
     pub limit: f64,
-    /// The limit is in percent of the window's mean.
+    /// Whether the limit is in percent of the window's mean.
     pub percent: bool,
     /// How long the window is: a multiple of `interval`, at least two.
     pub duration: Duration,
@@ -52,11 +52,11 @@ impl fmt::Display for SteadyState {
 /// The outcome of a criterion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyOutcome {
-    /// What was asked for.
+    /// The criterion.
     pub criterion: SteadyState,
-    /// When it was reached, counted from the job's start; `None` when it was not.
+    /// When it was reached, counted from the job's start; `None` if it was not.
     pub attained: Option<Duration>,
-    /// The last full window's slope or largest difference, in the limit's unit; `None` when no window was
+    /// The last full window's slope or largest difference, in the limit's unit; `None` if no window was
     /// full.
     pub value: Option<f64>,
     /// The last full window's mean.
@@ -76,11 +76,11 @@ pub(crate) struct SteadyWatch {
     window: Window,
 }
 
-/// More intervals than this make no window.
+/// Most intervals per window.
 pub(crate) const INTERVALS_MAX: u64 = 100_000;
 
 impl SteadyWatch {
-    /// For a job that begins to issue at `start`.
+    /// Watches a job that begins to issue at `start`.
     pub(crate) fn new(criterion: SteadyState, start: Duration) -> Self {
         let intervals = (criterion.duration.as_picos() / criterion.interval.as_picos()) as usize;
         assert!(intervals >= 2 && intervals as u64 <= INTERVALS_MAX, "a window of intervals: {criterion:?}");
@@ -207,7 +207,7 @@ impl Window {
         if self.is_full() {
             let first = self.values.pop_front().unwrap_or(0.0);
             self.sum -= first;
-            // All others move one place to the front.
+            // All other elements move one place to the front.
             self.weighted -= self.sum;
         }
         self.weighted += self.values.len() as f64 * value;
@@ -239,7 +239,7 @@ impl Window {
         libm::fmax(of(&self.largest), of(&self.smallest))
     }
 
-    /// Of the least squares line through the window, a check interval being 1 on the axis.
+    /// The slope of the least squares line through the window, per check interval.
     fn slope(&self) -> f64 {
         let n = self.intervals as f64;
         (self.weighted - (n - 1.0) / 2.0 * self.sum) / (n * (n * n - 1.0) / 12.0)
@@ -368,8 +368,7 @@ mod tests {
         };
         for slope in [false, true] {
             let mut watch = SteadyWatch::new(SteadyState { slope, limit: 0.0, ..fine }, Duration::ZERO);
-            // If every interval were visited, this would take 2 * 10^10 steps, and the gap a million million
-            // intervals.
+            // Visiting every interval would take 2 * 10^10 steps, and the gap a million million intervals.
             for i in 0..100_000 {
                 assert!(!watch.completed(4096, Duration::ZERO, Duration::from_micros(3 * i)));
             }

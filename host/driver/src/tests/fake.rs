@@ -37,7 +37,7 @@ struct Ring {
 
 /// The controller's behaviour and the faults to inject.
 pub(crate) struct Manners {
-    /// CSTS reads before RDY follows CC.EN; `None` is never.
+    /// CSTS reads before RDY follows CC.EN; `None` for never.
     pub(crate) ready_after: Option<u32>,
     pub(crate) block_log2: u8,
     pub(crate) mdts: u8,
@@ -48,7 +48,7 @@ pub(crate) struct Manners {
     pub(crate) swallow: Option<u64>,
     /// Commands at this LBA fail with this status.
     pub(crate) fail: Option<(u64, Status)>,
-    /// I/O completions name a command identifier that many higher.
+    /// Added to the command identifier of I/O completions.
     pub(crate) cid_offset: u16,
     /// Completes the commands of one batch in reverse order.
     pub(crate) reverse: bool,
@@ -405,7 +405,7 @@ impl Fake {
         }
     }
 
-    /// Host bytes that a stored unit of one host byte takes: blocks are kept as tags in `fingerprint`.
+    /// Host bytes per stored byte: in `fingerprint`, blocks are stored as tags.
     fn scale(&self) -> usize {
         if self.content == Content::Fingerprint { 512 } else { 1 }
     }

@@ -89,7 +89,7 @@ fn the_controller_comes_up_with_what_it_grants() {
     assert_eq!((driver.namespace().id, driver.namespace().bytes()), (7, fake::BLOCKS * 4096));
     let vectors: Vec<_> = driver.queues().map(|q| driver.vector(q)).collect();
     assert_eq!(vectors, [Some(1), Some(2), Some(3), Some(1), Some(2)]);
-    // RDY is read once at once and then every 100 µs.
+    // RDY is read immediately and then every 100 µs.
     assert!(bench.exec.now() >= Instant::ZERO + Duration::from_micros(200));
 }
 
@@ -223,7 +223,7 @@ fn a_command_that_never_completes_is_reported_by_slot_opcode_and_lba() {
         driver.read(Q1, 77, &mut vec![0; 4096]).await.unwrap_err()
     });
     assert_eq!(error.to_string(), "Read in slot 0 of queue 1 at LBA 77 has not completed in 5 s");
-    // Without a task, `overdue` finds the same.
+    // `overdue` also finds a command without a task.
     let slot = bench.driver.take_slot(Q1).unwrap();
     bench.driver.submit(Q1, slot, &Io { op: IoOp::Write, slba: 77, blocks: 1, fua: false });
     bench.driver.ring(Q1);

@@ -47,15 +47,15 @@ impl Mistakes {
         }
     }
 
-    /// How many there are.
+    /// How many mistakes were found.
     pub(super) fn count(&self) -> usize {
         self.found.len() + self.more
     }
 
-    /// `Ok` when there are none.
+    /// `Ok` if there are no mistakes.
     ///
     /// # Errors
-    /// All of them.
+    /// All mistakes.
     pub(super) fn verdict(self) -> Result<(), JobFileError> {
         match self.found.is_empty() {
             true => Ok(()),
@@ -99,7 +99,7 @@ pub enum Problem {
     },
     /// An option that needs another one.
     Needs {
-        /// The option that stands there.
+        /// The option that was given.
         option: &'static str,
         /// The one that is missing.
         needs: &'static str,

@@ -37,7 +37,7 @@ use section::Section;
 pub fn parse(text: &str) -> Result<Vec<Job>, JobFileError> {
     let mut reader = Reader::default();
     let mut last_line = 1;
-    // Some editors begin a file with a byte order mark.
+    // Some editors put a byte order mark at the beginning of a file.
     for (index, raw) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
         last_line = index + 1;
         reader.line(raw, last_line);
@@ -50,8 +50,8 @@ pub fn parse(text: &str) -> Result<Vec<Job>, JobFileError> {
     Ok(reader.jobs)
 }
 
-/// A section whose lines are collected before they count: `kb_base` governs the lines before it too, as in
-/// fio.
+/// A section whose lines are collected before they are applied. As in fio, `kb_base` also governs the
+/// lines before it.
 struct Open<'a> {
     name: &'a str,
     line: usize,
@@ -70,7 +70,8 @@ struct Reader<'a> {
     open: Option<Open<'a>>,
     jobs: Vec<Job>,
     mistakes: Mistakes,
-    /// A section has begun, even if its header is bad, so that lines outside of a section are reported once.
+    /// Whether a section has begun, even with a bad header. Lines outside of any section are thus reported
+    /// once.
     inside: bool,
 }
 

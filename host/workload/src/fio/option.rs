@@ -3,7 +3,7 @@
 /// How an option is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Treatment {
-    /// It changes the workload; the example is a value that does.
+    /// It changes the workload.
     Effect {
         /// A valid value, `None` if the bare name is the value.
         example: Option<&'static str>,
@@ -60,7 +60,7 @@ pub(super) const fn refused(
     FioOption { name, aliases, treatment: Treatment::Refused, meaning }
 }
 
-/// Why options of a submission path mean nothing here.
+/// Why options of the submission path mean nothing here.
 pub(super) const SUBMISSION: &str = "how a Linux host submits; the driver of the simulated host has one way";
 /// Why options of processes mean nothing here.
 pub(super) const PROCESS: &str =

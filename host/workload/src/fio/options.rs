@@ -15,7 +15,7 @@ use super::others::OTHERS;
 /// | file | `name` `kb_base` |
 /// | checks | `verify` `do_verify` `verify_fatal` |
 ///
-/// The meaning of each stands in its [`FioOption::meaning`].
+/// [`FioOption::meaning`] has the meaning of each.
 pub(super) const OPTIONS: &[FioOption] = &[
     effect(
         "rw",

@@ -320,7 +320,7 @@ impl Section {
         Mistake { line, problem, job: (line < self.line).then(|| self.job.name.clone()) }
     }
 
-    /// The job, once its last line is read.
+    /// Makes the job, once its last line is read.
     ///
     /// # Errors
     /// Contradictions between options that are each valid.
@@ -431,7 +431,7 @@ fn pattern(value: &str) -> Option<(Access, Mix)> {
     Some((access, mix))
 }
 
-/// Contradictions, with the options involved.
+/// The contradictions in a job, with the options involved.
 fn contradictions(job: &Job) -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     let any =
         |of: &crate::PerDirection<Option<u64>>| [of.read, of.write, of.trim].into_iter().any(|n| n.is_some());

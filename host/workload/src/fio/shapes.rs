@@ -4,7 +4,8 @@ use super::values::{self, KbBase, TimeUnit};
 use crate::{Distribution, Extent, Figure, PerDirection, Zone};
 use alloc::vec::Vec;
 
-/// What `value` should be: the grammar of the distribution that it names, or the list of names.
+/// A description of what `value` should be: the grammar of the distribution that it names, or the list of
+/// names.
 pub(super) fn distribution_meant(value: &str) -> &'static str {
     match value.split(':').next().unwrap_or_default() {
         "random" => "random, which has no parameter",
@@ -27,12 +28,12 @@ pub(super) fn distribution_meant(value: &str) -> &'static str {
 pub(super) const STEADY: &str =
     "iops, bw or lat, also with _slope, and a limit: iops:0.5%, bw_slope:1m, lat:20us";
 
-/// Above it every request would go to one block.
+/// Above this theta every request would go to one block.
 const THETA_MAX: f64 = 100.0;
 /// fio's defaults for theta and h.
 const THETA_DEFAULT: f64 = 1.1;
 const H_DEFAULT: f64 = 0.2;
-/// As in fio.
+/// The most zones, as in fio.
 const ZONES_MAX: usize = 256;
 
 fn real(text: &str) -> Option<f64> {
@@ -83,8 +84,8 @@ fn zones(text: &str, parse: impl Fn(&str) -> Option<Vec<Zone>>) -> Option<PerDir
     any.then_some(zones)
 }
 
-/// `60/10:30/20`: percentages of requests and of the region. Sizes left out share evenly what the others
-/// leave.
+/// `60/10:30/20`: percentages of requests and of the region. Zones without a size share evenly what the
+/// others leave.
 fn relative(text: &str) -> Option<Vec<Zone>> {
     let parts = parts(text, |size| values::integer(size).filter(|&p| p <= 100))?;
     let given: u64 = parts.iter().filter_map(|part| part.1).sum();

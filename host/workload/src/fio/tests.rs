@@ -94,7 +94,7 @@ fn every_option_with_an_effect_has_one() {
     let before = "ioengine=libaio\niodepth=2\nruntime=1\nthinktime=5\n";
     for option in options() {
         let Treatment::Effect { example } = option.treatment else { continue };
-        // These have an effect only with other lines.
+        // These have an effect only together with other lines.
         let (before, after) = match option.name {
             "kb_base" => (before.to_owned(), "size=8k"),
             "steadystate" => (before.to_owned(), "ss_dur=20"),
@@ -215,7 +215,7 @@ fn distributions_check_their_parameter() {
     assert_eq!(of("zipf:1.2:0.25"), (Distribution::Zipf(1.2), Some(0.25)));
     assert_eq!(of("pareto:0.2"), (Distribution::Pareto(0.2), None));
     assert_eq!(of("normal:40"), (Distribution::Normal(40.0), None));
-    // fio's defaults.
+    // The defaults are fio's.
     assert_eq!((of("zipf").0, of("pareto").0), (Distribution::Zipf(1.1), Distribution::Pareto(0.2)));
     assert_eq!(of("normal").0, Distribution::Normal(0.0));
     for bad in [
@@ -420,7 +420,7 @@ proptest! {
     fn arbitrary_values_never_panic(option in 0..options().count(), value in "[0-9a-z:/,.%=+-]{0,12}") {
         let name = options().nth(option).unwrap().name;
         if let Ok(jobs) = parse(&format!("[j]\n{name}={value}\nss_dur=4\n")) {
-            // A job that parses either can be laid out and gives its requests, or is refused.
+            // A job that parses can be laid out and generates requests, or is refused.
             let drive = crate::Drive { bytes: 1 << 30, block_bytes: 512 };
             if let Ok(plans) = jobs[0].plans(drive, 0) {
                 let mut generator = crate::Generator::new(&plans[0]);

@@ -88,7 +88,7 @@ pub(super) fn time(text: &str, default: TimeUnit) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(picos).map(Duration::from_picos).filter(|&time| time <= TIME_MAX)
 }
 
-/// `read[,write][,trim]`: what is left out follows the value before it; what is empty keeps `current`.
+/// `read[,write][,trim]`: a missing value follows the one before it, an empty value keeps `current`.
 pub(super) fn per_direction<T: Clone>(
     text: &str,
     current: &PerDirection<T>,
@@ -123,7 +123,7 @@ pub(super) fn range(text: &str, base: KbBase) -> Option<BlockSizes> {
     Some(BlockSizes::Range { min: a.min(b), max: a.max(b) })
 }
 
-/// `4k/10:64k/90`: percentages that are left blank share evenly what the others leave.
+/// `4k/10:64k/90`: blank percentages share evenly what the others leave.
 pub(super) fn split(text: &str, base: KbBase) -> Option<BlockSizes> {
     let mut parts = Vec::new();
     for part in text.split(':') {

@@ -4,7 +4,7 @@ use crate::{Drive, Oracle, ReadToken, RequestKind, WriteToken};
 use alloc::vec::Vec;
 use aster_driver::{Data, DataMut};
 
-/// What the drive holds, as far as the host knows. It outlives a run: pass it to the next one.
+/// What the drive holds, as far as the host knows. It outlives a run and can be passed to the next one.
 pub struct Contents {
     drive: Drive,
     block_log2: u32,
@@ -24,27 +24,29 @@ pub(crate) enum ContentToken {
 }
 
 impl Contents {
-    /// Writes carry address and version; blocks that tasks with [`crate::Job::verify`] read must be intact
-    /// and at their own address, in any version. Needs no memory.
+    /// Makes contents whose versions aren't tracked. Writes carry address and version. Blocks that tasks
+    /// with [`crate::Job::verify`] read must be intact and at their own address, in any version. This
+    /// needs no memory.
     pub fn unversioned(drive: Drive, seed: u64) -> Self {
         let block_log2 = drive.block_bytes.trailing_zeros();
         assert!(drive.block_bytes == 1 << block_log2, "a logical block is a power of two: {drive:?}");
         Contents { drive, block_log2, seed, version: 0, oracle: None, found: Vec::new() }
     }
 
-    /// The versions of reads are checked, too. The drive must be all zero now. It tracks every write of the
-    /// run and takes 4 bytes per written block.
+    /// Makes contents whose versions are tracked, so that the versions of reads are checked, too. The
+    /// drive must be all zero now. Every write of the run is tracked, which takes 4 bytes per written
+    /// block.
     pub fn versioned(drive: Drive, seed: u64) -> Self {
         let oracle = Some(Oracle::new(drive.bytes / u64::from(drive.block_bytes)));
         Contents { oracle, ..Contents::unversioned(drive, seed) }
     }
 
-    /// The drive that this is the content of.
+    /// The drive that has these contents.
     pub fn drive(&self) -> Drive {
         self.drive
     }
 
-    /// Bytes of a logical block as a power of two.
+    /// Log2 of a logical block's bytes.
     #[inline]
     pub(super) fn block_log2(&self) -> u32 {
         self.block_log2
@@ -55,15 +57,15 @@ impl Contents {
         self.oracle.as_ref()
     }
 
-    /// Commands in flight will never complete, as after a power cut or a reset: their blocks hold the old
-    /// content or the new.
+    /// Gives up all commands in flight, as after a power cut or a reset: their blocks hold the old content
+    /// or the new.
     pub fn abandon_all(&mut self) {
         if let Some(oracle) = &mut self.oracle {
             oracle.abandon_all();
         }
     }
 
-    /// A version for the next write.
+    /// Takes a version for the next write.
     #[inline]
     pub(super) fn next_version(&mut self) -> u32 {
         self.version = content::next_version(self.version);
@@ -87,7 +89,7 @@ impl Contents {
         }
     }
 
-    /// A command is about to be submitted.
+    /// Notes a command that is about to be submitted.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -99,7 +101,7 @@ impl Contents {
     ) -> ContentToken {
         let Some(oracle) = &mut self.oracle else { return ContentToken::None };
         if slba.checked_add(u64::from(blocks)).is_none_or(|end| end > oracle.blocks()) {
-            // Beyond the drive: the controller will refuse it.
+            // The blocks are beyond the drive, so the controller will refuse the command.
             return ContentToken::None;
         }
         match kind {
@@ -112,7 +114,7 @@ impl Contents {
         }
     }
 
-    /// A command that isn't a checked read has completed.
+    /// Notes the completion of a command other than a checked read.
     #[inline]
     pub(super) fn end(&mut self, token: ContentToken, succeeded: bool, slba: u64, blocks: u32) {
         let Some(oracle) = &mut self.oracle else { return };
@@ -121,8 +123,9 @@ impl Contents {
             ContentToken::Write(token) if succeeded => oracle.complete_write(token),
             ContentToken::Write(token) => oracle.abandon_write(token),
             ContentToken::Read(token) => {
-                // A failed read found nothing. It is closed where that says nothing about the blocks; where
-                // they may hold several versions it stays open, which only costs memory.
+                // A failed read returned nothing. If each of its blocks can hold only one version, it is
+                // closed with these versions, which tells the oracle nothing new. Otherwise it stays open,
+                // which only costs memory.
                 self.found.clear();
                 for block in slba..slba + u64::from(blocks) {
                     let acceptable = oracle.acceptable(block);

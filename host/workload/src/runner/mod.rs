@@ -1,5 +1,5 @@
-//! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of
-//! this crate that knows a driver.
+//! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. No other part of
+//! this crate knows a driver.
 //!
 //! A [`HostTask`] is a source of requests with its pace: a copy of a [`Job`](crate::Job), or a trace.
 //! [`Runner`] gives each task a queue pair, keeps its requests in flight, times and counts them
@@ -35,7 +35,7 @@ use core::fmt;
 use shared::{Owner, Shared};
 use task::{Running, TaskStage};
 
-/// Why a run cannot go on at all.
+/// Why a run can't continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A command did not complete in the driver's time limit.
@@ -133,7 +133,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.settle(now);
     }
 
-    /// An interrupt has arrived: handles completions and issues what may follow.
+    /// Handles an interrupt: takes completions and issues what may follow.
     pub fn on_interrupt(&mut self, vector: u16) {
         if vector == ADMIN_VECTOR {
             self.shared.driver.interrupt(vector);
@@ -147,7 +147,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.settle(now);
     }
 
-    /// The time of [`Runner::next_deadline`] has come. Earlier calls do no harm.
+    /// Acts on the time of [`Runner::next_deadline`]. Earlier calls do no harm.
     pub fn on_timer(&mut self) {
         let now = self.now();
         if self.next_poll.is_some_and(|at| at <= now) {
@@ -174,8 +174,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         (self.shared.driver.config().command_timeout / CHECKS_PER_TIMEOUT).max(Duration::from_picos(1))
     }
 
-    /// When [`Runner::on_timer`] wants to be called next; `None` when only an interrupt can bring the run
-    /// forward.
+    /// When [`Runner::on_timer`] should be called next; `None` if only an interrupt can advance the run.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.fault.is_some() {
@@ -185,7 +184,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         earliest(earliest(self.next_wake, self.next_poll), check)
     }
 
-    /// Issues nothing more. Requests in flight complete and count; then the run is done.
+    /// Issues nothing more. Requests in flight complete and count; then the run ends.
     pub fn stop(&mut self) {
         let now = self.now();
         for task in &mut self.tasks {
@@ -194,19 +193,19 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.settle(now);
     }
 
-    /// True when nothing is in flight and nothing will be, or the run cannot go on ([`Runner::fault`]).
+    /// Whether nothing is in flight and nothing will be, or the run can't continue ([`Runner::fault`]).
     #[inline]
     pub fn is_done(&self) -> bool {
         self.fault.is_some() || self.all_through
     }
 
-    /// Why the run cannot go on; `None` as long as it can.
+    /// Why the run can't continue; `None` as long as it can.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
-    /// have not been counted ([`HostTask::expecting`]) counts only when it is through.
+    /// The progress of the run: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose
+    /// requests have not been counted ([`HostTask::expecting`]) counts only when it has ended.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();
@@ -249,7 +248,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         }
     }
 
-    /// Lets a queue's tasks issue what they may, then rings.
+    /// Lets a queue's tasks issue what they may, then rings the doorbells.
     fn pump(&mut self, queue: usize, now: Instant) {
         for &task in &self.queues[queue].tasks {
             self.tasks[task].pump(&mut self.shared, now);

@@ -17,13 +17,13 @@ pub struct Precondition {
     pub overwrite_percent: u32,
     /// Requests in flight.
     pub queue_depth: u32,
-    /// Where the random order starts.
+    /// The seed of the random order.
     pub seed: u64,
 }
 
-/// The jobs that precondition a drive of `drive_bytes`: a sequential fill, then random overwrites that visit
-/// each block once per pass. Put them in front of the jobs to measure, the first of which comes after the
-/// previous ones.
+/// The jobs that precondition a drive of `drive_bytes`: a sequential fill, then random overwrites that
+/// visit each block once per pass. Put them before the jobs to measure, and let the first of those wait
+/// for previous jobs.
 pub fn precondition(drive_bytes: u64, how: &Precondition) -> Vec<Job> {
     let bytes = how.bytes.unwrap_or(drive_bytes).min(drive_bytes);
     let write = |name: &str, access, block| Job {

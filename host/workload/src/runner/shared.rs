@@ -1,4 +1,4 @@
-//! What all tasks of a run share, and whose command is in which slot.
+//! What all tasks of a run share, and which task's command is in which slot.
 
 use super::contents::{ContentToken, Contents};
 use crate::Job;
@@ -9,17 +9,18 @@ use aster_driver::{Bar, Driver, QueueId, SlotId};
 /// What happens to a task after a failed request or wrong content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnFailure {
-    /// It issues nothing more and ends when what is in flight has completed. Other tasks go on.
+    /// The task issues nothing more and ends when its requests in flight have completed. Other tasks go
+    /// on.
     #[default]
     EndTask,
-    /// It goes on and counts.
+    /// The task goes on and counts the failure.
     Continue,
 }
 
-/// What [`super::Runner::progress`] counts a whole task as.
+/// The value of a whole task in [`super::Runner::progress`].
 pub const WHOLE_TASK: u64 = 1_000_000;
 
-/// Whose command a slot carries.
+/// The task whose command is in a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     pub(super) task: u32,
@@ -40,7 +41,7 @@ pub(super) struct Shared<B: Bar, L> {
     pub(super) contents: Contents,
     pub(super) sink: L,
     pub(super) on_failure: OnFailure,
-    /// By queue (from 0) and slot.
+    /// Indexed by queue (from 0) and slot.
     pub(super) owners: Vec<Vec<Owner>>,
 }
 
@@ -50,7 +51,7 @@ impl<B: Bar, L> Shared<B, L> {
     }
 }
 
-/// The wave of each job: those that come after all earlier ones begin a new one.
+/// The wave of each job. A job that waits for all earlier ones begins a new wave.
 pub(super) fn waves(jobs: &[Job]) -> impl Iterator<Item = (u32, &Job)> {
     jobs.iter().enumerate().scan(0, |wave, (i, job)| {
         *wave += u32::from(job.after_previous && i > 0);

@@ -21,11 +21,11 @@ pub trait LatencySink {
 /// A request of a trace that is replayed by the clock, when it is issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// What it asks for.
+    /// The kind of the request.
     pub kind: RequestKind,
     /// Its recorded time, counted from the task's beginning.
     pub at: Duration,
-    /// How much later it has been issued.
+    /// How much later it was issued.
     pub late: Duration,
     /// What held it back, if it is late.
     pub held_by: Option<HeldBy>,
@@ -41,7 +41,7 @@ pub enum Failure {
     /// The drive refused or failed a command.
     #[error("{kind:?} of {blocks} blocks at LBA {slba} failed: {status}")]
     Command {
-        /// What was asked for.
+        /// The kind of the request.
         kind: RequestKind,
         /// First logical block of the command.
         slba: u64,
@@ -50,7 +50,7 @@ pub enum Failure {
         /// The drive's status.
         status: Status,
     },
-    /// A block is damaged, or is another block.
+    /// A block is damaged or belongs to another address.
     #[error("wrong content: {0}")]
     Content(#[from] content::Mismatch),
     /// A block holds a version that it cannot hold.
@@ -77,19 +77,19 @@ pub struct KindStatistics {
     pub latency_max: Duration,
 }
 
-/// What a task has done. The figures of a kind leave out requests issued in the ramp time and those that only
-/// read back.
+/// What a task has done. The figures per kind leave out requests issued in the ramp time and those that
+/// only read back.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statistics {
     /// The task's name.
     pub name: String,
     /// The name of the job that it is a copy of.
     pub job: String,
-    /// The wave that the task is part of: tasks of one wave run beside each other, waves one after the other.
+    /// The wave that the task is part of. Tasks of one wave run in parallel, waves one after the other.
     pub wave: u32,
-    /// The reporting group that it is shown with, if its job asks for that: tasks of a group are adjacent.
+    /// The reporting group that it is shown with, if its job asks for that. Tasks of a group are adjacent.
     pub group: Option<u32>,
-    /// By kind: the order is [`Statistics::KINDS`].
+    /// Figures per kind, in the order of [`Statistics::KINDS`].
     pub kinds: [KindStatistics; Statistics::KINDS.len()],
     /// When the task's wave began; `None` until then.
     pub started: Option<Instant>,
@@ -99,11 +99,11 @@ pub struct Statistics {
     pub measured_until: Option<Instant>,
     /// When the task ended; `None` until then.
     pub ended: Option<Instant>,
-    /// The end of another task, by `exitall`, has ended this one before its time.
+    /// Whether the end of another task has ended this one early (`exitall`).
     pub ended_by_another: bool,
     /// The outcome of its steady state; `None` if the job has no criterion.
     pub steady_state: Option<SteadyOutcome>,
-    /// Requests that failed or brought wrong content.
+    /// Requests that failed or returned wrong content.
     pub failures: u64,
     /// The first failure.
     pub first_failure: Option<Failure>,
@@ -124,7 +124,7 @@ impl Statistics {
         RequestKind::WriteZeroes,
     ];
 
-    /// Where a kind stands in [`Statistics::KINDS`].
+    /// The index of a kind in [`Statistics::KINDS`].
     #[inline]
     pub const fn index(kind: RequestKind) -> usize {
         match kind {

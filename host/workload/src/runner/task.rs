@@ -28,13 +28,14 @@ pub struct HostTask {
     plan: Option<Plan>,
     group: Option<u32>,
     job: String,
-    /// Requests of a trace without its flushes, if they have been counted.
+    /// The number of a trace's requests without flushes, if it is known.
     expected: Option<u64>,
 }
 
 impl HostTask {
-    /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all
-    /// of them; other jobs run in parallel. `run_seed` matters to jobs that are not repeatable.
+    /// Makes tasks for all copies of `jobs`, laid out on `drive`. A job that comes after the previous ones
+    /// waits for all of them; other jobs run in parallel. `run_seed` matters to jobs that are not
+    /// repeatable.
     ///
     /// # Errors
     /// The first job that does not fit the drive.
@@ -64,8 +65,8 @@ impl HostTask {
         }
     }
 
-    /// A trace, or another source that a run may fail to read on. With `verify` its reads are checked; the
-    /// trace's own content is unknown, so it writes the content of [`super::Contents`].
+    /// Makes a task for a trace, or for another source that may fail. With `verify` its reads are checked.
+    /// The trace's own content is unknown, so it writes the content of [`super::Contents`].
     pub fn of_trace(
         name: String,
         source: Box<dyn Source<Error = TraceError>>,
@@ -76,8 +77,8 @@ impl HostTask {
         HostTask { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
-    /// Says how many `requests` the source will give, flushes not counted. [`super::Runner::progress`] needs
-    /// the number to say how far a trace is.
+    /// Tells how many `requests` the source will return, flushes not counted. [`super::Runner::progress`]
+    /// needs the number to compute a trace's progress.
     pub fn expecting(self, requests: u64) -> HostTask {
         HostTask { expected: Some(requests), ..self }
     }
@@ -126,11 +127,11 @@ impl Source for AnySource {
 pub(super) enum TaskStage {
     /// Its wave has not begun.
     Waiting,
-    /// Its requests run.
+    /// Its requests are being issued.
     Main,
-    /// What it wrote is read back.
+    /// What it wrote is being read back.
     ReadBack,
-    /// Nothing is in flight, nothing will be.
+    /// Nothing is in flight, and nothing will be.
     Done,
 }
 
@@ -143,7 +144,7 @@ struct Flight {
     /// Commands in flight.
     commands: u32,
     issued: Instant,
-    /// When it should have been issued, for a trace that is replayed by the clock.
+    /// When a request of a trace that is replayed by the clock should have been issued.
     arrived: Option<Instant>,
     measured: bool,
     failed: bool,
@@ -167,7 +168,7 @@ pub(super) struct Running {
     pub(super) wave: u32,
     pub(super) queue: QueueId,
     pub(super) stage: TaskStage,
-    /// When the source or the pace wants to go on; `None` while only completions matter.
+    /// When the source or the pace wants to continue; `None` while only completions matter.
     pub(super) wake_at: Option<Instant>,
     pub(super) statistics: Statistics,
     issuer: Issuer<AnySource>,
@@ -175,18 +176,18 @@ pub(super) struct Running {
     verify: bool,
     plan: Option<Plan>,
     expected: Option<u64>,
-    /// One for each request that may be in flight.
+    /// One entry per request that may be in flight.
     flights: Box<[Flight]>,
     free: Vec<u32>,
-    /// Flights with commands that have found no slot yet, oldest first.
+    /// Flights with commands that have not found a slot yet, oldest first.
     unsent: VecDeque<u32>,
     floor: Option<FloorWatch>,
     steady: Option<SteadyWatch>,
     stopping: bool,
-    /// The result of [`Running::takes_others_along`] has been acted upon.
+    /// Whether the result of [`Running::takes_others_along`] has been acted upon.
     end_seen: bool,
     stage_began: Instant,
-    /// Bytes and requests completed in this stage, measured or not: for the progress.
+    /// Bytes and requests completed in this stage, measured or not. For the progress.
     stage_bytes: u64,
     stage_requests: u64,
     written_bytes: u64,
@@ -236,7 +237,7 @@ impl Running {
         self.statistics.started = Some(now);
     }
 
-    /// Issues nothing more.
+    /// Stops issuing.
     pub(super) fn stop(&mut self, now: Instant) {
         self.stopping = true;
         self.wake_at = None;
@@ -247,8 +248,9 @@ impl Running {
         self.end_if_drained(now);
     }
 
-    /// Issues nothing more because another task has ended, except a closing flush; the caller must pump it
-    /// then. With `waiting_too` it also ends if it has not begun. Returns false when it had ended already.
+    /// Stops issuing because another task has ended, except for a closing flush. The caller must pump the
+    /// task afterwards. With `waiting_too`, a task that has not begun ends as well. Returns false if the
+    /// task had ended already.
     pub(super) fn end_with_another(&mut self, waiting_too: bool) -> bool {
         match self.stage {
             TaskStage::Waiting if waiting_too => {
@@ -266,7 +268,8 @@ impl Running {
         true
     }
 
-    /// Returns once, when it has ended without another task or has failed, which others must end with it.
+    /// Returns which other tasks must end with this one, once: when it has ended without another task, or
+    /// has failed.
     pub(super) fn takes_others_along(&mut self, always: bool, on_error: bool) -> Option<ExitWhat> {
         if self.stage != TaskStage::Done || core::mem::replace(&mut self.end_seen, true) {
             return None;
@@ -275,13 +278,13 @@ impl Running {
         takes.then(|| self.plan.as_ref().map_or(ExitWhat::Group, |plan| plan.job.exit_what))
     }
 
-    /// The options of its job that let all jobs end with one: at any end, and at a failure.
+    /// The job's options by which all jobs end with one: at any end, and at a failure.
     pub(super) fn exits(&self) -> (bool, bool) {
         self.plan.as_ref().map_or((false, false), |plan| (plan.job.exit_all, plan.job.exit_all_on_error))
     }
 
-    /// Drops the commands that have found no slot. Their requests don't count in the statistics, since not
-    /// all of their bytes moved.
+    /// Drops the commands that have not found a slot. Their requests don't count in the statistics, since
+    /// not all of their bytes moved.
     fn drop_unsent(&mut self) {
         while let Some(index) = self.unsent.pop_front() {
             let flight = &mut self.flights[index as usize];
@@ -342,7 +345,7 @@ impl Running {
         }
     }
 
-    /// The stage's requests are done. Returns true when another stage follows.
+    /// Ends a stage whose requests are done. Returns true if another stage follows.
     fn next_stage(&mut self, now: Instant) -> bool {
         let read_back = self.plan.as_ref().filter(|plan| {
             let job = &plan.job;
@@ -395,8 +398,7 @@ impl Running {
         }
     }
 
-    /// Submits the commands of a request that are still to be submitted. False when there was no slot for
-    /// all.
+    /// Submits the remaining commands of a request. Returns false if there were too few slots.
     #[inline]
     fn send<B: Bar + 'static, L>(&mut self, index: u32, shared: &mut Shared<B, L>) -> bool {
         let flight = &mut self.flights[index as usize];
@@ -431,7 +433,7 @@ impl Running {
         }
     }
 
-    /// A command has completed.
+    /// Handles a command's completion.
     #[inline]
     pub(super) fn complete<B: Bar + 'static, L: LatencySink>(
         &mut self,
@@ -484,7 +486,7 @@ impl Running {
         }
     }
 
-    /// A request of the main stage is done: checks whether the job is fast enough, and whether it is steady.
+    /// Checks after a request of the main stage whether the job is fast enough and whether it is steady.
     fn watch(&mut self, request: &Request, latency: Duration, elapsed: Duration, on_failure: OnFailure) {
         if request.kind == RequestKind::Flush {
             return;
@@ -498,7 +500,7 @@ impl Running {
         }
     }
 
-    /// When it must be pumped next even if nothing completes.
+    /// When the task must be pumped next even if nothing completes.
     #[inline]
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         let floor = self.floor.as_ref().filter(|_| self.is_watched());
@@ -509,12 +511,12 @@ impl Running {
         earliest(self.wake_at, look)
     }
 
-    /// Whether its rate is still checked: it isn't once all requests are done.
+    /// Whether the task's rate is still checked. It isn't once all requests are done.
     fn is_watched(&self) -> bool {
         self.stage == TaskStage::Main && !self.stopping && !self.issuer.is_dry()
     }
 
-    /// Whether it has become too slow because nothing completes.
+    /// Checks whether the task has become too slow because nothing completes.
     fn look_at_floor(&mut self, on_failure: OnFailure, now: Instant) {
         let elapsed = now.since(self.stage_began);
         let floor = self.floor.as_mut().filter(|floor| floor.look_at() <= elapsed);
@@ -526,7 +528,7 @@ impl Running {
         }
     }
 
-    /// How far the task is, in parts of [`WHOLE_TASK`].
+    /// The task's progress, in parts of [`WHOLE_TASK`].
     pub(super) fn progress(&self, now: Instant) -> u64 {
         let part = |done: u64, total: u64| {
             (u128::from(done) * u128::from(WHOLE_TASK) / u128::from(total.max(1))).min(u128::from(WHOLE_TASK))

@@ -135,9 +135,9 @@ fn what_was_written_is_read_back_and_checked_in_both_contents() {
         let names: Vec<_> = statistics.iter().map(|task| task.name.as_str()).collect();
         assert_eq!(names, ["first", "second.0", "second.1", "mixed"]);
         assert_eq!(statistics[0].of(RequestKind::Write).bytes / (2 * bench.drive().bytes), 1);
-        // Lengths vary, so a few places are left out; they must read as zero.
+        // Lengths vary, so a few blocks are left out. They must read as zero.
         assert!((7000..fake::BLOCKS as usize).contains(&bench.fake.borrow().store.len()));
-        // The next run knows what this one wrote.
+        // The next run gets the knowledge of this one's writes.
         let reads = Job { verify: true, queue_depth: 4, ..Job::default() };
         let mut runner = bench.jobs(&[reads], contents);
         bench.run(&mut runner, |_| false);
@@ -376,7 +376,7 @@ fn a_run_can_be_stopped_at_any_time() {
         assert_eq!((runner.in_flight(), runner.fault()), (0, None));
         let (statistics, contents, _) = runner.finish();
         assert!(statistics[0].requests() < 512 && statistics[1].requests() == 0);
-        // Whatever was written is known.
+        // Everything written is still known.
         let mut runner = bench.jobs(&[Job { verify: true, ..Job::default() }], contents);
         bench.run(&mut runner, |_| false);
         assert_eq!(runner.statistics().next().unwrap().first_failure, None);

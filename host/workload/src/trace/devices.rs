@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 /// Which devices of a trace are replayed, and where on the drive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Devices {
-    /// The first that appears, over the whole drive.
+    /// The first device that appears, over the whole drive.
     #[default]
     First,
-    /// All that appear, each over the whole drive.
+    /// All devices that appear, each over the whole drive.
     All,
-    /// These, each in its region.
+    /// These devices, each in its region.
     Placed(Vec<Place>),
 }
 
@@ -34,7 +34,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// All of a drive.
+    /// The region that covers a whole drive.
     pub const fn whole(drive: Drive) -> Self {
         Region { offset: 0, bytes: drive.bytes }
     }
@@ -43,18 +43,18 @@ impl Region {
 /// A trace's requests to one device, as far as it has been read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// As the format names it.
+    /// The device's name in the format.
     pub name: String,
-    /// Where it is replayed; `None` for one that is left out.
+    /// Where it is replayed; `None` if it is left out.
     pub region: Option<Region>,
     /// Requests recorded.
     pub requests: u64,
     /// Bytes of its writes.
     pub written_bytes: u64,
-    /// One past the highest byte that it was asked for, as recorded and widened to whole blocks; 0 for one
-    /// left out.
+    /// One past the highest byte requested of the device, as recorded and widened to whole blocks; 0 if it
+    /// is left out.
     pub end: u64,
-    /// Bytes of its longest request, widened to whole blocks; 0 for one left out.
+    /// Bytes of its longest request, widened to whole blocks; 0 if it is left out.
     pub longest: u64,
 }
 
@@ -75,8 +75,8 @@ impl Table {
         &self.known
     }
 
-    /// Counts a request to the device of this name, which `devices` has replayed or not. `None` when it is a
-    /// new one and there are [`DEVICES_MAX`] already.
+    /// Counts a request to the device of this name, which is replayed if `devices` says so. Returns `None`
+    /// for a new device when there are [`DEVICES_MAX`] already.
     pub(super) fn meet(&mut self, name: &str, devices: &Devices, drive: Drive) -> Option<&mut Device> {
         if self.known.get(self.last).is_none_or(|device| device.name != name) {
             self.last = match self.by_name.get(name) {

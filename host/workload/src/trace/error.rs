@@ -19,7 +19,7 @@ pub enum TraceProblem {
     Expected {
         /// What the format has there.
         what: &'static str,
-        /// The field as it stands; empty at the end of the line.
+        /// The field as written; empty at the end of the line.
         found: String,
     },
     /// The line can't be read; the reader gives the reason.
@@ -85,7 +85,7 @@ pub(super) struct At {
     pub(super) problem: TraceProblem,
 }
 
-/// Longest piece of a line that an error repeats.
+/// Most characters of a line that an error repeats.
 const FOUND_CHARS_MAX: usize = 40;
 
 /// A field of a line and where it begins.
@@ -96,7 +96,7 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The error that something else was expected here.
+    /// Makes the error that something else was expected here.
     pub(super) fn expected(self, what: &'static str) -> At {
         let found = self.text.chars().take(FOUND_CHARS_MAX).collect();
         At { byte: self.byte, problem: TraceProblem::Expected { what, found } }
@@ -114,7 +114,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The fields of a line between white space; beyond the last come empty ones at the line's end.
+/// The fields of a line between white space. After the last field come empty ones at the line's end.
 #[derive(Clone, Debug)]
 pub(super) struct Words<'a> {
     line: &'a str,

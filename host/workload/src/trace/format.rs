@@ -2,11 +2,11 @@ use super::error::{At, TraceProblem};
 use super::record::Line;
 use super::{blkparse, iolog, mqsim, msr};
 
-/// A line has seven fields, but may have lost some or have one more.
+/// A line has seven fields. It may have lost some, or have one more.
 const MSR_COMMAS_MIN: usize = 4;
-/// A line of a request has ten and more.
+/// A request's line has ten words or more.
 const BLKPARSE_WORDS_MIN: usize = 6;
-/// Five fields.
+/// A line has five words.
 const MQSIM_WORDS_MIN: usize = 4;
 const MQSIM_WORDS_MAX: usize = 6;
 
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// Picoseconds of a tick of its timestamps.
+    /// Picoseconds per tick of the format's timestamps.
     pub(super) const fn tick_picos(self) -> u64 {
         match self {
             Format::Blkparse | Format::Mqsim => 1_000,

@@ -1,5 +1,5 @@
-//! Recorded traces as they are, line by line: `blkparse` text, MSR Cambridge CSV, fio iolog versions 2 and 3,
-//! MQSim's ASCII.
+//! Recorded traces in their own formats, read line by line: `blkparse` text, MSR Cambridge CSV, fio iolog
+//! versions 2 and 3, MQSim's ASCII.
 //!
 //! | format | a line | times | device |
 //! |---|---|---|---|
@@ -8,9 +8,9 @@
 //! | [`Format::Iolog`] | `fio version 3 iolog` first, then `1500 /dev/sda write 0 4096` | µs | `/dev/sda` |
 //! | [`Format::Mqsim`] | `11413000 0 657728 16 1`: time, device, sector, sectors, 0 write or 1 read | ns | `0` |
 //!
-//! Of a trace with several devices, [`Replay::devices`] chooses which are replayed. The default is the first
-//! that appears, since a stack of devices records the same request once per layer. [`Trace::devices`] says
-//! what each device was asked for.
+//! If a trace has several devices, [`Replay::devices`] chooses which are replayed. The default is the
+//! first that appears, since a stack of devices records the same request once per layer.
+//! [`Trace::devices`] says which requests each device got.
 
 mod blkparse;
 mod devices;
@@ -33,10 +33,10 @@ use error::At;
 use format::Parser;
 use record::{Line, TraceRecord};
 
-/// Longest request given in one piece; longer ones in a trace are given in several.
+/// The longest request returned in one part. A trace's longer requests are returned in several.
 const PIECE_BYTES_MAX: u64 = 1 << 30;
 
-/// [`Times::Recorded`] as it was recorded.
+/// The recorded speed, for [`Times::Recorded`].
 pub const SPEED_RECORDED: u32 = 1_000;
 
 /// When the requests of a trace are issued.
@@ -74,7 +74,7 @@ pub enum Unaligned {
 /// How a trace is replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Replay {
-    /// When requests go.
+    /// When requests are issued.
     pub times: Times,
     /// What to do with requests beyond the drive.
     pub beyond: Beyond,
@@ -85,7 +85,7 @@ pub struct Replay {
 }
 
 impl Default for Replay {
-    /// At the recorded times, refusing what does not fit.
+    /// The recorded times; requests that don't fit are refused.
     fn default() -> Self {
         Replay {
             times: Times::Recorded { speed: SPEED_RECORDED },
@@ -96,7 +96,7 @@ impl Default for Replay {
     }
 }
 
-/// The rest of a record that gives several requests.
+/// The rest of a record that becomes several requests.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     flush_first: bool,
@@ -107,8 +107,8 @@ struct Rest {
     at: Option<Duration>,
 }
 
-/// A trace as a [`Source`]: reads a line when it needs one, keeps none. The caller reads the lines, since
-/// this crate can't read files.
+/// A trace as a [`Source`]. It reads a line when it needs one and keeps none. The caller reads the file,
+/// since this crate can't.
 #[derive(Clone, Debug)]
 pub struct Trace<L> {
     lines: L,
@@ -153,7 +153,7 @@ impl<L> Trace<L> {
         self.devices.all()
     }
 
-    /// The next piece of what is left.
+    /// The next part of the current record.
     fn piece(&mut self) -> Option<Request> {
         let rest = self.rest.as_mut()?;
         if rest.flush_first {
@@ -206,7 +206,7 @@ impl<L> Trace<L> {
         Ok(())
     }
 
-    /// When a request goes; `None` if that is beyond [`TIME_MAX`].
+    /// When a request is issued; `None` if that is beyond [`TIME_MAX`].
     fn time(&mut self, ticks: u64) -> Option<Option<Duration>> {
         let first = *self.first_ticks.get_or_insert(ticks);
         let Times::Recorded { speed } = self.replay.times else { return Some(None) };
@@ -240,7 +240,7 @@ fn whole_blocks(record: &TraceRecord<'_>, drive: Drive, unaligned: Unaligned) ->
     }
 }
 
-/// Where on the drive a request goes that is made of whole blocks.
+/// Where on the drive a request of whole blocks goes.
 fn place(
     record: &TraceRecord<'_>,
     (offset, length): (u64, u64),
@@ -257,7 +257,7 @@ fn place(
     Ok(region.offset + (offset % region.bytes).min(region.bytes - length))
 }
 
-/// A line from the caller that reads the file.
+/// A line that the caller has read from the file.
 pub trait TraceLine {
     /// Its text without the line's end, or why it can't be read.
     ///

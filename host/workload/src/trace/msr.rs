@@ -5,8 +5,8 @@ use crate::RequestKind;
 /// Fields of a line.
 const FIELDS: usize = 7;
 
-/// The names of the fields, for a file whose first line has them: the published files don't have it,
-/// spreadsheets add it.
+/// The names of the fields, for a file whose first line has them. The published files have no such line;
+/// spreadsheets add one.
 const NAMES: [&str; FIELDS] =
     ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
 

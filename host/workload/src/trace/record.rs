@@ -18,12 +18,12 @@ pub(super) struct TraceRecord<'a> {
     pub(super) fua: bool,
     /// The request asks for a flush before its own work.
     pub(super) flush_before: bool,
-    /// When, in the format's own unit and from its own beginning.
+    /// The request's time, in the format's own unit and from its own beginning.
     pub(super) ticks: u64,
-    /// The byte of the line where the time stands.
+    /// Position of the time in the line, in bytes.
     pub(super) time_place: usize,
     /// The device as the format names it.
     pub(super) device: &'a str,
-    /// The byte of the line that errors about offset and length point at.
+    /// Position in the line, in bytes, that errors about offset and length report.
     pub(super) place: usize,
 }

@@ -297,7 +297,7 @@ fn any_format() -> impl Strategy<Value = Format> {
     prop_oneof![Just(Format::Blkparse), Just(Format::Msr), Just(Format::Iolog), Just(Format::Mqsim)]
 }
 
-/// One request of a trace: (kind, sector, sectors, microseconds since the one before).
+/// Requests of a trace: (kind, sector, sectors, microseconds since the previous request).
 fn any_requests() -> impl Strategy<Value = Vec<(u8, u64, u32, u64)>> {
     proptest::collection::vec((0u8..2, 0u64..1 << 30, 1u32..1 << 12, 0u64..1 << 30), 1..20)
 }
