@@ -381,8 +381,8 @@ impl Device {
     pub fn look_at_room(&self) {
         self.parts.front.room_changed();
     }
-    /// Stops parking writes and deferring completions. For a drive that serves no host any more that
-    /// relies on durability.
+    /// Stops parking writes and deferring completions. Call it when no host is left that relies on
+    /// durability.
     pub fn hold_nothing_back(&self) {
         self.parts.front.hold_nothing_back();
     }

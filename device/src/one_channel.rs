@@ -39,7 +39,7 @@ impl OneChannel {
     /// at most as many requests in flight. Bring-up begins now and ends as the clock advances.
     ///
     /// # Errors
-    /// When the profile doesn't describe such a channel, or has more than one.
+    /// When the profile doesn't describe such a channel, or has another number of channels.
     pub fn power_on(
         pieces: impl Into<Pieces>,
         profile: &Profile,

@@ -31,7 +31,7 @@ pub(crate) struct Surroundings<'a> {
     /// The geometry that requests are addressed in. The packages may have more (C31).
     pub(crate) geometry: Geometry,
     pub(crate) dram: &'a SharedDram,
-    /// A buffer with full content, for bring-up.
+    /// A buffer for bytes, which bring-up uses.
     pub(crate) scratch: BufferId,
     /// The way of each channel to memory.
     pub(crate) buses: &'a [SharedBandwidth],

@@ -82,7 +82,7 @@ fn least() -> (Table, Table) {
     (least, Table::try_from(&profile).unwrap())
 }
 
-/// Removes from `whole` every optional key of `table`, which stands at `path` in it.
+/// Removes from `whole` every optional key of `table`, which is at `path` in it.
 fn prune(table: &mut Table, path: &mut Vec<String>, whole: &mut Table) {
     for (key, value) in table.iter_mut() {
         path.push(key.clone());

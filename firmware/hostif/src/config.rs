@@ -117,7 +117,7 @@ pub struct HostIfConfig {
     /// been moved, even if the FTL is not done with them (P13). All other commands complete when the FTL
     /// has finished them.
     pub auto_completion: bool,
-    /// Failed reads after which SMART calls the drive unreliable; 0 for never.
+    /// Unrecovered integrity errors from which on SMART calls the drive unreliable; 0 for never.
     pub media_errors_max: u32,
     /// The drive's lifetime counters at this power-on.
     pub history: History,

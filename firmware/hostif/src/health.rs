@@ -51,7 +51,7 @@ impl Health {
     pub fn is_shut_down(&self) -> bool {
         self.life.shut_down
     }
-    /// Reads that failed in the drive's life, after all attempts.
+    /// Unrecovered data integrity errors in the drive's life.
     pub fn media_errors(&self) -> u64 {
         self.life.media_errors
     }

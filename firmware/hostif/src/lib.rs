@@ -16,8 +16,8 @@
 //!
 //! Nothing is allocated after construction. Commands live in a fixed table of slots and their PRPs in a
 //! fixed table beside it. Queue entries, PRP lists and admin data land in an SRAM of
-//! [`HostIfConfig::sram_bytes`] bytes. The one exception are writes that are parked while the disk under
-//! the media is full (`pause`): they take memory as they come.
+//! [`HostIfConfig::sram_bytes`] bytes. Only writes that are parked while the disk under the media is full
+//! (`pause`) take memory as they come.
 #![no_std]
 #![forbid(unsafe_code)]
 

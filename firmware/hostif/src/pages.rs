@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use aster_ports::link::{MAX_SEGMENTS, Segment};
 
-/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at offset
-/// 0.
+/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at the
+/// page's beginning.
 #[derive(Debug)]
 pub(crate) struct PageTable {
     addresses: Box<[u64]>,

@@ -47,7 +47,7 @@ pub(crate) struct Pause {
     tickets: u64,
     /// Per slot: the ticket of a write that was parked and hasn't reached the FTL yet, else 0.
     resumed: Box<[u64]>,
-    /// Whether the odd slot goes to a parked write next time the number of free slots is odd.
+    /// Whether the last odd slot went to a parked write.
     turn: bool,
     /// Commands that the FTL has done but the disk has not, at most one per slot.
     completions: VecDeque<Completion>,

@@ -156,7 +156,7 @@ impl Shared {
 
     /// Maps the file again where pages are `gone`, in the same place: the missing memory may be there next
     /// time. If the system can't, zeroes are mapped there and the pages stay gone. If it can't do that
-    /// either, the addresses are given up for good.
+    /// either, the addresses are given up permanently.
     #[cold]
     fn recover(&self, gone: Range<usize>) -> Result<(), Gone> {
         let of_file = MAP_SHARED | MAP_NORESERVE;
