@@ -21,7 +21,7 @@ use core::fmt;
 pub enum TxnError {
     /// The word stream is illegal.
     Word(WordError),
-    /// More words or descriptors than a transaction holds.
+    /// The transaction has more words or descriptors than fit.
     TooLong,
     /// The stream begins without BEGIN, ends without END, or goes on after it.
     Unframed,
@@ -32,7 +32,7 @@ pub enum TxnError {
         /// Bytes asked for.
         bytes: u32,
     },
-    /// A burst through the stages is not the piece of the page that the layout says.
+    /// A burst through the stages doesn't match the page layout.
     Frame,
     /// Chip Control names a chip that isn't there.
     Chip,
@@ -40,7 +40,7 @@ pub enum TxnError {
     Protocol(ProtocolError),
     /// The channel's hardware broke its own rules (RTL only).
     Hardware {
-        /// Which.
+        /// Which rule.
         what: &'static str,
     },
 }
@@ -85,7 +85,7 @@ impl fmt::Display for TxnFault {
     }
 }
 
-/// Parts of 512 bytes, one bit each, of each sector of a page.
+/// For each sector of a page, its 512-byte parts, one bit each.
 pub type SectorParts = [u8; SECTORS_PER_PAGE_MAX];
 
 /// What the stream stages found in the sectors of a page-path read.
@@ -93,20 +93,20 @@ pub type SectorParts = [u8; SECTORS_PER_PAGE_MAX];
 pub struct FrameReport {
     /// Sectors that could not be corrected, one bit each.
     pub failed_sectors: u16,
-    /// Which 512-byte parts of each failed sector could not, one bit each.
+    /// The 512-byte parts of each failed sector that could not be corrected, one bit each.
     pub failed_parts: SectorParts,
     /// The OOB record could not be corrected.
     pub oob_failed: bool,
     /// The page was erased: data and OOB read as FFh.
     pub erased: bool,
-    /// Corrected bits of the worst chunk.
+    /// Corrected bits in the worst chunk.
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
 }
 
 impl FrameReport {
-    /// A chunk could not be corrected: it lies in these parts of the sector.
+    /// Records that a chunk in these parts of the sector could not be corrected.
     pub fn fail(&mut self, sector: u8, parts: u8) {
         self.failed_sectors |= 1 << sector;
         self.failed_parts[usize::from(sector)] |= parts;
@@ -118,7 +118,7 @@ impl FrameReport {
 pub struct TxnResult {
     /// When its last bus cycle was over and the channel went on to the next.
     pub over: Instant,
-    /// When its last effect was there: bus cycles done, data through the stages and in memory.
+    /// When all its effects were complete: bus cycles done, data through the stages and in memory.
     pub finished: Instant,
     /// Mailbox bytes, first byte lowest.
     pub mailbox: u64,
@@ -132,7 +132,7 @@ struct TransactionSlot {
     linger: Cell<Duration>,
     result: Cell<Option<Result<TxnResult, Box<TxnFault>>>>,
     waiter: WaitCell,
-    // Hardware that issues in this slot, and the token by which it knows it.
+    // The handler of the hardware that issues in this slot, and its token for the slot.
     issuer: Cell<Option<(HandlerId, u64)>>,
     passed_over: Cell<u32>,
 }
@@ -156,7 +156,7 @@ pub struct ChannelPort {
     slots: Box<[TransactionSlot]>,
     pending: RefCell<VecDeque<u16>>,
     arbiter: RefCell<Option<Box<dyn Arbiter>>>,
-    // Whom the arbiter chooses among; the memory is taken once.
+    // The slots that the arbiter chooses among. A field, so that its memory is allocated once.
     waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
     // Whether to post the engine when a transaction is issued for now. A post clears it.
@@ -166,7 +166,7 @@ pub struct ChannelPort {
     ready_from: Box<[Cell<Instant>]>,
 }
 
-/// The token with which the engine's handler is posted when something was issued.
+/// The token that the engine's handler gets when a transaction was issued.
 pub const ENGINE_KICK: u64 = u64::MAX;
 
 impl ChannelPort {
@@ -208,7 +208,7 @@ impl ChannelPort {
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
-    /// Connects the engine: it is posted [`ENGINE_KICK`] whenever something was issued.
+    /// Connects the engine. The port posts [`ENGINE_KICK`] to it when a transaction is issued.
     pub fn attach(&self, engine: HandlerId) {
         self.engine.set(Some(engine));
     }
@@ -217,32 +217,33 @@ impl ChannelPort {
     pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
         *self.arbiter.borrow_mut() = Some(arbiter);
     }
-    /// Gives `slot` to hardware, which issues in it from now on. `handler` is posted `token` when a result
-    /// can be taken. The hardware sees that the bus is free but not that the stages have finished: their
-    /// findings count from [`TxnResult::finished`] on.
+    /// Gives `slot` to hardware, which issues in it from now on. The port posts `token` to `handler` when
+    /// a result can be taken. The hardware sees when the bus is free but not when the stages have
+    /// finished: what they found is valid from [`TxnResult::finished`] on.
     pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
         self.slots[slot].issuer.set(Some((handler, token)));
         self.hardware.set(true);
     }
-    /// Engine side: hardware issues here, which answers the end of a transaction before the next one is
-    /// chosen.
+    /// Engine side: whether hardware issues here. Hardware reacts to the end of a transaction before the
+    /// next one is chosen.
     #[inline]
     pub fn is_driven_by_hardware(&self) -> bool {
         self.hardware.get()
     }
 
-    /// The data interface that the engine drives towards a way. SDR after power-on, as the package (B12).
+    /// The data interface that the engine drives towards a way. Like the package, it is in SDR after
+    /// power-on (B12).
     #[inline]
     pub fn interface(&self, way: usize) -> Interface {
         self.interfaces[way].get()
     }
-    /// Sets the data interface towards a way: the firmware does so right after SET FEATURES changed the
-    /// package's.
+    /// Sets the data interface towards a way. The firmware does so right after SET FEATURES has changed
+    /// the package's.
     pub fn set_interface(&self, way: usize, interface: Interface) {
         self.interfaces[way].set(interface);
     }
 
-    /// From when on the way's R/B# pin is high, as far as the last transaction to it tells.
+    /// When the way's R/B# pin goes high, as of the last transaction to it.
     #[inline]
     pub fn ready_from(&self, way: usize) -> Instant {
         self.ready_from[way].get()
@@ -252,22 +253,23 @@ impl ChannelPort {
     pub fn set_ready_from(&self, way: usize, at: Instant) {
         self.ready_from[way].set(at);
     }
-    /// The slot's transaction, to build the next one in place. It must not be in flight.
+    /// The slot's transaction, for building the next one in place. The slot must not be in flight.
     #[inline]
     pub fn txn(&self, slot: usize) -> RefMut<'_, Box<Txn>> {
         self.slots[slot].txn.borrow_mut()
     }
 
-    /// Issues the slot's transaction as of `at` (the issuing core's local time). Its task is woken `linger`
-    /// after the transaction's end, or at once when it failed: an operation that knows how long the array
-    /// takes needs no timer.
+    /// Issues the slot's transaction as of `at` (the issuing core's local time). The waiting task is
+    /// woken `linger` after the transaction's end, or at once if the transaction failed. An operation
+    /// that knows how long the array takes therefore needs no timer.
     #[inline]
     pub fn issue(&self, slot: usize, at: Instant, linger: Duration) {
         self.slots[slot].issued.set(at);
         self.slots[slot].linger.set(linger);
         self.slots[slot].result.set(None);
         let mut pending = self.pending.borrow_mut();
-        // A core whose local time is ahead issues for later; others may come before it.
+        // A core whose local time is ahead issues for a later time. Other transactions may come before
+        // that one.
         let earlier = |other: &u16| self.slots[usize::from(*other)].issued.get() <= at;
         if pending.back().is_none_or(earlier) {
             pending.push_back(slot as u16);
@@ -291,15 +293,15 @@ impl ChannelPort {
         s.waiter.wait(&self.exec, || s.result.take()).await
     }
 
-    /// The slot's result, for the hardware that was given the slot ([`ChannelPort::give_slot`]).
+    /// Takes the slot's result. For the hardware that was given the slot ([`ChannelPort::give_slot`]).
     #[inline]
     pub fn take_result(&self, slot: usize) -> Option<Result<TxnResult, Box<TxnFault>>> {
         self.slots[slot].result.take()
     }
 
-    /// Engine side: the transaction that comes next is chosen while the one before it owns the channel, as a
-    /// controller does whose queue holds both. In the order of issue the choice is the same whenever it is
-    /// made; an arbiter's is not.
+    /// Engine side: whether the next transaction is chosen while the one before it still owns the
+    /// channel. A controller whose queue holds both does this. Without an arbiter, transactions go in the
+    /// order of issue, so that the time of the choice doesn't matter.
     #[inline]
     pub fn chooses_ahead(&self) -> bool {
         self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
@@ -342,7 +344,7 @@ impl ChannelPort {
         pending.retain(|&other| other != slot);
         Some(usize::from(slot))
     }
-    /// What waits in a slot, for an arbiter.
+    /// The transaction that waits in a slot, as an arbiter sees it.
     pub fn waiting(&self, slot: u16) -> Waiting<'_> {
         let s = &self.slots[usize::from(slot)];
         Waiting { issued: s.issued.get(), passed_over: s.passed_over.get(), txn: s.txn.borrow() }
@@ -352,7 +354,8 @@ impl ChannelPort {
     pub fn in_flight(&self, slot: usize) -> core::cell::Ref<'_, Box<Txn>> {
         self.slots[slot].txn.borrow()
     }
-    /// Engine side: delivers a result, to be seen from `visible` on (and after the linger asked for).
+    /// Engine side: delivers a result, which the issuer sees at `visible`, or later by the linger that it
+    /// asked for.
     #[inline]
     pub fn complete(&self, slot: usize, result: Result<TxnResult, Box<TxnFault>>, visible: Instant) {
         let s = &self.slots[slot];
@@ -369,7 +372,8 @@ impl ChannelPort {
     }
 }
 
-/// What a waveform viewer or checker sees of a channel: the pins' activity, as it happens.
+/// The view that a waveform viewer or a checker has of a channel: the activity on its pins, as it
+/// happens.
 pub trait BusTap {
     /// A transaction begins.
     fn transaction(&mut self, start: Instant, end: Instant, name: &'static str);

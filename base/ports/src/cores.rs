@@ -1,12 +1,12 @@
-//! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16), which are the lanes
-//! and slots of [`crate::flash::FlashPort`]; the receiver learns of it by an inter-processor interrupt, which
-//! takes time.
+//! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16): the lanes and
+//! slots of [`crate::flash::FlashPort`]. An inter-processor interrupt, which takes time, notifies the
+//! receiver.
 
 use aster_exec::{Exec, WaitCell};
 use aster_units::Duration;
 
-/// How one core tells another: the latency of an inter-processor interrupt, zero when both ends run on one
-/// core.
+/// How one core notifies another: by an inter-processor interrupt with this latency, which is zero when
+/// both ends run on one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interrupt {
     /// From raising it to the other core's handler.

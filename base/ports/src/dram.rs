@@ -57,12 +57,12 @@ impl Dram {
         })
     }
 
-    /// Reads.
+    /// Borrows the buffers for reading.
     #[inline]
     pub fn borrow(&self) -> Ref<'_, Buffers> {
         self.inner.borrow()
     }
-    /// Writes.
+    /// Borrows the buffers for writing.
     #[inline]
     pub fn borrow_mut(&self) -> RefMut<'_, Buffers> {
         self.inner.borrow_mut()
@@ -92,7 +92,7 @@ impl Buffers {
     pub fn metadata_buffers(&self) -> u32 {
         self.metadata_buffers
     }
-    /// 4 KiB sectors a buffer.
+    /// 4 KiB sectors per buffer.
     pub fn sectors(&self) -> usize {
         self.sectors
     }
@@ -114,7 +114,7 @@ impl Buffers {
         let (data, start, len) = self.span(buffer);
         if data { &self.data[start..start + len] } else { &self.metadata[start..start + len] }
     }
-    /// As [`Buffers::page`], to write.
+    /// As [`Buffers::page`], mutable.
     #[inline]
     pub fn page_mut(&mut self, buffer: BufferId) -> &mut [u8] {
         let (data, start, len) = self.span(buffer);
@@ -125,7 +125,7 @@ impl Buffers {
     pub fn oob(&self, buffer: BufferId) -> &[u8] {
         &self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes]
     }
-    /// As [`Buffers::oob`], to write.
+    /// As [`Buffers::oob`], mutable.
     #[inline]
     pub fn oob_mut(&mut self, buffer: BufferId) -> &mut [u8] {
         &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes]
@@ -135,7 +135,7 @@ impl Buffers {
     pub fn page_and_oob(&self, buffer: BufferId) -> (&[u8], &[u8]) {
         (self.page(buffer), self.oob(buffer))
     }
-    /// As [`Buffers::page_and_oob`], to write.
+    /// As [`Buffers::page_and_oob`], mutable.
     #[inline]
     pub fn page_and_oob_mut(&mut self, buffer: BufferId) -> (&mut [u8], &mut [u8]) {
         let (data, start, len) = self.span(buffer);
@@ -149,7 +149,7 @@ impl Buffers {
     pub fn sram(&self) -> &[u8] {
         &self.sram
     }
-    /// As [`Buffers::sram`], to write.
+    /// As [`Buffers::sram`], mutable.
     #[inline]
     pub fn sram_mut(&mut self) -> &mut [u8] {
         &mut self.sram

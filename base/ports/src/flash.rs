@@ -1,7 +1,7 @@
 //! I3: FTL or scheduler on one side, a channel controller on the other (C41, O8, S17).
 //!
-//! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's
-//! slot. With this port fixed, any controller works under any scheduler and FTL.
+//! Each LUN has a ring pair (I4): requests go into the LUN's available ring, and results come back in the
+//! request's slot. Any controller that serves this port works with any scheduler and FTL.
 
 use crate::cores::Interrupt;
 use crate::dram::SharedDram;
@@ -35,15 +35,15 @@ pub enum FlashOp {
     Status,
     /// Reset the LUN's package and wait.
     Reset,
-    /// Set a feature of everything behind the LUN's chip enable (ONFI 5.1 §5.30): what READ RETRY chooses its
-    /// level by.
+    /// Set a feature of the package behind the LUN's chip enable (ONFI 5.1 §5.30). READ RETRY chooses its
+    /// level this way.
     SetFeatures,
     /// Read a feature of the package back (ONFI 5.1 §5.31).
     GetFeatures,
 }
 
 impl FlashOp {
-    /// As events number it: 0 reads, 1 programs, 2 erases, 3 anything else.
+    /// The number that events use: 0 for reads, 1 for programs, 2 for erases, 3 for anything else.
     pub const fn class(self) -> u8 {
         match self {
             FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer => 0,
@@ -52,7 +52,7 @@ impl FlashOp {
             FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => 3,
         }
     }
-    /// What errors call it.
+    /// The name that errors use.
     pub const fn name(self) -> &'static str {
         match self {
             FlashOp::Trigger => "read trigger",
@@ -71,12 +71,12 @@ impl FlashOp {
 /// One page (or block) of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The row behind the LUN's chip enable, as its package counts: a restricted drive's pages have others
-    /// (C31).
+    /// The row address behind the LUN's chip enable, as the package counts rows. A restricted drive
+    /// numbers its pages differently (C31).
     pub row: RowAddr,
     /// The sectors to transfer.
     pub sectors: SectorRange,
-    /// Their buffer; the OOB comes and goes with it.
+    /// The sectors' buffer. The OOB bytes that belong to the buffer are transferred with it.
     pub buffer: BufferId,
 }
 
@@ -95,7 +95,8 @@ pub struct Flags {
 /// A feature of a package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Feature {
-    /// Its address. The data interface is set when packages are brought up; its address is refused here.
+    /// Its address. Requests may not set the data interface's address, which is set when packages are
+    /// brought up.
     pub address: u8,
     /// P1 to P4, P1 lowest.
     pub value: u32,
@@ -110,7 +111,7 @@ pub struct FlashRequest {
     pub lun: LunIndex,
     /// Modifiers.
     pub flags: Flags,
-    /// What [`FlashOp::SetFeatures`] and [`FlashOp::GetFeatures`] are about.
+    /// The feature that [`FlashOp::SetFeatures`] sets or [`FlashOp::GetFeatures`] gets.
     pub feature: Feature,
     targets: [Target; MAX_TARGETS],
     count: u8,
@@ -131,14 +132,14 @@ impl FlashRequest {
             expects: PageOwner::NONE,
         }
     }
-    /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip
+    /// A request that sets or gets a feature of `lun`'s package. `row` addresses the LUN behind its chip
     /// enable.
     pub const fn of_feature(phase: FlashOp, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
         let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
         FlashRequest { feature, ..Self::single(phase, lun, none) }
     }
-    /// A request with several targets: one a plane, or for [`Flags::one_shot`] the pages of a word line.
-    /// `None` when there are none or too many.
+    /// A request with several targets: one per plane or, with [`Flags::one_shot`], the pages of a word
+    /// line. `None` if there are none or too many.
     pub fn vector(phase: FlashOp, lun: LunIndex, targets: &[Target]) -> Option<Self> {
         let first = *targets.first()?;
         let mut request = Self::single(phase, lun, first);
@@ -146,13 +147,14 @@ impl FlashRequest {
         request.count = targets.len() as u8;
         Some(request)
     }
-    /// The same read, of a page that must be `owner`'s: [`Outcome::page`] says whether it was.
+    /// The same read, which expects a page that belongs to `owner`: [`Outcome::page`] says whether it
+    /// does.
     #[inline]
     pub const fn expecting(self, owner: PageOwner) -> Self {
         FlashRequest { expects: owner, ..self }
     }
-    /// A read of one page through the stages: what a LUN's array can begin while the page before is still on
-    /// its way.
+    /// Whether this reads one page through the stages. A LUN can start such a read in its array while the
+    /// page before is still being transferred.
     #[inline]
     pub fn is_page_read(&self) -> bool {
         let Flags { raw, slc, .. } = self.flags;
@@ -184,9 +186,9 @@ impl Tag {
 /// What a controller can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// Does whole operations ([`FlashOp::Read`] and so on), not only single phases.
+    /// Takes whole operations ([`FlashOp::Read`] and so on), not only single phases.
     pub compound: bool,
-    /// Targets a request.
+    /// The most targets per request.
     pub targets: u8,
     /// Takes [`Flags::raw`].
     pub raw: bool,
@@ -203,7 +205,7 @@ struct RequestSlot {
 struct Lane {
     available: RefCell<VecDeque<Tag>>,
     worker: WaitCell,
-    // A controller in hardware, and the token by which it knows the lane.
+    // The handler of a controller in hardware, and its token for the lane.
     hardware: Cell<Option<(HandlerId, u64)>>,
     // When the LUN's ready/busy bit says ready.
     ready_from: Cell<Instant>,
@@ -217,16 +219,16 @@ pub struct FlashPort {
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
-    // Requests of all lanes, for one who serves them all.
+    // Requests of all lanes, if one handler serves them all ([`FlashPort::collect`]).
     collected: RefCell<VecDeque<Tag>>,
     collector: Cell<Option<HandlerId>>,
     watcher: Cell<Option<HandlerId>>,
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
-    // One for all ports below each other.
+    // Shared with the ports below ([`FlashPort::below`]).
     page_checker: Rc<OnceCell<PageChecker>>,
 }
 
-/// Faults that a port remembers.
+/// The most faults that a port keeps.
 const FAULTS: usize = 16;
 
 impl FlashPort {
@@ -238,8 +240,8 @@ impl FlashPort {
     pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         FlashPort::with_checker(exec, luns, depth, interrupt, Rc::default())
     }
-    /// A port to the same LUNs, below this one: a flash scheduler stands between the two. Both ports check
-    /// pages in the same way.
+    /// A port to the same LUNs below this one, with a flash scheduler between the two. Both ports use the
+    /// same page check.
     pub fn below(&self, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         let luns = self.lanes.len() as u32;
         FlashPort::with_checker(&self.exec, luns, depth, interrupt, Rc::clone(&self.page_checker))
@@ -295,16 +297,16 @@ impl FlashPort {
         }
         Some(Tag(slot))
     }
-    /// Requests in flight at most.
+    /// The most requests in flight.
     pub fn depth(&self) -> usize {
         self.slots.len()
     }
-    /// Requests that can be sent before one in flight is over.
+    /// Requests that can be sent now.
     #[inline]
     pub fn room(&self) -> usize {
         self.free.borrow().len()
     }
-    /// Takes a request's results when they are there, and frees its slot.
+    /// Takes a request's results if they are there, and frees its slot.
     #[inline]
     pub fn try_take(&self, tag: Tag) -> Option<Outcomes> {
         let outcomes = self.slots[usize::from(tag.0)].outcomes.take()?;
@@ -317,26 +319,28 @@ impl FlashPort {
         let slot = &self.slots[usize::from(tag.0)];
         slot.waiter.wait(&self.exec, || self.try_take(tag)).await
     }
-    /// Sends a request and waits for its results. Never dropped half-way: flash operations are not cancelled.
+    /// Sends a request and waits for its results. The caller must not drop the future before it
+    /// completes: flash operations can't be cancelled.
     #[inline]
     pub async fn call(&self, request: FlashRequest) -> Outcomes {
         let tag = self.free_waiters.wait(&self.exec, || self.submit(request)).await;
         self.finished(tag).await
     }
 
-    /// Requesting side, once: `check` says whether a read that [expects](FlashRequest::expecting) a page has
-    /// brought that page into `pool`. It holds for this port and those [below](FlashPort::below) it.
+    /// Requesting side, to be called once: `check` says whether a read that
+    /// [expects](FlashRequest::expecting) an owner has read that owner's page into `pool`. It applies to
+    /// this port and to those [below](FlashPort::below) it.
     pub fn check_pages(&self, pool: &SharedDram, check: CheckPage) {
         let first = self.page_checker.set(PageChecker::new(pool, check)).is_ok();
         assert!(first, "whose page it is, is told in one way");
     }
-    /// Requesting side: `watcher`, which takes results by itself, is posted [`WATCHED`] when there is a
-    /// result and when a LUN becomes ready.
+    /// Requesting side: connects `watcher`, which polls for results. The port posts [`WATCHED`] to it
+    /// when there is a result and when a LUN becomes ready.
     pub fn watch(&self, watcher: HandlerId) {
         self.watcher.set(Some(watcher));
     }
-    /// Requesting side: the LUN's bit in its channel controller's ready/busy register, at `at` (C24, C38).
-    /// Ready as long as the controller has said nothing else.
+    /// Requesting side: the LUN's bit in its channel controller's ready/busy register, at `at` (C24,
+    /// C38). It says ready until the controller reports otherwise.
     #[inline]
     pub fn is_ready(&self, lun: LunIndex, at: Instant) -> bool {
         at >= self.lanes[lun.index()].ready_from.get()
@@ -350,8 +354,8 @@ impl FlashPort {
             self.exec.schedule(until, watcher, WATCHED);
         }
     }
-    /// Controller side: one serves all lanes; its `handler` is posted [`COLLECTED`] for each request, and
-    /// takes them by [`FlashPort::try_collect`].
+    /// Controller side: `handler` serves all lanes. The port posts [`COLLECTED`] to it for each request;
+    /// it takes them with [`FlashPort::try_collect`].
     pub fn collect(&self, handler: HandlerId) {
         self.collector.set(Some(handler));
     }
@@ -361,12 +365,12 @@ impl FlashPort {
         let tag = self.collected.borrow_mut().pop_front()?;
         Some((tag, self.request(tag)))
     }
-    /// Controller side: hardware serves `lun`. Its `handler` is posted `token` when a request has come.
+    /// Controller side: hardware serves `lun`. The port posts `token` to its `handler` for each request.
     pub fn give_lane(&self, lun: LunIndex, handler: HandlerId, token: u64) {
         self.lanes[lun.index()].hardware.set(Some((handler, token)));
     }
-    /// Controller side: takes a request to `lun`. Where several wait, `choose` sees the phases of the oldest
-    /// [`CHOICE`], oldest first, and picks one by its index.
+    /// Controller side: takes a request to `lun`. If several wait, `choose` gets the phases of the oldest
+    /// [`CHOICE`], oldest first, and returns the index of one.
     #[inline]
     pub fn try_next(
         &self,
@@ -382,8 +386,8 @@ impl FlashPort {
         let tag = available.remove(index)?;
         Some((tag, self.request(tag)))
     }
-    /// Controller side: whether a request to `lun` waits, and whichever is chosen is a page read
-    /// ([`FlashRequest::is_page_read`]).
+    /// Controller side: whether requests to `lun` wait and each of those that could be chosen is a page
+    /// read ([`FlashRequest::is_page_read`]).
     #[inline]
     pub fn only_page_reads_wait(&self, lun: LunIndex) -> bool {
         let available = self.lanes[lun.index()].available.borrow();
@@ -397,8 +401,8 @@ impl FlashPort {
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
-    /// Controller side: delivers a request's results. A page whose owner the request expects is checked here,
-    /// unless the port below has checked it.
+    /// Controller side: delivers a request's results. If the request expects an owner, the page is
+    /// checked here, unless the port below has checked it already.
     #[inline]
     pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
         let slot = &self.slots[usize::from(tag.0)];
@@ -432,11 +436,11 @@ impl FlashPort {
         }
         faults.push_back((lun, error));
     }
-    /// The last errors of operations, oldest first.
+    /// The latest errors of operations, oldest first.
     pub fn faults(&self) -> Vec<(LunIndex, FlashError)> {
         self.faults.borrow().iter().cloned().collect()
     }
-    /// The oldest error of `lun` that is remembered; it is forgotten then.
+    /// Takes the oldest error of `lun` that the port still has.
     pub fn take_fault(&self, lun: LunIndex) -> Option<FlashError> {
         let mut faults = self.faults.borrow_mut();
         let at = faults.iter().position(|(of, _)| *of == lun)?;
@@ -457,5 +461,5 @@ pub const COLLECTED: u64 = u64::MAX - 2;
 /// The token of [`FlashPort::watch`].
 pub const WATCHED: u64 = u64::MAX - 3;
 
-/// Waiting requests that a scheduler sees at once.
+/// The most waiting requests that `choose` gets to choose from ([`FlashPort::try_next`]).
 pub const CHOICE: usize = 16;

@@ -28,38 +28,40 @@ pub enum HostOp {
     Compare,
     /// Write zeroes without data.
     WriteZeroes {
-        /// DEAC: the host wishes that blocks are deallocated. Without it the drive may do so all the same
-        /// (NVMe 1.4 §6.17).
+        /// DEAC: the host asks to have the blocks deallocated. The drive may deallocate them without it,
+        /// too (NVMe 1.4 §6.17).
         deallocate: bool,
     },
     /// Deallocate the command's ranges ([`CommandPort::range`]).
     Deallocate,
-    /// Everything written before is on NAND when this completes.
+    /// When this completes, everything written before it is on NAND.
     Flush,
-    /// Forget everything: all blocks read as zeroes.
+    /// Discard all data: afterwards, all blocks read as zeroes.
     Format {
-        /// What the host ever wrote must be gone from the media, too (NVMe 1.4 §5.23, User Data Erase).
+        /// User Data Erase (NVMe 1.4 §5.23): everything that the host ever wrote must be erased from the
+        /// media, too.
         erase: bool,
     },
     /// Flush, write the mapping to NAND, mark the drive clean.
     Shutdown,
-    /// Device to host: the units that the command's addresses name ([`CommandPort::address`]).
+    /// Device to host: reads the units that the command's addresses name ([`CommandPort::address`]).
     VectorRead,
-    /// Host to device, likewise.
+    /// Host to device: writes the units that the addresses name.
     VectorWrite,
-    /// Erase the units that the addresses name; no data.
+    /// Erases the units that the addresses name. No data.
     VectorErase,
-    /// Copy inside of the device: the addresses are the sources, then as many destinations; no data.
+    /// Copies within the device. The addresses are the sources, followed by as many destinations. No
+    /// data.
     VectorCopy,
-    /// Device to host: what the translation knows of the unit that the command's address names, from
+    /// Device to host: the translation's report on the unit that the command's address names, from
     /// [`HostCommand::offset`] on.
     Report(ReportKind),
-    /// The blocks that the command's addresses name are in this state from now on; no data.
+    /// Puts the blocks that the command's addresses name into this state. No data.
     SetBlockState(BlockState),
 }
 
-/// What the host wants to be told of the flash. Its layout is that of the standard whose command set asks:
-/// set and translation agree upon it, as upon addresses.
+/// Which report on the flash the host asks for. The standard that the command set implements defines the
+/// report's layout. The command set and the translation must agree on it, as they do on addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportKind {
     /// The state of each block of a LUN: a bad-block table.
@@ -73,23 +75,23 @@ pub enum ReportKind {
 pub enum BlockState {
     /// The host.
     Free,
-    /// Nobody: its maker has marked it as bad.
+    /// No one: the manufacturer has marked it as bad.
     FactoryBad,
-    /// Nobody: it went bad in use.
+    /// No one: it went bad in use.
     GrownBad,
     /// The device, for itself.
     Device,
-    /// The host, which has set it aside.
+    /// The host, which has reserved it.
     Host,
 }
 
-/// Names one unit of flash of a vector command. Its fields are those of the command set: only the set and
-/// the translation look into it.
+/// The address of one unit of flash in a vector command. The command set defines its fields; only the
+/// command set and the translation interpret them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VectorAddress(pub u64);
 
 impl HostOp {
-    /// The command names units of flash one by one ([`CommandPort::address`]).
+    /// Whether the command names each of its units of flash by an address ([`CommandPort::address`]).
     #[inline]
     pub const fn has_addresses(self) -> bool {
         matches!(
@@ -111,17 +113,17 @@ pub struct HostCommand {
     pub id: CommandId,
     /// What to do.
     pub op: HostOp,
-    /// First byte in the namespace, or in the report; 0 of a vector.
+    /// First byte in the namespace, or in the report; 0 for a vector command.
     pub offset: u64,
-    /// Bytes; of a vector those of its data, unit after unit in the order of the addresses.
+    /// Bytes. A vector command's data are those of its units, in the order of the addresses.
     pub length: u64,
-    /// Force unit access: on NAND before it completes.
+    /// Force unit access: the data must be on NAND before the command completes.
     pub fua: bool,
 }
 
 impl HostCommand {
-    /// Nothing more is promised to the host than that its data are moved: a front end that can may complete
-    /// it with the last byte (P13).
+    /// Whether the command is done once its data have been moved. A front end that is able to may then
+    /// complete it by itself, with the last byte (P13).
     pub const fn ends_with_data(&self) -> bool {
         match self.op {
             HostOp::Read => true,
@@ -149,36 +151,36 @@ pub enum DmaDirection {
     FromHost,
 }
 
-/// Which of a command's two runs of host memory.
+/// One of the two runs of host memory that a command has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DmaPart {
-    /// What its data pointer names.
+    /// The run that its data pointer names.
     #[default]
     Data,
-    /// What its metadata pointer names.
+    /// The run that its metadata pointer names.
     Metadata,
 }
 
-/// Moves part of a command's data or metadata. Of a read or a write each byte is moved once: the front end
-/// may complete the command with the last.
+/// Moves part of a command's data or metadata. Each byte of a read or a write is moved exactly once,
+/// since the front end may complete the command with the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaRequest {
     /// The command.
     pub command: CommandId,
     /// Which way.
     pub direction: DmaDirection,
-    /// Of the command's data or of its metadata.
+    /// Whether it moves data or metadata.
     pub part: DmaPart,
     /// Offset into that part.
     pub offset: u32,
     /// The page buffer.
     pub buffer: BufferId,
-    /// Byte offset into the buffer, in host bytes whatever the drive's content scale.
+    /// Byte offset into the buffer. It counts host bytes, even on a drive that keeps fingerprints.
     pub buffer_offset: u32,
     /// Bytes.
     pub length: u32,
-    /// The flash request that it follows as the last of an operation set (Fig 10): only below where DMA is
-    /// chained ([`CommandPort::chains_dma`]).
+    /// The flash request that this DMA follows, as the last step of an operation set (Fig 10). Only for a
+    /// port whose lower side chains DMA ([`CommandPort::chains_dma`]).
     pub after: Option<Tag>,
 }
 
@@ -187,9 +189,9 @@ pub struct DmaRequest {
 pub enum DmaError {
     /// The host address can't be reached.
     Address,
-    /// The controller was reset or the queue deleted; the command has no host any more.
+    /// The controller was reset or the queue was deleted, so that no host waits for the command any more.
     Aborted,
-    /// The flash request that it follows has ended otherwise than it must have, so that it was never begun.
+    /// The DMA was never started, because the flash request that it follows failed or read another page.
     Abandoned,
 }
 
@@ -208,7 +210,7 @@ pub enum HostStatus {
     DataTransfer,
     /// The drive has become read-only.
     ReadOnly,
-    /// The translation doesn't have, or can't do, what the command names; nothing was done.
+    /// The command names something that the translation doesn't have or can't do. Nothing was done.
     Refused,
     /// Aborted by reset, queue deletion or Abort.
     Aborted,
@@ -221,10 +223,11 @@ pub struct Completion {
     pub id: CommandId,
     /// How it ended.
     pub status: HostStatus,
-    /// The 64-bit result: of a vector one bit for each address that failed, the first lowest.
+    /// The 64-bit result. A vector command has one bit per address, the first one lowest, which is set if
+    /// that address failed.
     pub result: u64,
-    /// Where on the drive the first block begins that could not be read, in bytes, of a command that failed
-    /// for such.
+    /// If the command failed because blocks could not be read: where the first of them begins on the
+    /// drive, in bytes.
     pub failed_at: Option<u64>,
 }
 
@@ -238,11 +241,11 @@ struct DmaSlot {
     waiter: WaitCell,
 }
 
-/// Deallocation ranges a command may have (NVMe 1.4 §6.7).
+/// Deallocation ranges that a command may have (NVMe 1.4 §6.7).
 pub const MAX_RANGES: usize = 256;
-/// Units that one vector names at most: one bit of the result for each.
+/// The most units that a vector command may name: the result has one bit for each.
 pub const VECTOR_MAX: usize = 64;
-/// Addresses of a command at most: a copy has two for each unit.
+/// The most addresses of a command: a copy has two for each unit.
 const MAX_ADDRESSES: usize = 2 * VECTOR_MAX;
 
 /// The addresses of each slot's vector.
@@ -272,7 +275,7 @@ impl Addresses {
 pub struct CommandPort {
     exec: Exec,
     commands: Ring<HostCommand>,
-    // When each came, by its slot.
+    // When each slot's command was pushed.
     pushed: Box<[Cell<Instant>]>,
     ranges: RefCell<Box<[Vec<ByteRange>]>>,
     addresses: RefCell<Addresses>,
@@ -287,9 +290,10 @@ pub struct CommandPort {
     dma_chained: Cell<bool>,
 }
 
-/// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
+/// The token that the front end's handler gets when the FTL has requested DMA or completed a command.
 pub const FRONT_KICK: u64 = u64::MAX;
-/// The token with which firmware that looks by itself is posted when there is something new to see.
+/// The token that polling firmware gets when there is something new for it
+/// ([`CommandPort::attach_back`]).
 pub const BACK_KICK: u64 = u64::MAX - 1;
 
 impl CommandPort {
@@ -301,7 +305,7 @@ impl CommandPort {
             exec: exec.clone(),
             commands: Ring::new(usize::from(commands)),
             pushed: (0..commands).map(|_| Cell::new(Instant::ZERO)).collect(),
-            // All memory is taken here: a slot that meets its first Deallocate allocates nothing.
+            // All memory is allocated here, so that a slot's first Deallocate doesn't allocate.
             ranges: RefCell::new((0..commands).map(|_| Vec::with_capacity(MAX_RANGES)).collect()),
             addresses: RefCell::new(Addresses::new(usize::from(commands))),
             dma: (0..dma).map(slot).collect(),
@@ -322,20 +326,21 @@ impl CommandPort {
     pub async fn next_command(&self) -> HostCommand {
         self.commands.pop(&self.exec).await
     }
-    /// A command, if one is there.
+    /// Takes a command, if one is there.
     pub fn try_next_command(&self) -> Option<HostCommand> {
         self.commands.try_pop(&self.exec)
     }
-    /// When the front end had a command ready for the firmware.
+    /// When the front end handed the command to the firmware.
     pub fn pushed_at(&self, command: CommandId) -> Instant {
         self.pushed[usize::from(command.0)].get()
     }
-    /// Connects firmware that looks by itself instead of being woken: it is posted [`BACK_KICK`] at each
-    /// command and each DMA that is done, to know that looking is worth it.
+    /// Connects firmware that polls the port instead of waiting on it. The port posts [`BACK_KICK`] to
+    /// `back` for each new command and each finished DMA, so that the firmware knows when polling is
+    /// worth it.
     pub fn attach_back(&self, back: HandlerId) {
         self.back.set(Some(back));
     }
-    /// Commands and DMA requests that fit.
+    /// The most commands and DMA requests that the port holds.
     pub fn bounds(&self) -> (u16, u16) {
         (self.ranges.borrow().len() as u16, self.dma.len() as u16)
     }
@@ -360,11 +365,11 @@ impl CommandPort {
         self.ring();
         Some(DmaTag(slot))
     }
-    /// DMA requests that fit now.
+    /// DMA requests that can be sent now.
     pub fn dma_room(&self) -> u16 {
         self.dma_free.borrow().len() as u16
     }
-    /// The result of a DMA request, once it is there; its slot is free then.
+    /// Takes the result of a DMA request if it is there, and frees the request's slot.
     #[inline]
     pub fn try_take_dma(&self, tag: DmaTag) -> Option<Result<(), DmaError>> {
         let result = self.dma[usize::from(tag.0)].result.take()?;
@@ -375,7 +380,7 @@ impl CommandPort {
     /// Moves part of a command's data and waits until it has arrived.
     ///
     /// # Errors
-    /// When the host can't be reached or has gone.
+    /// If host memory can't be reached or the host is gone.
     #[inline]
     pub async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         let tag = self.dma_waiters.wait(&self.exec, || self.submit_dma(request)).await;
@@ -390,9 +395,9 @@ impl CommandPort {
         let slot = &self.dma[usize::from(tag.0)];
         slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
     }
-    /// True when what is below takes a DMA request together with the flash request that it follows, both
-    /// submitted in one go, and begins it by itself once that has brought the page that it was expecting
-    /// ([`crate::flash::FlashRequest::expecting`]).
+    /// Whether the lower side chains DMA: it takes a DMA request together with the flash request that it
+    /// follows, both submitted in one go. It starts the DMA by itself as soon as the flash request has
+    /// read the page that it expects ([`crate::flash::FlashRequest::expecting`]).
     pub fn chains_dma(&self) -> bool {
         self.dma_chained.get()
     }
@@ -408,18 +413,19 @@ impl CommandPort {
         }
     }
 
-    // ---- the front end's side, or that of whoever stands between ----
+    // ---- the side of the front end, or of a party between it and the FTL ----
 
-    /// From now on DMA requests may follow flash requests.
+    /// Allows DMA requests that follow flash requests ([`CommandPort::chains_dma`]).
     pub fn chain_dma(&self) {
         self.dma_chained.set(true);
     }
 
-    /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.
+    /// Connects the front end. The port posts [`FRONT_KICK`] to it once for any number of requests and
+    /// completions.
     pub fn attach(&self, front: HandlerId) {
         self.front.set(Some(front));
     }
-    /// Acknowledges the kick: call it before draining.
+    /// Acknowledges the kick. Call it before draining.
     pub fn acknowledge(&self) {
         self.rung.set(false);
     }
@@ -442,9 +448,9 @@ impl CommandPort {
         all.clear();
         all.extend(ranges.take(MAX_RANGES));
     }
-    /// Sets the addresses of a command that [has some](HostOp::has_addresses) before it is pushed: at most
-    /// [`VECTOR_MAX`], and twice as many for a [`HostOp::VectorCopy`]. Asserts that they fit: how many the
-    /// host may name is the command set's to check.
+    /// Sets the addresses of a command that [has some](HostOp::has_addresses) before it is pushed: at
+    /// most [`VECTOR_MAX`], and twice as many for a [`HostOp::VectorCopy`]. Asserts that they fit: the
+    /// command set must check how many addresses the host names.
     pub fn set_addresses(&self, command: CommandId, addresses: impl Iterator<Item = VectorAddress>) {
         let mut all = self.addresses.borrow_mut();
         all.count[usize::from(command.0)] = 0;

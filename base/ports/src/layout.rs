@@ -1,10 +1,10 @@
-//! Where data, parity and OOB lie on a page (design §3, S9).
+//! The places of data, parity and OOB on a page (design §3, S9).
 
 use aster_units::{Column, SECTOR_BYTES, SectorRange};
 use core::fmt;
 
-/// Bytes of the scrambler's seed, which travels unscrambled in front of the OOB so that COPYBACK stays
-/// readable.
+/// Bytes of the scrambler's seed. The seed is stored unscrambled in front of the OOB, so that a page that
+/// COPYBACK has moved can still be descrambled.
 pub const SEED_BYTES: u16 = 4;
 
 /// Where the parity of a data chunk lies.
@@ -30,14 +30,14 @@ impl Span {
     pub const fn end(self) -> u32 {
         self.column.0 as u32 + self.length
     }
-    /// True when `other` lies inside.
+    /// Whether `other` lies within this span.
     pub const fn covers(self, other: Span) -> bool {
         self.column.0 <= other.column.0 && other.end() <= self.end()
     }
 }
 
-/// Which of `count` parts, `each` bytes long and one after the other from 0 on, have a byte in `from .. to`:
-/// bits, part 0 lowest.
+/// `count` parts of `each` bytes lie one after the other, from byte 0 on. Returns a bit for each part,
+/// part 0 lowest: whether the part has a byte in `from .. to`.
 const fn parts_in(from: u32, to: u32, each: u32, count: u32) -> u16 {
     if to <= from || each == 0 {
         return 0;
@@ -71,7 +71,7 @@ pub enum LayoutError {
     Room {
         /// Bytes needed.
         needed: u32,
-        /// Bytes a page has, spare included.
+        /// Bytes of a page, spare included.
         available: u32,
     },
 }
@@ -91,11 +91,12 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 impl PageLayout {
-    /// A layout for pages of `sectors` sectors and `raw_bytes` bytes with spare; `parity_bytes` for each
-    /// chunk of `chunk_bytes`, and for the OOB (which, with the seed, is one shortened code word).
+    /// A layout for pages of `sectors` sectors and `raw_bytes` bytes, spare included. Each chunk of
+    /// `chunk_bytes` has `parity_bytes` of parity. So has the OOB, which is one shortened code word
+    /// together with the seed.
     ///
     /// # Errors
-    /// When it doesn't fit.
+    /// If it doesn't fit the page.
     pub const fn new(
         sectors: u8,
         raw_bytes: u32,
@@ -115,7 +116,7 @@ impl PageLayout {
         Ok(layout)
     }
 
-    /// Sectors a page.
+    /// Sectors per page.
     pub const fn sectors(&self) -> u8 {
         self.sectors
     }
@@ -135,15 +136,15 @@ impl PageLayout {
     pub const fn oob_bytes(&self) -> u8 {
         self.oob_bytes
     }
-    /// Bytes a page has, spare included.
+    /// Bytes of a page, spare included.
     pub const fn raw_bytes(&self) -> u32 {
         self.raw_bytes
     }
-    /// ECC chunks a sector.
+    /// ECC chunks per sector.
     pub const fn chunks_per_sector(&self) -> u16 {
         SECTOR_BYTES as u16 / self.chunk_bytes
     }
-    /// ECC chunks a page, the OOB's left out.
+    /// ECC chunks per page, without the OOB's.
     pub const fn chunks(&self) -> u16 {
         self.sectors as u16 * self.chunks_per_sector()
     }
@@ -172,7 +173,7 @@ impl PageLayout {
         };
         Span { column: Column(column as u16), length: self.parity_bytes as u32 }
     }
-    /// Seed, OOB and their parity: one run, after everything else.
+    /// Seed, OOB and their parity: one run of columns, after everything else.
     pub const fn oob_span(&self) -> Span {
         Span {
             column: Column(self.data_end() as u16),
@@ -180,7 +181,7 @@ impl PageLayout {
         }
     }
 
-    /// The sectors of which data or parity lie in `span`, as bits, sector 0 lowest.
+    /// The sectors whose data or parity lie in `span`, as bits, sector 0 lowest.
     #[inline]
     pub const fn sectors_in(&self, span: Span) -> u16 {
         let (from, to) = (span.column.0 as u32, span.end());
@@ -199,8 +200,9 @@ impl PageLayout {
         }
     }
 
-    /// The bursts that bring the sectors of `range`, their parity and the OOB record, in column order;
-    /// neighbours are joined. The OOB record always comes along since it carries the scrambler's seed.
+    /// The bursts that transfer the sectors of `range`, their parity and the OOB record, in column order.
+    /// Adjacent bursts are joined. The OOB record is always included, since it holds the scrambler's
+    /// seed.
     #[inline]
     pub fn bursts(&self, range: SectorRange) -> Bursts {
         let per_sector = self.chunks_per_sector();

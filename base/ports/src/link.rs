@@ -14,7 +14,8 @@ use aster_exec::{Exec, HandlerId};
 use aster_units::{BufferId, Content, SECTOR_BYTES};
 use core::cell::{Cell, Ref, RefCell};
 
-/// Host memory segments of one operation at most: a 16 KiB page at any offset touches five 4 KiB host pages.
+/// The most segments of host memory in one operation: a 16 KiB page at any offset touches five 4 KiB host
+/// pages.
 pub const MAX_SEGMENTS: usize = 5;
 
 /// A run of host memory.
@@ -56,13 +57,13 @@ pub enum LinkOp {
         segments: [Segment; MAX_SEGMENTS],
         /// How many segments count.
         count: u8,
-        /// The front end's name for it.
+        /// The number by which the front end identifies it.
         token: u32,
-        /// The port's epoch when it was asked for ([`LinkPort::epoch`]). With an older one it isn't carried
-        /// out.
+        /// The port's epoch when the front end asked for the DMA ([`LinkPort::epoch`]). If the epoch has
+        /// advanced since, the DMA isn't carried out.
         epoch: u32,
     },
-    /// Send an MSI or MSI-X message. Follows the completion entry that it announces.
+    /// Send an MSI or MSI-X message. It follows the completion entry that it announces.
     Interrupt {
         /// The vector.
         vector: u16,
@@ -70,7 +71,7 @@ pub enum LinkOp {
 }
 
 impl LinkOp {
-    /// Bytes on the link, headers left out. An interrupt is a four-byte memory write.
+    /// Bytes on the link, without headers. An interrupt is a four-byte memory write.
     #[inline]
     pub fn bytes(&self) -> u32 {
         match self {
@@ -94,7 +95,7 @@ impl LinkOp {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadAddress(pub u64);
 
-/// Memory of the host, as the device's DMA reaches it.
+/// The host's memory, as the device's DMA accesses it.
 pub trait HostMemory {
     /// Reads bytes.
     ///
@@ -106,8 +107,8 @@ pub trait HostMemory {
     /// # Errors
     /// When part of the range is not memory.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress>;
-    /// Reads the tags of whole 4 KiB blocks (eight bytes each). Foreign memory has none: fingerprints are
-    /// refused there.
+    /// Reads the tags of whole 4 KiB blocks (eight bytes each). Memory that keeps bytes has no tags, and
+    /// refuses.
     ///
     /// # Errors
     /// When the memory keeps bytes.
@@ -126,7 +127,7 @@ pub trait HostMemory {
 /// Carries out the DMA of `op` between `memory` and `dram`.
 ///
 /// # Errors
-/// When host memory can't be reached there. Bytes before the bad address may have moved.
+/// If host memory can't be reached. Bytes before the bad address may have been moved.
 pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Result<(), BadAddress> {
     let LinkOp::Dma { direction, local, segments, count, .. } = op else { return Ok(()) };
     let mut dram = dram.borrow_mut();
@@ -162,20 +163,22 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
 
 type Answer = (u32, u32, Result<(), BadAddress>);
 
-/// An operation in the port's keeping, from [`LinkPort::push`] to [`LinkPort::next_out`]. An operation is two
-/// cache lines long: it stays where it is, and what is handed on is this.
+/// Names an operation that the port holds, from [`LinkPort::push`] to [`LinkPort::next_out`]. An
+/// operation is two cache lines long, so it stays in place and only this ticket is passed on.
 #[derive(PartialEq, Eq, Debug)]
 pub struct LinkTicket(u32);
 
-/// Operations under way: a place each, the place used last first, so that few of them are ever touched.
+/// The operations in flight, one place each. The place freed last is used first, so that few places are
+/// ever touched.
 struct Places {
     ops: Vec<LinkOp>,
     free: Vec<u32>,
-    /// DMA at most, and interrupts at most.
+    /// The most DMA operations, and the most interrupts.
     bound: usize,
-    /// Places that interrupts have.
+    /// Places that interrupts occupy.
     interrupts: usize,
-    /// Vectors whose interrupt found no place, each once: each follows when another interrupt has left.
+    /// Vectors whose interrupt found no place, each once. Each one is sent when another interrupt has
+    /// left.
     late: Vec<u16>,
 }
 
@@ -186,7 +189,7 @@ impl Places {
         let (ops, free) = (Vec::with_capacity(room), Vec::with_capacity(room));
         Places { ops, free, bound, interrupts: 0, late: Vec::new() }
     }
-    /// A place for an operation; `None` for an interrupt that has to wait for one.
+    /// Puts an operation into a place; `None` for an interrupt that has to wait for one.
     #[inline]
     fn put(&mut self, op: LinkOp) -> Option<LinkTicket> {
         if let LinkOp::Interrupt { vector } = op {
@@ -204,7 +207,7 @@ impl Places {
             None => self.add(op),
         })
     }
-    /// Takes a place that none has had yet: there are as many operations as never before.
+    /// Adds a place: more operations are in flight than ever before.
     #[cold]
     fn add(&mut self, op: LinkOp) -> LinkTicket {
         let place = self.ops.len();
@@ -219,20 +222,20 @@ impl Places {
             self.late.push(vector);
         }
     }
-    /// Frees the ticket's place. What lies there is still good until something else is put.
+    /// Frees the ticket's place. The operation there stays valid until the next one is put.
     #[inline]
     fn take(&mut self, ticket: LinkTicket) -> &LinkOp {
         self.free.push(ticket.0);
         &self.ops[ticket.0 as usize]
     }
-    /// An interrupt has left: gives the vector that has waited longest for that.
+    /// Notes that an interrupt has left. Returns the vector that has waited longest, to be sent next.
     fn interrupt_left(&mut self) -> Option<u16> {
         self.interrupts -= 1;
         (!self.late.is_empty()).then(|| self.late.remove(0))
     }
 }
 
-/// The token with which the link model's handler is posted when operations were pushed.
+/// The token that the link model's handler gets when operations were pushed.
 pub const LINK_KICK: u64 = u64::MAX;
 
 /// The port between front end, link model and run mode.
@@ -247,7 +250,7 @@ pub struct LinkPort {
     epoch: Cell<u32>,
 }
 
-/// The token with which the front end's handler is posted when a DMA was answered.
+/// The token that the front end's handler gets when a DMA was answered.
 pub const FRONT_ANSWER: u64 = u64::MAX - 1;
 
 impl LinkPort {
@@ -264,21 +267,21 @@ impl LinkPort {
             epoch: Cell::new(0),
         })
     }
-    /// Connects the link model: posted [`LINK_KICK`] when operations were pushed.
+    /// Connects the link model. The port posts [`LINK_KICK`] to it when operations were pushed.
     pub fn attach_link(&self, link: HandlerId) {
         self.link.set(Some(link));
     }
-    /// Connects the front end: posted [`FRONT_ANSWER`] when operations were answered.
+    /// Connects the front end. The port posts [`FRONT_ANSWER`] to it when operations were answered.
     pub fn attach_front(&self, front: HandlerId) {
         self.front.set(Some(front));
     }
 
     /// Front end: asks for an operation.
     ///
-    /// More DMA than the port's bound is a bug of the front end, and asserted when it would take memory. An
-    /// interrupt that finds no place, since the run mode has not taken as many as there may be, is sent when
-    /// one has left: once, however often it was asked for meanwhile, as a message that is pending behind a
-    /// mask is.
+    /// More DMA operations than the port's bound are a bug of the front end; the port asserts this where
+    /// it would need more memory. An interrupt finds no place if the run mode has left as many untaken as
+    /// there may be. It is then sent once when another has left, however often the front end asks for it
+    /// in the meantime, like a message that is pending behind a mask.
     #[inline]
     pub fn push(&self, op: LinkOp) {
         let Some(ticket) = self.places.borrow_mut().put(op) else { return };
@@ -294,14 +297,14 @@ impl LinkPort {
         self.answers.borrow_mut().pop_front()
     }
 
-    /// Front end: counts the hosts that a reset has taken away. A DMA carries the epoch in which it was asked
-    /// for.
+    /// Front end: the number of resets that have taken host memory from the drive. A DMA carries the
+    /// epoch in which the front end asked for it.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch.get()
     }
-    /// Front end: host memory isn't the drive's any more. DMA of epochs up to now is answered without being
-    /// carried out.
+    /// Front end: the drive may no longer access host memory. The port answers all DMA of epochs up to
+    /// now without carrying it out.
     pub fn raise_epoch(&self) {
         self.epoch.set(self.epoch.get().wrapping_add(1));
     }
@@ -311,7 +314,7 @@ impl LinkPort {
     pub fn next_requested(&self) -> Option<LinkTicket> {
         self.requested.borrow_mut().pop_front()
     }
-    /// Link model: what a ticket stands for.
+    /// Link model: the operation that a ticket names.
     #[inline]
     pub fn op(&self, ticket: &LinkTicket) -> Ref<'_, LinkOp> {
         Ref::map(self.places.borrow(), |places| &places.ops[ticket.0 as usize])
@@ -327,8 +330,8 @@ impl LinkPort {
     pub fn has_out(&self) -> bool {
         !self.outbox.borrow().is_empty()
     }
-    /// Run mode: the next operation to carry out. A DMA on behalf of a host that a reset has taken away since
-    /// must not touch host memory any more: it is answered here.
+    /// Run mode: the next operation to carry out. A DMA from before the last reset must not touch host
+    /// memory any more, so the port answers it here.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
         if self.has_out() { self.take_out() } else { None }

@@ -1,5 +1,5 @@
-//! What survives power-off: the backing of a NAND image, and the board's NVRAM. A run mode implements
-//! [`Medium`].
+//! What survives a loss of power: the backing of a NAND image, and the board's NVRAM. A run mode
+//! implements [`Medium`].
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -12,7 +12,7 @@ use core::fmt;
 /// The backing failed: what the operating system said, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MediumError {
-    /// Byte offset of the failed access in what holds the medium ([`Medium::origin`]).
+    /// Byte offset of the failed access in the file or device that holds the medium ([`Medium::origin`]).
     pub offset: u64,
     /// The reason in words.
     pub reason: String,
@@ -29,7 +29,8 @@ impl core::error::Error for MediumError {}
 pub trait Medium {
     /// Size in bytes.
     fn size(&self) -> u64;
-    /// Where it begins in what holds it, in bytes: people look for places there, and errors name them so.
+    /// Where the medium begins in the file or device that holds it, in bytes. Errors give offsets from
+    /// the start of that file or device, where a reader would look for them.
     fn origin(&self) -> u64 {
         0
     }
@@ -43,58 +44,63 @@ pub trait Medium {
     /// # Errors
     /// When the backing fails.
     fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError>;
-    /// Makes a range read as zeroes and gives its space back.
+    /// Makes a range read as zeroes and frees its space.
     ///
     /// # Errors
     /// When the backing fails.
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError>;
 }
 
-/// What holds a drive's media has run out of room for now, and keeps in memory what it could not write yet.
+/// Writes for which the store of a drive's media has had no room. They stay in memory until there is
+/// room.
 ///
-/// What reached it is always what had been written up to one moment, in the order of the writes: when the
-/// process ends, its drive has lost its power then. So nothing that was written later may be called durable.
+/// Writes reach the store in order, so that it always holds what the drive had written up to one moment.
+/// If the process ends, the drive has in effect lost power at that moment. Nothing that was written later
+/// may be reported as durable.
 pub trait Backlog {
-    /// True from the moment that there was no room until there is enough of it again. A caller that can wait
-    /// should write nothing until then.
+    /// True from the first write that found no room until there is enough room again. A caller that can
+    /// wait should write nothing until then.
     fn is_full(&self) -> bool;
-    /// Bytes that were written and are in memory alone. An erase counts as a page, though it needs no room.
+    /// Bytes that were written and are only in memory. An erase counts as a page, although it needs no
+    /// room.
     fn owed(&self) -> u64;
-    /// Bytes of memory that what is owed takes.
+    /// Bytes of memory that the owed writes take.
     fn memory(&self) -> u64;
-    /// While it is full: bytes that must be free before it isn't any more.
+    /// While it is full: the bytes that must become free before it accepts writes again.
     fn needed(&self) -> u64;
-    /// How many of [`Backlog::needed`] aren't free, as far as the operating system tells: all of them where a
-    /// quota or a limit is what is used up.
+    /// How many of the [`Backlog::needed`] bytes aren't free, as far as the operating system says. If a
+    /// quota or a limit is used up, that is all of them.
     fn missing(&self) -> u64;
-    /// What the operating system said when there was no room, and where.
+    /// The operating system's error when there was no room, and where.
     fn no_room(&self) -> Option<MediumError>;
-    /// What went wrong for good, while owed bytes were written: nothing reaches the medium any more.
+    /// The permanent error that a write of owed bytes met. Since then, nothing reaches the medium any
+    /// more.
     fn fault(&self) -> Option<MediumError>;
-    /// Writes as much of what is owed as there is room for now.
+    /// Writes as many of the owed bytes as there is room for now.
     fn retry(&self);
 }
 
 /// A [`Backlog`], shared by the drive and the run mode that serves it.
 pub type SharedBacklog = Rc<dyn Backlog>;
 
-/// The board's NVRAM: RAM that keeps what it holds without power.
+/// The board's NVRAM: RAM that keeps its content without power.
 ///
-/// A part of it, from its start on, may have no capacitor behind it ([`Nvram::keep_only_saved`]): that part
-/// keeps what was there at the last [`Nvram::save`] if nothing was written to it since, else nothing.
+/// The first part of it may have no capacitor ([`Nvram::keep_only_saved`]). After a loss of power, that
+/// part holds what it held at the last [`Nvram::save`] if nothing was written to it since; otherwise it
+/// holds zeroes.
 pub struct Nvram {
     bytes: RefCell<Vec<u8>>,
     backing: RefCell<Option<(Box<dyn Medium>, u64)>>,
-    // What the part without a capacitor has after a loss of power; empty when there is no such part.
+    // What the part without a capacitor will hold after a loss of power; empty if there is no such part.
     saved: RefCell<Vec<u8>>,
     refused: RefCell<Option<MediumError>>,
 }
 
-/// The board's NVRAM, shared by what keeps things in it.
+/// The board's NVRAM, shared by its users.
 pub type SharedNvram = Rc<Nvram>;
 
 impl Nvram {
-    /// `size` bytes of zeroes that live as long as the value.
+    /// `size` bytes of zeroes without a backing.
     pub fn volatile(size: usize) -> SharedNvram {
         Rc::new(Nvram {
             bytes: RefCell::new(vec![0; size]),
@@ -121,23 +127,24 @@ impl Nvram {
             refused: RefCell::default(),
         }))
     }
-    /// From now on the first `length` bytes keep only what was saved. What they hold now counts as saved.
+    /// From now on the first `length` bytes keep only what was saved. Their present content counts as
+    /// saved.
     pub fn keep_only_saved(&self, length: usize) {
         *self.saved.borrow_mut() = self.bytes.borrow()[..length].to_vec();
     }
-    /// Makes the bytes without a capacitor behind them outlast a loss of power as they are now.
+    /// Saves the bytes that have no capacitor: as they are now, they survive a loss of power.
     pub fn save(&self) {
         let mut saved = self.saved.borrow_mut();
         let length = saved.len();
         saved.copy_from_slice(&self.bytes.borrow()[..length]);
         self.write_through(0, &saved);
     }
-    /// The power goes.
+    /// The drive loses power.
     pub fn power_off(&self) {
         let saved = self.saved.borrow();
         self.bytes.borrow_mut()[..saved.len()].copy_from_slice(&saved);
     }
-    /// A copy of all bytes, to power another device up with.
+    /// A copy of all bytes, with which another device can be powered up.
     pub fn snapshot(&self) -> Vec<u8> {
         self.bytes.borrow().clone()
     }
@@ -154,9 +161,9 @@ impl Nvram {
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         into.copy_from_slice(&self.bytes.borrow()[offset..offset + into.len()]);
     }
-    /// What the backing said when it first refused a write. What was written since is there until the power
-    /// goes, and the backing gets none of it, so that it stays as at one moment: a drive on it loses its
-    /// power then, however long it goes on.
+    /// The backing's error when it first refused a write. Later writes reach only the RAM and are gone
+    /// after a loss of power. The backing gets none of them, so that it stays as it was at that moment:
+    /// for what survives, the drive lost power then.
     pub fn refused(&self) -> Option<MediumError> {
         self.refused.borrow().clone()
     }
@@ -166,7 +173,7 @@ impl Nvram {
         let mut saved = self.saved.borrow_mut();
         let volatile = saved.len().saturating_sub(offset).min(from.len());
         if volatile > 0 && saved.iter().any(|&byte| byte != 0) {
-            // What was saved is no longer the truth: gone before anything else happens.
+            // What was saved is out of date: erase it before anything else happens.
             saved.fill(0);
             self.write_through(0, &saved);
         }
@@ -248,7 +255,7 @@ mod tests {
         nvram.save();
         nvram.power_off();
         assert_eq!(read(&nvram), [1, 2, 3, 4]);
-        // A write that reaches over the bound: its first byte lies below it.
+        // A write across the bound: its first byte lies below it.
         nvram.write(1, &[9, 8]);
         assert_eq!(read(&nvram), [1, 9, 8, 4]);
         nvram.power_off();

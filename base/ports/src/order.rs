@@ -1,16 +1,17 @@
-//! What an arbiter ([`crate::channel::Arbiter`]) sees of the transactions that wait for a channel.
+//! The view that an arbiter ([`crate::channel::Arbiter`]) has of the transactions that wait for a
+//! channel.
 
 use alloc::boxed::Box;
 use aster_txn::{Direction, Op, Path, Txn};
 use aster_units::Instant;
 use core::cell::Ref;
 
-/// What a transaction does with the bus, from the shortest to the longest.
+/// How a transaction uses the bus, from the shortest use to the longest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TransactionClass {
     /// Register data only: a status, features, an identification.
     Status,
-    /// Latches only: it makes the array busy.
+    /// Latches only, which make the array busy.
     Command,
     /// Data from the package.
     DataOut,
@@ -22,7 +23,7 @@ pub enum TransactionClass {
 pub struct Waiting<'a> {
     /// When it was issued.
     pub issued: Instant,
-    /// How often another was chosen that was issued later.
+    /// How often the arbiter chose a transaction that was issued later.
     pub passed_over: u32,
     /// The transaction itself.
     pub txn: Ref<'a, Box<Txn>>,
@@ -34,7 +35,7 @@ impl Waiting<'_> {
         self.bursts().map(|(bytes, ..)| u64::from(bytes)).sum()
     }
 
-    /// What it does with the bus.
+    /// How it uses the bus.
     pub fn class(&self) -> TransactionClass {
         let of_burst = |(_, direction, path)| match (path, direction) {
             (Path::Mailbox, _) => TransactionClass::Status,

@@ -6,13 +6,13 @@ use alloc::boxed::Box;
 use aster_units::{Instant, RowAddr};
 use core::fmt;
 
-/// Targets of one request at most: one a plane of the widest LUN, or the pages of a word line.
+/// The most targets of one request: one per plane of the widest LUN, or the pages of a word line.
 pub const MAX_TARGETS: usize = 4;
 
 /// How a target ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FlashStatus {
-    /// Done; reads are correct.
+    /// Done; data that were read are correct.
     #[default]
     Done,
     /// The array reported FAIL (program or erase).
@@ -25,7 +25,7 @@ pub enum FlashStatus {
 }
 
 impl FlashStatus {
-    /// As events number it.
+    /// The number that events use.
     pub const fn code(self) -> u8 {
         match self {
             FlashStatus::Done => 0,
@@ -47,10 +47,10 @@ pub enum FlashError {
         transaction: &'static str,
         /// The row it worked on.
         row: RowAddr,
-        /// When it was given up.
+        /// When the controller gave up.
         at: Instant,
     },
-    /// The controller can't do this phase, vector or flag, or the package lacks a command for it.
+    /// The controller doesn't support this phase, vector or flag, or the package lacks a command for it.
     Unsupported {
         /// What was asked for.
         operation: &'static str,
@@ -88,25 +88,26 @@ pub struct Outcome {
     pub status: FlashStatus,
     /// Uncorrectable sectors, one bit each.
     pub failed_sectors: u16,
-    /// Which 512-byte parts of them are, one bit each; none of a sector where that isn't known.
+    /// The 512-byte parts of those sectors that are uncorrectable, one bit each; no bit for a sector
+    /// whose parts aren't known.
     pub failed_parts: SectorParts,
     /// The OOB record is uncorrectable.
     pub oob_failed: bool,
     /// The page was erased.
     pub erased: bool,
-    /// Corrected bits of the worst chunk.
+    /// Corrected bits in the worst chunk.
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
-    /// P1 to P4 of the feature that was asked for, P1 lowest.
+    /// P1 to P4 of the requested feature, P1 lowest.
     pub feature: u32,
-    /// Of a read that was [expecting](crate::flash::FlashRequest::expecting) somebody's page: whether it was
-    /// that.
+    /// If the read [expects](crate::flash::FlashRequest::expecting) an owner: whether the page is that
+    /// owner's.
     pub page: PageCheck,
 }
 
 impl From<FrameReport> for Outcome {
-    /// The outcome of a read whose data the stages found so.
+    /// The outcome of a read for which the stages report `frame`.
     fn from(frame: FrameReport) -> Self {
         let bad = frame.failed_sectors != 0 || frame.oob_failed;
         Outcome {
@@ -124,12 +125,12 @@ impl From<FrameReport> for Outcome {
 }
 
 impl Outcome {
-    /// All that was asked for has come, and it is what was programmed.
+    /// Whether everything that was asked for was read, and correctly.
     pub(crate) fn is_whole(&self) -> bool {
         self.status == FlashStatus::Done && self.failed_sectors == 0 && !self.oob_failed && !self.erased
     }
-    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is
-    /// known.
+    /// The 512-byte parts of each sector that are uncorrectable. If the parts of a failed sector aren't
+    /// known, all of them count.
     pub fn lost_parts(&self) -> SectorParts {
         let mut lost = self.failed_parts;
         for (sector, parts) in lost.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! I1: the engine (or the RTL's pins) on one side, a NAND package on the other.
 //!
-//! A package is called once a latch and once a burst, with the times of their bus cycles, and checks by
-//! itself what ONFI asks of the controller. What it objects to is a [`ProtocolError`]; what the array fails
-//! at is a status bit.
+//! A package is called once per latch and once per burst, with the times of the bus cycles. It checks
+//! what ONFI requires of the controller. A violation is a [`ProtocolError`]; a failure of the array is a
+//! status bit.
 
 use aster_txn::Latch;
 use aster_units::{Column, Content, Duration, Instant, RowAddr};
@@ -18,7 +18,7 @@ pub enum ProtocolError {
         /// The command latched.
         command: u8,
     },
-    /// A command that the package doesn't know, or not in this state.
+    /// A command that the package doesn't know or doesn't take in this state.
     UnexpectedCommand {
         /// The command latched.
         command: u8,
@@ -39,8 +39,8 @@ pub enum ProtocolError {
         /// The row.
         row: RowAddr,
     },
-    /// A row address that doesn't go with those before it in a multi-plane command: a plane twice, or another
-    /// page.
+    /// A row address that doesn't go with those before it in a multi-plane command: it repeats a plane or
+    /// names another page.
     Planes {
         /// The row.
         row: RowAddr,
@@ -59,13 +59,13 @@ pub enum ProtocolError {
         /// What it was.
         found: Duration,
     },
-    /// The data interface is in another mode than the controller drives.
+    /// The package's data interface is in another mode than the one that the controller drives.
     DataMode,
     /// More than one package drives the bus.
     Contention,
-    /// No chip is enabled that could answer.
+    /// No enabled chip can answer.
     NotSelected,
-    /// The page's bytes are not known on a drive that keeps fingerprints.
+    /// The drive keeps fingerprints, so that the page's bytes are not known.
     NoBytes,
 }
 
@@ -122,7 +122,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// What every package is in after power-on and RESET: SDR, mode 0 (ONFI 5.1 §4.1).
+    /// Every package's interface after power-on and RESET: SDR, mode 0 (ONFI 5.1 §4.1).
     pub const POWER_ON: Interface = Interface { mode: DataMode::Sdr, timing_mode: 0 };
 }
 
@@ -137,7 +137,8 @@ pub struct BurstTiming {
     pub mode: DataMode,
 }
 
-/// Page content as it travels between register and stages without being turned into a code word.
+/// Page content as it passes between register and stages in the model: plain, without being encoded into
+/// code words.
 #[derive(Clone, Copy, Debug)]
 pub struct PageData<'a> {
     /// The scale of `data`.
@@ -154,9 +155,9 @@ pub struct PageData<'a> {
 pub enum DataOut<'a> {
     /// Literal bytes: status, identification, features, raw pages.
     Bytes(&'a [u8]),
-    /// Columns `column .. column + length` of a page that was written through the stages: the code word is
-    /// not materialised; `flips` are the bit errors of this read, as ascending bit positions over the raw
-    /// page (bit 7 of byte 0 is position 0).
+    /// Columns `column .. column + length` of a page that was written through the stages. The code words
+    /// are not materialised. `flips` are the bit errors of this read, as ascending bit positions in the
+    /// raw page (bit 7 of byte 0 is position 0).
     Page {
         /// Where the burst begins.
         column: Column,
@@ -165,7 +166,7 @@ pub enum DataOut<'a> {
         /// Which bits read wrong.
         flips: &'a [u32],
     },
-    /// Columns of an erased page: every bit reads 1 but those of `flips`.
+    /// Columns of an erased page: every bit reads 1, except those in `flips`.
     Erased {
         /// Where the burst begins.
         column: Column,
@@ -174,12 +175,12 @@ pub enum DataOut<'a> {
     },
 }
 
-/// What a package drives while it is strobed, seen before anybody knows how often it will be.
+/// What a package would drive if it were strobed from now on. The number of strobes is not known yet.
 pub struct Shown<'a> {
-    /// From the byte that the next strobe brings on, as far as it goes.
+    /// The data, from the byte that the next strobe brings to the end.
     pub data: DataOut<'a>,
-    /// Register data (READ ID, READ STATUS, GET FEATURES): in NV-DDR and NV-DDR2 each byte comes twice, once
-    /// with either edge of the strobe (ONFI 5.1 §4, the data interface's rule for these commands).
+    /// Register data (READ ID, READ STATUS, GET FEATURES): in NV-DDR and NV-DDR2 each byte comes twice,
+    /// once with each edge of the strobe (ONFI 5.1 §4, the data interface's rule for these commands).
     pub twice: bool,
 }
 
@@ -187,7 +188,8 @@ pub struct Shown<'a> {
 pub enum DataIn<'a> {
     /// Literal bytes.
     Bytes(&'a [u8]),
-    /// A whole page from column 0 that the stages would encode; the package keeps it plain (design §4).
+    /// A whole page from column 0 on, before the stages' encoding. The package keeps it plain (design
+    /// §4).
     Page(PageData<'a>),
 }
 
@@ -205,12 +207,13 @@ pub trait Package {
     /// What the controller did wrong; the latch has no effect then.
     fn latch(&mut self, at: Instant, latch: Latch) -> Result<(), ProtocolError>;
 
-    /// Address latches in a row: `values`, the first latched at `first`, one every `cycle`. The same as so
-    /// many calls of [`Package::latch`], which is what it does unless a package knows a shorter way to the
-    /// same end.
+    /// Latches several addresses in a row: `values`, the first at `first`, then one every `cycle`. The
+    /// effect is that of one call of [`Package::latch`] per value. A package may implement a shorter way
+    /// to the same effect.
     ///
     /// # Errors
-    /// What the controller did wrong, and at which of the latches; those before it have had their effect.
+    /// What the controller did wrong, and at which of the latches. The latches before that one have taken
+    /// effect.
     #[inline]
     fn addresses(
         &mut self,
@@ -224,7 +227,7 @@ pub trait Package {
         Ok(())
     }
 
-    /// The controller fetches `length` bytes, which `take` is shown where they lie.
+    /// The controller fetches `length` bytes. `take` gets them by reference, without a copy.
     ///
     /// # Errors
     /// What the controller did wrong; `take` is not called then.
@@ -235,12 +238,13 @@ pub trait Package {
         take: impl FnOnce(&DataOut<'_>) -> R,
     ) -> Result<R, ProtocolError>;
 
-    /// What strobes from `at` on would bring; `None` when no data are due. Strobing itself is
-    /// [`Package::data_out`], which an RTL channel's pins make known only when the burst has ended.
+    /// What strobes from `at` on would bring; `None` when no data are due. It doesn't strobe: that is
+    /// [`Package::data_out`], which can be called for an RTL channel only when the burst has ended on its
+    /// pins.
     fn shows(&mut self, at: Instant) -> Option<Shown<'_>>;
 
-    /// Whether the bytes that it waits for come twice in NV-DDR and NV-DDR2, as in [`Shown::twice`]: those of
-    /// SET FEATURES.
+    /// Whether the package waits for bytes that come twice in NV-DDR and NV-DDR2, as in [`Shown::twice`]:
+    /// the parameters of SET FEATURES.
     fn takes_twice(&self) -> bool;
 
     /// The controller sends `length` bytes.
@@ -251,7 +255,7 @@ pub trait Package {
 
     /// The R/B# pin: high when every LUN behind it is ready. Cosmos+ leaves it unused (P17).
     fn ready(&self, at: Instant) -> bool;
-    /// From when on that pin is high if nothing else comes: `at` when it is, [`Instant::MAX`] when it never
-    /// will be.
+    /// When that pin goes high if the controller sends nothing more: `at` if it is high already,
+    /// [`Instant::MAX`] if it never goes high.
     fn ready_from(&self, at: Instant) -> Instant;
 }

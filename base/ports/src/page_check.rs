@@ -1,5 +1,5 @@
-//! The check of whose page a read brings. A flash request says which owner it expects, and its outcome says
-//! whether the page was that owner's.
+//! The check of the owner of a page that was read. A flash request says which owner it expects, and its
+//! outcome says whether the page is that owner's.
 //!
 //! A part below the translation, such as a flash scheduler that chains a DMA behind a read, goes by the
 //! outcome alone. It doesn't interpret a page's OOB.
@@ -7,7 +7,7 @@
 use crate::dram::SharedDram;
 use aster_units::BufferId;
 
-/// Whose a page is. What the number means is the translation's alone.
+/// The owner of a page. Only the translation knows what the number means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct PageOwner(pub u32);
 
@@ -22,16 +22,17 @@ pub enum PageCheck {
     /// The request expects no owner, or the port has no checker.
     #[default]
     NotAsked,
-    /// It is the expected owner's page, and all that was asked for of it has come.
+    /// The page is the expected owner's, and everything that was asked for was read.
     Expected,
-    /// It is not, or not all of it has come.
+    /// The page is not the expected owner's, or not all of it was read.
     Other,
 }
 
-/// Tells from the OOB bytes of a page whether it is its owner's and holds nothing that is lost.
+/// Decides from the OOB bytes of a page whether the page is the owner's and none of its data are marked
+/// as lost.
 pub type CheckPage = fn(PageOwner, oob: &[u8]) -> bool;
 
-/// A look at pages, and the pool of buffers that they are read into.
+/// A page check, and the pool of buffers that pages are read into.
 pub(crate) struct PageChecker {
     pool: SharedDram,
     check: CheckPage,
@@ -41,7 +42,7 @@ impl PageChecker {
     pub(crate) fn new(pool: &SharedDram, check: CheckPage) -> Self {
         PageChecker { pool: pool.clone(), check }
     }
-    /// Looks at what has been read whole into `buffer`.
+    /// Checks the page in `buffer`, which has been read completely.
     pub(crate) fn look(&self, owner: PageOwner, buffer: BufferId) -> PageCheck {
         match (self.check)(owner, self.pool.borrow().oob(buffer)) {
             true => PageCheck::Expected,

@@ -1,14 +1,14 @@
-//! I1 to the cycle: a channel controller that is hardware, seen from outside its pins.
+//! I1 at the level of clock cycles: a channel controller in hardware, seen at its pins.
 //!
-//! A cycle is one of the controller clock and has eight phases, as an 8:1 output serialiser gives
-//! (`rtl/README.md`, Pins): bit 0 of a pin's byte is the first phase. Everything here is plain data:
-//! code that drives packages through pins doesn't depend on the simulator behind [`CycleChannel`].
+//! A cycle is one cycle of the controller clock. It has eight phases, as an 8:1 output serialiser gives
+//! (`rtl/README.md`, Pins): bit 0 of a pin's byte is the first phase. Everything here is plain data, so
+//! that code that drives packages through pins doesn't depend on the simulator behind [`CycleChannel`].
 
 /// What a channel drives towards its packages in one cycle. Signals with `_n` are low when active, as on the
 /// package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PinsOut {
-    /// CE#, one bit a way.
+    /// CE#, one bit per way.
     pub ce_n: u32,
     /// CLE.
     pub cle: u8,
@@ -22,7 +22,7 @@ pub struct PinsOut {
     pub dqs: u8,
     /// Whether the controller drives DQS.
     pub dqs_enable: bool,
-    /// DQ, a byte a phase, phase 0 in the lowest.
+    /// DQ, one byte per phase, phase 0 in the lowest.
     pub dq: u64,
     /// Whether the controller drives DQ.
     pub dq_enable: bool,
@@ -54,7 +54,7 @@ impl Default for PinsOut {
 pub struct PinsIn {
     /// The bytes strobed in this cycle, the first one lowest, as the deserialiser gives them.
     pub dq: u64,
-    /// R/B#, one bit a way, high when ready.
+    /// R/B#, one bit per way, high when ready.
     pub ready: u32,
 }
 
@@ -67,9 +67,9 @@ pub struct AxiAddress {
     pub id: u8,
     /// ADDR, in bytes.
     pub address: u64,
-    /// LEN: beats less one.
+    /// LEN: the number of beats minus one.
     pub length: u8,
-    /// SIZE: bytes a beat, as a power of two.
+    /// SIZE: bytes per beat, as a power of two.
     pub size: u8,
     /// BURST: 1 is INCR.
     pub burst: u8,
@@ -82,7 +82,7 @@ pub struct AxiWrite {
     pub valid: bool,
     /// DATA.
     pub data: u64,
-    /// STRB, one bit a byte.
+    /// STRB, one bit per byte.
     pub strobes: u8,
     /// LAST.
     pub last: bool,
@@ -144,7 +144,7 @@ pub struct AxiSlave {
     pub answer: AxiAnswer,
 }
 
-/// What became of a transaction, as the hardware tells it.
+/// How a transaction ended, as the hardware reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Over {
     /// The slot that it was pushed from.
@@ -161,7 +161,7 @@ pub struct Over {
     pub memory_error: bool,
 }
 
-/// All that a channel says in one cycle.
+/// All outputs of a channel in one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelOut {
     /// Towards the packages.
@@ -183,20 +183,20 @@ pub struct ChannelIn {
     pub memory: AxiSlave,
 }
 
-/// A channel controller that goes cycle by cycle. Its register bus has a clock of its own, in which accesses
-/// take no time of the channel's.
+/// A channel controller that is simulated cycle by cycle. Its register bus has a clock of its own:
+/// register accesses take no cycles of the channel.
 ///
-/// A cycle goes: [`CycleChannel::outputs`] says what the channel drives in it, [`CycleChannel::settle`] gives
-/// what it is told in it, [`CycleChannel::edge`] ends it.
+/// Each cycle takes three calls: [`CycleChannel::outputs`] returns what the channel drives,
+/// [`CycleChannel::settle`] applies the inputs, and [`CycleChannel::edge`] ends the cycle.
 pub trait CycleChannel {
     /// Writes a register; offsets are those of `aster_txn::interface::register`.
     fn write_register(&mut self, offset: u16, value: u64);
     /// Reads a register. Reading some has effects.
     fn read_register(&mut self, offset: u16) -> u64;
-    /// What it drives in this cycle.
+    /// The outputs in this cycle.
     fn outputs(&self) -> &ChannelOut;
-    /// What it is told in this cycle. Gives its outputs again: what depends on this cycle's inputs without a
-    /// register in between has settled.
+    /// Applies the inputs of this cycle. Returns the outputs again: those that depend on this cycle's
+    /// inputs without a register in between have settled.
     fn settle(&mut self, inputs: &ChannelIn) -> &ChannelOut;
     /// The clock edge that ends this cycle.
     fn edge(&mut self);

@@ -1,4 +1,4 @@
-//! A bandwidth that several users contend for.
+//! A bandwidth that several users share.
 
 use alloc::rc::Rc;
 use aster_units::{Duration, Instant, PICOS_A_SECOND};
@@ -6,12 +6,12 @@ use core::cell::Cell;
 
 /// Bytes that a memory moves at once: the width of the data path.
 pub const WORD_BYTES: u64 = 8;
-/// Words of a burst, after which arbiters let others in between.
+/// Words per burst. After a burst, the arbiter lets another user in.
 const BURST_WORDS: u64 = 16;
 
-/// A bus or memory with a rate in bytes a second, 0 for unlimited. Users reserve in the order they come; each
-/// is served after those before it. What passes a bus that lies [behind](Bandwidth::behind) another passes
-/// both at once (C55).
+/// A bus or memory with a rate in bytes per second, 0 for unlimited. Users are served in the order in
+/// which they reserve. Bytes on a bus that lies [behind](Bandwidth::behind) another one pass both at the
+/// same time (C55).
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     bytes_per_second: u64,
@@ -22,7 +22,8 @@ pub struct Bandwidth {
     busy: Cell<Duration>,
 }
 
-/// How reserved bytes pass: one after the other at the full rate, once those reserved before have passed.
+/// When reserved bytes pass: one after the other at the full rate, after all those that were reserved
+/// before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// When the first byte begins.
@@ -37,18 +38,18 @@ impl Window {
     pub fn word(&self) -> Duration {
         self.word
     }
-    /// Both at once: begun when both may begin, as fast as the slower.
+    /// Both windows at once: begins when both can begin, and is as fast as the slower one.
     #[inline]
     fn and(self, other: Window) -> Window {
         let slower = if self.word >= other.word { self } else { other };
         Window { begin: self.begin.max(other.begin), ..slower }
     }
-    /// When the first `bytes` of them have passed.
+    /// When the first `bytes` of the window have passed.
     #[inline]
     pub fn passed(&self, bytes: u64) -> Instant {
         self.begin + Duration::of_transfer(bytes, self.bytes_per_second)
     }
-    /// As [`Window::passed`] for word after word behind the first `bytes`.
+    /// As [`Window::passed`], for one word after the other behind the first `bytes`.
     #[inline]
     pub fn words_behind(&self, bytes: u64) -> Words {
         let rate = self.bytes_per_second.max(1);
@@ -65,12 +66,13 @@ impl Window {
     }
 }
 
-/// When each of the words behind some bytes has passed; without a division for each.
+/// When each of the words behind some bytes has passed. It computes this without a division per word.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     begin: Instant,
     rate: u64,
-    // Of the bytes up to now: whole picoseconds, and the share of one in `rate`s.
+    // The time that the bytes so far take: whole picoseconds, and the rest in units of 1/`rate`
+    // picoseconds.
     picos: u64,
     rest: u64,
     of_word: (u64, u64),
@@ -121,13 +123,13 @@ impl Bandwidth {
         }
         all
     }
-    /// The same of this bus alone.
+    /// The window on this bus alone.
     #[inline]
     fn own_window(&self, now: Instant, bytes: u64) -> Window {
         Window { begin: self.take(now, bytes), bytes_per_second: self.bytes_per_second, word: self.word }
     }
-    /// Takes `bytes` from `now` on that pass between the bursts of others: what is reserved makes them wait
-    /// for one burst at most. Says for how long.
+    /// Reserves `bytes` that pass between the bursts of others: they wait for one burst at most, whatever
+    /// is reserved. Returns how long they wait.
     #[inline]
     pub fn between(&self, now: Instant, bytes: u64) -> Duration {
         let window = self.window(now, bytes);
