@@ -8,7 +8,7 @@ use aster_wire::nvme::log::LogId;
 use aster_wire::nvme::{Sqe, Status};
 use core::fmt;
 
-/// What a command set may know of the namespace.
+/// The namespace, as a command set sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Namespace {
     /// Its identifier.
@@ -17,17 +17,17 @@ pub struct Namespace {
     pub blocks: u64,
     /// Bytes of a logical block, as a power of two.
     pub block_bytes_log2: u8,
-    /// Bytes of a command's data at most.
+    /// The most data bytes of one command.
     pub transfer_bytes_max: u64,
-    /// The volatile write cache is in use: a write without force unit access needs not be durable when it
+    /// The volatile write cache is enabled: a write without force unit access need not be durable when it
     /// completes.
     pub write_cache: bool,
-    /// A Format NVM is under way: the controller accepts no I/O command, and forwards nothing of an admin
-    /// command but reports.
+    /// A Format NVM is in progress: the controller accepts no I/O command and forwards only the reports
+    /// that an admin command asks for.
     pub formatting: bool,
 }
 
-/// The queue that a command came by. Opcodes mean different things in the two.
+/// The kind of queue that a command came from. Opcodes mean different things in the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// The admin queue.
@@ -39,14 +39,14 @@ pub enum Source {
 /// A command that the host has issued.
 #[derive(Clone, Copy)]
 pub struct Issued<'a> {
-    /// The queue it came by.
+    /// The kind of queue that it came from.
     pub from: Source,
-    /// Its slot: names it towards the translation.
+    /// Its slot, which identifies it towards the translation.
     pub id: CommandId,
     /// Its submission queue entry.
     pub sqe: &'a Sqe,
-    /// What doesn't fit a [`HostCommand`] goes beside it, in here:
-    /// [`set_ranges`](CommandPort::set_ranges), [`set_addresses`](CommandPort::set_addresses).
+    /// The port that takes what doesn't fit into a [`HostCommand`]:
+    /// [`set_ranges`](CommandPort::set_ranges) and [`set_addresses`](CommandPort::set_addresses).
     pub commands: &'a CommandPort,
     /// The namespace as it is now.
     pub namespace: &'a Namespace,
@@ -57,121 +57,128 @@ pub struct Issued<'a> {
 pub enum ListAt {
     /// At the command's data pointer.
     DataPointer,
-    /// In one run from this address on: the command's data pointer is for its data.
+    /// In one run from this address on. The command's data pointer is for its data.
     Address(u64),
 }
 
-/// What becomes of a command that has been decoded.
+/// What the controller does with a command that has been decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decoded {
-    /// There is nothing to do: it completes with success.
+    /// Nothing is left to do: the command completes with success.
     Done {
         /// Dwords 0 and 1 of its completion entry.
         result: u64,
     },
-    /// It goes to the translation and has no data.
+    /// The command has no data and goes to the translation.
     Forward(HostCommand),
-    /// It goes to the translation, once its data pointer has been walked over [`HostCommand::length`] bytes.
-    /// More than [`Namespace::transfer_bytes_max`] end in Invalid Field.
+    /// The controller walks the command's data pointer over [`HostCommand::length`] bytes; then the
+    /// command goes to the translation. A length above [`Namespace::transfer_bytes_max`] ends in Invalid
+    /// Field.
     Transfer(HostCommand),
-    /// The same, of a command that also has metadata: one run of host memory at its metadata pointer.
+    /// As `Transfer`, for a command that also has metadata: one run of host memory at its metadata
+    /// pointer.
     TransferWithMetadata {
-        /// What goes to the translation.
+        /// The command that goes to the translation.
         command: HostCommand,
         /// Bytes of metadata.
         bytes: u32,
     },
-    /// A list comes into scratch memory, behind what the command has fetched before; then
-    /// [`CommandSet::fetched`] is asked. The link charges the DMA and tells of it by events of its own.
+    /// The controller fetches a list into scratch memory, behind what the command has fetched before.
+    /// Then it calls [`CommandSet::fetched`]. The link charges the DMA and reports it by events of its
+    /// own.
     Fetch {
         /// Where it lies.
         from: ListAt,
-        /// Its bytes, at least 1. All lists of a command are 4096 bytes at most.
+        /// Its length in bytes, at least 1. All lists of a command together have at most 4096 bytes.
         bytes: u16,
     },
 }
 
-/// What a command set answers to an admin command.
+/// A command set's answer to an admin command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AdminAnswer {
-    /// The first bytes of the scratch memory go to the command's data pointer, and it completes with success.
+    /// The controller sends the first bytes of the scratch memory to the command's data pointer. The
+    /// command completes with success.
     Data {
         /// How many: 1 to 4096.
         bytes: u16,
     },
-    /// It goes on as an I/O command does.
+    /// The command continues as an I/O command does.
     Decoded(Decoded),
 }
 
 /// A command set.
 ///
-/// Queues, arbitration, PRPs, doorbells, reset, Abort and asynchronous events are the controller's, whatever
-/// the set; so are the admin commands, features and logs of NVMe 1.4, unless the set answers them itself.
+/// With any command set, the controller handles queues, arbitration, PRPs, doorbells, reset, Abort and
+/// asynchronous events. It also handles the admin commands, features and logs of NVMe 1.4, unless the set
+/// answers them itself.
 ///
 /// # Who calls, in what order
-/// For an I/O command the controller calls [`decode`](CommandSet::decode) once, after the fetch latency, and
-/// again for a write that it has parked while the disk under the media was full, when there is room: so
-/// `decode` counts nothing. For an admin command it calls [`admin`](CommandSet::admin) once, before it looks
-/// at the command itself. Then nothing, or [`fetched`](CommandSet::fetched) after each [`Decoded::Fetch`];
-/// and [`completed`](CommandSet::completed) at most once for what went to the translation: never for a
-/// command that was aborted, whose queue or host has gone, or that completed early with its last byte (P13).
-/// A set is synchronous.
+/// For an I/O command, the controller calls [`decode`](CommandSet::decode) once, after the fetch latency.
+/// While the disk under the media is full, the controller parks writes. When there is room again it calls
+/// `decode` again for each of them, so `decode` must not count anything. For an admin command, the
+/// controller calls [`admin`](CommandSet::admin) once, before it looks at the command itself. After each
+/// [`Decoded::Fetch`] it calls [`fetched`](CommandSet::fetched). For a command that went to the
+/// translation it calls [`completed`](CommandSet::completed) at most once. It doesn't call it for a
+/// command that was aborted, whose queue or host is gone, or that completed early with its last byte
+/// (P13). A set is synchronous.
 ///
-/// I/O commands of another namespace never come, nor any while the namespace is formatted. One for all
-/// namespaces comes, and it is the set's to say whether that may be.
+/// The set never gets an I/O command for another namespace, or while the namespace is being formatted. It
+/// does get commands for all namespaces, and decides whether to allow them.
 ///
 /// # What a set may forward
-/// Operations that [`needs`](CommandSet::needs) names, and flush. Format and shutdown are the controller's
-/// own, for their ends change its state. An admin command writes nothing
-/// ([`HostOp::Write`](aster_ports::host::HostOp::Write), and likewise vector writes and copies): writes are
-/// parked in the order of their I/O queue while the disk under the media is full. A set that forwards one of
-/// these has a bug; the command ends with Internal Error, and the translation never hears of it.
+/// Flush, and the operations that [`needs`](CommandSet::needs) names. Only the controller itself sends
+/// format and shutdown, since their completion changes its state. An admin command must not write
+/// ([`HostOp::Write`](aster_ports::host::HostOp::Write), vector writes and copies): the controller parks
+/// writes in the order of their I/O queue while the disk under the media is full, and an admin command
+/// has no such queue. A set that forwards one of these has a bug: the command ends with Internal Error
+/// and doesn't reach the translation.
 ///
 /// # What is bounded
-/// Commands by the controller's slots: `id` is below their number. What a command fetches by a page of
-/// scratch memory per slot; a set that asks for more is a bug, and the controller asserts.
+/// The controller's slots bound the commands: `id` is below their number. A page of scratch memory per
+/// slot bounds what a command fetches; the controller asserts that a set doesn't ask for more.
 ///
 /// # What survives a power cut
-/// Nothing, and of a reset only what the standard says. What must outlive power (write pointers, states of
-/// blocks) is the translation's: [`HostOp::Report`](aster_ports::host::HostOp::Report) asks for it,
-/// [`HostOp::SetBlockState`](aster_ports::host::HostOp::SetBlockState) changes it.
+/// Nothing; and a reset only leaves what the standard says. The translation keeps what must survive
+/// (write pointers, states of blocks): [`HostOp::Report`](aster_ports::host::HostOp::Report) asks for it
+/// and [`HostOp::SetBlockState`](aster_ports::host::HostOp::SetBlockState) changes it.
 pub trait CommandSet: fmt::Debug {
-    /// The operations that it may forward: constant. A drive whose translation doesn't offer them all is
-    /// refused when it is built.
+    /// The operations that it may forward; constant. A drive is refused when it is built if its
+    /// translation doesn't offer all of them.
     fn needs(&self) -> Operations {
         Operations::BLOCKS
     }
-    /// What an I/O command is: checked against the namespace.
+    /// Decodes an I/O command and checks it against the namespace.
     ///
     /// # Errors
     /// The status that the command ends with.
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status>;
-    /// What the set answers to an admin command in the controller's place, `None` when it leaves the command
-    /// to the controller. `scratch` is 4096 zeroes to build an answer in.
+    /// Answers an admin command in the controller's place; `None` leaves the command to the controller.
+    /// `scratch` is 4096 zero bytes to build an answer in.
     ///
     /// # Errors
-    /// Inside of `Some`: the status that the command ends with.
+    /// Within `Some`: the status that the command ends with.
     fn admin(&mut self, _issued: &Issued, _scratch: &mut [u8]) -> Option<Result<AdminAnswer, Status>> {
         None
     }
-    /// What was to be fetched has come: `bytes` is everything that the command has fetched so far.
+    /// A fetch has ended: `bytes` is everything that the command has fetched so far.
     ///
     /// # Errors
     /// The status that the command ends with.
     fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status>;
-    /// How the host hears of what the translation has done: status, and dwords 0 and 1 of the completion
-    /// entry.
+    /// Turns the translation's result into what the host gets: the status, and dwords 0 and 1 of the
+    /// completion entry.
     fn completed(&mut self, from: Source, sqe: &Sqe, ended: &Completion) -> (Status, u64);
-    /// Adds what is the set's to an Identify structure that the controller has filled in (4096 bytes).
+    /// Adds the set's fields to an Identify structure (4096 bytes) that the controller has filled in.
     fn identify(&self, _structure: Cns, _bytes: &mut [u8]) {}
-    /// Adds what is the set's to a log page that the controller has filled in, such as its I/O opcodes to
+    /// Adds the set's fields to a log page that the controller has filled in, such as its I/O opcodes to
     /// Commands Supported and Effects.
     fn log_page(&self, _log: LogId, _bytes: &mut [u8]) {}
-    /// Controller level reset: the set's features have their defaults again.
+    /// Controller level reset: sets the set's features back to their defaults.
     fn reset(&mut self) {}
 }
 
-/// How a translation's outcome commonly reads in NVMe (1.4 §4.6.1).
+/// The usual NVMe status for a translation's result (1.4 §4.6.1).
 pub const fn status_of(status: HostStatus) -> Status {
     match status {
         HostStatus::Success => Status::SUCCESS,

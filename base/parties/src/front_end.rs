@@ -24,122 +24,128 @@ use aster_units::Content;
 pub struct FrontEndNeeds {
     /// Bytes of SRAM, which link operations reach as `Local::Sram`.
     pub sram_bytes: usize,
-    /// Commands in the translation at a time: identifiers are below this.
+    /// The most commands in the translation at a time: identifiers are below this.
     pub command_slots: u16,
     /// DMA requests that the translation may have in flight.
     pub dma_requests: u16,
-    /// DMA on the link at a time, which [`LinkPort::push`] asserts. As many interrupts find room; beyond, one
-    /// per vector waits.
+    /// The most DMA operations on the link at a time, which [`LinkPort::push`] asserts. There is room for
+    /// as many interrupts; beyond that, one per vector waits.
     pub link_operations: usize,
-    /// What it asks of the translation: a drive whose translation doesn't offer all of it is refused.
+    /// The operations that it may send to the translation. A drive is refused if its translation doesn't
+    /// offer all of them.
     pub operations: Operations,
 }
 
-/// What a maker of front ends may know of the drive, beside the profile.
+/// What the constructor of a front end gets to know of the drive, besides the profile.
 pub struct FrontEndFacts {
     /// The drive's name: what an NVMe controller shows as its model.
     pub name: String,
-    /// A serial number that this drive has and others of its profile have not.
+    /// A serial number that distinguishes this drive from others of its profile.
     pub serial: Option<String>,
     /// How page content is kept: a sector is 4096 bytes or 8.
     pub content: Content,
     /// Bytes of the namespace.
     pub capacity_bytes: u64,
-    /// What `host.command_set` names, for a front end that is an NVMe controller.
+    /// The command set that `host.command_set` names, for a front end that is an NVMe controller.
     pub command_set: Box<dyn CommandSet>,
 }
 
-/// What a front end works with: its side of each port, and memory that is nobody else's.
+/// What a front end works with: its side of each port, and memory of its own.
 pub struct FrontEndPorts {
-    /// The drive's clock and events: a front end is hardware, a handler of events.
+    /// The drive's clock and events. A front end is hardware: a handler of events.
     pub exec: Exec,
     /// The host link.
     pub link: Rc<LinkPort>,
     /// I5, its front side.
     pub commands: Rc<CommandPort>,
-    /// The drive's memory: the front end has the SRAM, and the translation says which page buffers a DMA
-    /// fills.
+    /// The drive's memory. The front end owns the SRAM; the translation says which page buffer a DMA
+    /// fills or reads.
     pub memory: SharedDram,
-    /// Its part of the NVRAM, in which it keeps what outlasts power.
+    /// Its part of the NVRAM, for what must survive a loss of power.
     pub saved: NvramSlice,
-    /// The disk under the drive's media, where that may be full for a while: what needs room then waits, and
-    /// nothing is called durable that isn't.
+    /// The disk under the drive's media, if it can be full for a while. What needs room then waits, and
+    /// the front end doesn't report anything as durable that isn't.
     pub backlog: Option<SharedBacklog>,
     /// Where events go.
     pub recorder: Recorder,
 }
 
-/// A front end before it runs: a description of what it needs and of the function that it is, then its start.
+/// A front end before it runs: it describes what it needs and which PCIe function it is, and then starts.
 ///
 /// # Who calls, in what order
-/// [`needs`](FrontEndPiece::needs), [`function`](FrontEndPiece::function) and
-/// [`completes_early`](FrontEndPiece::completes_early) first and as often as anybody likes; all are constant.
-/// The board builds the function, with configuration space, masks and pending bits; link, ports and memory of
-/// those sizes are built; then [`start`](FrontEndPiece::start) is called once, before the translation's. It
-/// registers a handler, attaches it to both ports and doesn't wait. All memory is taken in it.
+/// The drive first calls [`needs`](FrontEndPiece::needs), [`function`](FrontEndPiece::function) and
+/// [`completes_early`](FrontEndPiece::completes_early), any number of times; all are constant. The board
+/// builds the function, with configuration space, masks and pending bits. The drive builds link, ports
+/// and memory of those sizes. Then it calls [`start`](FrontEndPiece::start) once, before the
+/// translation's. `start` registers a handler, attaches it to both ports and doesn't wait. It allocates
+/// all memory.
 ///
-/// From then on the host's accesses come, each by one call, when they have crossed the link; the link's
-/// answers and the translation's requests by the handler. For each command that it pushes the front end
-/// carries out each DMA request, and frees the command's slot when the translation has completed it. A
-/// command that is with the translation can't be called back: its DMA requests are answered with
-/// [`DmaError::Aborted`](aster_ports::host::DmaError::Aborted) once its host has gone.
+/// From then on, each access of the host comes as one call, when it has crossed the link. The link's
+/// answers and the translation's requests come through the handler. The front end carries out each DMA
+/// request of the commands that it has pushed, and frees a command's slot when the translation has
+/// completed it. It can't take back a command that is with the translation: once the command's host is
+/// gone, the front end answers its DMA requests with
+/// [`DmaError::Aborted`](aster_ports::host::DmaError::Aborted).
 ///
 /// # What is bounded
-/// Commands, DMA requests and link operations by [`FrontEndNeeds`].
+/// [`FrontEndNeeds`] bounds commands, DMA requests and link operations.
 ///
 /// # What survives a power cut
-/// What was written to [`FrontEndPorts::saved`], to the last byte. What has been completed towards the host
-/// promises what the translation's contract says, and no more.
+/// Every byte that was written to [`FrontEndPorts::saved`]. A command's completion promises the host what
+/// the translation's contract says, and no more.
 pub trait FrontEndPiece {
     /// What it must be given.
     fn needs(&self) -> FrontEndNeeds;
     /// The PCIe function that it is.
     fn function(&self) -> FunctionSpec;
-    /// Whether it tells the host that a read, or a write without force unit access, is done as soon as its
-    /// last byte has been moved (P13): the translation must know.
+    /// Whether it completes a read, or a write without force unit access, as soon as the last byte has
+    /// been moved (P13). The translation needs to know this.
     fn completes_early(&self) -> bool {
         false
     }
-    /// Which of its records in `saved`, its part of the NVRAM, are damaged while the drive would do without
-    /// them; those that were never written are not. Changes nothing.
+    /// The damaged records in `saved`, its part of the NVRAM, that the drive can do without. A record
+    /// that was never written is not damaged. Changes nothing.
     fn damaged_records(&self, _saved: &NvramSlice) -> Vec<DamagedRecord> {
         Vec::new()
     }
     /// Starts it.
     ///
     /// # Errors
-    /// When what it was given will not do.
+    /// If it can't work with what it was given.
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError>;
 }
 
 /// A running front end, as the rest of the drive and the run mode see it.
 pub trait FrontEnd {
-    /// Reads `size` bytes (1, 2, 4 or 8) of a BAR as of now. The bytes are there, and no MSI-X structure is.
+    /// Reads `size` bytes (1, 2, 4 or 8) of a BAR as of now. The BAR has these bytes, and they are not
+    /// part of an MSI-X structure.
     fn read(&self, bar: u8, offset: u32, size: u8) -> u64;
-    /// A write of `size` bytes (1, 2, 4 or 8) to a BAR arrives now: the low bytes of `value`.
+    /// A write of `size` bytes (1, 2, 4 or 8), the low bytes of `value`, arrives at a BAR now.
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64);
-    /// Function-level reset (PCIe 4.0 §6.6.2): registers are as after power-on, and host memory isn't the
-    /// drive's to touch any more: it raises the link's epoch ([`LinkPort::raise_epoch`]). Configuration space
-    /// is not its business.
+    /// Function-level reset (PCIe 4.0 §6.6.2): sets the registers to their values after power-on. The
+    /// drive may not touch host memory any more, so the front end raises the link's epoch
+    /// ([`LinkPort::raise_epoch`]). The board resets configuration space.
     fn function_reset(&self);
     /// Commands that have been completed towards the host since power-on.
     fn completed(&self) -> u64;
-    /// Commands in the drive, those included that have lost their host or have been completed early.
+    /// Commands in the drive, including those whose host is gone and those that have been completed
+    /// early.
     fn commands_in_flight(&self) -> usize;
-    /// Of these the ones that the host knows done and the translation isn't done with (P13).
+    /// How many of these have been completed to the host while the translation still works on them (P13).
     fn commands_completed_early(&self) -> usize {
         0
     }
     /// The media's state has changed.
     fn media_changed(&self, media: MediaHealth);
-    /// The disk under the media has run full, or has room again ([`FrontEndPorts::backlog`]).
+    /// The disk under the media has become full, or has room again ([`FrontEndPorts::backlog`]).
     fn room_changed(&self) {}
-    /// No host is served any more that must be told the truth about what is durable: nothing waits for room
-    /// from now on.
+    /// From now on nothing waits for room: there is no host any more to which durability must be reported
+    /// truthfully.
     fn hold_nothing_back(&self) {}
-    /// The power goes. What it counts may still be saved: in a real drive that is a capacitor's last work.
+    /// The drive loses power. The front end may still save its counters, as a real drive does on its
+    /// capacitor.
     fn power_off(&self) {}
-    /// What only an NVMe controller has.
+    /// The view of an NVMe controller; `None` for any other front end.
     fn nvme(&self) -> Option<&dyn NvmeView> {
         None
     }
@@ -147,14 +153,14 @@ pub trait FrontEnd {
 
 /// An NVMe controller, as a run mode and reports see it.
 pub trait NvmeView {
-    /// The run mode looks at doorbells in host memory from now on: the host is offered Doorbell Buffer
-    /// Config.
+    /// From now on the run mode watches doorbells in host memory, so the controller offers Doorbell
+    /// Buffer Config to the host.
     fn offer_doorbell_buffer(&self);
     /// Where the host keeps the doorbells of its I/O queues, if it does.
     fn doorbell_buffer(&self) -> Option<DoorbellBuffer>;
-    /// Another number whenever a queue has come or gone, or the doorbell buffer.
+    /// A number that changes when a queue or the doorbell buffer is created or deleted.
     fn doorbell_generation(&self) -> u32;
-    /// The doorbells that there are.
+    /// The doorbells that exist now.
     fn doorbells(&self) -> Vec<QueueDoorbell>;
     /// The drive's life up to now.
     fn history(&self) -> History;

@@ -1,4 +1,4 @@
-//! A PCIe function as its front end wants it: who it is, its BARs, its interrupts.
+//! A PCIe function as its front end describes it: identifiers, BARs and interrupts.
 
 use crate::piece::PieceError;
 use alloc::format;
@@ -8,7 +8,7 @@ use aster_wire::pcie::{
     Bar, BarKind, ClassCode, MSI_VECTORS_LOG2_MAX, MSIX_ENTRY_BYTES, MSIX_VECTORS_MAX, pba_bytes,
 };
 
-/// Who a function says it is (PCIe 4.0 §7.5.1.1, §7.5.1.2).
+/// A function's identifiers (PCIe 4.0 §7.5.1.1, §7.5.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PciIds {
     /// Vendor.
@@ -29,7 +29,7 @@ pub const BARS: usize = 6;
 /// A memory BAR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BarSpec {
-    /// Its register, 0 to 5. A 64-bit BAR has the next one, too, and is numbered by the first.
+    /// Its register, 0 to 5. A 64-bit BAR also takes the next register and is numbered by the first.
     pub register: u8,
     /// How wide its address is.
     pub kind: BarKind,
@@ -39,7 +39,7 @@ pub struct BarSpec {
     pub bytes: u64,
 }
 
-/// How a function interrupts. INTx is none of its ways.
+/// How a function interrupts. INTx is not supported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interrupts {
     /// MSI: the message is in configuration space (PCIe 4.0 §6.1.4).
@@ -71,13 +71,13 @@ impl Interrupts {
     }
 }
 
-/// A function. The board builds configuration space from it: power management and PCI Express capabilities
-/// have all functions.
+/// A function. The board builds configuration space from it. Every function gets the power management and
+/// PCI Express capabilities.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionSpec {
-    /// Who it is.
+    /// Its identifiers.
     pub ids: PciIds,
-    /// What it is.
+    /// Its class.
     pub class: ClassCode,
     /// Its BARs.
     pub bars: Vec<BarSpec>,
@@ -86,7 +86,7 @@ pub struct FunctionSpec {
 }
 
 impl FunctionSpec {
-    /// Bytes of each BAR by its register; 0 where there is none.
+    /// The bytes of each BAR, by register; 0 where there is none.
     pub fn bar_bytes(&self) -> [u64; BARS] {
         let mut bytes = [0; BARS];
         for bar in &self.bars {
@@ -95,10 +95,10 @@ impl FunctionSpec {
         bytes
     }
 
-    /// Checks that there can be such a function.
+    /// Checks that such a function can exist.
     ///
     /// # Errors
-    /// What can't be, to blame on `host.front_end`.
+    /// The property that is impossible, as an error about `host.front_end`.
     pub fn check(&self) -> Result<(), PieceError> {
         self.check_bars().and_then(|()| self.check_interrupts()).map_err(|reason| {
             PieceError::new("host.front_end", format!("its PCIe function can't be: {reason}"))

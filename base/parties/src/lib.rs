@@ -1,4 +1,4 @@
-//! The parties of a drive: parts that are alternatives of one another, and what is asked of them
+//! The parties of a drive: parts that have alternatives, and the interfaces that each must implement
 //! (docs/adr/0012).
 //!
 //! | party | between | here |
@@ -7,11 +7,12 @@
 //! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
-//! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it
-//! runs. What goes from one to another crosses the ports of `aster_ports`.
+//! A party has two interfaces: a *piece*, which says what the party needs and then starts it, and a
+//! *view*, through which others query the party while it runs. Commands and data go from one party to
+//! another through the ports of `aster_ports`.
 //!
-//! Two decisions of a page-mapping translation are here too, for whoever replaces one of them alone: the
-//! [`VictimPolicy`] of garbage collection, and the [`Placement`] of logical pages.
+//! Two decisions of a page-mapping translation can be replaced on their own: the [`VictimPolicy`] of
+//! garbage collection, and the [`Placement`] of logical pages.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! What a drive and its run mode ask of an NVMe controller beside what they ask of every front end.
+//! What a drive and its run mode ask of an NVMe controller, in addition to what they ask of every front
+//! end.
 
 use aster_wire::nvme::registers::Doorbell;
 
@@ -7,7 +8,7 @@ use aster_wire::nvme::registers::Doorbell;
 pub struct History {
     /// Bytes that host reads and compares asked for.
     pub bytes_read: u128,
-    /// Bytes that host writes brought.
+    /// Bytes of the data of host writes.
     pub bytes_written: u128,
     /// Read and Compare commands.
     pub read_commands: u64,
@@ -15,7 +16,7 @@ pub struct History {
     pub write_commands: u64,
     /// Picoseconds with an I/O command in the drive.
     pub busy_picos: u128,
-    /// Picoseconds of power.
+    /// Picoseconds with power.
     pub powered_picos: u128,
     /// Power-ons.
     pub power_cycles: u64,
@@ -29,8 +30,8 @@ pub struct History {
     pub shut_down: bool,
 }
 
-/// The host's two pages: entries lie as the doorbells of the I/O queues lie in BAR0 from 1000h on. The admin
-/// queue keeps its registers.
+/// The host's two pages. Their entries are laid out like the doorbells in BAR0 from 1000h on, and serve
+/// the I/O queues. The admin queue keeps its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DoorbellBuffer {
     /// Host address of the values that the host writes instead of the registers.
@@ -44,8 +45,9 @@ pub struct DoorbellBuffer {
 pub struct QueueDoorbell {
     /// Which it is.
     pub doorbell: Doorbell,
-    /// The value it was last rung with.
+    /// The value that the host wrote last.
     pub value: u32,
-    /// Counts the queues that had the number: another one has another doorbell, at the same place.
+    /// How many queues with this number have been created. A new queue has a new doorbell at the same
+    /// place.
     pub created: u32,
 }

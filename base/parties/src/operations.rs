@@ -1,8 +1,9 @@
-//! Which operations of I5 one party asks for and another carries out.
+//! The operations of I5 that one party asks for and another carries out.
 
 use alloc::vec::Vec;
 
-/// Kinds of operations that not every translation has. Flush, format and shutdown are asked of each.
+/// Kinds of operations that not every translation offers. Every translation must carry out flush, format
+/// and shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Operations {
     /// Bytes of the namespace: read, write, compare, write of zeroes, deallocation.
@@ -18,11 +19,11 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Those of a drive that its host sees as blocks.
+    /// The operations of a drive that its host sees as blocks.
     pub const BLOCKS: Operations =
         Operations { blocks: true, vectors: false, copies: false, reports: false, block_states: false };
 
-    /// What of these `offered` has not, in words.
+    /// The operations among these that `offered` lacks, in words.
     pub fn missing_in(&self, offered: &Operations) -> Vec<&'static str> {
         let kinds = [
             (self.blocks, offered.blocks, "reads and writes of blocks"),

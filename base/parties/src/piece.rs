@@ -3,12 +3,12 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// Why a party could not be started: for the person who chose it.
+/// Why a party could not be started, for the user who chose it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceError {
-    /// The profile's key that is to blame, or its table.
+    /// The key or table of the profile that is at fault.
     pub key: &'static str,
-    /// What is wrong, and what would do.
+    /// What is wrong, and what would be right.
     pub reason: String,
 }
 

@@ -1,13 +1,14 @@
-//! A part of the NVRAM that belongs to one party, and what it says of damage there.
+//! The part of the NVRAM that belongs to one party, and the report of damage in it.
 
 use aster_ports::medium::SharedNvram;
 
-/// Bytes of the board's NVRAM that are one party's own. The translation's lie at its start, the front end's
-/// at its end.
+/// The bytes of the board's NVRAM that belong to one party. The translation's are at its start, the front
+/// end's at its end.
 ///
-/// What was written to the front end's outlasts a loss of power, to the last byte. So does the translation's
-/// in a drive with `board.nvram_kept`; without it, only what its part held at the last
-/// [`save`](NvramSlice::save), if nothing was written to it since: otherwise it is zeroes.
+/// Every byte that was written to the front end's part survives a loss of power. The same is true of the
+/// translation's part in a drive with `board.nvram_kept`. Without it, the translation's part comes back
+/// as it was at the last [`save`](NvramSlice::save) if nothing was written to it since; otherwise it
+/// comes back as zeroes.
 #[derive(Clone)]
 pub struct NvramSlice {
     nvram: SharedNvram,
@@ -16,7 +17,7 @@ pub struct NvramSlice {
 }
 
 impl NvramSlice {
-    /// The `bytes` bytes of `nvram` from `at` on. Asserts that there are so many.
+    /// The `bytes` bytes of `nvram` from `at` on. Asserts that they exist.
     pub fn new(nvram: &SharedNvram, at: usize, bytes: usize) -> Self {
         assert!(
             at + bytes <= nvram.size(),
@@ -40,7 +41,7 @@ impl NvramSlice {
         self.check(offset, from.len());
         self.nvram.write(self.at + offset, from);
     }
-    /// Makes what the translation's part holds outlast a loss of power as it is now.
+    /// Saves the translation's part: its present content survives a loss of power.
     pub fn save(&self) {
         self.nvram.save();
     }
@@ -50,10 +51,11 @@ impl NvramSlice {
     }
 }
 
-/// A record in NVRAM that is damaged, while its drive does without it.
+/// A damaged record in NVRAM that the drive can do without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedRecord {
-    /// Its first byte: in the part of whoever says so, or in NVRAM once the drive has said so.
+    /// Its first byte: an offset in the reporting party's part or, in the drive's report, in the whole
+    /// NVRAM.
     pub at: usize,
     /// Which record it is.
     pub what: &'static str,

@@ -1,23 +1,23 @@
-//! How the drive and its media are: what a translation says of them, and what a front end is told.
+//! The state of the drive and its media: what a translation reports, and what a front end gets.
 
 /// What the drive can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DriveState {
-    /// Reading what it needs to know.
+    /// Booting: it reads its metadata.
     #[default]
     Booting,
-    /// Serving.
+    /// It serves the host.
     Ready,
-    /// Out of spare blocks: reads go on.
+    /// Out of spare blocks: only reads are served.
     ReadOnly,
-    /// Could not boot.
+    /// It could not boot.
     Failed,
 }
 
 /// How a drive came up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Boot {
-    /// It has not yet.
+    /// It is not up yet.
     #[default]
     None,
     /// From the factory.
@@ -26,45 +26,45 @@ pub enum Boot {
     Clean,
     /// After a sudden loss of power, from the stored map and the log.
     Recovered,
-    /// After a sudden loss of power, from what stands on every page.
+    /// After a sudden loss of power, from the OOB of every page.
     Rebuilt,
 }
 
-/// What a loss of power can't take back, once the host has been told so. What is promised of writes anyway is
-/// that they outlast a clean shutdown, and that nothing outlasts a format.
+/// What survives a loss of power once the command has completed. Every drive promises in any case that
+/// writes survive a clean shutdown, and that nothing survives a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promises {
-    /// What had completed before a flush was sent outlasts it.
+    /// What had completed before the host sent a flush survives once that flush has completed.
     pub flush: bool,
-    /// So does a write or a write of zeroes with force unit access.
+    /// A write or a write of zeroes with force unit access survives.
     pub fua: bool,
-    /// So does a deallocation that was flushed, and it outlasts a clean shutdown. Where that isn't promised,
-    /// what was there at any time before may be back.
+    /// A deallocation survives if it was flushed or followed by a clean shutdown. Without this promise,
+    /// any earlier content of the blocks may come back.
     pub trim: bool,
 }
 
 impl Promises {
-    /// What NVMe asks for, and trims as well.
+    /// What NVMe requires, and trims as well.
     pub const ALL: Promises = Promises { flush: true, fua: true, trim: true };
 }
 
-/// How the media are, as far as the translation knows.
+/// The state of the media, as far as the translation knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaState {
-    /// Blocks that may still go bad in the LUN that has lost most, in percent of those there were from the
-    /// factory.
+    /// The spare blocks that are left in the LUN that has lost the most, in percent of those it had from
+    /// the factory.
     pub available_spare: u8,
-    /// Nothing can be written any more.
+    /// The drive can't write any more.
     pub read_only: bool,
-    /// At this power-on log or stored map were lost ([`Boot::Rebuilt`]): what was trimmed may be back,
-    /// flushed or not.
+    /// The log or the stored map was lost at this power-on ([`Boot::Rebuilt`]). Trimmed data may be back,
+    /// even if the trim was flushed.
     pub rebuilt: bool,
     /// Blocks erased since power-on.
     pub erases: u64,
 }
 
-/// How the media are, as a front end shows it to the host (SMART): what the translation knows of blocks, and
-/// how far the cells are worn.
+/// The health of the media as a front end reports it to the host (SMART): what the translation knows of
+/// blocks, and the wear of the cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaHealth {
     /// Spare blocks left in percent.

@@ -3,7 +3,7 @@
 use crate::state::{Boot, DriveState};
 use aster_units::Ppa;
 
-/// Flash operations by the reason they were done for.
+/// Flash operations by their purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlashCounts {
     /// For a host read, or an eviction from the data buffer.
@@ -14,7 +14,7 @@ pub struct FlashCounts {
     pub metadata: u64,
     /// To complete a page that was written in part.
     pub merge: u64,
-    /// To complete a word line, so that what stands on it is safe.
+    /// To complete a word line, so that its pages are safe.
     pub padding: u64,
     /// To find data that fades.
     pub scan: u64,
@@ -27,7 +27,7 @@ impl FlashCounts {
     }
 }
 
-/// What a translation has done since power-on. What one doesn't count is 0.
+/// What a translation has done since power-on. A field that it doesn't count is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TranslationStats {
     /// What the drive can do.
@@ -36,8 +36,8 @@ pub struct TranslationStats {
     pub commands: u64,
     /// Mapping units read by the host, in whole or part.
     pub host_pages_read: u64,
-    /// Of those, the ones that hold nothing: never written, or deallocated since. Zeroes, for which flash
-    /// isn't touched.
+    /// How many of those are unmapped: never written, or deallocated since. They read as zeroes, without
+    /// a flash read.
     pub host_pages_unmapped: u64,
     /// Mapping units written by the host, in whole or part.
     pub host_pages_written: u64,
@@ -55,9 +55,9 @@ pub struct TranslationStats {
     pub flash_erases: FlashCounts,
     /// Victim blocks collected.
     pub gc_runs: u64,
-    /// Of those, the ones emptied because they were left behind in wear.
+    /// How many of those were emptied for wear levelling, because they were less worn than others.
     pub levelled: u64,
-    /// And those whose data was written anew before it fades.
+    /// How many of those were emptied for refresh, to rewrite their data before they fade.
     pub refreshed: u64,
     /// Slices that found their page in the data buffer.
     pub buffer_hits: u64,
@@ -67,13 +67,14 @@ pub struct TranslationStats {
     pub factory_bad_blocks: u64,
     /// Blocks that went bad in use.
     pub grown_bad_blocks: u64,
-    /// 4 KiB sectors found uncorrectable, each time one was met.
+    /// 4 KiB sectors found uncorrectable. A sector counts each time it is read.
     pub uncorrectable_sectors: u64,
-    /// The page of flash where the first of them was met.
+    /// The flash page of the first uncorrectable sector.
     pub first_lost: Option<Ppa>,
     /// Maps stored while the drive served, or by a shutdown.
     pub checkpoints: u64,
-    /// Pages of the stored map that could not be read, and were made from the others of their stripe.
+    /// Pages of the stored map that could not be read and were reconstructed from the other pages of
+    /// their stripe.
     pub map_pages_restored: u64,
     /// Log pages written.
     pub log_pages: u64,
@@ -81,7 +82,7 @@ pub struct TranslationStats {
     pub boot: Boot,
     /// From power to service, in nanoseconds of simulated time; 0 while booting.
     pub boot_nanos: u64,
-    /// Pages read until then.
+    /// Pages read during boot.
     pub boot_reads: u64,
 }
 

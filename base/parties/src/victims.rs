@@ -1,4 +1,4 @@
-//! Which closed block garbage collection empties next.
+//! The choice of the closed block that garbage collection empties next.
 
 use aster_units::{BlockAddr, LunIndex};
 use core::fmt;
@@ -6,25 +6,26 @@ use core::fmt;
 /// Chooses the block that garbage collection empties next.
 ///
 /// # Who calls, in what order
-/// The FTL calls [`choose`](VictimPolicy::choose) when a LUN needs room and there is something to gain by
-/// copying. A block that holds nothing is erased before any is emptied, and a block in which a program has
-/// failed goes first, too: for neither is a policy asked. Nor is it asked for wear levelling or refresh,
-/// which move data for other reasons.
+/// The FTL calls [`choose`](VictimPolicy::choose) when a LUN needs room and copying gains some. Before
+/// that, it erases blocks without valid pages, and empties blocks in which a program has failed; it
+/// doesn't call the policy for these. Nor does it call the policy for wear levelling or refresh, which
+/// move data for other reasons.
 ///
-/// The same question may come again before the block has been emptied: where pages of a word line are
-/// programmed together, the line is completed with a page of the block that would be next. So an answer must
-/// not depend on how often it was asked for; where it does, as with random choices, lines are completed with
-/// pages of other blocks.
+/// The FTL may ask the same question again before the block has been emptied. It does so where the pages
+/// of a word line are programmed together, to complete a word line with a page of the block that would be
+/// next. The answer should therefore not depend on the number of calls. If it does, as with random
+/// choices, word lines are completed with pages of other blocks.
 ///
-/// One policy serves all LUNs of a drive. It is synchronous, and takes no time of the simulated core.
+/// One policy serves all LUNs of a drive. It is synchronous and takes no time of the simulated core.
 ///
 /// # What is bounded
-/// Blocks offered by the blocks of a LUN. Each is offered with at least one invalid page, so that whatever is
-/// chosen brings room in the end: a policy decides how much is copied, never whether the drive goes on.
+/// At most the blocks of one LUN are offered. Each of them has at least one invalid page, so that any
+/// choice gains room in the end. A policy therefore decides how much is copied, but not whether the drive
+/// can continue.
 ///
 /// # What survives a power cut
-/// Nothing of the policy. Valid pages and erases of blocks are found again; ages begin anew, in the order of
-/// block numbers.
+/// Nothing of the policy. The FTL recovers the valid pages and the erases of blocks. Ages start over, in
+/// the order of block numbers.
 pub trait VictimPolicy: fmt::Debug {
     /// The block to empty: one of those offered.
     fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr;
@@ -33,22 +34,22 @@ pub trait VictimPolicy: fmt::Debug {
 /// A block that may be emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockFacts {
-    /// Which one of its LUN.
+    /// Its address in the LUN.
     pub block: BlockAddr,
-    /// Pages that hold data somebody may ask for: to be copied before the block is erased.
+    /// Pages that hold valid data, which must be copied before the block is erased.
     pub valid: u16,
     /// Pages of a block.
     pub pages: u16,
-    /// Blocks of the drive that were filled since this one was.
+    /// Blocks of the drive that were filled after this one.
     pub age: u64,
     /// Times erased.
     pub erases: u32,
 }
 
-/// The closed blocks of a LUN, of which one is to be emptied.
+/// The closed blocks of a LUN, one of which is to be emptied.
 ///
-/// They lie in arrays, by block of the LUN, so that a policy that goes by valid pages alone walks through one
-/// array; [`ClosedBlocks::iter`] gives whole blocks.
+/// Each property is an array indexed by block, so that a policy that only needs valid pages walks through
+/// one array. [`ClosedBlocks::iter`] gives all properties of each block.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedBlocks<'a> {
     lun: LunIndex,
@@ -61,12 +62,14 @@ pub struct ClosedBlocks<'a> {
 }
 
 impl<'a> ClosedBlocks<'a> {
-    /// In place of a block's valid pages: it is not to be emptied, being open, free, bad or in work.
+    /// Stands in place of a block's valid pages if the block can't be emptied, because it is open, free,
+    /// bad or being emptied already.
     pub const NOT_OFFERED: u16 = u16::MAX;
 
-    /// Blocks of `lun`, `pages` pages each: of each its valid pages or [`ClosedBlocks::NOT_OFFERED`], which
-    /// one of the drive's blocks it was to be closed, of `closings` by now, and how often it was erased.
-    /// `None` when no block has an invalid page.
+    /// The blocks of `lun`, with `pages` pages each. For each block there are: its valid pages or
+    /// [`ClosedBlocks::NOT_OFFERED`]; its number in the order in which the drive's blocks were closed, of
+    /// which there are `closings` by now; and how often it was erased. `None` if no block has an invalid
+    /// page.
     pub fn new(
         lun: LunIndex,
         pages: u16,
@@ -76,30 +79,30 @@ impl<'a> ClosedBlocks<'a> {
         let fewest = *valid.iter().min()?;
         (fewest < pages).then_some(ClosedBlocks { lun, pages, closings, fewest, valid, closed_at, erases })
     }
-    /// Whose blocks they are.
+    /// The LUN that they belong to.
     pub fn lun(&self) -> LunIndex {
         self.lun
     }
-    /// Blocks of the drive that have been filled by now. It tells the questions of one LUN apart, but for
-    /// those that come again before another block is full.
+    /// Blocks of the drive that have been filled by now. Two calls for one LUN see different values,
+    /// unless no block was filled between them.
     pub fn closings(&self) -> u64 {
         self.closings
     }
-    /// The fewest valid pages that any of them has.
+    /// The fewest valid pages of any offered block.
     pub fn fewest_valid(&self) -> u16 {
         self.fewest
     }
-    /// Of the blocks with the fewest valid pages, the one that was closed first.
+    /// The block that was closed first among those with the fewest valid pages.
     pub fn oldest_of_fewest_valid(&self) -> BlockAddr {
         let fewest = (0..self.valid.len()).filter(|&block| self.valid[block] == self.fewest);
         let oldest = fewest.min_by_key(|&block| self.closed_at[block]);
         BlockAddr(oldest.expect("some block has the fewest") as u32)
     }
-    /// Whether a block is one of them: closed, with an invalid page.
+    /// Whether a block is offered: closed, with an invalid page.
     pub fn offers(&self, block: BlockAddr) -> bool {
         self.valid.get(block.0 as usize).is_some_and(|&valid| valid < self.pages)
     }
-    /// Each of them, in the order of their numbers.
+    /// Each offered block, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = BlockFacts> + '_ {
         (0..self.blocks()).filter_map(|block| self.facts(BlockAddr(block)))
     }
@@ -107,7 +110,7 @@ impl<'a> ClosedBlocks<'a> {
     pub fn blocks(&self) -> u32 {
         self.valid.len() as u32
     }
-    /// One of them; `None` when it isn't offered.
+    /// The properties of a block; `None` if it isn't offered.
     pub fn facts(&self, block: BlockAddr) -> Option<BlockFacts> {
         let at = block.0 as usize;
         self.offers(block).then(|| BlockFacts {
