@@ -17,14 +17,14 @@ pub struct CoreStats {
 /// Until when a core is busy, and the tasks that wait for it.
 pub(crate) struct CoreState {
     frequency: Frequency,
-    // Of a cycle, where its picoseconds are whole.
+    // The duration of a cycle, if it is a whole number of picoseconds.
     period: Option<Duration>,
     // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count
     // so that clocks that don't divide never drift.
     busy_from: Cell<Instant>,
     cycles: Cell<u64>,
     stall: Cell<Duration>,
-    // What these three come to: asked far more often than charged.
+    // The sum of these three, kept because it is read far more often than it changes.
     free_at: Cell<Instant>,
     stats: Cell<CoreStats>,
     pub(crate) waiting: RefCell<VecDeque<TaskId>>,

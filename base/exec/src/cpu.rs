@@ -41,7 +41,7 @@ impl Core {
         self.index
     }
 
-    /// Where the core stands, as events tell it: its number, the task that runs, and the core's time.
+    /// What events report of the core: its number, the task that runs, and the core's local time.
     #[inline]
     pub fn stands(&self) -> (u8, u32, Instant) {
         (self.index as u8, self.exec.current().number(), self.now())
@@ -52,14 +52,14 @@ impl Core {
         self.state.frequency()
     }
 
-    /// The core's local time: the clock, or later when charges have run ahead of it. What the core sends out
-    /// carries this time.
+    /// The core's local time: the clock's, or a later time if charges have run ahead of the clock. What
+    /// the core sends out carries this time.
     #[inline]
     pub fn now(&self) -> Instant {
         self.state.free_at().max(self.exec.now())
     }
 
-    /// Spends `cycles` of the core. Synchronous: the rest of this poll happens later by that much.
+    /// Spends `cycles` of the core. Synchronous: the rest of this poll takes place that much later.
     #[inline]
     pub fn charge(&self, cycles: u64) {
         if cycles == 0 {
@@ -77,8 +77,9 @@ impl Core {
         self.state.stall(self.exec.now(), duration);
     }
 
-    /// Lets the clock catch up with the core's local time, so that what is read next is what the core would
-    /// see then. The task keeps the core meanwhile: it is the first to go on.
+    /// Lets the clock catch up with the core's local time, so that the task next reads what the core
+    /// would see at that time. The task keeps the core in the meantime: no other task of the core runs
+    /// before it.
     pub async fn settle(&self) {
         poll_fn(|_| {
             if !self.state.is_busy(self.exec.now()) {
@@ -96,8 +97,7 @@ impl Core {
         .await;
     }
 
-    /// Lets the other tasks of this core that are ready by now run first, and the clock catch up as
-    /// [`Core::settle`] does.
+    /// Lets the core's other ready tasks run first, and lets the clock catch up as [`Core::settle`] does.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|_| {

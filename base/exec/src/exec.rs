@@ -15,13 +15,13 @@ use core::task::{Context, Poll, Waker};
 pub trait Handler {
     /// The event scheduled with `token` is due; [`Exec::now`] is its time.
     fn fire(&self, token: u64);
-    /// What [`Exec::roster`] calls it: its type, unless it says otherwise.
+    /// Its name in [`Exec::roster`]: by default, its type.
     fn name(&self) -> &'static str {
         core::any::type_name::<Self>()
     }
 }
 
-/// How much work an executor has done; deterministic, so tests may bound it.
+/// How much work an executor has done. The numbers are deterministic, so that tests may bound them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Timed events delivered (hardware events, timers, cores becoming free).
@@ -32,9 +32,9 @@ pub struct Counts {
     pub polls: u64,
 }
 
-/// The types of an executor's tasks and handlers, each in the order in which they were added. Either order is
-/// behaviour: tasks that are ready at one instant are first polled in it and have their numbers from it, and
-/// events that are scheduled last go by handlers.
+/// The types of an executor's tasks and handlers, each in the order in which they were added. Both orders
+/// are part of the behaviour. Tasks get their numbers, and their first poll, in the order of tasks.
+/// Events of [`Exec::schedule_last`] come in the order of handlers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Roster {
     /// Tasks, ended ones too.
@@ -119,7 +119,7 @@ impl Exec {
         Counts { events: self.0.events.get(), posts: self.0.posts.get(), polls: self.0.polls.get() }
     }
 
-    /// Its tasks and handlers, for tests that hold their order.
+    /// Its tasks and handlers, for tests that check their order.
     pub fn roster(&self) -> Roster {
         self.0.roster.borrow().clone()
     }
@@ -140,18 +140,18 @@ impl Exec {
         self.0.queue.borrow_mut().push(at, handler.0, token);
     }
 
-    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`; among themselves such
-    /// events come in the order of their handlers, whenever they were scheduled. For hardware whose cycle
-    /// ends then: what software does at that very instant has been done when it looks, and two of a kind look
-    /// in the same order however often they are ticked.
+    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`. Such events come in
+    /// the order of their handlers, independent of when they were scheduled. This is for hardware whose
+    /// cycle ends at `at`: it then sees everything that software does at that instant, and two pieces of
+    /// hardware always take their turns in the same order.
     #[inline]
     pub fn schedule_last(&self, at: Instant, handler: HandlerId, token: u64) {
         let at = at.max(self.now());
         self.0.queue.borrow_mut().push_in(at, handler.0, token, true);
     }
 
-    /// Delivers `token` to `handler` at this instant, once whatever runs now has returned. Cheaper than an
-    /// event, and the way for parts to call each other without re-entering.
+    /// Delivers `token` to `handler` at this instant, after the task or handler that runs now has
+    /// returned. Cheaper than an event. Parts call each other this way to avoid re-entry.
     #[inline]
     pub fn post(&self, handler: HandlerId, token: u64) {
         self.0.ready.borrow_mut().push_back(Ready::Post(handler.0, token));
@@ -182,7 +182,7 @@ impl Exec {
         TaskId(self.0.current.get())
     }
 
-    /// Has `task` polled at this instant. Waking twice polls once.
+    /// Has `task` polled at this instant. If it is woken twice, it is polled once.
     #[inline]
     pub fn wake(&self, task: TaskId) {
         if let Some(t) = self.0.tasks.borrow_mut().get_mut(task.0 as usize)
@@ -221,8 +221,8 @@ impl Exec {
         self.sleep_until(self.now() + duration).await;
     }
 
-    /// When the executor next has something to do; `None` when it waits for the outside. Does not advance
-    /// anything.
+    /// When the executor next has something to do; `None` if only outside input can cause any. Does not
+    /// advance anything.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.has_ready() {
@@ -251,8 +251,8 @@ impl Exec {
         }
     }
 
-    /// Moves the clock to `at` without delivering anything that is due then: for input from outside that goes
-    /// first. Asserts that nothing was due before; an earlier `at` changes nothing.
+    /// Moves the clock to `at` without delivering what is due then, so that outside input can go first.
+    /// Asserts that nothing is due before `at`. An `at` in the past changes nothing.
     pub fn catch_up(&self, at: Instant) {
         if at > self.now() {
             assert!(self.next_deadline().is_none_or(|d| d >= at), "the clock would jump over an event");
@@ -260,8 +260,8 @@ impl Exec {
         }
     }
 
-    /// Drops all tasks, handlers and events. A device calls it when it is dropped: handlers hold executors
-    /// and executors hold handlers, and this breaks the circle.
+    /// Drops all tasks, handlers and events. A device calls it when it is dropped. Handlers hold
+    /// executors and executors hold handlers; this breaks the cycle.
     pub fn shut_down(&self) {
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
@@ -273,7 +273,7 @@ impl Exec {
 
     #[inline]
     fn drain_ready(&self) {
-        // Asked after each event; after most of them nothing is ready.
+        // This is checked after each event, and after most events nothing is ready.
         while self.has_ready() {
             let next = self.0.ready.borrow_mut().pop_front();
             match next {
@@ -318,8 +318,8 @@ impl Exec {
         }
     }
 
-    /// Whether a core is busy, and whether tasks wait for it. The cores are let go of at once: a task may add
-    /// one.
+    /// Whether a core is busy, and whether tasks wait for it. The borrow of the cores ends here, since a
+    /// task may add a core.
     #[inline]
     fn core_state(&self, core: u32) -> (bool, bool) {
         let cores = self.0.cores.borrow();
@@ -341,7 +341,7 @@ impl Exec {
             task.queued = false;
             task.future.take()
         };
-        // Already ended, or polling itself.
+        // The task has already ended, or is being polled.
         let Some(mut future) = taken else { return };
         count(&self.0.polls);
         let outer = self.0.current.replace(id);

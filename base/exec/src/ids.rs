@@ -1,4 +1,4 @@
-//! What an executor calls its tasks and handlers.
+//! The identifiers of an executor's tasks and handlers.
 
 /// A task of one executor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

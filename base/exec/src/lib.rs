@@ -1,8 +1,9 @@
 //! A deterministic single-thread executor that owns simulated time (design §2).
 //!
 //! One [`Exec`] is one clock. It holds timed events (for hardware models and timers) ordered by (time,
-//! sequence), and tasks (for firmware) made when the device is built. It never sleeps: a run mode asks
-//! [`Exec::next_deadline`] and says [`Exec::advance_to`]. Same input, same order of everything.
+//! sequence), and tasks (for firmware) that are made when the device is built. It never sleeps: a run
+//! mode asks for [`Exec::next_deadline`] and calls [`Exec::advance_to`]. The same input always gives the
+//! same order of everything.
 //!
 //! Tasks are woken by index. A leaf future stores [`Exec::current`], and the code that completes the future
 //! calls [`Exec::wake`] with it. The `Context`'s waker does nothing, so combinators that make wakers of their

@@ -1,9 +1,9 @@
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// A queue of timed events. Equal times come out in the order they went in; those that are to be last after
-/// all others, and among each other in the order of their targets, whenever they went in. The trait keeps the
-/// choice of its kind open.
+/// A queue of timed events. Events of the same time come out in the order in which they were added. Those
+/// added as `last` come after all others of that time, in the order of their targets. A trait, so that
+/// the implementation can be replaced.
 pub trait TimerQueue {
     /// Adds an event; a `last` one comes after all others of its instant.
     fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool);
@@ -26,18 +26,19 @@ pub trait TimerQueue {
     }
 }
 
-/// Children of a heap's node.
+/// Children per node of the heap.
 const ARITY: usize = 4;
 
-/// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are numbered
-/// anew.
+/// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are
+/// renumbered.
 const SEQUENCES: u64 = 1 << 31;
 
-/// Above the sequence number: set in events that come last, which have their target in the place of a
-/// sequence number.
+/// The bit above the sequence number. It is set in events that come last; these have their target in
+/// place of a sequence number.
 const LAST: u64 = 1 << 63;
 
-// When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
+// The time, the order among events of the same time (the sequence number, above the target), and the
+// token. 24 bytes.
 #[derive(Clone, Copy)]
 struct TimedEvent {
     at: u64,
@@ -56,7 +57,7 @@ impl TimedEvent {
     }
 }
 
-/// [`TimerQueue`] on a heap of four children a node.
+/// [`TimerQueue`] on a heap with four children per node.
 #[derive(Default)]
 pub struct HeapQueue {
     heap: Vec<TimedEvent>,
@@ -77,8 +78,8 @@ fn rise(heap: &mut [TimedEvent], mut hole: usize, entry: TimedEvent) {
     heap[hole] = entry;
 }
 
-/// Replaces the root by `entry`, which comes from the end of the heap and most often belongs back there: the
-/// hole goes down to a leaf first.
+/// Replaces the root by `entry`. The entry comes from the end of the heap and most often belongs near the
+/// end, so the hole goes down to a leaf first.
 #[inline]
 fn replace_root(heap: &mut [TimedEvent], entry: TimedEvent) {
     let mut hole = 0;

@@ -5,7 +5,7 @@ use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
 use core::task::Poll;
 
-/// Where at most one task waits for a condition that others bring about.
+/// A place where at most one task waits for a condition.
 pub struct WaitCell(Cell<TaskId>);
 
 impl Default for WaitCell {
@@ -33,7 +33,7 @@ impl WaitCell {
         }
     }
 
-    /// Waits until `ready` gives a value; it is asked at once and after each wake.
+    /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
         poll_fn(|_| match ready() {
             Some(value) => Poll::Ready(value),
@@ -53,7 +53,7 @@ impl WaitCell {
 pub struct WaitQueue(RefCell<VecDeque<TaskId>>);
 
 impl WaitQueue {
-    /// A queue with room for `bound` waiters made beforehand.
+    /// A queue whose room for `bound` waiters is allocated now.
     pub fn with_capacity(bound: usize) -> Self {
         WaitQueue(RefCell::new(VecDeque::with_capacity(bound)))
     }
@@ -67,10 +67,10 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes every waiting task, in the order they came.
+    /// Wakes every waiting task, in the order of their arrival.
     #[inline]
     pub fn wake_all(&self, exec: &Exec) {
-        // Conditions change far more often than a task waits for one.
+        // Conditions change far more often than tasks wait for them, so this checks first.
         if !self.is_empty() {
             self.wake_each(exec);
         }
@@ -88,7 +88,7 @@ impl WaitQueue {
         self.0.borrow().is_empty()
     }
 
-    /// Waits until `ready` gives a value; it is asked at once and after each wake.
+    /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
         poll_fn(|_| match ready() {
             Some(value) => Poll::Ready(value),
@@ -114,7 +114,7 @@ pub struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// A ring of at most `bound` items, all its memory taken now.
+    /// A ring of at most `bound` items. All its memory is allocated now.
     pub fn new(bound: usize) -> Self {
         Ring {
             items: RefCell::new(VecDeque::with_capacity(bound)),
