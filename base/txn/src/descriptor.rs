@@ -9,7 +9,7 @@ pub enum Direction {
     In,
 }
 
-/// What a burst's bytes pass through between the µFSM and memory.
+/// The path of a burst's bytes between the µFSM and memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Path {
     /// Up to eight bytes straight to or from the transaction's result: status, features.
@@ -25,7 +25,7 @@ pub enum Path {
 pub struct Descriptor {
     /// Which way.
     pub direction: Direction,
-    /// Through what.
+    /// The path of the bytes.
     pub path: Path,
     /// The memory side's buffer ([`Path::Raw`] and [`Path::Page`]).
     pub buffer: BufferId,

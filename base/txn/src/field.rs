@@ -17,7 +17,7 @@ impl Field {
     pub const fn get(self, word: u64) -> u64 {
         (word >> self.lsb) & self.max()
     }
-    /// A word with `value` in this field and zeroes elsewhere. What doesn't fit is cut off.
+    /// A word with `value` in this field and zeroes elsewhere. Bits that don't fit are cut off.
     #[inline]
     pub const fn put(self, value: u64) -> u64 {
         (value & self.max()) << self.lsb

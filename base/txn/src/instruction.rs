@@ -31,7 +31,7 @@ impl Latch {
 pub enum Instruction<'a> {
     /// Assert the chip enables of the bitmap.
     Begin {
-        /// One bit a chip enable.
+        /// One bit per chip enable.
         chips: u32,
     },
     /// Emit command and address latches.
@@ -92,7 +92,7 @@ impl Iterator for Latches<'_> {
     }
 }
 
-/// Why a word stream is no transaction. The index counts words from 0.
+/// Why a word stream isn't a transaction. The index counts words from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WordError {
     /// The offending word.
@@ -102,7 +102,7 @@ pub struct WordError {
 }
 
 impl WordError {
-    /// The word at `index` is wrong in the way of `verdict`.
+    /// The word at `index` is wrong for the reason that `verdict` names.
     pub fn new(index: u8, verdict: Verdict) -> Self {
         WordError { index, reason: verdict.word_reason().expect("a verdict on a word") }
     }

@@ -166,7 +166,7 @@ fn a_bad_latch_is_named_before_missing_ones_as_it_comes_first() {
     let error = |words: &[u64]| Instructions::new(words).find_map(Result::err).unwrap();
     assert_eq!(error(&[begin, header, 0]).reason, "the C/A Writer's latches run past the end");
     assert_eq!(error(&[begin, header, 0x200]).reason, "a latch is neither command nor address");
-    // What lies behind the last latch isn't looked at.
+    // The bits behind the last latch are ignored.
     let one = 2u64 << 60 | 1 << 32;
     assert!(Instructions::new(&[begin, one, 0xffff_0000]).all(|i| i.is_ok()));
 }

@@ -2,35 +2,35 @@ use crate::interface::{Verdict, limits, word};
 use crate::{Descriptor, Instruction, Instructions, Latch, WordError, opcode};
 use aster_units::{Column, Duration, RowAddr};
 
-/// Words a transaction holds at most: the depth of the RTL's instruction buffer.
+/// The most words of a transaction: the depth of the RTL's instruction buffer.
 pub const MAX_WORDS: usize = limits::WORDS;
-/// Descriptors a transaction holds at most.
+/// The most descriptors of a transaction.
 pub const MAX_DESCRIPTORS: usize = limits::DESCRIPTORS;
 
-/// Operations a transaction holds at most; as many latches as fit into [`MAX_WORDS`] words.
+/// The most operations of a transaction: as many as there are latches in [`MAX_WORDS`] words.
 pub const MAX_OPS: usize = 4 * MAX_WORDS;
 
-/// One step of a transaction: what a word stream says, taken apart. The timed engine works on these;
-/// [`Txn::words`] gives the words that the RTL takes.
+/// One step of a transaction, decoded. The timed engine works on these; [`Txn::words`] gives the words
+/// that the RTL takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A command latch.
     Command(u8),
-    /// Address latches in a row, first one first.
+    /// Address latches in a row, in bus order.
     Addresses(AddressRun),
     /// Bytes to the package, from the descriptor of this index.
     DataWrite(u32, u8),
     /// Bytes from the package, to the descriptor of this index.
     DataRead(u32, u8),
-    /// A pause of at least so many nanoseconds.
+    /// A pause of at least this many nanoseconds.
     Timer(u32),
 }
 
-/// Address latches that one operation holds at most: an [`Op`] stays one machine word, and the longest ONFI
-/// address, column and row, fits (ONFI 5.1 §3.1).
+/// The most address latches of one operation. With this, an [`Op`] is one machine word, and the longest
+/// ONFI address, column and row, fits (ONFI 5.1 §3.1).
 pub const MAX_ADDRESS_RUN: usize = 6;
 
-/// Neighbouring address latches. What latches one byte after the other is one step for whoever plans it.
+/// Consecutive address latches, which the engine plans as one step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddressRun {
     count: u8,
@@ -45,30 +45,31 @@ impl AddressRun {
     }
 }
 
-/// A transaction under construction or in flight. The builder methods append; one that doesn't fit sets a
-/// flag which the engine turns into an error, so that building stays free of branches for the author.
+/// A transaction under construction or in flight. The builder methods append steps. A step that doesn't
+/// fit sets a flag, which the engine turns into an error, so that the code that builds a transaction
+/// needs no error handling.
 #[derive(Clone, Debug)]
 pub struct Txn {
     name: &'static str,
     chips: u32,
     length: u16,
     described: u8,
-    // Words that the operations take when encoded; kept so that the RTL's limit holds for the timed engine
-    // too.
+    // Words that the operations take when encoded. They are counted so that the RTL's limit applies to
+    // the timed engine, too.
     encoded: u16,
-    // Latches since the last operation that was none.
+    // Latches since the last operation that isn't a latch.
     latches: u16,
     ended: bool,
     overflowed: bool,
     fault: Option<Fault>,
-    // `ops` holds the words of a stream that is no transaction, each as the operands of two Timers, lower
-    // half first.
+    // Set if `ops` holds the words of a stream that isn't a transaction, each as the operands of two
+    // Timers, lower half first.
     kept: bool,
     ops: [Op; MAX_OPS],
     descriptors: [Descriptor; MAX_DESCRIPTORS],
 }
 
-/// Why a word stream is no transaction.
+/// Why a word stream isn't a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A word is illegal.
@@ -96,7 +97,7 @@ impl Default for Txn {
     }
 }
 
-/// The latches of an operation; none of one that isn't made of latches.
+/// The latches of an operation; none if it has none.
 fn latches_of(op: &Op) -> impl Iterator<Item = Latch> {
     let (command, run): (Option<u8>, &[u8]) = match op {
         Op::Command(c) => (Some(*c), &[]),
@@ -114,7 +115,8 @@ const fn word(opcode: u8, descriptor: u8, length: u32, operand: u32) -> u64 {
 }
 
 impl Txn {
-    /// Starts over: a transaction called `name` in waveforms and errors, on the chip enables of `chips`.
+    /// Starts over with a transaction called `name` in waveforms and errors, on the chip enables of
+    /// `chips`.
     #[inline]
     pub fn begin(&mut self, name: &'static str, chips: u32) -> &mut Self {
         self.name = name;
@@ -154,7 +156,7 @@ impl Txn {
     pub fn overflowed(&self) -> bool {
         self.overflowed || usize::from(self.encoded) > MAX_WORDS
     }
-    /// What is wrong with it, apart from its length.
+    /// What is wrong with it, other than its length.
     #[inline]
     pub fn fault(&self) -> Option<Fault> {
         if self.fault.is_some() {
@@ -166,7 +168,7 @@ impl Txn {
         (!self.ended).then_some(Fault::Unframed)
     }
 
-    /// Encodes the transaction as the words of the RTL's instruction queue; gives how many there are. `into`
+    /// Encodes the transaction as words for the RTL's instruction queue, and returns their number. `into`
     /// needs room for [`MAX_WORDS`].
     pub fn words(&self, into: &mut [u64; MAX_WORDS]) -> usize {
         let mut at = 0;
@@ -215,8 +217,8 @@ impl Txn {
         at
     }
 
-    /// Takes a word stream: for operations that bring their own encoding. What is wrong with it shows as
-    /// [`Txn::fault`] when it is issued.
+    /// Takes a word stream, for operations that bring their own encoding. If the stream is wrong,
+    /// [`Txn::fault`] says so when it is issued.
     pub fn load_words(&mut self, name: &'static str, words: &[u64]) -> &mut Self {
         self.begin(name, 0);
         self.overflowed = words.len() > MAX_WORDS;
@@ -250,7 +252,8 @@ impl Txn {
         if self.ended { self } else { self.keep(words, Fault::Unframed) }
     }
 
-    /// A stream that is no transaction: hardware gets its words as they came, and finds the same fault.
+    /// Keeps a stream that isn't a transaction. Hardware gets its words unchanged, and finds the same
+    /// fault.
     fn keep(&mut self, words: &[u64], fault: Fault) -> &mut Self {
         self.fault = Some(fault);
         self.kept = true;
@@ -274,7 +277,7 @@ impl Txn {
         }
     }
 
-    /// One more latch; neighbours share a C/A Writer instruction.
+    /// Adds a latch. Consecutive latches share a C/A Writer instruction.
     #[inline]
     pub fn latch(&mut self, latch: Latch) -> &mut Self {
         match latch {
@@ -308,7 +311,7 @@ impl Txn {
         }
         self.addresses(AddressRun { count: 1, bytes: [byte, 0, 0, 0, 0, 0] })
     }
-    /// Address latches that follow a command: a run of their own.
+    /// Adds address latches after a command, as a run of their own.
     #[inline]
     fn addresses(&mut self, run: AddressRun) -> &mut Self {
         match self.ops.get_mut(usize::from(self.length)) {
@@ -321,7 +324,7 @@ impl Txn {
         }
         self
     }
-    /// Whether an address now would go on from one latched before.
+    /// Whether an address latch now would continue a run.
     #[inline]
     fn ends_in_address(&self) -> bool {
         matches!(self.ops[..usize::from(self.length)].last(), Some(Op::Addresses(_)))
@@ -361,8 +364,8 @@ impl Txn {
         }
         self.addresses(AddressRun { count: 5, bytes: [low, high, a, b, c, 0] })
     }
-    /// Pauses for at least `duration` (rounded up to the nanosecond). Of two pauses after a latch the longer
-    /// counts, since both count from the latch; elsewhere they add up.
+    /// Pauses for at least `duration` (rounded up to the nanosecond). If two pauses follow a latch, the
+    /// longer one counts, since both are measured from the latch. Elsewhere they add up.
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
         let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
         let (before, last) = match usize::from(self.length) {
@@ -386,7 +389,7 @@ impl Txn {
         self
     }
 
-    /// Names where the data of following bursts comes from or goes to.
+    /// Sets where the data of the following bursts come from or go to.
     #[inline]
     pub fn describe(&mut self, descriptor: Descriptor) -> &mut Self {
         match self.descriptors.get_mut(usize::from(self.described)) {
