@@ -78,7 +78,7 @@ impl fmt::Debug for Ppa {
     }
 }
 
-/// Where a LUN sits: the channel, the way (its CE#), and the LUN behind that CE#.
+/// Where a LUN is: the channel, the way (its CE#), and the LUN behind that CE#.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LunAddr {
     /// The channel.

@@ -4,16 +4,16 @@ use core::fmt;
 /// How a block's cells are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum CellMode {
-    /// One bit a cell: only LSB pages exist (C31).
+    /// One bit per cell: only LSB pages exist (C31).
     Slc,
-    /// Two bits a cell: LSB and MSB pages.
+    /// Two bits per cell: LSB and MSB pages.
     Mlc,
-    /// Three bits a cell: LSB, CSB and MSB pages.
+    /// Three bits per cell: LSB, CSB and MSB pages.
     Tlc,
 }
 
 impl CellMode {
-    /// Bits a cell.
+    /// Bits per cell.
     pub const fn bits(self) -> u8 {
         match self {
             CellMode::Slc => 1,
@@ -47,19 +47,19 @@ pub enum PageType {
 pub struct Geometry {
     /// Channels of the drive.
     pub channels: u16,
-    /// Chip enables a channel.
+    /// Chip enables per channel.
     pub ways: u8,
     /// LUNs behind a chip enable.
     pub luns: u8,
-    /// Planes a LUN; a power of two.
+    /// Planes per LUN; a power of two.
     pub planes: u8,
-    /// Blocks a LUN, all planes together.
+    /// Blocks per LUN, all planes together.
     pub blocks_per_lun: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages_per_block: u16,
-    /// Data bytes a page: a multiple of 4 KiB, at most 16 sectors.
+    /// Data bytes per page: a multiple of 4 KiB, at most 16 sectors.
     pub page_bytes: u32,
-    /// Spare bytes a page.
+    /// Spare bytes per page.
     pub spare_bytes: u16,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for GeometryError {
 impl core::error::Error for GeometryError {}
 
 impl Geometry {
-    /// Chip enables of a channel.
+    /// The most chip enables of a channel.
     pub const WAYS_MAX: u8 = 16;
 
     /// Checks every bound the rest of the drive relies on.
@@ -125,8 +125,7 @@ impl Geometry {
         )
     }
 
-    /// The number in the field of this name, as a [`GeometryError`] says it; 0 where there is none of that
-    /// name.
+    /// The value of the field that a [`GeometryError`] names; 0 if there is no such field.
     pub fn number(&self, field: &str) -> u64 {
         match field {
             "channels" => self.channels.into(),
@@ -149,7 +148,7 @@ impl Geometry {
     pub const fn luns_per_channel(&self) -> u32 {
         self.ways as u32 * self.luns as u32
     }
-    /// Pages a LUN.
+    /// Pages per LUN.
     pub const fn pages_per_lun(&self) -> u32 {
         self.blocks_per_lun * self.pages_per_block as u32
     }
@@ -157,15 +156,15 @@ impl Geometry {
     pub const fn total_pages(&self) -> u64 {
         self.total_luns() as u64 * self.pages_per_lun() as u64
     }
-    /// 4 KiB sectors a page.
+    /// 4 KiB sectors per page.
     pub const fn sectors_per_page(&self) -> u8 {
         (self.page_bytes / SECTOR_BYTES as u32) as u8
     }
-    /// Bytes a page, spare included.
+    /// Bytes per page, spare included.
     pub const fn raw_page_bytes(&self) -> u32 {
         self.page_bytes + self.spare_bytes as u32
     }
-    /// Raw data capacity in bytes (spare left out).
+    /// Raw data capacity in bytes, without spare bytes.
     pub const fn raw_bytes(&self) -> u64 {
         self.total_pages() * self.page_bytes as u64
     }
@@ -194,7 +193,8 @@ impl Geometry {
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
         RowAddr(((lun as u32) << self.lun_shift()) | (block.0 << self.page_bits()) | page.0 as u32)
     }
-    /// The parts of a row address: LUN, block, page; they may be out of range when the row came from outside.
+    /// The parts of a row address: LUN, block, page. They may be out of range if the row came from
+    /// outside.
     pub const fn split_row(&self, row: RowAddr) -> (u8, BlockAddr, PageInBlock) {
         let page = row.0 & ((1 << self.page_bits()) - 1);
         let block = (row.0 >> self.page_bits()) & ((1 << self.block_bits()) - 1);

@@ -1,5 +1,5 @@
-/// A 64-bit finaliser with full avalanche (the MurmurHash3 `fmix64` constants): equal inputs, equal outputs,
-/// on every machine. Seeded models derive everything from it.
+/// A 64-bit finaliser with full avalanche (the MurmurHash3 `fmix64` constants): equal inputs give equal
+/// outputs on every machine. Seeded models derive all their random numbers from it.
 pub const fn mix64(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -1,7 +1,7 @@
-//! The words every room uses: time, sizes, and the addresses of a NAND array.
+//! The units that every room uses: time, sizes, and the addresses of a NAND array.
 //!
-//! Everything here is plain data: no allocation, no floating point that decides anything.
-//! Times are integer picoseconds (G1), so that 10 ns buses, 6.25 ns and 12.8 ns clocks are exact; clocks that
+//! Everything here is plain data. It allocates nothing, and no result depends on floating point. Times
+//! are integer picoseconds (G1), so that 10 ns buses, 6.25 ns and 12.8 ns clocks are exact; clocks that
 //! do not divide count cycles and convert with [`Frequency::cycles`].
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,15 +1,16 @@
 use crate::{BlockAddr, CellMode, Geometry, PageInBlock, RowAddr};
 
 /// Where the pages that firmware uses lie in the packages (C31). A restricted drive has a geometry of its
-/// own, of fewer blocks, planes or pages than its packages have, and counts its blocks and pages without
+/// own, with fewer blocks, planes or pages than its packages have. It counts its blocks and pages without
 /// gaps. Rows on the bus are those of the packages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restriction {
     /// The array that the packages have.
     pub array: Geometry,
-    /// Planes used of each LUN: its first.
+    /// Planes used of each LUN: the first ones.
     pub planes: u8,
-    /// Distance of the pages used of a block: 1, or a word line's pages where only LSB pages are.
+    /// Distance between the used pages of a block: 1, or the pages per word line if only LSB pages are
+    /// used.
     pub page_step: u16,
 }
 
@@ -18,7 +19,7 @@ impl Restriction {
     pub const fn none(array: Geometry) -> Self {
         Restriction { array, planes: array.planes, page_step: 1 }
     }
-    /// LSB pages of a block whose cells are used so.
+    /// LSB pages of a block whose cells are used as `cells`.
     pub const fn lsb_pages(pages_per_block: u16, cells: CellMode) -> u16 {
         pages_per_block / cells.bits() as u16
     }
@@ -46,8 +47,8 @@ impl Restriction {
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
         self.array.row(lun, self.block(block), PageInBlock(page.0 * self.page_step))
     }
-    /// The row of a block's first page, or of its last, whichever pages are used: where its maker marks it as
-    /// bad (P4).
+    /// The row of a block's first page, or of its last, even if that page is not used. The manufacturer
+    /// marks bad blocks there (P4).
     pub const fn mark_row(&self, lun: u8, block: BlockAddr, last: bool) -> RowAddr {
         let page = if last { self.array.pages_per_block - 1 } else { 0 };
         self.array.row(lun, self.block(block), PageInBlock(page))

@@ -1,7 +1,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// Picoseconds a second.
+/// Picoseconds per second.
 pub const PICOS_A_SECOND: u64 = 1_000_000_000_000;
 
 /// A point in simulated time, in picoseconds since the device was powered on. The range is 213 days.
@@ -19,7 +19,7 @@ pub struct Frequency(u64);
 impl Instant {
     /// Power-on.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const MAX: Instant = Instant(u64::MAX);
 
     /// The instant `picoseconds` after power-on.
@@ -130,8 +130,8 @@ impl Frequency {
     pub const fn hertz(self) -> u64 {
         self.0
     }
-    /// The time that `n` cycles take, `n·10¹²/f` in 128 bits, rounded down (G1). Convert a running count
-    /// rather than summing conversions, and nothing drifts.
+    /// The time that `n` cycles take, `n·10¹²/f` in 128 bits, rounded down (G1). To avoid drift, convert
+    /// a running count instead of summing conversions.
     pub const fn cycles(self, n: u64) -> Duration {
         match n.checked_mul(PICOS_A_SECOND) {
             Some(scaled) => Duration(scaled / self.0),
