@@ -30,8 +30,8 @@ impl Counters {
     pub fn count(&self, kind: EventKind) -> u64 {
         self.counts[kind as usize]
     }
-    /// The sum of a field over all events of a kind, in the field's unit; it stops at the largest number.
-    /// `None` when the kind has no field of that name.
+    /// The sum of a field over all events of a kind, in the field's unit. It saturates. `None` when the
+    /// kind has no field of that name.
     pub fn sum(&self, kind: EventKind, field: &str) -> Option<u64> {
         let at = kind.fields().iter().position(|&name| name == field)?;
         Some(self.sums[kind as usize][at])

@@ -27,7 +27,7 @@ macro_rules! events {
             }
         }
 
-        /// The declaration's own words, for the table in docs/observability.md.
+        /// The declaration's texts, for the table in docs/observability.md.
         #[cfg(test)]
         impl EventKind {
             pub(crate) fn summary(self) -> &'static str {

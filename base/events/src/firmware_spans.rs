@@ -6,11 +6,11 @@ use aster_units::{Duration, Instant};
 pub struct FirmwareSpans([(u64, Duration); Function::COUNT]);
 
 impl FirmwareSpans {
-    /// How often a function was worked on.
+    /// How often the cores worked on a function.
     pub fn count(&self, function: Function) -> u64 {
         self.0[usize::from(function.number())].0
     }
-    /// How long, all cores together.
+    /// How long the cores worked on it, all together.
     pub fn time(&self, function: Function) -> Duration {
         self.0[usize::from(function.number())].1
     }

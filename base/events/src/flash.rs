@@ -3,7 +3,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use aster_units::{Duration, Instant, LunIndex};
 
-/// What a flash operation does, as events number it.
+/// What a flash operation does, with the numbers that events use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlashKind {
     /// 0.
@@ -39,13 +39,13 @@ impl FlashKind {
     }
 }
 
-/// Operations of a LUN between issue and end: one and the read that is begun behind it, or the pages of a
-/// word line that is programmed in one shot.
+/// The most operations of a LUN between issue and end: one and a read that starts behind it, or the pages
+/// of a word line that is programmed in one shot.
 const OPEN: usize = 3;
 
 #[derive(Clone, Copy, Default)]
 struct LunState {
-    // By the order of issue.
+    // In the order of issue.
     open: [Option<(Instant, u8, u32)>; OPEN],
     busy_until: Instant,
     operations: [u64; 4],
@@ -63,9 +63,9 @@ impl LunState {
     }
 }
 
-/// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes over
-/// the drive, and what each LUN did. A LUN carries out one operation at a time, but may begin with a read
-/// while the page before is on its way.
+/// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes
+/// over the drive, and what each LUN did. A LUN carries out one operation at a time, except that it may
+/// start a read while the page before is being transferred.
 pub struct FlashSpans {
     luns: Box<[LunState]>,
     latencies: [LatencyHistogram; 4],
@@ -74,7 +74,7 @@ pub struct FlashSpans {
 }
 
 impl FlashSpans {
-    /// For a drive of `luns` LUNs. All memory is taken now.
+    /// For a drive of `luns` LUNs. All memory is allocated now.
     pub fn new(luns: u32) -> Self {
         FlashSpans {
             luns: vec![LunState::default(); luns as usize].into_boxed_slice(),
@@ -91,15 +91,16 @@ impl FlashSpans {
     pub fn unsuccessful(&self, kind: FlashKind) -> u64 {
         self.unsuccessful[kind as usize]
     }
-    /// Finished operations of a kind on a LUN; 0 for a LUN that isn't there.
+    /// Finished operations of a kind on a LUN; 0 for a LUN that doesn't exist.
     pub fn operations(&self, lun: LunIndex, kind: FlashKind) -> u64 {
         self.luns.get(lun.index()).map_or(0, |l| l.operations[kind as usize])
     }
-    /// How long a LUN was at work in all; zero for a LUN that isn't there.
+    /// How long a LUN worked in total; zero for a LUN that doesn't exist.
     pub fn busy(&self, lun: LunIndex) -> Duration {
         self.luns.get(lun.index()).map_or(Duration::default(), |l| l.busy)
     }
-    /// Events that had no other end: begun before this sink was attached, or of a LUN that isn't there.
+    /// Events without a counterpart: the operation began before this sink was attached, or the LUN
+    /// doesn't exist.
     pub fn lost(&self) -> u64 {
         self.lost
     }

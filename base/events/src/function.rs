@@ -1,5 +1,5 @@
-//! The functions of the firmware, as the papers name them (Cosmos+ C32 to C41), and which costs of a profile
-//! are theirs.
+//! The functions of the firmware, as the papers name them (Cosmos+ C32 to C41), and the costs of a
+//! profile that belong to each.
 
 macro_rules! functions {
     ($( $(#[doc = $doc:literal])* $name:ident $snake:literal [$($cost:literal),*] )*) => {
@@ -8,7 +8,8 @@ macro_rules! functions {
         pub enum Function { $( $(#[doc = $doc])* $name ),* }
 
         impl Function {
-            /// All functions in the order of declaration, which is the way of a command through the firmware.
+            /// All functions in the order of declaration, which is the order in which a command passes
+            /// them.
             pub const ALL: &'static [Function] = &[$(Function::$name),*];
             /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
@@ -62,17 +63,17 @@ functions! {
 }
 
 impl Function {
-    /// The function that events number so.
+    /// The function with this number in events.
     pub fn of_number(number: u8) -> Option<Function> {
         Self::ALL.get(usize::from(number)).copied()
     }
-    /// As events number it.
+    /// Its number in events.
     pub const fn number(self) -> u8 {
         self as u8
     }
 }
 
-/// What firmware a drive has: what the operation monitor has to tell of.
+/// The firmware of a drive, as the operation monitor needs to know it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Firmware {
     /// Cores that it runs on.

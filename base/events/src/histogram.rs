@@ -3,16 +3,17 @@ use alloc::vec;
 use aster_units::Duration;
 use core::fmt;
 
-/// Buckets a power of two: a bucket is at most 1/1024 of its values wide, so that three significant digits
-/// hold.
+/// Buckets per power of two. A bucket is at most 1/1024 of its values wide, which gives three significant
+/// digits.
 const PER_OCTAVE_BITS: u32 = 10;
 const PER_OCTAVE: usize = 1 << PER_OCTAVE_BITS;
 /// Durations of 2⁵⁰ ps (1,125 s) and more share the last bucket.
 const HIGHEST_BITS: u32 = 50;
 const BUCKETS: usize = ((HIGHEST_BITS - PER_OCTAVE_BITS) as usize + 1) * PER_OCTAVE;
 
-/// Durations by how often they came up, to three significant digits from 1 ps to 1,125 s, in memory that is
-/// taken once (328 KiB). Logarithmic in powers of two, linear within each; exact below 2,048 ps.
+/// A histogram of durations, to three significant digits from 1 ps to 1,125 s, in memory that is
+/// allocated once (328 KiB). Buckets are logarithmic in powers of two and linear within each. They are
+/// exact below 2,048 ps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LatencyHistogram {
     buckets: Box<[u64]>,
@@ -73,7 +74,7 @@ impl LatencyHistogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything; the memory stays.
+    /// Clears the histogram and keeps its memory.
     pub fn clear(&mut self) {
         self.buckets.fill(0);
         (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
@@ -83,22 +84,23 @@ impl LatencyHistogram {
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// The shortest, exactly; zero when there is none.
+    /// The shortest duration, exactly; zero if there is none.
     pub fn min(&self) -> Duration {
         Duration::from_picos(if self.count == 0 { 0 } else { self.min })
     }
-    /// The longest, exactly; zero when there is none.
+    /// The longest duration, exactly; zero if there is none.
     pub fn max(&self) -> Duration {
         Duration::from_picos(self.max)
     }
-    /// The mean, exactly, rounded down to the picosecond; zero when there is none.
+    /// The mean, rounded down to the picosecond; zero if there is none.
     pub fn mean(&self) -> Duration {
         Duration::from_picos((self.sum / u128::from(self.count.max(1))) as u64)
     }
 
     /// The duration that `parts` out of `of` recorded ones don't exceed, at most 1/1024 too long:
-    /// `quantile(50, 100)` is the median, `quantile(999, 1000)` the 99.9th percentile. Whole numbers, so that
-    /// it is the same everywhere. Zero when nothing was recorded; `of` must not be 0.
+    /// `quantile(50, 100)` is the median, `quantile(999, 1000)` the 99.9th percentile. The arguments are
+    /// integers, so that the result is the same on every machine. Zero if nothing was recorded. `of` must
+    /// not be 0.
     pub fn quantile(&self, parts: u64, of: u64) -> Duration {
         assert!(of > 0, "a quantile of no parts");
         let rank = (u128::from(self.count) * u128::from(parts)).div_ceil(u128::from(of)).max(1);

@@ -1,9 +1,9 @@
 //! Every observable event of a drive, declared once (design §1). Names, field names, values and columns
-//! follow from the declaration; traces, counters and spans are made of them.
+//! are generated from the declaration; traces, counters and spans are made of events.
 //!
-//! A [`Recorder`] is off unless a sink is attached, and then costs one test of a flag. A sink is attached for
-//! good; who wants to read it meanwhile attaches a clone of an `Rc<RefCell<…>>`, which is a sink too, and
-//! [`Tee`] serves several.
+//! A [`Recorder`] is off unless a sink is attached; while it is off, an event costs one test of a flag.
+//! The recorder owns its sink. To read a sink while it is attached, attach a clone of an
+//! `Rc<RefCell<…>>`, which is a sink, too. [`Tee`] serves several sinks.
 #![no_std]
 #![forbid(unsafe_code)]
 

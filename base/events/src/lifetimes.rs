@@ -1,5 +1,5 @@
-//! What happened between which two instants, and for which command: what traces and explanations are drawn
-//! from.
+//! Activities with their beginning, their end and the command that they were for. Traces and explanations
+//! are made of these.
 
 mod owner;
 mod releases;
@@ -41,15 +41,15 @@ pub enum Activity {
     },
     /// A task of the FTL waits for something that is neither flash nor host DMA.
     Waiting {
-        /// For what.
+        /// What it waits for.
         reason: Wait,
-        /// Who had the data buffer entry, where that is what it waited for.
+        /// If it waited for a data buffer entry: the task that had the entry.
         holder: Option<Holder>,
     },
-    /// Under the big loop: an operation waits to be taken by the dependency checker, and for those before it
-    /// (C32).
+    /// Under the big loop: an operation waits for those before it, and for the dependency checker to take
+    /// it (C32).
     Dependent {
-        /// As events number operations: 0 RxDMA, 1 TxDMA, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
+        /// The number in events: 0 RxDMA, 1 TxDMA, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
         kind: u8,
     },
     /// Under the big loop: an operation in the reservation station waits for its way and the issuer (C33).
@@ -68,7 +68,7 @@ pub enum Activity {
     Queued {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As events number flash operations: 0 read, 1 program, 2 erase, 3 other.
+        /// The number in events: 0 read, 1 program, 2 erase, 3 other.
         kind: u8,
         /// Row address.
         row: u32,
@@ -77,7 +77,7 @@ pub enum Activity {
     Flash {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As events number flash operations.
+        /// The number in events.
         kind: u8,
         /// Row address.
         row: u32,
@@ -99,10 +99,10 @@ pub enum Activity {
     Array {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As events number flash operations.
+        /// The number in events.
         kind: u8,
     },
-    /// Data wait until the link has moved what is before them.
+    /// Data wait until the link has moved the data before them.
     LinkQueued {
         /// True from host to device.
         from_host: bool,
@@ -123,10 +123,10 @@ pub enum Activity {
 pub struct Piece {
     /// What happened.
     pub activity: Activity,
-    /// Whose it was: commands are numbered in the order in which the front end fetched them. `None` for work
-    /// in the background, and where nobody can tell.
+    /// The command that it was for. Commands are numbered in the order in which the front end fetched
+    /// them. `None` for work in the background, and if the command isn't known.
     pub command: Option<u64>,
-    /// The firmware task that it was for, where one is known.
+    /// The firmware task that it was for, if known.
     pub task: Option<u32>,
     /// When it began.
     pub from: Instant,
@@ -142,7 +142,8 @@ struct Worker {
     wait: Option<Waits>,
 }
 
-/// What a task waits for, or did up to now: whoever is woken for an entry and finds it taken goes on waiting.
+/// What a task waits for, or has waited for. A wait that has ended may still continue: a task that is
+/// woken for an entry and finds it taken waits again.
 #[derive(Clone, Copy)]
 struct Waits {
     since: Instant,
@@ -151,7 +152,7 @@ struct Waits {
     ended: Option<Instant>,
 }
 
-/// A flash operation that is asked for or under way.
+/// A flash operation that is requested or in progress.
 #[derive(Clone, Copy)]
 struct ArrayOperation {
     since: Instant,
@@ -167,18 +168,18 @@ struct LunState {
     open: VecDeque<ArrayOperation>,
 }
 
-/// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is
+/// The most operations that are followed per LUN; further ones have an unknown origin. A port's ring is
 /// shorter.
 const QUEUED_MAX: usize = 4096;
 
 /// Takes the span of a command that has ended.
 type Ended = Box<dyn FnMut(&CommandSpan)>;
 
-/// Puts [`Piece`]s together and gives each to a function when it ends.
+/// Puts [`Piece`]s together and passes each to a function when it ends.
 ///
-/// It sees beginnings from when it is attached on; ends without a beginning are left out. A LUN's
-/// transactions are taken to be for its oldest operation, its array's work for its youngest: a page read may
-/// begin behind the page before.
+/// It sees only beginnings after it was attached, and ignores ends without a beginning. It assigns a
+/// LUN's transactions to the LUN's oldest operation, and the work of the array to the youngest one,
+/// because a page read may start while the page before is being transferred.
 pub struct Lives<F> {
     geometry: Geometry,
     spans: Spans<Ended>,
@@ -195,7 +196,7 @@ pub struct Lives<F> {
 }
 
 impl<F: FnMut(&Piece)> Lives<F> {
-    /// For a drive of this shape, whose front end has `slots` command slots at most.
+    /// For a drive of this geometry, whose front end has at most `slots` command slots.
     pub fn new(geometry: Geometry, slots: u16, each: F) -> Self {
         let ended = Rc::new(Cell::new(None));
         let sink = Rc::clone(&ended);
@@ -220,7 +221,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         self.spans.queue_created(id, entries);
     }
 
-    /// Commands that the front end was seen to fetch: the number of the next one.
+    /// Commands seen to be fetched, which is also the number of the next one.
     pub fn fetched(&self) -> u64 {
         self.fetched
     }
@@ -244,7 +245,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let command = self.workers.get(task as usize).and_then(|w| w.slice.and(w.command));
         Owner { command, task: Some(task) }
     }
-    /// A task begins to wait, or goes on.
+    /// A task starts to wait, or continues a wait.
     fn wait_started(&mut self, at: Instant, task: u32, reason: Wait, buffer: u32) {
         let goes_on = |wait: &Waits| {
             (wait.ended, wait.reason, wait.buffer) == (Some(at), Wait::BufferEntry, buffer)
@@ -266,7 +267,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
             }
         }
     }
-    /// What a task waited for up to now is over: it goes on, perhaps with the entry that it `got`.
+    /// A task's wait is over. The task continues, perhaps with the entry that it `got`.
     fn wait_over(&mut self, task: u32, got: Option<u32>) {
         let Some(Waits { since, reason, buffer, ended: Some(ended) }) = self.worker(task).wait else {
             return;
@@ -316,7 +317,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         });
         let Some((since, owner)) = of_flash.or_else(|| self.station.take_asked(kind, buffer)) else { return };
         self.station.delivered(at, (kind, lun, buffer), owner);
-        // What a read's transfer depends on is its trigger, and that is told as what it is.
+        // A read's transfer depends on its trigger, which has a piece of its own.
         if kind != READ_TRANSFER {
             self.tell(Activity::Dependent { kind }, owner, since, at);
         }
@@ -333,8 +334,8 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 }
                 self.fetched += 1;
             }
-            // The later of the two where the front end completes a command by itself: then all pieces of it
-            // have been told.
+            // If the front end completes a command by itself, the later of the two events ends it. All
+            // its pieces have been reported by then.
             Event::CommandCompleted { command, .. } | Event::CommandFinished { command } => {
                 let Some(span) = self.ended.take() else { return };
                 let number = self.commands.get_mut(usize::from(command)).and_then(Option::take);

@@ -1,8 +1,8 @@
 //! The operation monitor (C45 to C48): modules that listen to the drive, each with entries of its own in one
 //! statistics table.
 //!
-//! Modules only listen: simulated time is the same with and without them, and no bandwidth of the host's is
-//! used (C48).
+//! Modules only listen: simulated time is the same with and without them, and they use no host bandwidth
+//! (C48).
 
 mod firmware;
 mod module;
@@ -27,23 +27,23 @@ use core::fmt::{self, Display, Formatter};
 /// A sample of all modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Begin.
+    /// When it begins.
     pub from: Instant,
-    /// End.
+    /// When it ends.
     pub until: Instant,
-    /// The table: an element an entry; NaN where there is nothing to say.
+    /// The table, one element per entry; NaN for an entry without a value.
     pub values: &'a [f64],
 }
 
 /// Why a module was not inserted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum InsertError {
-    /// A module of this name is there already.
+    /// A module of this name has been inserted already.
     Module(String),
     /// Another module, or the same one, fills an entry of this name.
     Entry(String),
-    /// A name is not of lower case letters, digits and underscores: what samples are written to couldn't hold
-    /// it.
+    /// A name has other characters than lower case letters, digits and underscores, which the formats for
+    /// samples can't hold.
     Name(String),
 }
 
@@ -65,40 +65,41 @@ impl core::error::Error for InsertError {}
 struct Inserted {
     module: Box<dyn MonitorModule>,
     entries: usize,
-    /// Since when it listens.
+    /// When it started to listen.
     since: Instant,
 }
 
-/// The statistics manager (C46): gives each module its entries of the table, tells it events, and takes
-/// samples. Modules are inserted and removed at any time; the table's entries stand in the order in which
-/// their modules came.
+/// The statistics manager (C46): gives each module its entries of the table, passes events to it, and
+/// takes samples. Modules can be inserted and removed at any time. The table's entries are in the order
+/// in which their modules were inserted.
 ///
-/// A sample is taken at the first event after an interval has ended. Intervals in which nothing happened are
-/// joined to one.
+/// A sample is taken at the first event after an interval has ended. Intervals without events are merged
+/// into one.
 pub struct OperationMonitor<F> {
     modules: Vec<Inserted>,
     entries: Vec<TableEntry>,
     table: Vec<f64>,
     interval: Duration,
     from: Instant,
-    /// True when the current interval has had an event.
+    /// Whether the current interval has had an event.
     heard: bool,
     each: F,
 }
 
 impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
-    /// Takes a sample every `interval` from `from` on, and gives each to `each`. It has no modules yet.
+    /// Takes a sample every `interval` from `from` on, and passes each sample to `each`. It has no
+    /// modules yet.
     pub fn new(interval: Duration, from: Instant, each: F) -> Self {
         assert!(!interval.is_zero(), "an interval takes time");
         let (modules, entries, table) = Default::default();
         OperationMonitor { modules, entries, table, interval, from, heard: false, each }
     }
 
-    /// Inserts a module that listens from `at` on: its first sample is of the time since then. Samples that
-    /// are due are taken without it.
+    /// Inserts a module that listens from `at` on: its first sample covers the time since then. Samples
+    /// that are already due are taken without it.
     ///
     /// # Errors
-    /// When a name is taken or can't be written. Nothing is inserted then.
+    /// If a name is taken or has other characters. Nothing is inserted then.
     pub fn insert(&mut self, at: Instant, module: Box<dyn MonitorModule>) -> Result<(), InsertError> {
         let is_word = |name: &str| {
             let part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
@@ -125,8 +126,8 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
         Ok(())
     }
 
-    /// Takes a module and its entries out of the table; `None` when there is none of this name. What it has
-    /// heard since the last sample is in none.
+    /// Removes a module and its entries from the table; `None` if there is no module of this name. What
+    /// it has heard since the last sample is in no sample.
     pub fn remove(&mut self, name: &str) -> Option<Box<dyn MonitorModule>> {
         let place = self.modules.iter().position(|inserted| inserted.module.name() == name)?;
         let first: usize = self.modules[..place].iter().map(|inserted| inserted.entries).sum();
@@ -141,7 +142,7 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
         &self.entries
     }
 
-    /// Takes the samples that are due at `at`: for times at which nothing happens.
+    /// Takes the samples that are due at `at`, for times without events.
     pub fn advance(&mut self, at: Instant) {
         while at.since(self.from) >= self.interval {
             let due = at.since(self.from).as_picos() / self.interval.as_picos();
@@ -151,7 +152,7 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
         }
     }
 
-    /// Takes a sample at once, for what has passed of the interval, if any time has.
+    /// Takes a sample now, for the part of the interval that has passed, if any.
     pub fn sample_now(&mut self, at: Instant) {
         self.advance(at);
         if at > self.from {

@@ -6,7 +6,7 @@ use core::cell::{Cell, RefCell};
 
 /// Where events go.
 pub trait EventSink {
-    /// One event, in the order of time of its executor.
+    /// Takes one event. Events come in the order of their executor's time.
     fn event(&mut self, at: Instant, event: &Event);
 }
 
@@ -34,8 +34,8 @@ impl Recorder {
         self.0.on.set(false);
         self.0.sink.borrow_mut().take()
     }
-    /// True while a sink is attached. Never in a build with `--cfg aster_without_events`, from which all that
-    /// reports events falls away: what events cost that are off is measured against it.
+    /// Whether a sink is attached. Always false in a build with `--cfg aster_without_events`, which has
+    /// no code for events. That build is the baseline for measuring what events cost while they are off.
     #[inline]
     pub fn is_on(&self) -> bool {
         !cfg!(aster_without_events) && self.0.on.get()
@@ -47,9 +47,9 @@ impl Recorder {
             self.send(at, event());
         }
     }
-    /// Has `work` done by a core and, while a sink is attached, reports how long that core worked on
-    /// `function`, if it took time. `stands` says which core it is, the task that runs on it, and the core's
-    /// time.
+    /// Runs `work` on a core and, while a sink is attached, reports how long the core worked on
+    /// `function`, if that took time. `stands` returns the core's number, the task that runs on it, and
+    /// the core's time.
     #[inline]
     pub fn account(&self, function: Function, stands: impl Fn() -> (u8, u32, Instant), work: impl FnOnce()) {
         if self.is_on() {

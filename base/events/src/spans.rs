@@ -15,7 +15,7 @@ pub enum Stage {
     Started,
     /// Its first slice begins.
     FirstSlice,
-    /// The FTL has finished it; or all its data have been moved, where the front end completes it by itself.
+    /// The FTL has finished it or, if the front end completes it by itself, all its data have been moved.
     Finished,
     /// Its completion entry is in host memory.
     Completed,
@@ -68,7 +68,7 @@ pub struct CommandSpan {
 }
 
 impl CommandSpan {
-    /// When the command passed a stage; `None` when it didn't, or nobody saw it.
+    /// When the command passed a stage; `None` if it didn't, or if that wasn't seen.
     pub fn at(&self, stage: Stage) -> Option<Instant> {
         self.times[stage as usize]
     }
@@ -101,7 +101,7 @@ impl CommandSpan {
 #[derive(Clone, Copy)]
 struct Open {
     span: CommandSpan,
-    // The front end completes it by itself, and the FTL has yet to finish it.
+    // The front end completes it by itself, and the FTL has not finished it yet.
     ahead: bool,
     // It has been completed, or dropped.
     over: Option<Over>,
@@ -123,7 +123,7 @@ struct Queue {
 
 impl Queue {
     fn ring(&mut self, at: Instant, tail: usize) {
-        // A tail that the queue doesn't have is the host's mistake and changes nothing.
+        // A tail beyond the queue's length is the host's mistake and changes nothing.
         while tail < self.rung.len() && self.tail != tail {
             self.rung[self.tail] = at;
             self.tail = (self.tail + 1) % self.rung.len();
@@ -139,11 +139,11 @@ impl Queue {
     }
 }
 
-/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is
-/// complete and nothing is done for the command any more: one that the front end has completed by itself is
-/// the FTL's for a little longer.
+/// Follows commands from the doorbell to the completion entry. It passes each span to `collect` when the
+/// command is complete and no work for it remains: the FTL may still work on a command that the front end
+/// has completed by itself.
 ///
-/// Spans are kept by command slot in memory that is taken once.
+/// Spans are kept by command slot, in memory that is allocated once.
 pub struct Spans<F> {
     open: Box<[Option<Open>]>,
     queues: Vec<Queue>,
@@ -162,11 +162,12 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
         }
     }
 
-    /// Tells that submission queue `id` has just been created with so many `entries`, 2 at least: from now on
-    /// the doorbells of its commands are known. The commands of other queues have no [`Stage::Doorbell`].
+    /// Notes that submission queue `id` has just been created with this many `entries`, at least 2. From
+    /// now on the doorbells of its commands are known. Commands of queues that were not announced here
+    /// have no [`Stage::Doorbell`].
     ///
-    /// A doorbell says where the queue's tail is, not which commands it is for: that takes the queue's length
-    /// and to have seen the queue from its beginning.
+    /// A doorbell gives the queue's tail, not the commands that it is for. Finding those takes the
+    /// queue's length, and all doorbells since the queue was created.
     pub fn queue_created(&mut self, id: u16, entries: u16) {
         assert!(entries >= 2, "a queue has two entries at least (NVMe 1.4 §4.1.3)");
         self.queues.retain(|queue| queue.id != id);
@@ -174,8 +175,8 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
         self.queues.push(Queue { id, rung, head: 0, tail: 0 });
     }
 
-    /// Spans of commands that were dropped or not completed before their slot was used again, and events of
-    /// slots that nobody was seen to use.
+    /// Spans of commands that were dropped or not completed before their slot was used again, and events
+    /// of slots whose command was not seen to be fetched.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -186,8 +187,8 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
             None => self.lost += 1,
         }
     }
-    /// The command in a slot goes on by `step`; its span is collected, or lost, when it is over for
-    /// everybody.
+    /// Applies `step` to the command in a slot. Its span is collected or lost when all parties are done
+    /// with the command.
     fn go_on(&mut self, command: u16, step: impl FnOnce(&mut Open)) {
         let Some(slot) = self.open.get_mut(usize::from(command)) else {
             self.lost += 1;
@@ -218,7 +219,7 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
             Event::CommandFetched { command, queue, opcode, host_id }
             | Event::CommandResumed { command, queue, opcode, host_id } => {
                 let mut times = [None; Stage::ALL.len()];
-                // The doorbell of a resumed one went with its fetch.
+                // The doorbell of a resumed command was used up by its first fetch.
                 let fetched = matches!(event, Event::CommandFetched { .. });
                 let rung = self.queues.iter_mut().find(|q| fetched && q.id == queue).and_then(Queue::fetch);
                 times[Stage::Doorbell as usize] = rung;
@@ -272,7 +273,7 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
     }
 }
 
-/// Where commands spend their time: how long each took to reach a stage from the one before, and in all.
+/// Where commands spend their time: how long they took from each stage to the next, and in total.
 #[derive(Clone, Debug, Default)]
 pub struct SpanTable {
     steps: [LatencyHistogram; Stage::ALL.len()],

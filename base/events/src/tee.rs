@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use aster_units::Instant;
 use core::cell::RefCell;
 
-/// Several sinks in the place of one: each sees every event, in the order in which they were added.
+/// Several sinks in place of one. Each gets every event, in the order in which the sinks were added.
 #[derive(Default)]
 pub struct Tee(Vec<Box<dyn EventSink>>);
 
 impl Tee {
-    /// This and `sink`.
+    /// Adds `sink`.
     #[must_use]
     pub fn with(mut self, sink: impl EventSink + 'static) -> Self {
         self.0.push(Box::new(sink));

@@ -2,8 +2,8 @@ use crate::{Event, EventSink};
 use alloc::vec::Vec;
 use aster_units::{Instant, mix64};
 
-/// A 64-bit hash over every event, its values and its time, in their order: two runs that give the same
-/// digest did the same at the same times. Not for adversaries.
+/// A 64-bit hash over the values and times of all events, in order: two runs with the same digest did the
+/// same at the same times. It is not cryptographic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest {
     hash: u64,
@@ -53,7 +53,7 @@ pub struct TraceLog {
 }
 
 impl TraceLog {
-    /// A log that keeps the first `capacity` events; its memory is taken now.
+    /// A log that keeps the first `capacity` events. Its memory is allocated now.
     pub fn new(capacity: usize) -> Self {
         TraceLog { events: Vec::with_capacity(capacity), capacity, digest: Digest::default() }
     }
@@ -69,8 +69,8 @@ impl TraceLog {
     pub fn digest(&self) -> Digest {
         self.digest
     }
-    /// Where two logs first differ, as an index into the kept events; `None` when what both kept is equal.
-    /// With equal digests and `None` the runs were equal.
+    /// Where two logs first differ, as an index into the kept events; `None` if the events that both kept
+    /// are equal. If the digests are equal, too, the runs were equal.
     pub fn first_difference(&self, other: &TraceLog) -> Option<usize> {
         let common = self.events.iter().zip(&other.events).position(|(a, b)| a != b);
         let shorter = self.events.len().min(other.events.len());

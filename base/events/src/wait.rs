@@ -1,13 +1,14 @@
-//! What the firmware's tasks wait for, beside flash operations and host DMA, which have events of their own.
+//! What the firmware's tasks wait for, other than flash operations and host DMA, which have events of
+//! their own.
 
 /// What a task of the FTL waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Wait {
-    /// A data buffer entry that others hold or bring to flash.
+    /// A data buffer entry that other tasks hold or write to flash.
     BufferEntry,
     /// Room in the LUN, which garbage collection makes.
     Room,
-    /// A log page that is to be written first.
+    /// A log page that must be written first.
     LogPage,
     /// A merge buffer.
     MergeBuffer,
@@ -15,7 +16,7 @@ pub enum Wait {
     FlashQueue,
     /// The command's other slices.
     Slices,
-    /// Others' pages of the same word line.
+    /// Other tasks' pages of the same word line.
     WordLine,
 }
 
@@ -30,11 +31,11 @@ impl Wait {
         Wait::Slices,
         Wait::WordLine,
     ];
-    /// The reason that events number so.
+    /// The reason with this number in events.
     pub fn of_number(number: u8) -> Option<Wait> {
         Self::ALL.get(usize::from(number)).copied()
     }
-    /// As events number it.
+    /// Its number in events.
     pub const fn number(self) -> u8 {
         self as u8
     }

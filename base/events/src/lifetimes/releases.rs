@@ -1,20 +1,20 @@
-//! Who had the data buffer entry that a task waited for.
+//! The tasks that had the data buffer entries that others waited for.
 
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// A task that let go of a data buffer entry, or brought it to flash, for which another waited.
+/// A task that released a data buffer entry, or wrote it to flash, while another waited for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder {
     /// Firmware task.
     pub task: u32,
-    /// Since when it had carried out its slice; the beginning of time for a task that has none.
+    /// When it had started its slice; time zero for a task without a slice.
     pub since: Instant,
     /// The slice's logical page, and whether the slice changes data.
     pub slice: Option<(u32, bool)>,
 }
 
-/// As events number no data buffer entry in particular.
+/// The number in events for any data buffer entry.
 pub(super) const ANY: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -23,10 +23,10 @@ struct Release {
     holder: Holder,
 }
 
-/// Entries that are followed at most: as many as a drive's DRAM could have.
+/// The most entries that are followed: as many as a drive's DRAM could have.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// The last release of each data buffer entry for which somebody waited.
+/// The last release of each data buffer entry that a task waited for.
 #[derive(Default)]
 pub(super) struct Releases {
     of: Vec<Option<Release>>,
@@ -45,8 +45,8 @@ impl Releases {
         }
         self.of[place] = release;
     }
-    /// Who released what `task` has waited for since `from`: the entry that it `got`, else the one that it
-    /// waited for, else the last of all.
+    /// The task that released what `task` has waited for since `from`: the entry that it `got`, else the
+    /// entry that it waited for, else the entry released last.
     pub(super) fn behind(
         &self,
         task: u32,

@@ -1,11 +1,11 @@
-//! What the big loop's operations wait for (Cosmos+ C32, C33): those before them, then their way and the
-//! issuer.
+//! What the big loop's operations wait for (Cosmos+ C32, C33): the operations before them, then their way
+//! and the issuer.
 
 use super::owner::Owner;
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// As events number operations.
+/// The numbers of operations in events.
 pub(super) const RX_DMA: u8 = 0;
 const TX_DMA: u8 = 1;
 const READ_TRIGGER: u8 = 3;
@@ -13,8 +13,8 @@ const ERASE: u8 = 4;
 const WRITE: u8 = 5;
 pub(super) const READ_TRANSFER: u8 = 6;
 
-/// The kind of the flash operation that an operation is part of; `None` for host DMA, and what the scheduler
-/// adds.
+/// The kind of the flash operation that an operation is part of; `None` for host DMA and for operations
+/// that the scheduler adds.
 pub(super) const fn flash_kind(operation: u8) -> Option<u8> {
     match operation {
         READ_TRIGGER | READ_TRANSFER => Some(0),
@@ -41,7 +41,7 @@ struct Reserved {
     owner: Owner,
 }
 
-/// Operations that are followed at most: as many as a drive could have in work.
+/// The most operations that are followed: as many as a drive could have in progress.
 const OPERATIONS_MAX: usize = 4096;
 
 /// Transfers on their way to the dependency checker, and the reservation station.
@@ -57,11 +57,12 @@ impl Station {
             self.asked.push(Asked { since, from_host, buffer, owner });
         }
     }
-    /// The task's transfer is over: where there is no dependency checker it was never delivered.
+    /// The task's transfer is over. Without a dependency checker it was never delivered, so it is removed
+    /// here.
     pub(super) fn over(&mut self, task: u32) {
         self.asked.retain(|asked| asked.owner.task != Some(task));
     }
-    /// Since when the oldest transfer of that kind and buffer waits, and whose it is.
+    /// The oldest transfer of that kind and buffer: since when it waits, and its owner.
     pub(super) fn take_asked(&mut self, kind: u8, buffer: u32) -> Option<(Instant, Owner)> {
         let is = |asked: &Asked| asked.buffer == buffer && asked.from_host == (kind == RX_DMA);
         let at = self.asked.iter().position(is).filter(|_| kind <= TX_DMA)?;
@@ -78,7 +79,7 @@ impl Station {
         let Reserved { since, owner, .. } = self.reserved.remove(at);
         Some((since, owner))
     }
-    /// A read's transfer could not be issued before its trigger had ended: only now does it wait.
+    /// A read's transfer can't be issued before its trigger has ended, so its wait starts only now.
     pub(super) fn ended(&mut self, at: Instant, (kind, lun, buffer): (u8, u32, u32)) {
         if kind == READ_TRIGGER {
             let transfer = self.reserved.iter_mut().find(|r| r.operation == (READ_TRANSFER, lun, buffer));

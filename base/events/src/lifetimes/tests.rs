@@ -17,7 +17,7 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(n)
 }
 
-/// What becomes of events at so many microseconds.
+/// The pieces that result from events at these microseconds.
 fn pieces(events: &[(u64, Event)]) -> Vec<Piece> {
     let mut kept = Vec::new();
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| kept.push(*piece));
@@ -232,7 +232,7 @@ fn whoever_waits_for_a_data_buffer_entry_knows_who_had_it() {
         (0, fetched(1)),
         (1, slice(0, 7, 5)),
         (2, slice(1, 8, 6)),
-        // Any will do, and the first is taken by others.
+        // Any entry will do, and another task takes the first one.
         (3, waits(6, u32::MAX)),
         (9, released(4, 1)),
         (9, Event::WaitEnded { task: 6 }),
@@ -241,7 +241,7 @@ fn whoever_waits_for_a_data_buffer_entry_knows_who_had_it() {
         (20, released(4, 3)),
         (21, Event::WaitEnded { task: 6 }),
         (21, Event::BufferMissed { task: 6, lpn: 8, buffer: 2 }),
-        // This one and no other.
+        // Only this entry will do.
         (30, waits(6, 2)),
         (40, released(5, 2)),
         (41, released(4, 3)),

@@ -1,11 +1,11 @@
-//! Whose bytes the link moves.
+//! The owners of the bytes that the link moves.
 
 use super::owner::Owner;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 
-/// A transfer of which part has not come to the link yet.
+/// A transfer of which a part has not reached the link yet.
 #[derive(Clone, Copy)]
 struct Open {
     from_host: bool,
@@ -22,11 +22,11 @@ pub(super) struct Asked {
     pub(super) owner: Owner,
 }
 
-/// Transfers that are followed at most, and what the link is asked for at once: as many as a drive could have
-/// in work.
+/// The most transfers that are followed, and the most on the link at once: as many as a drive could have
+/// in progress.
 const TRANSFERS_MAX: usize = 4096;
 
-/// Transfers on their way to the link, and what goes over it in either direction, in order.
+/// Transfers on their way to the link, and those on the link in each direction, in order.
 #[derive(Default)]
 pub(super) struct Transfers {
     open: Vec<Open>,
@@ -43,7 +43,7 @@ impl Transfers {
     pub(super) fn over(&mut self, task: u32) {
         self.open.retain(|open| open.owner.task != Some(task));
     }
-    /// The link is asked for bytes: those of the oldest transfer of that buffer.
+    /// The link is asked to move bytes. They belong to the oldest transfer of that buffer.
     pub(super) fn on_link(
         &mut self,
         at: Instant,

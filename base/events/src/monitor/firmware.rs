@@ -12,23 +12,24 @@ use aster_units::{Duration, Instant};
 /// The cores' time by function of the firmware.
 pub struct FirmwareTime {
     cores: u8,
-    /// The entry of each function; none for what the firmware has not.
+    /// The entry of each function; none for functions that the firmware doesn't have.
     places: [Option<usize>; Function::COUNT],
     functions: Vec<Function>,
-    /// What each function took of the time that no sample has counted yet, as far as it is over, in
-    /// picoseconds: several cores together outrun the clock.
+    /// The time of each function that has passed and that no sample has counted yet, in picoseconds. 128
+    /// bits, since several cores together accumulate more time than the clock.
     over: [u128; Function::COUNT],
-    /// What it took of the samples before.
+    /// The time of each function in the samples before.
     before: [u128; Function::COUNT],
-    /// The latest pieces of work: a core runs ahead of the clock, and so of the end of a sample.
+    /// The latest pieces of work. A core runs ahead of the clock, so a piece may reach beyond the end of
+    /// a sample.
     work: VecDeque<(Function, Instant, Instant)>,
 }
 
-/// Pieces of work that a sample may cut. What is older than so many others was over long before.
+/// The most pieces of work that a sample may cut. Pieces older than that ended long before.
 const PIECES_MAX: usize = 1024;
 
 impl FirmwareTime {
-    /// One entry a function that costs time.
+    /// One entry per function that costs time.
     pub fn new(firmware: &Firmware) -> Self {
         let mut places = [None; Function::COUNT];
         for (place, function) in firmware.functions.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a module of the operation monitor is, and what it fills.
+//! The interface of a module of the operation monitor, and the table entries that it fills.
 
 use crate::Event;
 use alloc::format;
@@ -11,43 +11,43 @@ use aster_units::{Duration, Instant};
 pub struct TableEntry {
     /// Its name, `snake_case`, the unit at its end.
     pub name: String,
-    /// What it says.
+    /// What it means.
     pub help: &'static str,
-    /// Of which time it tells.
+    /// The time that it covers.
     pub kind: EntryKind,
 }
 
-/// Of which time an entry tells.
+/// The time that an entry covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryKind {
-    /// Of one sample.
+    /// One sample.
     Gauge,
-    /// Of all the time since its module was inserted: whoever misses samples misses nothing of it.
+    /// All the time since its module was inserted. A reader who misses samples loses nothing of it.
     Counter,
 }
 
 impl TableEntry {
-    /// An entry that tells of a sample.
+    /// An entry that covers one sample.
     pub fn new(name: impl Into<String>, help: &'static str) -> Self {
         TableEntry { name: name.into(), help, kind: EntryKind::Gauge }
     }
-    /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and
-    /// `_total`.
+    /// An entry that counts since its module was inserted and never decreases. Its name is `counted`
+    /// followed by `_total`.
     pub fn total(counted: &str, help: &'static str) -> Self {
         TableEntry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
     }
 }
 
-/// A module of the operation monitor (C45). [`ShippedModule`](super::ShippedModule) names those that come
-/// along; own ones are inserted like them.
+/// A module of the operation monitor (C45). [`ShippedModule`](super::ShippedModule) names the modules
+/// that ship with the drive; readers' own modules are inserted in the same way.
 pub trait MonitorModule {
-    /// By which it is removed: `snake_case`.
+    /// The name by which it is removed, in `snake_case`.
     fn name(&self) -> &str;
-    /// The entries that the module fills, in their order.
+    /// The entries that the module fills, in order.
     fn entries(&self) -> Vec<TableEntry>;
-    /// Hears an event.
+    /// Takes notice of an event.
     fn event(&mut self, at: Instant, event: &Event);
-    /// Writes its entries for the time from the sample before to `until`, `over` long, and begins the next
-    /// sample. What there is nothing to say about is [`f64::NAN`].
+    /// Writes its entries for the sample that ends at `until` and is `over` long, and starts the next
+    /// sample. An entry without a value is [`f64::NAN`].
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]);
 }

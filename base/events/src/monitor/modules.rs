@@ -1,4 +1,4 @@
-//! The modules that come along (C45, C47).
+//! The modules that ship with the drive (C45, C47).
 
 use super::module::{MonitorModule, TableEntry};
 use super::names::ShippedModule;
@@ -16,7 +16,7 @@ struct Level {
     now: u32,
     highest: u32,
     since: Instant,
-    /// Picoseconds times the number, in this sample and in those before.
+    /// The number integrated over picoseconds, in this sample and in those before.
     area: u128,
     before: u128,
 }
@@ -33,14 +33,14 @@ impl Level {
         self.now = if up { self.now + 1 } else { self.now.saturating_sub(1) };
         self.highest = self.highest.max(self.now);
     }
-    /// The mean over a sample that ends now, and the highest.
+    /// The mean and the highest value in a sample that ends now.
     fn take(&mut self, until: Instant, over: Duration) -> (f64, u32) {
         self.reach(until);
         let area = core::mem::take(&mut self.area);
         self.before += area;
         (area as f64 / over.as_picos() as f64, core::mem::replace(&mut self.highest, self.now))
     }
-    /// Seconds times the number up to the last sample.
+    /// The number integrated over seconds, up to the last sample.
     fn seconds(&self) -> f64 {
         seconds(self.before)
     }
@@ -57,7 +57,7 @@ fn ratio(n: f64, of: u64) -> f64 {
     if of == 0 { f64::NAN } else { n / of as f64 }
 }
 
-/// Host data and commands a second.
+/// Host data and commands per second.
 #[derive(Default)]
 pub struct Bandwidth {
     bytes: [u64; 2],
@@ -164,16 +164,16 @@ impl MonitorModule for WriteAmplification {
     }
 }
 
-/// Commands between fetch and completion. An Asynchronous Event Request is none of them: it waits for as long
-/// as nothing happens (NVMe 1.4 §5.2), and nothing works on it.
+/// Commands between fetch and completion. Asynchronous Event Requests don't count, since they wait until
+/// an event occurs (NVMe 1.4 §5.2) and no part of the drive works on them.
 #[derive(Default)]
 pub struct OutstandingCommands {
     level: Level,
-    /// By command slot: one that was not seen to be fetched isn't seen to end, either.
+    /// By command slot: whether its fetch was seen. Without that, its end doesn't count.
     open: Vec<bool>,
 }
 
-/// As an opcode of the admin queue (NVMe 1.4 §5, figure 139).
+/// Its opcode in the admin queue (NVMe 1.4 §5, figure 139).
 const ASYNC_EVENT_REQUEST: u8 = 0x0c;
 
 impl OutstandingCommands {
@@ -229,7 +229,7 @@ impl MonitorModule for OutstandingCommands {
 pub struct Channels(Box<[Level]>);
 
 impl Channels {
-    /// One entry a channel.
+    /// One entry per channel.
     pub fn new(geometry: &Geometry) -> Self {
         Channels(vec![Level::default(); usize::from(geometry.channels)].into_boxed_slice())
     }
@@ -282,20 +282,20 @@ impl MonitorModule for Channels {
     }
 }
 
-/// Ways (chip enables) behind which an array works.
+/// Ways (chip enables) with a busy array.
 pub struct Ways {
     ways: usize,
     channels: usize,
     each: bool,
-    /// Until when each way is known to work, and the parts of the time that no sample has counted yet.
+    /// Until when each way is known to be busy, and the busy times that no sample has counted yet.
     until: Box<[Instant]>,
     work: VecDeque<(usize, Instant, Instant)>,
-    /// What samples have counted of each way.
+    /// The busy time of each way that samples have counted.
     before: Box<[Duration]>,
 }
 
 impl Ways {
-    /// With `each` one entry a way.
+    /// With `each`, every way has an entry of its own.
     pub fn new(geometry: &Geometry, each: bool) -> Self {
         let (channels, ways) = (usize::from(geometry.channels), usize::from(geometry.ways));
         let until = vec![Instant::ZERO; channels * ways].into_boxed_slice();
@@ -372,16 +372,17 @@ impl MonitorModule for Ways {
 /// How long flash operations take, from issue to end.
 pub struct FlashLatency {
     open: Box<[Vec<(Instant, u8, u32)>]>,
-    /// Of each kind in this sample: how many, what they took in picoseconds, the longest.
+    /// For each kind in this sample: the number of operations, their total time in picoseconds, and the
+    /// longest time.
     kinds: [(u64, u128, Duration); 3],
-    /// Operations of each kind that ended, those too whose beginning was not seen.
+    /// Operations of each kind that ended, including those whose beginning was not seen.
     ended: [u64; 3],
-    /// What those of the samples before took, by kind, in picoseconds: summed over many LUNs they outrun the
-    /// clock.
+    /// The total time of the operations in the samples before, by kind, in picoseconds. 128 bits, since
+    /// many LUNs together accumulate more time than the clock.
     before: [u128; 3],
 }
 
-/// Operations of a LUN that are followed at once.
+/// The most operations of a LUN that are followed at once.
 const OPEN_MAX: usize = 4;
 
 impl FlashLatency {
@@ -459,7 +460,7 @@ impl MonitorModule for FlashLatency {
     }
 }
 
-/// What the ECC had to do.
+/// What the ECC has corrected, and what it could not correct.
 #[derive(Default)]
 pub struct BitErrors {
     reads: u64,

@@ -1,6 +1,6 @@
-//! The modules that come along, by name.
+//! The modules that ship with the drive, by name.
 
-/// A module that comes along.
+/// A module that ships with the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShippedModule {
     /// [`Bandwidth`](super::Bandwidth).
@@ -34,7 +34,7 @@ impl ShippedModule {
         ShippedModule::FirmwareTime,
     ];
 
-    /// By which it is chosen, and removed.
+    /// The name by which it is chosen and removed.
     pub const fn name(self) -> &'static str {
         match self {
             ShippedModule::Bandwidth => "bandwidth",
@@ -48,7 +48,7 @@ impl ShippedModule {
         }
     }
 
-    /// What it tells of.
+    /// What it measures, in a few words.
     pub const fn summary(self) -> &'static str {
         match self {
             ShippedModule::Bandwidth => "data and commands of the host",

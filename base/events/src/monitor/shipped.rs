@@ -1,4 +1,4 @@
-//! Makes the modules that come along.
+//! Makes the modules that ship with the drive.
 
 use super::module::MonitorModule;
 use super::names::ShippedModule;
@@ -10,7 +10,8 @@ use alloc::boxed::Box;
 use aster_units::Geometry;
 
 impl ShippedModule {
-    /// For a drive of this shape and firmware; with `each_way` the ways have an entry each.
+    /// Makes the module for a drive of this geometry and firmware. With `each_way`, every way has an
+    /// entry of its own.
     pub fn build(self, geometry: &Geometry, firmware: &Firmware, each_way: bool) -> Box<dyn MonitorModule> {
         match self {
             ShippedModule::Bandwidth => Box::new(Bandwidth::default()),

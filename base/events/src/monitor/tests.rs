@@ -23,7 +23,7 @@ fn us(n: u64) -> Instant {
 
 type Row = (Instant, Instant, Vec<(String, f64)>);
 
-/// The samples of 10 µs that events at so many microseconds give.
+/// The samples of 10 µs that result from events at these microseconds.
 fn samples(modules: Vec<Box<dyn MonitorModule>>, events: &[(u64, Event)], end: u64) -> Vec<Row> {
     let mut rows = Vec::new();
     let each = |entries: &[TableEntry], sample: Sample<'_>| {
@@ -52,7 +52,7 @@ fn firmware() -> Firmware {
 
 #[test]
 fn each_module_has_a_name_and_entries_of_its_own() {
-    // A name that is taken would be refused.
+    // A duplicate name would be refused.
     let rows = samples(all(), &[], 1);
     assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 6);
     for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
@@ -117,7 +117,7 @@ fn bandwidth_and_amplification_are_of_host_data() {
             (3, ended(4)),
             (4, ended(5)),
             (5, ended(5)),
-            // What is compared isn't written, and what has failed isn't moved.
+            // Compared data aren't written, and data of a failed transfer aren't moved.
             (5, transfer(6, true, 4096, true)),
             (5, ended(6)),
             (5, queued(7, true, 4096)),
@@ -185,7 +185,7 @@ fn flash_latencies_and_bit_errors_are_of_the_operations_that_ended() {
     assert_eq!(row(1, "flash_reads_per_second"), 0.0, "its beginning was not seen");
 }
 
-/// Whoever looks seldom misses samples, and nothing of what they counted.
+/// A reader who looks seldom misses samples, but nothing of what they counted.
 #[test]
 fn totals_count_over_all_samples_and_never_go_down() {
     let finished = |kind, status, corrected| Event::FlashFinished { lun: 0, kind, row: 0, status, corrected };
@@ -234,8 +234,7 @@ fn totals_count_over_all_samples_and_never_go_down() {
     }
 }
 
-/// However seldom somebody looks: what was busy for how long, and how long operations took, is of all the
-/// time.
+/// However seldom a reader looks, busy times and latencies cover all the time.
 #[test]
 fn busy_times_and_latencies_are_summed_over_all_samples() {
     let issued = |kind| Event::FlashIssued { lun: 0, kind, row: 1 };
@@ -272,7 +271,7 @@ fn busy_times_and_latencies_are_summed_over_all_samples() {
         ],
         20,
     );
-    // In microseconds, at the end of either sample.
+    // In microseconds, at the end of each sample.
     for (name, right) in [
         ("outstanding_command_seconds_total", [10.0, 17.0]),
         ("channel_busy_seconds_total", [5.0, 7.0]),
@@ -297,8 +296,8 @@ fn busy_times_and_latencies_are_summed_over_all_samples() {
     assert_eq!(rows.len(), 2);
 }
 
-/// The page on observability has a row for each module, with the entries' names; numbers stand for all of
-/// their kind.
+/// The page on observability has a row for each module, with the entries' names. A numbered entry stands
+/// for all of its kind.
 #[test]
 fn the_page_tells_of_every_module_and_entry() {
     let page = include_str!("../../../../docs/observability.md");
@@ -339,7 +338,8 @@ fn interrupts(name: &'static str, entries: &'static [&'static str]) -> Box<dyn M
     Box::new(Interrupts { name, entries, sent: 0 })
 }
 
-/// C47: modules come and go while the drive runs, and the others go on with what they had.
+/// C47: modules are inserted and removed while the drive runs, and the others keep what they have
+/// counted.
 #[test]
 fn modules_are_inserted_and_removed_at_any_time() {
     let rows = RefCell::new(Vec::new());
@@ -352,12 +352,12 @@ fn modules_are_inserted_and_removed_at_any_time() {
     monitor.insert(us(0), ShippedModule::OutstandingCommands.build(&SHAPE, &firmware(), false)).unwrap();
     monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
     monitor.event(us(1), &sent);
-    // Half of the sample is over, and what happened in it the second has not heard.
+    // Half of the sample is over. The second module has not heard what happened in that half.
     monitor.insert(us(5), interrupts("second", &["b", "c"])).unwrap();
     monitor.event(us(6), &sent);
     let fetched = Event::CommandFetched { command: 0, queue: 1, opcode: 2, host_id: 0 };
     monitor.event(us(10), &fetched);
-    // The sample that is due is of those that were there.
+    // The sample that is due has the modules from before.
     assert!(monitor.remove("nobody").is_none());
     assert_eq!(monitor.remove("first").unwrap().name(), "first");
     monitor.insert(us(20), interrupts("first", &["a"])).unwrap();
@@ -430,7 +430,7 @@ fn work_without_a_sample_takes_no_more_memory_and_is_counted() {
     assert_eq!(entries, [0.125, 0.025, 0.0, 0.0, 0.125, 0.025]);
 }
 
-/// 64 LUNs that are all busy sum up in 3.3 days to more picoseconds than 64 bits hold; here two do, in 115
+/// In 3.3 days, 64 busy LUNs accumulate more picoseconds than 64 bits hold. Here two LUNs do so in 115
 /// days.
 #[test]
 fn what_many_luns_and_cores_took_together_may_be_more_than_the_clock_holds() {
