@@ -14,7 +14,7 @@ use aster_units::{BlockAddr, Instant, LunAddr, LunIndex};
 use core::cell::RefCell;
 use core::fmt;
 
-/// The cells of a drive: what survives power-off. Cheap to clone; clones are the same cells.
+/// The cells of a drive, which survive power-off. Clones are handles to the same cells.
 #[derive(Clone)]
 pub struct NandCells {
     pub(crate) config: Rc<NandConfig>,
@@ -34,8 +34,9 @@ impl NandCells {
     pub fn config(&self) -> &NandConfig {
         &self.config
     }
-    /// Power goes at `at`: when the packages are dropped, what their arrays had not finished by then is torn.
-    /// Without this, the last call on each package's bus counts.
+    /// Sets `at` as the time of power-off: when the packages are dropped, what their arrays had not
+    /// finished at `at` is torn. Without this call, the time of the last call on each package's bus
+    /// counts.
     pub fn power_off(&self, at: Instant) {
         self.power.off_at.set(Some(at));
     }
@@ -44,7 +45,7 @@ impl NandCells {
 /// The packages of a drive, until its channels take them.
 pub struct NandArray {
     cells: NandCells,
-    // One list of packages a channel; empty once taken.
+    // One list of packages per channel; empty once taken.
     channels: Vec<Vec<NandPackage>>,
 }
 
@@ -55,12 +56,12 @@ impl fmt::Debug for NandArray {
 }
 
 impl NandArray {
-    /// An array on fresh cells in memory, or on the image that lies on `medium`, which is made if the medium
-    /// is empty. Packages report their busy times to `recorder`.
+    /// An array on fresh cells in memory, or on the image on `medium`; if the medium is empty, an image
+    /// is created. Packages report their busy times to `recorder`.
     ///
     /// # Errors
-    /// When the configuration is out of range; when the medium fails, is too small, or holds a damaged image
-    /// or one of another array.
+    /// If the configuration is out of range, or if the medium fails, is too small, or holds a damaged
+    /// image or the image of another array.
     pub fn new(
         config: NandConfig,
         medium: Option<Box<dyn Medium>>,
@@ -87,7 +88,7 @@ impl NandArray {
     /// power-on.
     ///
     /// # Errors
-    /// [`NandError::Powered`] while packages of these cells live.
+    /// [`NandError::Powered`] while packages of these cells exist.
     pub fn power_up(cells: NandCells, recorder: &Recorder) -> Result<Self, NandError> {
         let packages = cells.power.packages.get();
         if packages > 0 {
@@ -108,8 +109,8 @@ impl NandArray {
         Ok(NandArray { cells, channels })
     }
 
-    /// The packages of a channel, one a way; none when they have been taken already or the channel doesn't
-    /// exist.
+    /// Takes the packages of a channel, one per way; none if they have been taken already or the channel
+    /// doesn't exist.
     pub fn take_packages(&mut self, channel: u16) -> Vec<NandPackage> {
         self.channels.get_mut(usize::from(channel)).map(core::mem::take).unwrap_or_default()
     }
@@ -119,8 +120,8 @@ impl NandArray {
         self.cells.clone()
     }
 
-    /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written
-    /// takes no space.
+    /// Bytes that a medium needs for the image of such an array. The image is sparse: parts that were
+    /// never written take no space.
     pub fn image_bytes(config: &NandConfig) -> u64 {
         Image::bytes(config)
     }
@@ -132,8 +133,8 @@ impl NandArray {
         blocks.filter(move |&block| config.failures.factory_bad(seed, block))
     }
 
-    /// Bytes of such an image, from its beginning, that say what the array holds: blocks, and pages with
-    /// their checksums. The pages' bytes follow.
+    /// Bytes at the beginning of such an image that hold its records: blocks, and pages with their
+    /// checksums. The pages' bytes follow.
     pub fn image_records_bytes(config: &NandConfig) -> u64 {
         Image::records_bytes(config)
     }

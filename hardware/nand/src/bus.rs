@@ -4,7 +4,7 @@ use aster_ports::package::{DataMode, ProtocolError};
 use aster_units::{Duration, Instant};
 use aster_wire::onfi::{DataInterface, Timing};
 
-/// Which data interfaces a package has, and what its parameter page says of the bus.
+/// The data interfaces that a package has, and what its parameter page says about the bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BusConfig {
     /// Fastest SDR timing mode, 0 to 5.
@@ -49,7 +49,7 @@ impl BusConfig {
     }
 }
 
-/// The port's name of a data interface.
+/// The port's name for a data interface.
 pub(crate) const fn data_mode(interface: DataInterface) -> DataMode {
     match interface {
         DataInterface::Sdr => DataMode::Sdr,
@@ -58,8 +58,7 @@ pub(crate) const fn data_mode(interface: DataInterface) -> DataMode {
     }
 }
 
-/// What happened last on the bus, as far as a wait counts from it, and the waits of the mode the package is
-/// in.
+/// The latest bus events from which waits count, and the waits of the mode that the package is in.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     mode: DataMode,
@@ -117,7 +116,7 @@ impl Waits {
         }
     }
 
-    /// Goes over to another mode at `at`, with CE# low; bursts wait tITC from then.
+    /// Switches to another mode at `at`, with CE# low. Bursts must wait tITC from then on.
     pub fn switch(&mut self, timing: &Timing, at: Instant) {
         *self = Waits {
             latched: self.latched,
@@ -132,17 +131,17 @@ impl Waits {
         self.mode
     }
 
-    /// Before CE# goes low.
+    /// Checks the waits before CE# goes low.
     pub fn before_select(&self, at: Instant) -> Result<(), ProtocolError> {
         wait("tCEH", self.t_ceh, self.released, at)
     }
-    /// Before a latch.
+    /// Checks the waits before a latch.
     #[inline]
     pub fn before_latch(&self, at: Instant) -> Result<(), ProtocolError> {
         wait("tWB", self.t_wb, self.confirmed, at)?;
         wait("tRHW", self.t_rhw, self.data_out, at)
     }
-    /// Before a burst from a source that became ready at `ready`.
+    /// Checks the waits before a burst from a source that became ready at `ready`.
     #[inline]
     pub fn before_data_out(&self, at: Instant, ready: Option<Instant>) -> Result<(), ProtocolError> {
         wait("tITC", self.t_itc, self.switched, at)?;
@@ -151,7 +150,7 @@ impl Waits {
         wait("tWHR", self.t_whr, self.latched, at)?;
         wait("tRR", self.t_rr, ready, at)
     }
-    /// Before a burst to the package.
+    /// Checks the waits before a burst to the package.
     #[inline]
     pub fn before_data_in(&self, at: Instant) -> Result<(), ProtocolError> {
         wait("tITC", self.t_itc, self.switched, at)?;
@@ -163,20 +162,20 @@ impl Waits {
     #[inline]
     pub fn latched(&mut self, at: Instant) {
         self.latched = Some(at);
-        // tCCS is to the data of the column chosen, not to what another command brings.
+        // tCCS applies to the data of the chosen column, not to data of another command.
         self.column_changed = None;
     }
-    /// The latch at `at` was one after which a LUN goes busy.
+    /// Notes that a LUN goes busy after the latch at `at`.
     #[inline]
     pub fn confirmed(&mut self, at: Instant) {
         self.confirmed = Some(at);
     }
-    /// The latch at `at` completed a change of column.
+    /// Notes that the latch at `at` completed a change of column.
     #[inline]
     pub fn column_changed(&mut self, at: Instant) {
         self.column_changed = Some(at);
     }
-    /// The latch at `at` was the last address before data in.
+    /// Notes that the latch at `at` was the last address before data in.
     #[inline]
     pub fn addressed_for_data(&mut self, at: Instant) {
         self.addressed_for_data = Some(at);

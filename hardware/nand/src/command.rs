@@ -1,5 +1,5 @@
-//! Decoding of command and address latches (ONFI 5.1 §5): which cycle may follow which, and what the last one
-//! starts.
+//! Decodes command and address latches (ONFI 5.1 §5): checks which cycle may follow which, and starts
+//! what the last one confirms.
 
 use crate::package::{NandPackage, Source};
 use crate::phase::{BusPhase, PendingCommand, Prefix, Setup, Target, View};
@@ -35,14 +35,14 @@ impl NandPackage {
         Ok(())
     }
 
-    /// A command's first cycle. An incomplete command before it is void, except that only status and reset
+    /// A command's first cycle. It discards an incomplete command before it; but only status and reset
     /// may interrupt the loading of a page or the cycles of an address.
     pub(crate) fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         let between = matches!(self.phase, BusPhase::Idle | BusPhase::Returning);
         if !between && !command::accepted_while_busy(value) {
             return Err(ProtocolError::UnexpectedCommand { command: value });
         }
-        // A prefix is for the cycle right behind it.
+        // A prefix applies only to the cycle right after it.
         self.mode = core::mem::replace(&mut self.prefix, Prefix::Plain);
         let setup = match value {
             command::READ_STATUS => {
@@ -83,7 +83,7 @@ impl NandPackage {
                 }
             }
             Setup::ParameterPage | Setup::UniqueId | Setup::GetFeatures | Setup::SetFeatures => {
-                // Commands of the target need all its LUNs.
+                // Commands to the target need all its LUNs to be idle.
                 for lun in 0..self.luns.len() as u8 {
                     self.need_idle(at, lun, value)?;
                 }
@@ -94,7 +94,7 @@ impl NandPackage {
         Ok(())
     }
 
-    /// A first cycle that not every package takes; `None` when it was all of its command.
+    /// A first cycle that not every package takes; `None` if it was the whole command.
     #[cold]
     fn on_optional(&mut self, at: Instant, value: u8) -> Result<Option<Setup>, ProtocolError> {
         let commands = self.config.variant.commands;
@@ -135,7 +135,7 @@ impl NandPackage {
             command::ZQ_CALIBRATION_SHORT if commands.zq_calibration => {
                 Ok(Some(Setup::ZqCalibration { long: false }))
             }
-            // Of the source synchronous interfaces only (ONFI 5.1 §5.4).
+            // Only in the source synchronous interfaces (ONFI 5.1 §5.4).
             command::SYNCHRONOUS_RESET if self.waits.mode() != DataMode::Sdr => {
                 self.reset_luns(at);
                 Ok(None)
@@ -154,7 +154,7 @@ impl NandPackage {
         }
     }
 
-    /// FFh: back to SDR.
+    /// FFh: resets all LUNs, and puts the target back to SDR.
     fn reset(&mut self, at: Instant) {
         self.reset_luns(at);
         if self.waits.mode() != bus::data_mode(DataInterface::Sdr) || self.features.timing_mode() != 0 {
@@ -175,7 +175,7 @@ impl NandPackage {
         self.waits.confirmed(at);
     }
 
-    /// FAh: one LUN (ONFI 5.1 §5.5).
+    /// FAh: resets one LUN (ONFI 5.1 §5.5).
     fn reset_lun(&mut self, at: Instant, row: RowAddr) -> Result<(), ProtocolError> {
         let Target { lun, .. } = self.target(row)?;
         self.name(lun);
@@ -239,7 +239,7 @@ impl NandPackage {
                 self.on_program_address(at, target, column, setup == Setup::Copyback)?
             }
             Setup::ChangeReadColumnEnhanced => {
-                // The register shows whatever mode the page was read in.
+                // The register can be read in whatever mode the page was read.
                 let target = self.target(row)?;
                 self.need_ready(at, target.lun, self.command)?;
                 self.name(target.lun);
@@ -256,7 +256,7 @@ impl NandPackage {
                 BusPhase::Loading(loading)
             }
             Setup::Erase => {
-                // The page bits of the row are not looked at (ONFI 5.1, BLOCK ERASE).
+                // The page bits of the row are ignored (ONFI 5.1, BLOCK ERASE).
                 let row = RowAddr(bits as u32 & !((1 << self.config.geometry.page_bits()) - 1));
                 let target = self.address(at, row)?;
                 self.need_idle(at, target.lun, self.command)?;
@@ -306,7 +306,7 @@ impl NandPackage {
         Ok(())
     }
 
-    /// Puts the answer of a target command up for data out.
+    /// Prepares the answer to a target command for data out.
     fn answer(&mut self, at: Instant, setup: Setup, address: u8) -> Result<(), ProtocolError> {
         let timing = self.config.timing;
         self.answer.clear();
@@ -372,8 +372,8 @@ impl NandPackage {
         if usize::from(lun) < self.luns.len() { Ok(lun) } else { Err(ProtocolError::UnexpectedAddress) }
     }
 
-    /// The LUN named last answers READ STATUS; the others let go of the bus, so that their registers need
-    /// 06h–E0h first.
+    /// The LUN addressed last answers READ STATUS. The others release the bus, so that their registers
+    /// need 06h–E0h first.
     #[inline]
     pub(crate) fn name(&mut self, lun: u8) {
         self.addressed = lun;
@@ -407,7 +407,7 @@ impl NandPackage {
         }
     }
 
-    /// A column of what data out shows.
+    /// A column in what data out shows.
     fn read_column(&mut self, at: Instant, bits: u64) -> Result<Column, ProtocolError> {
         if self.source == Source::Answer {
             let column = Column(bits as u16);
@@ -420,7 +420,7 @@ impl NandPackage {
         self.column(bits)
     }
 
-    /// Settles a LUN and objects when it is busy.
+    /// Settles a LUN; an error if it is busy.
     #[inline]
     pub(crate) fn need_ready(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
         let state = &mut self.luns[usize::from(lun)];
@@ -428,7 +428,7 @@ impl NandPackage {
         if state.is_busy() { Err(ProtocolError::Busy { lun, command }) } else { Ok(()) }
     }
 
-    /// Settles a LUN and objects when it is busy or its array works.
+    /// Settles a LUN; an error if it is busy or its array works.
     #[inline]
     pub(crate) fn need_idle(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
         self.need_ready(at, lun, command)?;
@@ -439,7 +439,7 @@ impl NandPackage {
         }
     }
 
-    /// Objects when every LUN is busy: no row address could name one that takes the command.
+    /// An error if every LUN is busy: no row address could select one that takes the command.
     #[inline]
     fn need_some_ready(&mut self, at: Instant, command: u8) -> Result<(), ProtocolError> {
         if self.luns.iter().any(|lun| lun.ready(at)) {

@@ -1,4 +1,4 @@
-//! What an array is made of, and why it can't be.
+//! The configuration of an array, and why an array can't be built.
 
 use crate::bus::BusConfig;
 use crate::errors::ErrorModel;
@@ -21,7 +21,7 @@ pub struct NandConfig {
     pub layout: PageLayout,
     /// Whether pages keep bytes or fingerprints.
     pub content: Content,
-    /// Bits a cell.
+    /// Bits per cell.
     pub cells: CellMode,
     /// Busy times.
     pub timing: ArrayTiming,
@@ -29,13 +29,13 @@ pub struct NandConfig {
     pub bus: BusConfig,
     /// Commands, read levels and weaknesses of the packages.
     pub variant: Variant,
-    /// What packages say they are.
+    /// How packages identify themselves.
     pub identity: Identity,
     /// Bit errors.
     pub errors: ErrorModel,
     /// Bad blocks and failing operations.
     pub failures: FailureModel,
-    /// Decides deviations, bad blocks, failures and bit errors.
+    /// The seed of deviations, bad blocks, failures and bit errors.
     pub seed: u64,
 }
 
@@ -51,7 +51,7 @@ pub enum NandError {
         /// What it must be.
         must: &'static str,
     },
-    /// The layout belongs to another page.
+    /// The layout is for a page of another shape.
     Layout {
         /// What differs.
         what: &'static str,
@@ -69,16 +69,16 @@ pub enum NandError {
         /// Bytes it has.
         found: u64,
     },
-    /// The medium holds something else than an image of a NAND array, or a damaged one.
+    /// The medium doesn't hold an image of a NAND array, or holds a damaged one.
     Damaged {
-        /// Where, in bytes from the start of what holds the medium.
+        /// Where, in bytes from the start of the file or device that holds the medium.
         offset: u64,
         /// What is wrong there.
         what: &'static str,
     },
-    /// A page's record was written whole and isn't any more.
+    /// A page's record was written completely and has been damaged since.
     Record(DamagedPage),
-    /// The image belongs to an array that is configured otherwise.
+    /// The image belongs to an array with another configuration.
     Mismatch {
         /// The field that differs.
         field: &'static str,
@@ -145,7 +145,7 @@ impl From<MediumError> for NandError {
 }
 
 impl NandConfig {
-    /// What is left to chance on a LUN's die follows from it.
+    /// The seed of everything random on a LUN's die.
     pub(crate) fn die_seed(&self, lun: LunIndex) -> u64 {
         mix64(self.seed ^ mix64(u64::from(lun.0) + 1))
     }

@@ -1,4 +1,4 @@
-//! The last cycle of a command: what it starts, by the rules of ONFI 5.1 §5 and the package's own.
+//! The last cycle of a command, and what it starts by the rules of ONFI 5.1 §5 and of the package.
 
 use crate::lun::Started;
 use crate::package::{NandPackage, Source};
@@ -10,7 +10,7 @@ use aster_units::{Column, Duration, Instant, RowAddr};
 use aster_wire::onfi::command;
 
 impl NandPackage {
-    /// The second cycle of a command whose address is complete. Status and reset may come instead.
+    /// The second cycle of a command whose address is complete. Status and reset may come in its place.
     pub(crate) fn on_confirm(
         &mut self,
         at: Instant,
@@ -90,7 +90,7 @@ impl NandPackage {
         Ok(())
     }
 
-    /// 31h after an address, or without one.
+    /// 31h, after an address or without one.
     pub(crate) fn read_ahead(
         &mut self,
         at: Instant,
@@ -130,7 +130,7 @@ impl NandPackage {
         Ok(())
     }
 
-    /// The second cycle of a PROGRAM whose data is in; `None` when `value` is none.
+    /// The second cycle of a PROGRAM whose data have been loaded; `None` if `value` isn't such a cycle.
     pub(crate) fn on_loaded(
         &mut self,
         at: Instant,
@@ -167,7 +167,8 @@ impl NandPackage {
         Ok(())
     }
 
-    /// Whether the two lower pages are there for each plane's last page of a word line.
+    /// Whether the two lower pages of the word line have been loaded in each plane whose last page is
+    /// programmed.
     fn word_lines_are_loaded(&self, Target { lun, at }: Target) -> bool {
         let lun = &self.luns[usize::from(lun)];
         let (_, gathered) = lun.gathered();
@@ -179,7 +180,8 @@ impl NandPackage {
         gathered.iter().chain([&at]).all(whole) && lun.loaded().len() == 2 * (gathered.len() + 1)
     }
 
-    /// 11h: the register waits for those of other planes; of a word line's first two pages it is put aside.
+    /// 11h: the register waits for those of other planes. A word line's first or second page is put
+    /// aside.
     fn one_more_plane(&mut self, at: Instant, target: Target, one_shot: bool) -> Result<(), ProtocolError> {
         if one_shot && target.at.page.0 % 3 != 2 {
             return self.load_aside(at, target, command::PROGRAM_MULTI_PLANE);
@@ -219,7 +221,8 @@ impl NandPackage {
         self.report(at, lun, started);
     }
 
-    /// A row address that goes with what its LUN has collected of a multi-plane command, if anything.
+    /// Checks that a row address goes with what its LUN has collected for a multi-plane command, if
+    /// anything.
     #[inline]
     pub(crate) fn beside_others(&mut self, target: Target, gathers: Gathers) -> Result<(), ProtocolError> {
         let lun = &mut self.luns[usize::from(target.lun)];
@@ -244,7 +247,7 @@ impl NandPackage {
         Err(ProtocolError::Planes { row })
     }
 
-    /// Loading a page of `row`, which the prefix allows.
+    /// Starts loading the page at `row`, if the prefix allows it.
     pub(crate) fn on_program_address(
         &mut self,
         at: Instant,
@@ -282,7 +285,7 @@ impl NandPackage {
         Ok(BusPhase::Loading(Loading { target, one_shot, copyback }))
     }
 
-    /// Suspend or resume what the LUN of `row` does.
+    /// Suspends or resumes what the LUN of `row` does.
     pub(crate) fn on_suspend_address(
         &mut self,
         at: Instant,

@@ -1,21 +1,22 @@
-//! How the cells around a cell lift its threshold: program interference, cell by cell.
+//! Program interference, cell by cell: how the cells around a cell raise its threshold voltage.
 //!
-//! A cell is lifted by those of its neighbours that hold charge, which all but erased cells do: the two
+//! Three neighbours lift a cell's threshold if they hold charge, which all but erased cells do: the two
 //! beside it on its word line, and the one on the word line that is programmed after its own (Cai et al.,
-//! ICCD 2013). Read levels suit what random data lift on the average. A cell that is lifted by more is wrong
-//! more often, one that is lifted by less less often, as far as its errors are such that a lift makes: those
-//! of erased cells are, those of the highest level are not.
+//! ICCD 2013). Read levels are chosen for the average lift of random data. A cell that is lifted more
+//! than that is wrong more often, and a cell that is lifted less is wrong less often. This applies only
+//! to errors that a lift can cause: those of erased cells are of this kind, those of the highest level
+//! are not.
 
 use crate::errors::{ErrorModel, LEVELS_MAX};
 use aster_units::CellMode;
 
-/// The share of each neighbour in the lift: on either side, and on the next word line, where cells lie as
-/// near as both.
+/// The share of each neighbour in the lift: of a cell on either side, and of the cell on the next word
+/// line, which counts as much as both.
 const BESIDE: f64 = 0.25;
 const NEXT: f64 = 0.5;
 
-/// The level of a cell from its bits, LSB first: a reflected Gray code that begins with the erased cell, of
-/// which all bits are one.
+/// The level of a cell from its bits, LSB first. The code is a reflected Gray code that begins with the
+/// erased cell, whose bits are all one.
 #[inline]
 pub(crate) fn level(bits: impl IntoIterator<Item = bool>) -> usize {
     let mut level = 0;
@@ -25,24 +26,23 @@ pub(crate) fn level(bits: impl IntoIterator<Item = bool>) -> usize {
     level
 }
 
-/// What data do to the cells of a page that has been through so much.
+/// What data do to the cells of a page of a given wear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coupling {
-    /// What the errors of each level are multiplied by when no share of the neighbours is charged, and all
-    /// are.
+    /// The share of each level's errors that a lift causes ([`ErrorModel::lifted`]).
     lifted: [f64; LEVELS_MAX],
-    /// The lift by all neighbours, in units of what changes the rate by e.
+    /// The lift by all neighbours together, in units that change the rate by a factor of e.
     lift: f64,
     /// Share of charged cells in random data.
     charged: f64,
-    /// What keeps the mean of random data.
+    /// The divisor that keeps the mean error rate of random data at 1.
     mean: f64,
-    /// The most that errors are multiplied by.
+    /// The largest factor for errors.
     pub reach: f64,
 }
 
 impl Coupling {
-    /// `None` where neighbours don't matter: switched off, or a fresh block.
+    /// `None` if neighbours don't matter: the model has no coupling, or the block is fresh.
     pub(crate) fn of(model: &ErrorModel, cells: CellMode, erases: u32) -> Option<Coupling> {
         if model.coupling_mv == 0.0 || erases == 0 {
             return None;
@@ -50,7 +50,7 @@ impl Coupling {
         let levels = 1usize << cells.bits();
         let charged = 1.0 - 1.0 / levels as f64;
         let lift = model.coupling_mv * f64::from(erases) * 1e-3 / model.level_width_mv;
-        // Of independent neighbours the mean is the product of each one's.
+        // Neighbours are independent, so the mean is the product of their means.
         let each = |share: f64| {
             let (with, without) = (lift * share * (1.0 - charged), -lift * share * charged);
             charged * libm::exp(with) + (1.0 - charged) * libm::exp(without)
@@ -63,8 +63,8 @@ impl Coupling {
         Some(coupling)
     }
 
-    /// What the expected errors of a cell at `level` are multiplied by, whose neighbours on the left, on the
-    /// right and on the next word line are charged or not.
+    /// The factor for the expected errors of a cell at `level`, given whether its neighbours on the left,
+    /// on the right and on the next word line are charged.
     pub(crate) fn factor(&self, level: usize, [left, right, next]: [bool; 3]) -> f64 {
         let of = |is_charged: bool, share: f64| if is_charged { share } else { 0.0 };
         let share = of(left, BESIDE) + of(right, BESIDE) + of(next, NEXT);

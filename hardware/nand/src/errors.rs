@@ -1,51 +1,52 @@
 //! Bit errors of the cells: seeded, repeatable, and monotone in stress.
 //!
-//! A page's flips are the arrivals of a unit-rate Poisson process that a seed fixes for as long as the page
-//! isn't erased: the k-th bit flips once the expected number of errors passes the k-th arrival. Wear, age and
-//! reads only add. Where the read level matters there are two such processes, one for the cells that it finds
-//! above it and one for those below: moving the level rids a page of errors of one kind and brings others.
-//! Read noise moves the level of each cell a little, another way in each read, so that the cells near it are
-//! now right and now wrong. An undisturbed page costs one hash and one comparison a process.
+//! A page's flips are the arrivals of a unit-rate Poisson process. A seed fixes the process until the
+//! page is erased. The k-th bit flips once the expected number of errors passes the k-th arrival, so that
+//! wear, age and reads only add flips. If the read level matters, there are two such processes: one for
+//! cells above the level that should be below it, and one for the reverse. Moving the level removes
+//! errors of one kind and adds errors of the other. Read noise moves the level for each cell a little,
+//! differently in each read, so that cells near the level are sometimes right and sometimes wrong. An
+//! undisturbed page costs one hash and one comparison per process.
 
 use alloc::vec::Vec;
 use aster_units::{PageType, mix64};
 
-/// Levels that a cell has at most.
+/// The most levels that a cell has.
 pub const LEVELS_MAX: usize = 8;
 
 /// How the raw bit error rate grows, each rate in errors per bit.
 ///
-/// The shapes are those that public characterisation of planar and 3D MLC and TLC parts agrees on; the
-/// numbers are a package's own.
+/// The shapes are those on which public characterisations of planar and 3D MLC and TLC parts agree. The
+/// numbers depend on the package.
 /// - A floor when fresh, and growth with program/erase cycles that is more than linear (Mielke et al., IRPS
 ///   2008; Cai et al., Proc. IEEE 105(9), 2017, arXiv 1706.08642).
-/// - Retention loss about logarithmic in time, and the read level with the fewest errors sinking with the
-///   logarithm of time, both faster the more the block is worn (Cai et al., HPCA 2015; Luo et al., SIGMETRICS
-///   2018, arXiv 1807.05140).
-/// - Read disturb linear in the block's reads since erase, steeper the more it is worn (Cai et al., DSN
-///   2015).
-/// - Upper bits of a cell worse than the lower, and errors that multiply as a read level leaves the best one
-///   to either side (Cai et al., DATE 2013).
-/// - What a cell's threshold is found to be changes from read to read, by random telegraph noise (Compagnoni
-///   et al., IEEE TED 55(1), 2008): a page read again at the same level has not quite the same errors.
-/// - Interference from the cells of the word line programmed after, in proportion to the charge that their
-///   data put there (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference):
-///   page by page (`neighbour`), or cell by cell and from either side as well (`coupling_mv`; module
+/// - Retention loss is about logarithmic in time, and the read level with the fewest errors sinks with
+///   the logarithm of time. Both are faster the more the block is worn (Cai et al., HPCA 2015; Luo et
+///   al., SIGMETRICS 2018, arXiv 1807.05140).
+/// - Read disturb is linear in the block's reads since its erase, and steeper the more the block is worn
+///   (Cai et al., DSN 2015).
+/// - Upper bits of a cell have more errors than lower bits, and errors multiply as the read level moves
+///   away from the best one to either side (Cai et al., DATE 2013).
+/// - The measured threshold of a cell changes from read to read, by random telegraph noise (Compagnoni et
+///   al., IEEE TED 55(1), 2008): a page read again at the same level has not quite the same errors.
+/// - The cells of the word line programmed next interfere, in proportion to the charge that their data
+///   bring (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference): page
+///   by page (`neighbour`), or cell by cell and from either side as well (`coupling_mv`; module
 ///   `coupling`).
 ///
-/// Rates, shifts and shares of 0 switch an influence off.
+/// A rate, shift or share of 0 switches its influence off.
 ///
 /// With `c` in thousands of cycles and `t = ln(1 + hours)`:
 ///
 /// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(t·retention + reads·read)) · (1 +
 /// 2·share·neighbour) · cosh((level − best) / level_width_mv)`, `best = −(1 + c)·t·retention_shift_mv`
 ///
-/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data. The
-/// two halves of the cosh are the two processes: a cell's distance from the level is `level_width_mv` for
-/// each factor of e in its arrival, which is what `read_noise_mv` is measured against.
+/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ for scrambled
+/// data. The two halves of the cosh are the two processes. A cell's distance from the level is
+/// `level_width_mv` for each factor of e in its arrival; `read_noise_mv` is relative to this distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ErrorModel {
-    /// At no wear, no age and no reads.
+    /// The rate without wear, age and reads.
     pub fresh: f64,
     /// Per thousand program/erase cycles.
     pub cycle: f64,
@@ -55,28 +56,28 @@ pub struct ErrorModel {
     pub retention: f64,
     /// Per read of the block since its erase.
     pub read: f64,
-    /// What a CSB page's rate is multiplied by.
+    /// The factor for a CSB page's rate.
     pub csb_factor: f64,
-    /// What an MSB page's rate is multiplied by.
+    /// The factor for an MSB page's rate.
     pub msb_factor: f64,
-    /// What the rate of a page in a block used as SLC is multiplied by.
+    /// The factor for the rate of a page in a block used as SLC.
     pub slc_factor: f64,
     /// How far the best read level sinks, in millivolts per unit of `ln(1 + hours)`.
     pub retention_shift_mv: f64,
-    /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 = 1.54).
-    /// 0 when the level doesn't matter.
+    /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 =
+    /// 1.54). 0 if the level doesn't matter.
     pub level_width_mv: f64,
-    /// Standard deviation, in millivolts, of the level that one read finds a cell at; at most
-    /// `level_width_mv`. Other cells are wrong in each read, but as many on the average.
+    /// Standard deviation, in millivolts, of a cell's measured level from read to read; at most
+    /// `level_width_mv`. Each read has other wrong cells, but the same number on average.
     pub read_noise_mv: f64,
-    /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds
-    /// nothing, one of zeroes twice as much.
+    /// The share by which scrambled data in the neighbouring page raise the rate. An erased neighbour
+    /// adds nothing; a page of zeroes adds twice as much.
     pub neighbour: f64,
-    /// How much further than one of which no neighbour is charged a cell is lifted of which all are, in
-    /// millivolts a thousand program/erase cycles: the neighbours one by one, in the place of `neighbour`.
-    /// Needs `level_width_mv`. Blocks used as SLC have the room for it.
+    /// How much higher a cell is lifted if all its neighbours are charged than if none is, in millivolts
+    /// per thousand program/erase cycles. This models each neighbouring cell, and replaces `neighbour`.
+    /// It needs `level_width_mv`. It doesn't apply to blocks used as SLC, whose margins are wide enough.
     pub coupling_mv: f64,
-    /// The share of each level's errors, the erased one's first, that such a lift makes: 0 to 1.
+    /// The share of each level's errors that such a lift causes, 0 to 1, the erased level first.
     pub lifted: [f64; LEVELS_MAX],
 }
 
@@ -144,9 +145,9 @@ impl ErrorModel {
         above + below
     }
 
-    /// Expected errors per bit of either kind: cells that lie above the level although they should lie below,
-    /// which a higher level has fewer of, and the other way round. All are of the second kind where the level
-    /// doesn't matter.
+    /// Expected errors per bit of each kind. The first kind are cells above the level that should be
+    /// below it, which a higher level reduces; the second kind is the reverse. If the level doesn't
+    /// matter, all errors are of the second kind.
     #[inline]
     pub fn rates(&self, kind: PageType, stress: Stress, sensing: Sensing) -> [f64; 2] {
         let c = f64::from(stress.erases) * 1e-3;
@@ -168,7 +169,7 @@ impl ErrorModel {
         [0.5 * rate / growth, 0.5 * rate * growth]
     }
 
-    /// What one read's noise does.
+    /// The noise of a read.
     pub(crate) fn noise(&self) -> Noise {
         match self.read_noise_mv == 0.0 {
             true => Noise::NONE,
@@ -177,7 +178,7 @@ impl ErrorModel {
     }
 }
 
-/// What a block has been through.
+/// The stress that a block has had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stress {
     /// Program/erase cycles.
@@ -188,53 +189,53 @@ pub struct Stress {
     pub reads: u32,
 }
 
-/// How a page is read, and what lies beside it.
+/// How a page is read, and what its neighbour holds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sensing {
     /// The block's cells are used as SLC.
     pub slc: bool,
-    /// Read level against that of a fresh part, in millivolts.
+    /// Read level relative to that of a fresh part, in millivolts.
     pub level_mv: f64,
     /// Share of programmed cells in the page of the next word line, 0 to 1.
     pub neighbour_share: f64,
 }
 
-/// What the data of a page and of those around it do to its cells.
+/// How the data of a page and of the pages around it affect its cells.
 pub(crate) struct OfData<F> {
-    /// The most that a cell's expected errors are multiplied by.
+    /// The largest factor for a cell's expected errors.
     pub(crate) reach: f64,
-    /// What those of the cell at a position are.
+    /// The factor for the cell at a position.
     pub(crate) factor: F,
 }
 
 impl OfData<fn(u32) -> f64> {
-    /// Nothing.
+    /// No effect.
     pub(crate) const NONE: Self = OfData { reach: 1.0, factor: |_| 1.0 };
 }
 
-/// The share of a torn page's bits that read wrong: beyond every code that a spare area has room for.
+/// The share of a torn page's bits that read wrong. It is beyond every code that fits into a spare area.
 pub(crate) const TORN_RATE: f64 = 0.02;
 /// Above this share a page is noise; the process is cut off there.
 const RATE_MAX: f64 = 0.1;
 
 #[inline]
 fn unit(hash: u64) -> f64 {
-    // In (0, 1]: a logarithm of it is finite.
+    // In (0, 1], so that its logarithm is finite.
     ((hash >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// How far a read's level is off, cell by cell, in units of what changes the rate by e.
+/// How far a read's level is off, cell by cell, in units that change the rate by a factor of e.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Noise {
-    // Between the terms of the sum that stands for a normal distribution: its deviation is that of one term
-    // times √(TERMS / 12).
+    // The range of each term of the sum that approximates a normal distribution: the sum's deviation is
+    // this times √(TERMS / 12).
     step: f64,
-    // What the expected errors are multiplied by where the noise is at its greatest, and what keeps the mean.
+    // The factor for the expected errors at the greatest noise, and the divisor that keeps the mean.
     reach: f64,
     mean: f64,
 }
 
-/// Terms, each even between −½ and ½, whose sum stands for a normal distribution.
+/// Terms, each uniform between −½ and ½, whose sum approximates a normal distribution.
 const TERMS: u32 = 4;
 
 impl Noise {
@@ -247,7 +248,7 @@ impl Noise {
         let mean = libm::pow(libm::sinh(half) / half, f64::from(TERMS));
         Noise { step, reach: libm::exp(half * f64::from(TERMS)) / mean, mean }
     }
-    /// What the expected errors are multiplied by for the cell of this hash.
+    /// The factor for the expected errors of the cell with this hash.
     fn factor(&self, hash: u64) -> f64 {
         if self.step == 0.0 {
             return 1.0;
@@ -258,15 +259,15 @@ impl Noise {
     }
 }
 
-/// One read of a page: its noise, and what tells it from the others.
+/// One read of a page: its noise, and a seed that distinguishes it from other reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct ReadOnce {
     pub(crate) noise: Noise,
     pub(crate) seed: u64,
 }
 
-/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors
-/// a bit are expected and it is read this `once`. The order is that of arrival; positions may repeat.
+/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed`, with `rate`
+/// expected errors per bit, in the read `once`. They are in the order of arrival; positions may repeat.
 #[inline]
 pub(crate) fn arrivals<F: Fn(u32) -> f64>(
     page_seed: u64,
@@ -278,8 +279,8 @@ pub(crate) fn arrivals<F: Fn(u32) -> f64>(
     let expected = rate.min(RATE_MAX) * f64::from(bits);
     let first = unit(mix64(page_seed));
     let reach = once.noise.reach * of_data.reach;
-    // 1 - x <= exp(-x): when the first arrival's survival exceeds even that, nothing has flipped, without a
-    // logarithm.
+    // 1 - x <= exp(-x): if the first arrival's survival exceeds even that, nothing has flipped. This
+    // needs no logarithm.
     if first < 1.0 - expected * reach {
         return;
     }
@@ -401,7 +402,8 @@ mod tests {
             let ever: BTreeSet<u32> = sets.iter().flatten().copied().collect();
             let always: BTreeSet<u32> =
                 ever.iter().copied().filter(|bit| sets.iter().all(|set| set.contains(bit))).collect();
-            // A quarter of the width is a factor of e^(√3/2) at most either way.
+            // Noise of a quarter of the width changes the rate by a factor of at most e^(√3/2) in either
+            // direction.
             let reach = libm::exp(0.5 * libm::sqrt(3.0));
             assert!(ever.is_subset(&flips(page, rate * reach)), "page {page}: noise reaches only so far");
             assert!(
@@ -425,7 +427,7 @@ mod tests {
 
     #[test]
     fn cells_that_data_harm_are_wrong_as_much_more_often() {
-        // Every fourth cell three times as often, the others a third of that.
+        // Every fourth cell is wrong three times as often, the others a third as often.
         let of_data =
             OfData { reach: 3.0, factor: |position| if position % 4 == 0 { 3.0 } else { 1.0 / 3.0 } };
         let (mut harmed, mut all) = (0u32, 0u32);

@@ -1,10 +1,10 @@
-//! Bad blocks and failing operations: seeded ones, and those that a test or a user asks for.
+//! Bad blocks and failing operations: seeded ones, and those that a test or a user injects.
 
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, PageInBlock, mix64};
 
-/// Which pages of a factory bad block carry its mark: first spare byte 00h (ONFI 5.1 §3.3 leaves the first or
-/// the last page to the maker). The others read as erased.
+/// Which pages of a factory bad block carry its mark: first spare byte 00h (ONFI 5.1 §3.3 lets the
+/// manufacturer choose the first or the last page). The others read as erased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FactoryMarks {
     /// The first.
@@ -18,19 +18,19 @@ pub enum FactoryMarks {
 /// How often blocks and operations are bad.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FailureModel {
-    /// Blocks that leave the factory bad, in a thousand. Block 0 of a LUN is always good.
+    /// Blocks that leave the factory bad, per thousand. Block 0 of a LUN is always good.
     pub factory_bad_per_mille: u16,
     /// Where their marks are.
     pub factory_marks: FactoryMarks,
-    /// Programs that fail, in a million.
+    /// Programs that fail, per million.
     pub program_per_million: u32,
-    /// Erases that fail, in a million.
+    /// Erases that fail, per million.
     pub erase_per_million: u32,
     /// How much more often they fail: both rates grow by this share of themselves for each thousand P/E
     /// cycles of the block.
     pub growth_per_thousand_cycles: f64,
-    /// P/E cycles after which a block's erases fail for good, each block's own: this or up to a quarter more;
-    /// 0 for never.
+    /// P/E cycles after which a block's erases always fail; 0 for never. Each block has its own limit,
+    /// from this number to a quarter more.
     pub wear_out_cycles: u32,
 }
 
@@ -66,7 +66,7 @@ impl FailureModel {
         block.0 != 0 && below(hash, u64::from(self.factory_bad_per_mille), 1_000)
     }
 
-    /// Whether a factory bad block's last page carries its mark, instead of its first.
+    /// Whether the last page of a factory bad block carries its mark, instead of the first.
     pub(crate) fn marks_last(&self, die_seed: u64, block: BlockAddr) -> bool {
         match self.factory_marks {
             FactoryMarks::FirstPage => false,
@@ -88,7 +88,8 @@ impl FailureModel {
         self.program_per_million != 0
             && self.fails(self.program_per_million, mix64(page_seed ^ 0x9609_fa11), erases)
     }
-    /// True when this erase fails. `block_seed` is the block's for good, `seed` that of this erase.
+    /// True when this erase fails. `block_seed` is the block's and never changes; `seed` is that of this
+    /// erase.
     #[inline]
     pub(crate) fn erase_fails(&self, block_seed: u64, seed: u64, erases: u32) -> bool {
         self.is_worn_out(block_seed, erases)
@@ -122,7 +123,7 @@ pub(crate) enum Injected {
     Erase(BlockAddr),
 }
 
-/// A LUN's operations that were asked to fail, each once.
+/// A LUN's injected faults. Each takes effect once.
 #[derive(Debug, Default)]
 pub(crate) struct InjectedFaults {
     waiting: Vec<Injected>,

@@ -10,7 +10,7 @@ pub(crate) struct Features {
     timing_mode: [u8; FEATURE_BYTES],
     nv_ddr2: [u8; FEATURE_BYTES],
     drive_strength: [u8; FEATURE_BYTES],
-    // The vendor feature behind which read retry lies: address and row of the level table.
+    // The vendor feature for read retry: its address, and the chosen row of the level table.
     read_retry: Option<u8>,
     read_level: u8,
 }
@@ -39,9 +39,9 @@ impl Features {
         }
     }
 
-    /// Sets a feature; answers the timing to go over to when the data interface or mode changes. A mode that
-    /// the package doesn't have leaves the feature as it is. Nor does a read level that its table doesn't
-    /// have change the one chosen.
+    /// Sets a feature. If this changes the data interface or its mode, returns the timing to switch to. A
+    /// mode that the package doesn't have leaves the feature as it is, and so does a read level that the
+    /// table doesn't have.
     pub fn set(&mut self, config: &NandConfig, address: u8, value: [u8; FEATURE_BYTES]) -> Option<Timing> {
         if self.read_retry == Some(address) {
             if usize::from(value[0]) < config.variant.read_levels_mv.len() {

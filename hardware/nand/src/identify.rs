@@ -1,4 +1,4 @@
-//! What a package answers to READ ID, READ PARAMETER PAGE and READ UNIQUE ID.
+//! A package's answers to READ ID, READ PARAMETER PAGE and READ UNIQUE ID.
 
 use crate::config::NandConfig;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use aster_wire::onfi::parameter_page::{
 };
 use aster_wire::onfi::{READ_ID_JEDEC, READ_ID_ONFI, SIGNATURE};
 
-/// What READ ID answers at `address`, appended; nothing at an address that ONFI doesn't define.
+/// Appends the answer of READ ID at `address`; false if ONFI doesn't define the address.
 pub(crate) fn read_id(config: &NandConfig, address: u8, into: &mut Vec<u8>) -> bool {
     match address {
         READ_ID_JEDEC => into.extend_from_slice(&config.identity.id),
@@ -42,7 +42,7 @@ pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
             .with_multi_plane_program(c.multi_plane && g.planes > 1)
             .with_multi_plane_read(c.multi_plane && g.planes > 1)
             .with_zq_calibration(c.zq_calibration)
-            // 80h clears only the register of the LUN and plane addressed.
+            // 80h clears only the register of the addressed LUN and plane.
             .with_program_clear(true),
         optional_commands: OptionalCommands::default()
             .with_features(true)
@@ -77,7 +77,7 @@ pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
         programs_per_page: 1,
         ecc_bits: 0xff,
         plane_address_bits: g.planes.trailing_zeros() as u8,
-        // Blocks of a multi-plane command need only lie in different planes.
+        // Blocks of a multi-plane command only need to be in different planes.
         multi_plane: MultiPlaneAttributes::default()
             .with_no_block_restrictions(c.multi_plane)
             .with_program_cache(c.multi_plane && c.program_cache)
@@ -103,7 +103,7 @@ pub(crate) fn read_parameter_page(config: &NandConfig, into: &mut Vec<u8>) {
 /// Copies of the unique ID, each followed by its complement (ONFI 5.1 §5.8).
 const UNIQUE_ID_COPIES: usize = 16;
 
-/// READ UNIQUE ID: derived from seed and place.
+/// READ UNIQUE ID: derived from the seed and the package's place.
 pub(crate) fn read_unique_id(config: &NandConfig, at: LunAddr, into: &mut Vec<u8>) {
     let place = u64::from(at.channel) << 8 | u64::from(at.way);
     let low = mix64(config.seed ^ mix64(place ^ 0x1d));

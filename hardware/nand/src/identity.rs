@@ -1,8 +1,8 @@
-//! Who made a package, as the profile says it.
+//! A package's manufacturer and model, from the profile.
 
 use aster_wire::onfi::parameter_page::Endurance;
 
-/// Who made the package, in its own words.
+/// How a package identifies itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// JEDEC manufacturer and device identifiers: READ ID at address 00h (ONFI 5.1 §5.6).

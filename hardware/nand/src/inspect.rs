@@ -1,4 +1,4 @@
-//! Looking at the cells from outside the bus, and breaking them on purpose.
+//! Inspects the cells without using the bus, and injects faults.
 
 use crate::array::{NandArray, NandCells};
 use crate::config::NandConfig;
@@ -13,28 +13,28 @@ use core::cell::RefMut;
 /// Why a block is bad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadBlock {
-    /// It left the factory so.
+    /// It left the factory bad.
     Factory,
     /// An operation on it failed.
     Grown,
 }
 
-/// What is known of a block.
+/// The state of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockInfo {
     /// P/E cycles.
     pub erases: u32,
     /// Reads since the last erase.
     pub reads: u32,
-    /// Programmed pages: those from page 0 on, or LSB pages where they alone are programmed.
+    /// Programmed pages: those from page 0 on, or LSB pages in a block where only these are programmed.
     pub programmed: u16,
     /// Whether and why it is bad.
     pub bad: Option<BadBlock>,
-    /// An erase was interrupted or failed: nothing on it is readable.
+    /// An erase was interrupted or failed, so that nothing on the block is readable.
     pub torn: bool,
 }
 
-/// How evenly blocks are worn; factory-bad ones are left out.
+/// How evenly blocks are worn, without factory-bad ones.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct EraseSpread {
     /// Fewest P/E cycles of a block.
@@ -47,22 +47,22 @@ pub struct EraseSpread {
     pub deviation: f64,
 }
 
-/// A handle to the cells for tests, reports and fault injection. Addresses outside the geometry are bugs and
-/// assert.
+/// A handle to the cells for tests, reports and fault injection. It asserts that addresses are within the
+/// geometry.
 #[derive(Clone, Debug)]
 pub struct NandInspect {
     cells: NandCells,
 }
 
 impl NandCells {
-    /// A handle that looks at the cells and breaks them on purpose.
+    /// A handle to inspect the cells and inject faults.
     pub fn inspect(&self) -> NandInspect {
         NandInspect::new(self.clone())
     }
 }
 
 impl NandArray {
-    /// A handle that looks at the cells and breaks them on purpose.
+    /// A handle to inspect the cells and inject faults.
     pub fn inspect(&self) -> NandInspect {
         self.cells().inspect()
     }
@@ -108,7 +108,7 @@ impl NandInspect {
         blocks.filter_map(|b| self.block(lun, b).bad.map(|bad| (b, bad))).collect()
     }
 
-    /// How evenly those `blocks` of each LUN are worn: all of them, or those that a restricted drive uses
+    /// How evenly `blocks` are worn, over all LUNs: all blocks, or those that a restricted drive uses
     /// (C31).
     pub fn erase_spread(&self, blocks: impl Iterator<Item = BlockAddr> + Clone) -> EraseSpread {
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
@@ -150,7 +150,7 @@ impl NandInspect {
             }
         })
     }
-    /// Bytes of memory that the cells of the drive take.
+    /// Bytes of host memory that the cells of the drive take.
     pub fn memory_bytes(&self) -> u64 {
         self.cells.dies.iter().map(|die| die.borrow().memory_bytes()).sum()
     }
@@ -158,14 +158,15 @@ impl NandInspect {
     pub fn programmed_pages(&self) -> u64 {
         self.cells.dies.iter().map(|die| die.borrow().programmed()).sum()
     }
-    /// What the image's medium, or a page's checksum, objected to first on a LUN. A page that could not be
-    /// written ended with FAIL; one that could not be read came back uncorrectable.
+    /// The first error of the image's medium or of a page's checksum on a LUN that has one. The program
+    /// of a page that could not be written ended with FAIL; a page that could not be read came back
+    /// uncorrectable.
     pub fn medium_error(&self) -> Option<MediumError> {
         self.cells.dies.iter().find_map(|die| die.borrow().medium_error().cloned())
     }
 
-    /// Reads every page of a block whose bytes lie on an image, and adds those that aren't what was
-    /// programmed to `damaged`. Gives how many it read: none of a drive in memory.
+    /// Reads every page of a block whose bytes are on an image, and adds the pages that differ from what
+    /// was programmed to `damaged`. Returns how many pages it read; 0 for a drive in memory.
     ///
     /// # Errors
     /// When the medium fails.
@@ -178,15 +179,14 @@ impl NandInspect {
         self.die(lun).verify(block, damaged)
     }
 
-    /// Hours that have passed for the array since it was made: what is programmed now ages with it.
+    /// The array's age in hours. Pages that are programmed now age from this time on.
     pub fn age_hours(&self) -> u32 {
         self.cells.dies[0].borrow().hours()
     }
-    /// Lets time pass for the charge in the cells, up to `hours` after the array was made. It never goes
-    /// back.
+    /// Ages the charge in the cells, to `hours` after the array was made. The age never decreases.
     ///
     /// # Errors
-    /// When an image can't be written.
+    /// If an image can't be written.
     pub fn set_age_hours(&self, hours: u32) -> Result<(), MediumError> {
         let hours = hours.max(self.age_hours());
         for die in self.cells.dies.iter() {
@@ -198,32 +198,32 @@ impl NandInspect {
         }
     }
 
-    /// The LUN's next program fails. Its block is bad from then on.
+    /// Makes the LUN's next program fail. Its block is bad from then on.
     pub fn fail_next_program(&self, lun: LunIndex) {
         self.die(lun).faults.add(Injected::NextProgram);
     }
-    /// The LUN's next erase fails. Its block is bad from then on.
+    /// Makes the LUN's next erase fail. Its block is bad from then on.
     pub fn fail_next_erase(&self, lun: LunIndex) {
         self.die(lun).faults.add(Injected::NextErase);
     }
-    /// The next program of this page fails. Its block is bad from then on.
+    /// Makes the next program of this page fail. Its block is bad from then on.
     pub fn fail_program(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) {
         self.die(lun).faults.add(Injected::Program(block, page));
     }
-    /// The next erase of this block fails. It is bad from then on.
+    /// Makes the next erase of this block fail. The block is bad from then on.
     pub fn fail_erase(&self, lun: LunIndex, block: BlockAddr) {
         self.die(lun).faults.add(Injected::Erase(block));
     }
-    /// Makes these bits of a programmed page, or of a factory bad block's page, read wrong until its block is
-    /// erased; bit 7 of byte 0 is position 0. They are not kept in an image. False when the page isn't
-    /// programmed: nothing happens then.
+    /// Makes these bits of a programmed page, or of a factory bad block's page, read wrong until the
+    /// block is erased; bit 7 of byte 0 is position 0. An image doesn't keep them. If the page isn't
+    /// programmed, does nothing and returns false.
     pub fn flip_bits(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let raw_bits = 8 * self.config().geometry.raw_page_bytes();
         assert!(bits.iter().all(|b| *b < raw_bits), "a bit outside the page");
         self.die(lun).inject_flips(block, page, bits)
     }
-    /// Like [`Self::flip_bits`] with `count` different bits that `seed` chooses among bytes `first .. first +
-    /// bytes`.
+    /// Like [`Self::flip_bits`], with `count` different bits that `seed` chooses among bytes `first ..
+    /// first + bytes`.
     pub fn flip_random_bits(
         &self,
         lun: LunIndex,
@@ -242,7 +242,7 @@ impl NandInspect {
         }
         self.flip_bits(lun, block, page, &bits)
     }
-    /// Whether operations that the LUN starts from now on never end.
+    /// Sets whether operations that the LUN starts from now on never end.
     pub fn force_busy(&self, lun: LunIndex, stuck: bool) {
         self.die(lun).stuck = stuck;
     }

@@ -1,20 +1,20 @@
 //! NAND packages: LUN state machines, page registers, cells, wear and errors, behind the port that a channel
 //! drives (I1).
 //!
-//! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`]
-//! looks at the cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives
-//! power-off.
+//! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s. A [`NandInspect`]
+//! inspects the cells without using the bus, and injects faults. [`NandCells`] survive power-off.
 //!
-//! - `command` decodes latches by the states of `phase`, `confirm` their last cycle, `package` carries
-//!   bursts, `lun` is a LUN's state, `work` what its array can do, `register` its page registers;
-//! - `variant` holds what packages differ in: optional and vendor specific commands, read levels;
+//! - `command` decodes latches with the states of `phase`, `confirm` handles a command's last cycle,
+//!   `package` handles bursts, `lun` is a LUN's state, `work` lists what its array can do, `register` has
+//!   its page registers;
+//! - `variant` describes how packages differ: optional and vendor specific commands, read levels;
 //! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and
 //!   `identity` answer for the target;
 //! - `store` keeps pages and blocks, in memory or through to an image;
-//! - `timing`, `errors` with `coupling`, and `faults` say how long, how wrong and how broken.
+//! - `timing` gives busy times, `errors` with `coupling` gives bit errors, and `faults` gives failures.
 //!
-//! A package never owns a clock: every call carries the times of its bus cycles, and what the array does
-//! settles when the LUN is next looked at.
+//! A package has no clock. Every call carries the times of its bus cycles, and the effects of the array
+//! are applied (settled) when the LUN is next accessed.
 #![no_std]
 #![forbid(unsafe_code)]
 

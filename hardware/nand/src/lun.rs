@@ -1,9 +1,9 @@
 //! One LUN: its registers, and what its array is doing.
 //!
-//! The array's effects settle when the LUN is next looked at, at or after the time at which they were due:
-//! the calls carry the time, the LUN owns no clock. Three things can be due: the array's work ends; a cache
-//! command, which waited for that, moves registers and starts the next work; the LUN takes commands again
-//! (RDY).
+//! A LUN has no clock: the calls carry the time. The array's effects are applied (settled) when the LUN
+//! is next accessed, at or after the time at which they were due. Three things can be due: the array's
+//! work ends; a cache command that waited for that moves registers and starts the next work; the LUN
+//! takes commands again (RDY).
 
 mod cached;
 mod state;
@@ -30,53 +30,53 @@ pub(crate) type SharedDie = Rc<RefCell<Die>>;
 
 /// A LUN's state machine.
 pub(crate) struct LunModel {
-    /// The earliest of what is due; [`Instant::MAX`] when nothing is.
+    /// When the earliest effect is due; [`Instant::MAX`] if none is pending.
     due: Instant,
     work: ArrayWork,
-    /// The planes of the work beside the first.
+    /// The work's planes other than the first.
     others: Vec<PageJob>,
     /// When the array's work ends: ARDY.
     array_until: Instant,
-    /// The LUN takes no command before `ready_at`: RDY.
+    /// RDY is low: the LUN takes no command before `ready_at`.
     busy: bool,
     ready_at: Instant,
     next: Option<Next>,
     next_at: Instant,
-    /// The pages of the next work, first one first.
+    /// The pages of the next work, in order.
     waiting: Vec<PageJob>,
     suspended: Option<Suspended>,
-    /// Planes whose last program or erase failed, and those whose program before that did.
+    /// Planes whose last program or erase failed, and planes whose program before that failed.
     failed: u8,
     failed_before: u8,
     /// The last program was confirmed by 15h.
     cached: bool,
-    /// The array reads ahead, or has.
+    /// The array is reading ahead, or has read ahead.
     pub ahead: bool,
-    /// Pages that a multi-plane command has collected.
+    /// What a multi-plane command is collecting, and the pages so far.
     gathers: Option<Gathers>,
     gathered: Vec<PageAddr>,
     /// Pages loaded for one-shot programming.
     loaded: Vec<PageAddr>,
-    /// The pages that the last READ brought, first one first: where READ CACHE SEQUENTIAL goes on.
+    /// The pages that the last READ has read, in order. READ CACHE SEQUENTIAL continues after them.
     last_read: Vec<PageAddr>,
     /// Planes whose register a COPYBACK READ has filled, one bit each.
     pub copied: u8,
     /// The read level that SET FEATURES chose, in millivolts.
     pub level_mv: f64,
-    /// What ODT CONFIGURE has set: M0, M1, Rtt1, Rtt2.
+    /// The values that ODT CONFIGURE has set: M0, M1, Rtt1, Rtt2.
     pub termination: [u8; 4],
     /// The plane whose register data out reads.
     pub plane: u8,
     /// The next column of data in and out.
     pub column: u32,
     planes: usize,
-    // Bank after bank, a register a plane.
+    // Bank after bank, with one register per plane.
     registers: Box<[Register]>,
     die: SharedDie,
     timing: DieTiming,
 }
 
-/// What the array was set to, and for how long: for the event that reports it.
+/// The work that the array has started and its duration, for the event that reports it.
 pub(crate) type Started = (ArrayWork, Duration);
 
 impl LunModel {
@@ -123,7 +123,7 @@ impl LunModel {
         }
     }
 
-    /// Carries out what was due by `at`.
+    /// Applies the effects that are due by `at`.
     #[inline]
     pub fn settle(&mut self, at: Instant) {
         if at >= self.due {
@@ -184,7 +184,7 @@ impl LunModel {
         self.die.borrow_mut().load(at, self.level_mv, &mut self.registers[index]);
         0
     }
-    /// Programs a page; its plane's bit when that failed.
+    /// Programs a page. Returns its plane's bit if the program failed, else 0.
     fn store(&mut self, PageJob { at, bank }: PageJob) -> u8 {
         let register = &mut self.registers[bank as usize * self.planes + usize::from(at.plane)];
         let passed = self.die.borrow_mut().program(at, register, false);
@@ -192,7 +192,7 @@ impl LunModel {
         u8::from(!passed) << at.plane
     }
     fn erase(&mut self, at: PageAddr) -> u8 {
-        // What registers show of the block stays what it was.
+        // The registers keep what they show of the block.
         for register in &mut self.registers {
             if register.lying.is_some_and(|lying| lying.block == at.block) {
                 self.die.borrow_mut().fetch(u16::MAX, register);
@@ -206,16 +206,16 @@ impl LunModel {
     pub fn is_busy(&self) -> bool {
         self.busy
     }
-    /// True while the array works, though the LUN may take commands; settle first.
+    /// True while the array works, even if the LUN takes commands; settle first.
     pub fn array_works(&self) -> bool {
         self.work != ArrayWork::Idle || self.next.is_some()
     }
-    /// True at `at` unless the LUN takes no command then.
+    /// Whether the LUN takes commands at `at`.
     #[inline]
     pub fn ready(&self, at: Instant) -> bool {
         !self.busy || at >= self.ready_at
     }
-    /// When the last operation lets the LUN take commands again, or has.
+    /// When the LUN takes commands again, or has done so, after the last operation.
     #[inline]
     pub fn ready_since(&self) -> Instant {
         self.ready_at
@@ -227,7 +227,7 @@ impl LunModel {
             return Status::BUSY;
         }
         let planes = plane.map_or(u8::MAX, |plane| 1 << plane);
-        // FAIL is of work that has ended.
+        // FAIL is valid only for work that has ended.
         let (failed, works) = (self.failed & planes != 0, self.array_works());
         Status::IDLE
             .with_array_ready(!works)
@@ -237,11 +237,11 @@ impl LunModel {
     }
 
     fn until(&self, at: Instant, takes: Duration) -> Instant {
-        // A LUN that a test has forced never becomes ready.
+        // A LUN that a test has forced to be busy never becomes ready.
         if self.die.borrow().stuck { Instant::MAX } else { later(at, takes) }
     }
 
-    /// Sets the array to work from `at` on; the LUN takes commands when it has ended.
+    /// Starts the array's work at `at`. The LUN takes commands again when the work has ended.
     #[inline]
     fn start(&mut self, at: Instant, work: ArrayWork, takes: Duration) -> Started {
         self.work = work;
@@ -255,7 +255,7 @@ impl LunModel {
         (work, takes)
     }
 
-    /// The LUN takes no command for `takes`; the array goes on with what it does.
+    /// Makes the LUN busy for `takes`; the array continues its work.
     pub fn pause(&mut self, at: Instant, takes: Duration) -> Started {
         self.ready_at = self.until(at, takes);
         self.busy = true;
@@ -263,7 +263,7 @@ impl LunModel {
         (ArrayWork::Other, takes)
     }
 
-    /// 30h or 35h: the page, and those collected before it, go to the registers.
+    /// 30h or 35h: reads the page, and those collected before it, into the registers.
     #[inline]
     pub fn start_read(&mut self, at: Instant, page: PageAddr, copyback: bool) -> Started {
         let mut takes = self.timing.read(page);
@@ -284,8 +284,8 @@ impl LunModel {
         self.start(at, ArrayWork::Read(PageJob { at: page, bank: Bank::Cache }), takes)
     }
 
-    /// 10h or, `behind` the host's back, 15h: the page, those loaded for its word line, and those of other
-    /// planes.
+    /// 10h or, with `behind`, 15h (cached): programs the page, those loaded for its word line, and those
+    /// of other planes.
     #[inline]
     pub fn start_program(&mut self, at: Instant, page: PageAddr, behind: bool) -> Started {
         self.copied = 0;
@@ -296,7 +296,7 @@ impl LunModel {
         self.start_programs(at, page, behind)
     }
 
-    /// D0h: the block, and those collected before it.
+    /// D0h: erases the block, and those collected before it.
     #[inline]
     pub fn start_erase(&mut self, at: Instant, block: PageAddr) -> Started {
         let mut takes = self.timing.erase(block);
@@ -312,8 +312,8 @@ impl LunModel {
         self.start(at, ArrayWork::Other, takes)
     }
 
-    /// Stops the array at `at`, whatever it does or has suspended: a program leaves a torn page, an erase a
-    /// half-erased block.
+    /// Stops the array at `at`, including work that is suspended. A program leaves a torn page, an erase
+    /// a half-erased block.
     pub fn cut(&mut self, at: Instant) {
         self.settle(at);
         let others = core::mem::take(&mut self.others);
@@ -366,9 +366,9 @@ impl LunModel {
         self.start_other(at, takes)
     }
 
-    /// Shows `take` what the plane that data out reads drives in `length` columns from `column` on; it must
-    /// hold something. What lies in memory is shown there: a page goes from the cells to who fetches it
-    /// without a copy between.
+    /// Passes `take` the `length` columns from `column` on of the plane that data out reads; the plane's
+    /// register must hold something. Data that are in memory are passed by reference, so that a page goes
+    /// from the cells to the reader without a copy.
     #[inline]
     pub fn show<R>(
         &mut self,
@@ -387,8 +387,8 @@ impl LunModel {
         take(&self.out(column, length, layout))
     }
 
-    /// What the plane that data out reads drives in `length` columns from `column` on; it must hold
-    /// something. `layout` says which sectors that asks the cells for.
+    /// The `length` columns from `column` on of the plane that data out reads; the plane's register must
+    /// hold something. `layout` says which sectors must be fetched from the cells for that.
     #[inline]
     pub fn out(&mut self, column: u32, length: u32, layout: &PageLayout) -> DataOut<'_> {
         let register = &mut self.registers[usize::from(self.plane)];
@@ -413,7 +413,7 @@ impl LunModel {
     }
 }
 
-/// `after`, but for a time that never comes.
+/// `at + after`. [`Instant::MAX`], which means never, stays as it is.
 #[inline]
 fn later(at: Instant, after: Duration) -> Instant {
     if at == Instant::MAX { at } else { at + after }

@@ -17,19 +17,19 @@ use aster_units::{Column, Content, Duration, Instant, LunAddr};
 use aster_wire::onfi::command;
 use core::cell::Cell;
 
-/// What data out reads when no status command has come in between.
+/// What data out reads, unless a status command has come in between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// Nothing has been asked for.
+    /// Nothing has been requested.
     Nothing,
-    /// The page register of the LUN selected.
+    /// The page register of the selected LUN.
     Page,
     /// The target's answer: identification, parameters, features.
     Answer,
 }
 
-/// Status bytes that one burst may fetch: READ STATUS repeats its byte for as long as the host asks (ONFI 5.1
-/// §5.13).
+/// The most status bytes that one burst may fetch: READ STATUS repeats its byte as long as the host
+/// strobes (ONFI 5.1 §5.13).
 const STATUS_BYTES_MAX: usize = 64;
 
 /// One NAND package: the LUNs behind a chip enable with their command decoder.
@@ -42,18 +42,18 @@ pub struct NandPackage {
     pub(crate) phase: BusPhase,
     pub(crate) view: View,
     pub(crate) source: Source,
-    /// A prefix that waits for the first cycle behind it, and the one before the command in progress.
+    /// The prefix that waits for the first cycle after it, and the prefix of the command in progress.
     pub(crate) prefix: Prefix,
     pub(crate) mode: Prefix,
     /// The first cycle latched last, for errors.
     pub(crate) command: u8,
-    /// The LUN that a row address named last: READ STATUS answers for it.
+    /// The LUN that was addressed last, for which READ STATUS answers.
     pub(crate) addressed: u8,
-    /// The LUN whose register drives data out; none after another LUN was addressed.
+    /// The LUN whose register drives data out; `None` after another LUN was addressed.
     pub(crate) selected: Option<u8>,
     pub(crate) answer: Vec<u8>,
     pub(crate) answer_at: usize,
-    /// The answer is register data: identification or a feature, no parameter page.
+    /// The answer is register data (identification or a feature), not a parameter page.
     pub(crate) answer_twice: bool,
     status: [u8; STATUS_BYTES_MAX],
     recorder: Recorder,
@@ -62,7 +62,7 @@ pub struct NandPackage {
     power: Rc<Power>,
 }
 
-/// What the packages of an array have in common: how many live, and when their power went.
+/// What the packages of an array share: how many exist, and when they lost power.
 #[derive(Debug, Default)]
 pub(crate) struct Power {
     pub packages: Cell<u32>,
@@ -123,7 +123,7 @@ impl NandPackage {
         if timing.mode == self.waits.mode() { Ok(()) } else { Err(ProtocolError::DataMode) }
     }
 
-    /// The LUN that drives data out, ready and with data.
+    /// The LUN that drives data out. It must be ready and have data.
     #[inline]
     fn source_lun(&mut self, at: Instant) -> Result<u8, ProtocolError> {
         let lun = self.selected.ok_or(ProtocolError::UnexpectedData)?;
@@ -203,7 +203,7 @@ impl NandPackage {
         let register = state.register_mut(target.at.plane);
         match data {
             DataIn::Page(page) => {
-                // A whole page may replace what a COPYBACK READ brought.
+                // A whole page may replace what a COPYBACK READ has read.
                 if column != 0 || (register.holds != Holds::Erased && !loading.copyback) {
                     return Err(ProtocolError::Column { column: Column(column as u16) });
                 }
@@ -214,7 +214,7 @@ impl NandPackage {
                 if bytes.len() != length as usize {
                     return Err(ProtocolError::Length { available: bytes.len() as u32, requested: length });
                 }
-                // Literal bytes over a page that is kept plain would need its code word.
+                // Overwriting a part of a page that is kept plain would need its code word.
                 if register.holds == Holds::Page {
                     return Err(ProtocolError::UnexpectedData);
                 }
@@ -266,13 +266,13 @@ impl NandPackage {
         Ok(())
     }
 
-    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` when there is
-    /// no such LUN.
+    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` if there
+    /// is no such LUN.
     pub fn termination(&self, lun: u8) -> Option<[u8; 4]> {
         self.luns.get(usize::from(lun)).map(|lun| lun.termination)
     }
 
-    /// Every LUN is busy: a command of the target.
+    /// Makes every LUN busy, for a command to the target.
     pub(crate) fn all_busy(&mut self, at: Instant, takes: Duration) {
         for lun in 0..self.luns.len() {
             let started = self.luns[lun].start_other(at, takes);
@@ -335,7 +335,7 @@ impl Package for NandPackage {
             Err(error) => Err(error),
         };
         if done.is_err() {
-            // What has been latched of a command so far is void; the next first cycle starts over.
+            // Discards what has been latched of a command so far. The next first cycle starts over.
             self.phase = BusPhase::Idle;
         }
         done
@@ -348,8 +348,8 @@ impl Package for NandPackage {
         cycle: Duration,
         values: &[u8],
     ) -> Result<(), (usize, ProtocolError)> {
-        // Nothing happens between the cycles of one address: where it takes all of them, only its last latch
-        // counts.
+        // Nothing happens between the cycles of one address. If the package takes all of them, only the
+        // last latch matters.
         if self.enabled && self.waits.before_latch(first).is_ok() && self.takes_addresses(values.len()) {
             let last = first + cycle * (values.len() as u64 - 1);
             self.last_seen = last;
@@ -373,7 +373,8 @@ impl Package for NandPackage {
     ) -> Result<R, ProtocolError> {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;
-        // Data ends the wait for an address after 00h; in the middle of a command it voids the command.
+        // Data end the wait for an address after 00h. In the middle of a command, they discard the
+        // command.
         let between = matches!(self.phase, BusPhase::Idle | BusPhase::Returning);
         self.phase = BusPhase::Idle;
         if !between {
@@ -427,7 +428,7 @@ impl Package for NandPackage {
             _ => Err(ProtocolError::UnexpectedData),
         };
         if done.is_err() {
-            // The command that the data belonged to is void.
+            // Discards the command that the data belonged to.
             self.phase = BusPhase::Idle;
         }
         done
@@ -442,7 +443,8 @@ impl Package for NandPackage {
 }
 
 impl Drop for NandPackage {
-    /// Power goes: at the time told to the array's handle, else after the last call on the bus.
+    /// The package loses power: at the time set in [`crate::NandCells::power_off`], else at the last call
+    /// on the bus.
     fn drop(&mut self) {
         let at = self.power.off_at.get().unwrap_or(self.last_seen);
         self.luns.iter_mut().for_each(|lun| lun.cut(at));

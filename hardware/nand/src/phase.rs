@@ -1,4 +1,4 @@
-//! Where in a command a target is (ONFI 5.1 §5): what has been latched so far, and what may follow.
+//! A target's position in a command (ONFI 5.1 §5): what has been latched so far, and what may follow.
 
 use crate::work::{PageAddr, Suspends};
 use aster_units::Column;
@@ -30,9 +30,9 @@ pub(crate) enum Prefix {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Loading {
     pub target: Target,
-    /// Its prefix said which page of the word line it is.
+    /// A prefix has said which page of the word line it is.
     pub one_shot: bool,
-    /// Its register keeps what COPYBACK READ brought.
+    /// Its register keeps what COPYBACK READ has read.
     pub copyback: bool,
 }
 
@@ -98,16 +98,17 @@ pub(crate) enum PendingCommand {
     Erase(Target),
 }
 
-/// Where in a command the target is.
+/// The target's position in a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BusPhase {
     /// Between commands.
     Idle,
-    /// After 00h without an address: data out shows the register again, or five addresses begin a READ.
+    /// After 00h without an address: data out shows the register again, or five address cycles begin a
+    /// READ.
     Returning,
     /// Address cycles come in, lowest first.
     Addressing { setup: Setup, got: u8, bits: u64 },
-    /// A second cycle is due.
+    /// A second cycle is expected.
     Pending(PendingCommand),
     /// PROGRAM: data comes in.
     Loading(Loading),

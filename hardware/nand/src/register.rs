@@ -9,40 +9,40 @@ use aster_units::{BlockAddr, Column, Content, PageInBlock};
 /// What a page register holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Holds {
-    /// Nothing that a controller may rely on: after power-on, RESET, or a failed array operation.
+    /// Undefined data: after power-on, RESET, or a failed array operation.
     Nothing,
     /// All ones: an erased page, or a register just cleared for a program.
     Erased,
-    /// Plain content that the stages would encode, in the register's scale.
+    /// Plain content, before the stages' encoding, in the register's scale.
     Page,
     /// Literal bytes of the raw page.
     Bytes,
 }
 
-/// Sectors that a register shows but which still lie in the cells: a read brings what the host asks for, not
-/// the whole page. What is programmed stays as it is until its block is erased, and before that they are
-/// fetched.
+/// Sectors that a register shows but that haven't been copied from the cells. Copying is deferred, so
+/// that a read copies only what the host asks for, not the whole page. The cells keep the data until the
+/// block is erased; the sectors are fetched before that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lying {
     pub block: BlockAddr,
     pub page: PageInBlock,
-    /// Sectors not brought yet, as bits, sector 0 lowest; never none.
+    /// Sectors not fetched yet, as bits, sector 0 lowest; at least one.
     pub sectors: u16,
 }
 
-/// One page register with the bit errors of the read that filled it. Buffers grow to what a drive uses and
-/// stay.
+/// One page register with the bit errors of the read that filled it. Its buffers grow to the size that a
+/// drive uses, and are kept.
 #[derive(Debug)]
 pub(crate) struct Register {
     pub holds: Holds,
     /// The scale of `data`.
     pub content: Content,
     pub data: Vec<u8>,
-    /// What of `data` isn't there yet.
+    /// The part of `data` that hasn't been fetched yet.
     pub lying: Option<Lying>,
     pub oob: Vec<u8>,
     pub seed: u32,
-    /// Literal bytes, whole raw page.
+    /// Literal bytes of the whole raw page.
     pub bytes: Vec<u8>,
     /// Bits that read wrong, ascending.
     pub flips: Vec<u32>,
@@ -62,7 +62,7 @@ impl Register {
         }
     }
 
-    /// Forgets everything.
+    /// Discards the content.
     #[inline]
     pub fn invalidate(&mut self) {
         self.holds = Holds::Nothing;
@@ -70,7 +70,7 @@ impl Register {
         self.flips.clear();
     }
 
-    /// All ones, as 80h leaves it (ONFI 5.1, PAGE PROGRAM).
+    /// Sets all ones, as 80h does (ONFI 5.1, PAGE PROGRAM).
     #[inline]
     pub fn clear(&mut self) {
         self.holds = Holds::Erased;
@@ -78,7 +78,7 @@ impl Register {
         self.flips.clear();
     }
 
-    /// Takes a page over.
+    /// Copies a page into the register.
     #[inline]
     pub fn set_page(&mut self, page: &PageData<'_>) {
         self.holds = Holds::Page;
@@ -98,7 +98,7 @@ impl Register {
         self.bytes[column..column + from.len()].copy_from_slice(from);
     }
 
-    /// Literal bytes, all `value`.
+    /// Sets literal bytes, all `value`.
     pub fn fill_bytes(&mut self, raw_bytes: usize, value: u8) {
         self.holds = Holds::Bytes;
         self.lying = None;
@@ -107,24 +107,24 @@ impl Register {
         self.flips.clear();
     }
 
-    /// The sectors of `wanted` that still lie in the cells.
+    /// The sectors of `wanted` that haven't been fetched from the cells.
     #[inline]
     pub fn lacks(&self, wanted: u16) -> u16 {
         self.lying.map_or(0, |lying| lying.sectors & wanted)
     }
 
-    /// What it drives from `column` on. It must hold something, and what the burst shows must have been
-    /// fetched.
+    /// What it drives from `column` on. The register must hold something, and the sectors of the burst
+    /// must have been fetched.
     #[inline]
     pub fn out(&self, column: u32, length: u32) -> DataOut<'_> {
         self.out_of(&self.data, column, length)
     }
 
-    /// As [`Register::out`], of a page whose sectors are `data`.
+    /// As [`Register::out`], for a page whose sectors are `data`.
     #[inline]
     pub fn out_of<'a>(&'a self, data: &'a [u8], column: u32, length: u32) -> DataOut<'a> {
         let burst = column as usize..(column + length) as usize;
-        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows
+        // An empty burst at the page's end would start at a column that 16 bits don't hold. It shows
         // nothing anyway.
         let column = Column(column as u16);
         match self.holds {
@@ -135,7 +135,7 @@ impl Register {
         }
     }
 
-    /// The page it holds, plain, with the sectors `data`.
+    /// The page that it holds, plain, with the sectors `data`.
     #[inline]
     fn page_of<'a>(&'a self, data: &'a [u8]) -> PageData<'a> {
         PageData { content: self.content, data, oob: &self.oob, seed: self.seed }

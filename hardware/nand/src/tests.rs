@@ -1,5 +1,5 @@
-//! The package from its bus: latch sequences typed by hand from ONFI 5.1, opcodes as numbers, so that a
-//! misreading of the standard in the shared constants can't hide.
+//! Tests of a package through its bus. The latch sequences are typed by hand from ONFI 5.1 with opcodes
+//! as numbers, so that they find a misreading of the standard in the shared constants.
 
 extern crate std;
 

@@ -25,7 +25,7 @@ pub const fn page_type(cells: CellMode, page: PageInBlock) -> PageType {
 pub struct PerType {
     /// LSB pages.
     pub lsb: Duration,
-    /// CSB pages; unused but on TLC.
+    /// CSB pages; only used on TLC.
     pub csb: Duration,
     /// MSB pages; unused on SLC.
     pub msb: Duration,
@@ -77,7 +77,8 @@ pub struct ArrayTiming {
     pub slc_erase: Duration,
     /// tPROG of the three pages of a word line at once.
     pub one_shot_program: Duration,
-    /// tRCBSY and tPCBSY at the least: what moving a page between the cache register and the array's takes.
+    /// The minimum of tRCBSY and tPCBSY: the time to move a page between the cache register and the
+    /// array's register.
     pub cache: Duration,
     /// tPLRBSY, tPLPBSY and tPLEBSY: after each plane of a multi-plane command but the last.
     pub plane: Duration,
@@ -87,10 +88,10 @@ pub struct ArrayTiming {
     pub zq_long: Duration,
     /// tZQCS: ZQ CALIBRATION SHORT.
     pub zq_short: Duration,
-    /// How far a die's tR, tPROG and tBERS lie from these values at most (G5): one offset for the die,
-    /// uniform in ± this.
+    /// The most by which a die's tR, tPROG and tBERS deviate from these values (G5). Each die has one
+    /// offset, uniform in ± this.
     pub deviation_die: Duration,
-    /// How far a page's (a block's for tBERS) lie from its die's at most, uniform in ± this.
+    /// The most by which a page's times (for tBERS, a block's) deviate from its die's, uniform in ± this.
     pub deviation_page: Duration,
 }
 
@@ -186,7 +187,7 @@ impl DieTiming {
         } else {
             uniform(mix64(self.seed ^ which), self.base.deviation_page)
         };
-        // Validated: the deviations together are shorter than every base value.
+        // Validation ensures that both deviations together are shorter than every base value.
         Duration::from_picos(base.as_picos().saturating_add_signed(self.offset + jitter))
     }
 
@@ -202,7 +203,7 @@ impl DieTiming {
             if at.slc { self.base.slc_program } else { self.base.program.of(page_type(self.cells, at.page)) };
         self.deviate(base, 1 << 60 | place(at.block, at.page))
     }
-    /// All pages of the word line that ends with the page `at`.
+    /// The time to program all pages of the word line that ends with the page `at`.
     pub fn one_shot(&self, at: PageAddr) -> Duration {
         self.deviate(self.base.one_shot_program, 1 << 60 | place(at.block, at.page))
     }

@@ -1,4 +1,4 @@
-//! What makes one package differ from another beside its shape and times.
+//! How packages differ, other than in geometry and times.
 
 use alloc::vec::Vec;
 use aster_units::{CellMode, PageInBlock};
@@ -10,13 +10,15 @@ use aster_wire::onfi::CommandSet;
 pub struct Variant {
     /// Optional and vendor specific commands.
     pub commands: CommandSet,
-    /// The table behind read retry: one read level for each value of the feature, in millivolts against a
-    /// fresh part's best. As many rows as [`CommandSet::read_retry`] says; empty without that feature.
+    /// The table for read retry: one read level for each value of the feature, in millivolts relative to
+    /// a fresh part's best level. It has as many rows as [`CommandSet::read_retry`] says, and is empty
+    /// without that feature.
     pub read_levels_mv: Vec<i16>,
-    /// A program of a word line's upper page that is cut off takes the pages below it along: MLC's lost LSB.
+    /// If the program of a word line's upper page is cut off, the pages below it are lost, too: MLC's
+    /// lost LSB.
     pub pair_loss: bool,
-    /// Pages come in the order of LSB pages alone, one for each word line (C31); otherwise in that of all
-    /// pages. A page that is not the next in the order fails.
+    /// Pages must be programmed in the order of LSB pages alone, one for each word line (C31); otherwise
+    /// in the order of all pages. The program of a page that is not the next in the order fails.
     pub lsb_pages: bool,
 }
 
@@ -42,7 +44,7 @@ impl Variant {
         None
     }
 
-    /// The level that row `row` of the table stands for; a fresh part's where there is no table.
+    /// The level that row `row` of the table stands for; a fresh part's level if there is no table.
     pub(crate) fn level_mv(&self, row: u8) -> f64 {
         self.read_levels_mv.get(usize::from(row)).copied().map_or(0.0, f64::from)
     }

@@ -1,4 +1,4 @@
-//! What a LUN's array can be told to do.
+//! The work that a LUN's array can do.
 
 use aster_units::{BlockAddr, PageInBlock};
 
@@ -8,7 +8,7 @@ pub(crate) struct PageAddr {
     pub block: BlockAddr,
     pub page: PageInBlock,
     pub plane: u8,
-    /// Addressed behind the prefix that uses the cells as SLC.
+    /// Addressed with the prefix for using the cells as SLC.
     pub slc: bool,
 }
 
@@ -23,9 +23,9 @@ impl PageAddr {
 /// Which of a plane's registers a page goes to or comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bank {
-    /// The one that data in and out reach: ONFI's cache register.
+    /// The register that data in and data out access: ONFI's cache register.
     Cache,
-    /// The one behind it, which the array works on while the other is in use: ONFI's page register.
+    /// The register behind it, on which the array works while the other is in use: ONFI's page register.
     Array,
     /// The first page of a word line that waits for one-shot programming.
     Lsb,
@@ -33,25 +33,25 @@ pub(crate) enum Bank {
     Csb,
 }
 
-/// A page with the register that it goes with.
+/// A page with its register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageJob {
     pub at: PageAddr,
     pub bank: Bank,
 }
 
-/// What the array is doing, or is to do next. Further planes are in a list beside it.
+/// What the array is doing, or will do next. Other planes are in a separate list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ArrayWork {
     /// Nothing.
     Idle,
-    /// A page goes to its plane's register.
+    /// Reads a page into its plane's register.
     Read(PageJob),
-    /// Its plane's register goes to a page.
+    /// Programs a page from its plane's register.
     Program(PageJob),
-    /// A block is being erased.
+    /// Erases a block.
     Erase(PageAddr),
-    /// Reset, features, parameter page: nothing that touches cells.
+    /// Reset, features, parameter page: work that doesn't touch cells.
     Other,
 }
 

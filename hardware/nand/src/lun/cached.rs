@@ -1,5 +1,5 @@
-//! What works behind the host's back: READ CACHE, PAGE CACHE PROGRAM, planes together, word lines in one
-//! shot.
+//! Work of the array while the LUN takes commands: READ CACHE and PAGE CACHE PROGRAM. Also several planes
+//! together, and word lines in one shot.
 
 use super::state::Next;
 use super::{LunModel, Started, later};
@@ -7,7 +7,7 @@ use crate::work::{ArrayWork, Bank, Gathers, PageAddr, PageJob};
 use aster_units::{Duration, Instant};
 
 impl LunModel {
-    /// A cache command's turn: the array is free.
+    /// Starts the waiting cache command, as the array is free now.
     pub(super) fn hand_over(&mut self) {
         let Some(next) = self.next.take() else { return };
         let from = self.next_at;
@@ -27,7 +27,7 @@ impl LunModel {
         }
     }
 
-    /// What was read ahead comes to the registers that the host reads.
+    /// Moves the page that was read ahead to the register that the host reads.
     fn show_ahead(&mut self) {
         for i in 0..self.last_read.len() {
             let plane = usize::from(self.last_read[i].plane);
@@ -36,7 +36,7 @@ impl LunModel {
         self.select_last_read();
     }
 
-    /// Data out begins at the first column of the page that was read last, in whatever plane it lies.
+    /// Data out begins at the first column of the page that was read last, in that page's plane.
     fn select_last_read(&mut self) {
         self.plane = self.last_read.first().map_or(self.plane, |page| page.plane);
         self.column = 0;
@@ -52,7 +52,8 @@ impl LunModel {
         self.array_until = later(from, takes);
     }
 
-    /// The pages waiting are programmed, out of `bank` where they are not in a register of their own.
+    /// Sets the array to program the waiting pages: from `bank`, unless they are in a register of their
+    /// own.
     fn set_to_program(&mut self, bank: Bank) -> Duration {
         let takes = self.longest_program();
         if bank == Bank::Array {
@@ -81,8 +82,8 @@ impl LunModel {
         self.waiting.iter().map(of).max().unwrap_or_default()
     }
 
-    /// 31h: what is there is shown, and the array reads `pages`; the next ones in order when there are none.
-    /// `None` when no page follows. The array must not be busy with anything but reading ahead.
+    /// 31h: shows the page that has been read, and starts to read `pages` or, if there are none, the next
+    /// ones in order. `None` if no page follows. The array must be idle or reading ahead.
     pub fn read_ahead(
         &mut self,
         at: Instant,
@@ -117,7 +118,8 @@ impl LunModel {
             self.wait_for_turn(at, Next::ReadAhead, takes);
         } else {
             self.select_last_read();
-            // The register that the READ filled is both ONFI's: it stays, and the array goes on behind it.
+            // The register that the READ filled stands for both of ONFI's registers. It stays, and the
+            // array reads into the one behind it.
             self.ahead = true;
             self.ready_at = self.until(at, takes);
             self.busy = true;
@@ -128,7 +130,7 @@ impl LunModel {
         Some((work, takes + reads))
     }
 
-    /// 3Fh: what was read ahead is shown, and nothing more is read.
+    /// 3Fh: shows the page that was read ahead, and reads no further.
     pub fn end_read_ahead(&mut self, at: Instant) -> Started {
         let takes = self.timing.base().cache;
         self.ahead = false;
@@ -136,7 +138,7 @@ impl LunModel {
         (ArrayWork::Other, takes)
     }
 
-    /// The LUN is busy until the array is free and `takes` more.
+    /// Makes the LUN busy until the array is free, and for `takes` after that.
     fn wait_for_turn(&mut self, at: Instant, next: Next, takes: Duration) {
         let free = if self.work == ArrayWork::Idle { at } else { self.array_until.max(at) };
         self.next_at = self.until(free, takes);
@@ -148,7 +150,7 @@ impl LunModel {
 
     #[cold]
     pub(super) fn start_programs(&mut self, at: Instant, page: PageAddr, behind: bool) -> Started {
-        // The pages of a word line in their order; planes one after the other.
+        // The pages of each word line in order, one plane after the other.
         for i in 0..self.loaded.len() {
             let bank = if i % 2 == 0 { Bank::Lsb } else { Bank::Csb };
             self.waiting.push(PageJob { at: self.loaded[i], bank });
@@ -182,7 +184,7 @@ impl LunModel {
         self.start(at, work, takes)
     }
 
-    /// True when a READ has brought a page that READ CACHE can go on from.
+    /// True when a READ has read a page from which READ CACHE can continue.
     pub fn has_read(&self) -> bool {
         !self.last_read.is_empty() && (self.ahead || self.has_data())
     }
@@ -190,7 +192,7 @@ impl LunModel {
     pub fn programs_behind(&self) -> bool {
         self.cached
     }
-    /// Where READ CACHE SEQUENTIAL goes on from.
+    /// The page after which READ CACHE SEQUENTIAL continues.
     pub fn last_read(&self) -> Option<PageAddr> {
         self.last_read.first().copied()
     }
@@ -199,13 +201,13 @@ impl LunModel {
     pub fn gathered(&self) -> (Option<Gathers>, &[PageAddr]) {
         (self.gathers, &self.gathered)
     }
-    /// 32h, 11h or D1h: one plane more.
+    /// 32h, 11h or D1h: collects one more plane.
     pub fn gather(&mut self, at: Instant, gathers: Gathers, page: PageAddr) -> Started {
         self.gathers = Some(gathers);
         self.gathered.push(page);
         self.pause(at, self.timing.base().plane)
     }
-    /// Forgets what was collected.
+    /// Discards what was collected.
     pub fn gathers_nothing(&mut self) {
         self.gathers = None;
         self.gathered.clear();
@@ -215,7 +217,7 @@ impl LunModel {
     pub fn loaded(&self) -> &[PageAddr] {
         &self.loaded
     }
-    /// The page register holds the first or second page of a word line: it is put aside.
+    /// Puts the page register aside, which holds the first or second page of a word line.
     pub fn load_aside(&mut self, at: Instant, page: PageAddr, bank: Bank) -> Started {
         let (from, to) = (self.index(Bank::Cache, page.plane), self.index(bank, page.plane));
         self.registers.swap(from, to);
@@ -223,7 +225,7 @@ impl LunModel {
         self.loaded.sort_by_key(|at| (at.plane, at.page));
         self.pause(at, self.timing.base().plane)
     }
-    /// Forgets what was loaded for one-shot programming.
+    /// Discards what was loaded for one-shot programming.
     pub fn unload(&mut self) {
         self.loaded.clear();
     }

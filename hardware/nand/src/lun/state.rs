@@ -1,4 +1,4 @@
-//! What a LUN keeps of commands that wait.
+//! The state of commands that wait.
 
 use crate::work::{ArrayWork, PageJob};
 use alloc::vec::Vec;
@@ -7,13 +7,13 @@ use aster_units::Duration;
 /// What a cache command starts once the array is free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// 31h: what was read ahead is shown, the array reads the pages waiting.
+    /// 31h: shows the page that was read ahead, and reads the waiting pages.
     ReadAhead,
-    /// 3Fh: what was read ahead is shown.
+    /// 3Fh: shows the page that was read ahead.
     ShowAhead,
-    /// 15h: the pages waiting are programmed behind the host's back.
+    /// 15h: programs the waiting pages while the LUN takes commands.
     ProgramBehind,
-    /// 10h after 15h: the pages waiting are programmed, the host waits.
+    /// 10h after 15h: programs the waiting pages while the LUN is busy.
     Program,
 }
 

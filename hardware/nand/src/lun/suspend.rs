@@ -1,4 +1,4 @@
-//! Suspending programs and erases, and going on with them.
+//! Suspends and resumes programs and erases.
 
 use super::state::Suspended;
 use super::{LunModel, Started};
@@ -6,8 +6,8 @@ use crate::work::{ArrayWork, Bank, PageAddr, Suspends};
 use aster_units::{Duration, Instant};
 
 impl LunModel {
-    /// Suspends what the array does if it is of that kind; without effect on a LUN that is ready and whose
-    /// array is idle, since the operation may just have ended. False when it is busy with something else.
+    /// Suspends the array's work if it is of that kind. Has no effect on a ready LUN with an idle array,
+    /// since the operation may just have ended. `None` if the LUN is busy with something else.
     pub fn suspend(&mut self, at: Instant, what: Suspends) -> Option<Started> {
         let matches = matches!(
             (self.work, what),
@@ -27,7 +27,8 @@ impl LunModel {
         let mut others = core::mem::take(&mut self.others);
         let mut work = core::mem::replace(&mut self.work, ArrayWork::Idle);
         if let ArrayWork::Program(job) = &mut work {
-            // The host may read into its register meanwhile.
+            // The host may read into the page's register in the meantime, so its data move to the other
+            // bank.
             for job in core::iter::once(job).chain(others.iter_mut()).filter(|job| job.bank == Bank::Cache) {
                 let plane = usize::from(job.at.plane);
                 self.registers.swap(plane, self.planes + plane);
@@ -45,7 +46,7 @@ impl LunModel {
             _ => Some(Suspends::Erase),
         }
     }
-    /// True when `at` lies where a suspended operation has not ended.
+    /// Whether a suspended operation works on the page `at`.
     pub fn is_suspended(&self, at: PageAddr) -> bool {
         let Some(s) = &self.suspended else { return false };
         let others = |erase: bool| {
@@ -57,7 +58,7 @@ impl LunModel {
             _ => false,
         }
     }
-    /// Goes on with what is suspended; `None` when nothing is.
+    /// Resumes the suspended work; `None` if no work of that kind is suspended.
     pub fn resume(&mut self, at: Instant, what: Suspends) -> Option<Started> {
         if self.suspended() != Some(what) {
             return None;

@@ -1,4 +1,4 @@
-//! The bits of a cell and of those around it, as they lie in the array: coded and scrambled.
+//! The bits of a cell and of the cells around it, as they are in the array: encoded and scrambled.
 
 use crate::config::NandConfig;
 use crate::coupling::{Coupling, level};
@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::mix64;
 
-/// Bits of a cell at most.
+/// The most bits of a cell.
 const BITS_MAX: usize = 3;
 
 /// What is known of the bits of a page.
@@ -14,15 +14,16 @@ const BITS_MAX: usize = 3;
 pub(super) enum Known {
     /// All are ones: erased.
     Ones,
-    /// Those of data columns lie in the buffer; parity and OOB are as good as random.
+    /// The bits of data columns are in the buffer; parity and OOB count as random.
     Data(u64),
-    /// All lie in the buffer.
+    /// All are in the buffer.
     All,
-    /// None: random.
+    /// None is known: they count as random.
     Nothing(u64),
 }
 
-/// Two word lines: the one that is read, and the next, which is programmed after it. Buffers are made once.
+/// Two word lines: the one that is read, and the next, which is programmed after it. Their buffers are
+/// allocated once.
 #[derive(Debug)]
 pub(super) struct Around {
     pages: [Vec<u8>; 2 * BITS_MAX],
@@ -34,7 +35,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// Of a drive of this shape.
+    /// Buffers for a drive of this configuration.
     pub(super) fn new(config: &NandConfig) -> Self {
         let (layout, raw) = (config.layout, config.geometry.raw_page_bytes() as usize);
         let mut is_data = vec![false; raw];
@@ -56,7 +57,7 @@ impl Around {
         }
     }
 
-    /// A bit of a page of the word line that is read (`0 .. bits`) or of the next.
+    /// A bit of a page of the word line that is read (pages `0 .. bits`) or of the next one.
     fn bit(&self, page: usize, position: u32) -> bool {
         let (byte, mask) = (position as usize / 8, 0x80u8 >> (position % 8));
         let random = |seed: u64| mix64(seed ^ u64::from(position)) & 1 != 0;
@@ -71,10 +72,10 @@ impl Around {
         (0..self.bits).any(|bit| !self.bit(word_line * self.bits + bit, position))
     }
 
-    /// What the cell at `position` of the word line's `length` bits is in for.
+    /// The factor for the expected errors of the cell at `position`, on a word line of `length` bits.
     pub(super) fn factor(&self, coupling: &Coupling, position: u32, length: u32) -> f64 {
         let victim = level((0..self.bits).map(|bit| self.bit(bit, position)));
-        // A cell at the edge has nothing beside it that was ever programmed.
+        // Beside a cell at the edge, there is no programmed cell.
         let left = position > 0 && self.is_charged(0, position - 1);
         let right = position + 1 < length && self.is_charged(0, position + 1);
         coupling.factor(victim, [left, right, self.is_charged(1, position)])

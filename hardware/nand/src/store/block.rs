@@ -1,4 +1,4 @@
-//! What is known of a block beside its pages' content: 32 bytes.
+//! The state of a block other than its pages' content, in 32 bytes.
 
 use alloc::boxed::Box;
 use aster_units::{CellMode, PageInBlock};
@@ -17,11 +17,11 @@ impl Flags {
     pub const TORN: Flags = Flags(4);
     /// Some page has an entry in the side table.
     pub const SIDE: Flags = Flags(8);
-    /// Its cells are used as SLC since page 0 was programmed so.
+    /// Its cells are used as SLC, since page 0 was programmed as SLC.
     pub const SLC: Flags = Flags(32);
-    /// Page 0 came without a scrambler's seed; those after it are expected to.
+    /// Page 0 came without a scrambler's seed, and the pages after it are expected to come without one.
     pub const UNSCRAMBLED: Flags = Flags(16);
-    /// Only LSB pages are programmed: the first that was left out is the one behind page 0 (C31).
+    /// Only LSB pages are programmed: the page after page 0 was left out (C31).
     pub const LSB_ONLY: Flags = Flags(64);
 
     /// True when any bit of `other` is set.
@@ -55,8 +55,8 @@ pub(crate) struct Block {
     pub reads: u32,
     /// The array's age in hours when page 0 was programmed.
     pub stamp: u32,
-    /// The page behind the last one programmed; those below are programmed, but for what [`Flags::LSB_ONLY`]
-    /// leaves out.
+    /// The page after the last one programmed. Those below are programmed, except for those that
+    /// [`Flags::LSB_ONLY`] leaves out.
     pub next: u16,
     pub flags: Flags,
 }
@@ -69,7 +69,7 @@ impl Block {
         let flags = if factory_bad { Flags::FACTORY_BAD } else { Flags::default() };
         Block { pages: None, erases: 0, reads: 0, stamp: 0, next: 0, flags }
     }
-    /// Distance of the pages that are programmed, where cells are used as `cells`.
+    /// Distance between the pages that are programmed, with cells used as `cells`.
     #[inline]
     pub const fn page_step(&self, cells: CellMode) -> u16 {
         if self.flags.has(Flags::LSB_ONLY) { cells.bits() as u16 } else { 1 }

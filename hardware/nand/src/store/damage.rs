@@ -1,10 +1,10 @@
-//! Where an image is damaged.
+//! The place where an image is damaged.
 
 use aster_units::{BlockAddr, LunIndex, PageInBlock};
 use core::fmt;
 
-/// A page of an image whose bytes aren't those that were programmed: something else has written to what holds
-/// it.
+/// A page of an image whose bytes differ from what was programmed: something else has written to the file
+/// or device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedPage {
     /// Its LUN.
@@ -13,8 +13,8 @@ pub struct DamagedPage {
     pub block: BlockAddr,
     /// The page in the block.
     pub page: PageInBlock,
-    /// Where the damage is, in bytes from the start of what holds the medium: it lies in the 4096 bytes, or
-    /// in the record, that begin there.
+    /// Where the damage is, in bytes from the start of the file or device that holds the medium. The
+    /// damage is in the 4096 bytes, or in the record, that begin there.
     pub offset: u64,
 }
 

@@ -1,9 +1,10 @@
 //! The NAND image: a byte-addressed medium that holds the cells of a drive.
 //!
-//! All offsets follow from the configuration, so that the image is sparse and needs no journal: an operation
-//! is there once its last write is, in the order that the write methods give. So a process that is killed
-//! leaves an image that lost its power, never a damaged one. An operating system that goes down may leave a
-//! damaged one, since nothing waits for the disk. Integers are little-endian.
+//! All offsets follow from the configuration. The image is therefore sparse and needs no journal: an
+//! operation takes effect with the last of its writes, whose order the write methods define. A process
+//! that is killed leaves an image like that of a drive that lost power, never a damaged one. If the
+//! operating system crashes, the image may be damaged, since nothing waits for the disk. Integers are
+//! little-endian.
 //!
 //! | offset | what |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | next multiple of 4096 | page records, in the order of PPAs: P/E cycles + 1 when written, seed, form, OOB, fingerprints, CRC-32C of each 4096 bytes of the slot, CRC-32C |
 //! | next multiple of 4096 | page slots in the same order, each the raw page's bytes rounded up to a multiple of 4096 |
 //!
-//! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block
-//! stale by writing the block's entry alone. A block entry of zeroes is a block that was never used.
+//! A page is programmed if its record has its block's P/E count. An erase therefore makes all records of
+//! a block stale by writing only the block's entry. A block entry of zeroes is a block that was never
+//! used.
 
 use super::damage::DamagedPage;
 use super::record::{
@@ -31,7 +33,7 @@ use aster_units::{BlockAddr, CellMode, Content, LunIndex, PageInBlock};
 use core::cell::RefCell;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ASTRNAND");
-/// 2: sums of the pages' bytes; entries of 32 bytes.
+/// Version 2 has checksums of the pages' bytes, and entries of 32 bytes.
 const VERSION: u64 = 2;
 /// The header's place, and the alignment of what follows.
 const ALIGN: u64 = 4096;
@@ -48,7 +50,7 @@ pub(crate) enum RecordPart {
 /// The medium shared by all LUNs.
 pub(crate) type SharedImage = Rc<RefCell<Image>>;
 
-/// What an image was made for: each field must be as configured.
+/// The number of fields that describe the array of an image. Each must be equal to the configuration's.
 const FIELDS: usize = 17;
 fn fields(config: &NandConfig) -> [(&'static str, u64); FIELDS] {
     let (g, l) = (&config.geometry, &config.layout);
@@ -81,7 +83,7 @@ fn fields(config: &NandConfig) -> [(&'static str, u64); FIELDS] {
 }
 const HEADER_BYTES: usize = 8 * FIELDS + 8;
 
-/// Where everything lies.
+/// The offsets of the image's parts.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     blocks_per_lun: u64,
@@ -154,11 +156,11 @@ impl Image {
         Places::of(config).slots
     }
 
-    /// Opens the image on `medium`, or makes one when the medium begins with zeroes.
+    /// Opens the image on `medium`, or creates one if the medium begins with zeroes.
     pub fn open(mut medium: Box<dyn Medium>, config: &Rc<NandConfig>) -> Result<Self, NandError> {
         let places = Places::of(config);
         if medium.size() < places.end {
-            // An image of another shape is the likelier reason: say so if it is one.
+            // An image of another configuration is the likelier reason; report that if it is the case.
             if medium.size() >= HEADER_BYTES as u64 {
                 check_header(&mut *medium, config)?;
             }
@@ -186,24 +188,24 @@ impl Image {
         self.medium.write_at(0, &header)
     }
 
-    /// The array's age in hours, as the header says.
+    /// The array's age in hours, from the header.
     pub fn age_hours(&self) -> u32 {
         self.age_hours
     }
 
-    /// The entries of a LUN's blocks, one behind the other.
+    /// The entries of a LUN's blocks, one after the other.
     pub fn entries(&mut self, lun: LunIndex) -> Result<Vec<u8>, MediumError> {
         let mut entries = vec![0; self.places.blocks_per_lun as usize * ENTRY_BYTES];
         self.medium.read_at(self.places.entry(lun, BlockAddr(0)), &mut entries)?;
         Ok(entries)
     }
 
-    /// Where a block's entry lies, in bytes from the start of what holds the medium.
+    /// Where a block's entry is, in bytes from the start of the file or device that holds the medium.
     pub fn entry_offset(&self, lun: LunIndex, block: BlockAddr) -> u64 {
         self.medium.origin() + self.places.entry(lun, block)
     }
 
-    /// Room for the page records of a block.
+    /// A buffer for the page records of a block.
     pub fn records_buffer(&self) -> Vec<u8> {
         vec![0; self.places.pages_per_block as usize * self.places.record.record]
     }
@@ -224,7 +226,7 @@ impl Image {
         Records::new(&[], self.places.record)
     }
 
-    /// Says where a damaged page lies.
+    /// The description of a damaged page, with its place.
     pub fn damaged(
         &self,
         lun: LunIndex,
@@ -265,7 +267,7 @@ impl Image {
         self.medium.write_at(self.places.record(lun, block, page), &self.record)
     }
 
-    /// Marks a page whose program began as torn. Its record is sound then.
+    /// Marks a page whose program has begun as torn, with a sound record.
     pub fn tear_page(
         &mut self,
         lun: LunIndex,
@@ -290,15 +292,15 @@ impl Image {
         self.medium.read_at(self.places.slot(lun, block, page) + offset as u64, into)
     }
 
-    /// Gives the space of an erased block's slots back.
+    /// Frees the space of an erased block's slots.
     pub fn discard(&mut self, lun: LunIndex, block: BlockAddr) -> Result<(), MediumError> {
         let first = self.places.slot(lun, block, PageInBlock(0));
         self.medium.discard(first, self.places.pages_per_block * self.places.slot_bytes)
     }
 }
 
-/// Compares the header with the configuration: the image's age in hours, or `None` when there is no image
-/// yet.
+/// Compares the header with the configuration. Returns the image's age in hours, or `None` if there is no
+/// image yet.
 fn check_header(medium: &mut dyn Medium, config: &NandConfig) -> Result<Option<u32>, NandError> {
     let mut header = [0; HEADER_BYTES];
     medium.read_at(0, &mut header)?;

@@ -1,4 +1,4 @@
-//! Reading: what lies on a page, and which of its bits read wrong.
+//! Reads a page: its content, and the bits that read wrong.
 
 use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
@@ -31,7 +31,7 @@ impl Die {
         } else {
             self.load_plain(block, page, register);
         }
-        // Read levels of one cell mode say nothing about cells in another.
+        // The read levels of one cell mode can't read cells that are used in another.
         torn |= register.holds != Holds::Erased
             && !flags.has(Flags::FACTORY_BAD)
             && at.slc != flags.has(Flags::SLC);
@@ -47,8 +47,8 @@ impl Die {
         }
     }
 
-    /// A page of a block that left the factory bad. All bytes of a page with the mark read 00h, with errors
-    /// like any other.
+    /// Loads a page of a block that left the factory bad. All bytes of the page with the mark read 00h,
+    /// with errors like those of any other page.
     #[cold]
     fn load_factory_bad(&self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
         let g = &self.config.geometry;
@@ -64,7 +64,7 @@ impl Die {
         }
     }
 
-    /// Loads content in the drive's scale. Where that is every byte, the sectors stay where they are until
+    /// Loads content in the drive's scale. On a drive with full content, the sectors aren't copied until
     /// they are fetched.
     #[inline]
     fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
@@ -90,9 +90,9 @@ impl Die {
         }
     }
 
-    /// Brings those of the sectors `wanted` (bits) that `register` shows and which still lie in the cells.
-    /// What the medium doesn't give, or what isn't what was programmed, comes with more errors than any code
-    /// corrects.
+    /// Copies those of the sectors `wanted` (bits) that `register` shows and that haven't been fetched
+    /// from the cells. Sectors that the medium can't read, or that differ from what was programmed, come
+    /// with more errors than any code corrects.
     #[inline]
     pub fn fetch(&mut self, wanted: u16, register: &mut Register) {
         let mut due = register.lacks(wanted);
@@ -120,7 +120,7 @@ impl Die {
         }
     }
 
-    /// All `sectors` of a page of which none has been brought yet, where they lie in memory.
+    /// All `sectors` of a page by reference, if they are in memory and none has been fetched yet.
     #[inline]
     pub fn in_memory(&self, lying: Lying, sectors: u8) -> Option<&[u8]> {
         if self.inline_data == 0 || lying.sectors != u16::MAX >> (16 - sectors) {
@@ -141,8 +141,8 @@ impl Die {
         settle_order(&mut register.flips);
     }
 
-    /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not
-    /// give it.
+    /// Loads a page that has an entry in the side table. True if the page is torn or the medium could not
+    /// read it.
     #[cold]
     fn load_side(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
         let key = self.key(block, page);
@@ -162,7 +162,7 @@ impl Die {
                 self.side_bytes(key, block, page, &mut register.bytes)
             }
             Form::Whole => {
-                // Seed and OOB as on any page; then the real bytes in place of fingerprints.
+                // Seed and OOB are as on any page. Then the real bytes replace the fingerprints.
                 self.load_plain(block, page, register);
                 register.lying = None;
                 register.content = Content::Full;
@@ -195,8 +195,8 @@ impl Die {
         }
     }
 
-    /// False when the medium fails or gives something else than what was programmed: it then reads as zeroes
-    /// with more errors than any code corrects, so that nobody takes it for good data.
+    /// False if the medium fails or the data differ from what was programmed. The slot then reads as
+    /// zeroes with more errors than any code corrects, so that it is never taken for good data.
     fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, offset: usize, into: &mut [u8]) -> bool {
         let read = self.read_checked(block, page, offset, into);
         if read.is_err() {
@@ -222,10 +222,10 @@ impl Die {
         let config = &self.config;
         let sensing = Sensing { slc, level_mv, neighbour_share };
         let [above, below] = config.errors.rates(page_type(config.cells, page), stress, sensing);
-        // The block's reads tell this one from all others of the page.
+        // The number of the block's reads distinguishes this read from all others of the page.
         let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(stress.reads)) };
         let below = if torn { below + TORN_RATE } else { below };
-        // What is torn is noise, and what is erased has no level.
+        // A torn page is noise, and an erased page has no levels.
         let coupling = if torn || slc || register.holds == Holds::Erased || self.around.is_none() {
             None
         } else {
@@ -264,18 +264,18 @@ impl Die {
         match side.map_or(Form::Plain, |entry| entry.form) {
             Form::Blank => 0.0,
             Form::Raw => self.zeroes(block, next, key, self.config.geometry.raw_page_bytes() as usize),
-            // The scrambler makes as many zeroes as ones of whatever comes.
+            // Scrambled data have as many zeroes as ones, whatever the host wrote.
             Form::Plain | Form::Whole if seed != 0 => 0.5,
             Form::Whole => self.zeroes(block, next, key, self.config.geometry.page_bytes as usize),
             Form::Plain if content == Content::Full => {
                 self.zeroes(block, next, key, self.config.geometry.page_bytes as usize)
             }
-            // A fingerprint doesn't tell.
+            // A fingerprint doesn't say how many zeroes there are.
             Form::Plain => 0.5,
         }
     }
 
-    /// The share of zeroes among the first `length` bytes that lie on a page.
+    /// The share of zeroes among the first `length` bytes of a page.
     fn zeroes(&mut self, block: BlockAddr, page: PageInBlock, key: u32, length: usize) -> f64 {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.resize(length, 0xff);
@@ -298,7 +298,7 @@ impl Die {
     }
 }
 
-/// The errors of both kinds of the page of `seed`.
+/// The errors of both kinds on the page of `seed`.
 fn flip_both<F: Fn(u32) -> f64>(
     seed: u64,
     [above, below]: [f64; 2],

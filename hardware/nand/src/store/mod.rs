@@ -1,4 +1,4 @@
-//! The cells of a LUN: what lies on its pages and what its blocks have been through.
+//! The cells of a LUN: the content of its pages and the state of its blocks.
 
 mod around;
 mod block;
@@ -48,12 +48,12 @@ pub struct Totals {
     pub program_failures: u64,
     /// Erases that ended with FAIL.
     pub erase_failures: u64,
-    /// Whole pages that a cut-off program of a later page of their word line took along.
+    /// Complete pages that were lost because the program of a later page of their word line was cut off.
     pub pages_lost: u64,
 }
 
-/// After so many reads of a block its count is written to the image, so that a killed process forgets fewer
-/// than that.
+/// After this many reads of a block its read count is written to the image, so that a killed process
+/// loses fewer than that.
 const READS_BETWEEN_WRITES: u32 = 1024;
 
 /// One LUN's cells.
@@ -66,25 +66,25 @@ pub(crate) struct Die {
     read_noise: Noise,
     blocks: Box<[Block]>,
     side: SideTable,
-    // Page memory of erased blocks, to be used again.
+    // Page memory of erased blocks, for reuse.
     free: Vec<Box<[u8]>>,
-    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows, and
-    // the sums of the data's parts where an image keeps those.
+    // Bytes that a page takes in a block's page memory, and how many of them are data. The OOB follows,
+    // and, if the data are on an image, the checksums of their parts.
     stride: usize,
     inline_data: usize,
     oob_bytes: usize,
     image: Option<SharedImage>,
-    // A neighbouring page's bytes, while they are counted.
+    // A buffer for a neighbouring page's bytes, while zeroes are counted.
     scratch: Vec<u8>,
-    // The word lines around a page, where cells lift each other.
+    // The word lines around a page; only if the model has coupling.
     around: Option<Box<Around>>,
     medium_error: Option<MediumError>,
     programmed: u64,
-    /// Hours that have passed for the array.
+    /// The array's age in hours.
     hours: u32,
     pub totals: Totals,
     pub faults: InjectedFaults,
-    /// Operations started from now on never end.
+    /// Set if operations started from now on never end.
     pub stuck: bool,
 }
 
@@ -96,7 +96,8 @@ impl Die {
             .map(|b| Block::new(config.failures.factory_bad(seed, BlockAddr(b))))
             .collect();
         let content = usize::from(config.layout.sectors()) * config.content.sector_len();
-        // An image keeps real bytes itself; fingerprints are small enough to stay in memory as well.
+        // On a drive with full content, an image keeps the bytes. Fingerprints are small enough to stay
+        // in memory as well.
         let inline_data = if image.is_some() && config.content == Content::Full { 0 } else { content };
         let oob_bytes = usize::from(config.layout.oob_bytes());
         let inline_sums = if inline_data == 0 { content / SUMMED_BYTES * SUM_BYTES } else { 0 };
@@ -164,8 +165,8 @@ impl Die {
     fn page_seed(&self, block: BlockAddr, page: PageInBlock, erases: u32) -> u64 {
         mix64(self.seed ^ (u64::from(self.key(block, page)) << 32 | u64::from(erases)))
     }
-    /// The seed that a page has unless the side table says otherwise: that of its row, or 0 on a drive
-    /// without scrambler.
+    /// The seed of a page unless the side table has another: that of its row, or 0 on a drive without
+    /// scrambler.
     #[inline]
     fn derived_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
         if self.blocks[block.index()].flags.has(Flags::UNSCRAMBLED) {
@@ -174,7 +175,8 @@ impl Die {
         seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
     }
 
-    /// The array's side of a program: true when it passes. `cut` says that power or RESET interrupted it.
+    /// The array's side of a program; true if it passes. `cut` says that a loss of power or a RESET
+    /// interrupted it.
     pub fn program(&mut self, at: PageAddr, register: &mut Register, cut: bool) -> bool {
         self.fetch(u16::MAX, register);
         let PageAddr { block, page, slc, .. } = at;
@@ -196,7 +198,7 @@ impl Die {
         if page.0 != self.blocks[block.index()].next && !self.blocks[block.index()].flags.has(Flags::LSB_ONLY)
         {
             self.blocks[block.index()].flags.set(Flags::LSB_ONLY);
-            // Before the page's record, which lies behind a gap.
+            // This must be written before the page's record, since that record lies behind a gap.
             self.write_entry(block);
         }
         let kept = self.keep(block, page, register, fails || cut);
@@ -212,9 +214,9 @@ impl Die {
         passed
     }
 
-    /// Whether a page is the one to program next: the one behind the last in order, or the next word line's
-    /// LSB page where upper pages are left out (C31), which the array's order says of a block's second page.
-    /// Pages in SLC mode come one behind the other.
+    /// Whether a page is the one to program next. That is the page after the last one or, if upper pages
+    /// are left out (C31), the LSB page of the next word line. For a block's second page, the array's
+    /// configured order decides. Pages in SLC mode come one after the other.
     fn follows(&self, at: PageAddr) -> bool {
         let state = &self.blocks[at.block.index()];
         let lsb_only = match state.next {
@@ -226,8 +228,8 @@ impl Die {
         at.page.0 == state.next - 1 + step
     }
 
-    /// The pages below `page` on its word line can't be read any more: its program, which moves their cells
-    /// too, was cut off.
+    /// Loses the pages below `page` on its word line: its program was cut off, and it moves their cells,
+    /// too.
     fn lose_lower_pages(&mut self, block: BlockAddr, page: PageInBlock) {
         for lower in word_line(self.config.cells, page).0..page.0 {
             let key = self.key(block, PageInBlock(lower));
@@ -241,7 +243,7 @@ impl Die {
         }
     }
 
-    /// Puts the register's content on a page; true when the medium took it.
+    /// Stores the register's content on a page; true if the medium took it.
     fn keep(&mut self, block: BlockAddr, page: PageInBlock, register: &Register, torn: bool) -> bool {
         let form = match register.holds {
             Holds::Bytes => Form::Raw,
@@ -276,7 +278,8 @@ impl Die {
             Form::Whole => &register.data,
             Form::Plain | Form::Blank => &[],
         };
-        // What a COPYBACK moves is what was read, with its errors. Of literal bytes they are part.
+        // A COPYBACK moves what was read, with its errors. In literal bytes, the errors are already
+        // applied.
         let flips = &register.flips;
         if form != Form::Plain || other_seed || torn || !flips.is_empty() {
             state.flags.set(Flags::SIDE);
@@ -301,8 +304,8 @@ impl Die {
         let state = &mut self.blocks[block.index()];
         if page.0 == 0 {
             state.stamp = hours;
-            // Fresh memory comes zeroed from the allocator; recycled memory isn't cleared, since `next` hides
-            // what is stale.
+            // Fresh memory comes zeroed from the allocator. Recycled memory isn't cleared, since pages
+            // from `next` on are never read.
             let memory = self.free.pop().unwrap_or_else(|| vec![0; self.stride * pages].into_boxed_slice());
             state.pages = Some(memory);
             self.write_entry(block);
@@ -344,14 +347,14 @@ impl Die {
         match result {
             Ok(()) => true,
             Err(error) => {
-                // What came first is what the others follow from.
+                // The first error is the cause of the others.
                 self.medium_error.get_or_insert(error);
                 false
             }
         }
     }
 
-    /// Writes what survives power-off of a block's state, if there is an image.
+    /// Writes the part of a block's state that survives power-off, if there is an image.
     fn write_entry(&mut self, block: BlockAddr) {
         let Some(image) = &self.image else { return };
         let entry = BlockEntry::of(&self.blocks[block.index()]);
@@ -359,12 +362,12 @@ impl Die {
         self.note(written);
     }
 
-    /// The array's side of an erase: true when it passes.
+    /// The array's side of an erase; true if it passes.
     pub fn erase(&mut self, block: BlockAddr) -> bool {
         self.totals.erases += 1;
         let state = &self.blocks[block.index()];
         if state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD) {
-            // The pulses reach the cells, whatever the array says of the outcome.
+            // The erase pulses reach the cells even if the array reports a failure.
             self.half_erase(block);
             self.totals.erase_failures += 1;
             return false;
@@ -384,7 +387,7 @@ impl Die {
         state.reads = 0;
         state.stamp = 0;
         state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED | Flags::SLC | Flags::LSB_ONLY);
-        // The new count makes the image's page records stale before their bytes go.
+        // The new count makes the image's page records stale before their bytes are discarded.
         self.write_entry(block);
         let discarded = match &self.image {
             Some(image) => image.borrow_mut().discard(self.lun, block),
@@ -419,8 +422,9 @@ impl Die {
         }
     }
 
-    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no
-    /// effect, unless the block left the factory bad. The injection lives in memory, not in an image.
+    /// Makes bits of a page read wrong until its block is erased. It has no effect on a page that isn't
+    /// programmed, unless the block left the factory bad. Injected flips are only in memory, not on an
+    /// image.
     pub fn inject_flips(&mut self, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let state = &self.blocks[block.index()];
         if !state.holds(page, self.config.cells) && !state.flags.has(Flags::FACTORY_BAD) {

@@ -1,4 +1,4 @@
-//! The word lines around a page, out of the cells of a LUN.
+//! Reads the word lines around a page from the cells of a LUN.
 
 use super::Die;
 use super::around::{Around, Known};
@@ -33,7 +33,7 @@ impl Die {
                 self.side_bytes(key, block, page, into);
                 return Known::All;
             }
-            // A fingerprint doesn't tell.
+            // A fingerprint doesn't say what the bits are.
             Form::Plain if self.config.content == Content::Fingerprint => return Known::Nothing(random),
             Form::Plain | Form::Whole => {}
         }

@@ -5,18 +5,18 @@ use super::side::Form;
 use aster_codec::checksum::crc32c;
 use core::slice::ChunksExact;
 
-/// Bytes of a block entry: a divisor of 4096, since a process that is killed may end between two pages of a
-/// write, and half an entry would be none.
+/// Bytes of a block entry. It is a divisor of 4096: if a process is killed, a write may end between two
+/// pages of the file, and an entry must not be cut in half.
 pub(super) const ENTRY_BYTES: usize = 32;
 const ENTRY_CRC_AT: usize = ENTRY_BYTES - 4;
-/// Bytes of a page record beside OOB, fingerprints and the slot's sums.
+/// Bytes of a page record without OOB, fingerprints and the slot's checksums.
 pub(super) const RECORD_FIXED: usize = 16;
 
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// What survives of a block's state.
+/// The part of a block's state that survives power-off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BlockEntry {
     erases: u32,
@@ -25,7 +25,7 @@ pub(crate) struct BlockEntry {
     pub flags: Flags,
 }
 
-/// The block has, or had, pages in this cycle: its records are worth reading.
+/// The block has, or had, pages in this cycle, so that its records must be read.
 pub(super) const OPENED: Flags = Flags(0x80);
 /// Properties of a block that survive power-off.
 const KEPT: Flags = Flags(Flags::GROWN_BAD.0 | Flags::TORN.0 | Flags::SLC.0 | Flags::LSB_ONLY.0);
@@ -67,7 +67,7 @@ impl BlockEntry {
     }
 }
 
-/// A programmed page beside the bytes of its slot.
+/// A programmed page without the bytes of its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRecord<'a> {
     /// P/E cycles of its block.
@@ -78,25 +78,25 @@ pub(crate) struct PageRecord<'a> {
     pub oob: &'a [u8],
     /// Fingerprints.
     pub small: &'a [u8],
-    /// CRC-32C of each 4096 bytes of the slot that the page has written, little-endian ([`sums_of`]).
+    /// The CRC-32C of each 4096 bytes that the page has in its slot, little-endian ([`sums_of`]).
     pub sums: &'a [u8],
 }
 
-/// Bytes of a slot that have a sum of their own: a sector is read, and checked, without the others of its
-/// page.
+/// Bytes of a slot that have a checksum of their own, so that a sector can be read and checked without
+/// the others of its page.
 pub(super) const SUMMED_BYTES: usize = 4096;
-/// Bytes of a sum.
+/// Bytes of a checksum.
 pub(super) const SUM_BYTES: usize = 4;
 
-/// Puts the sums of a slot's `bytes` into `sums`, one for each [`SUMMED_BYTES`] of them, the last of what is
-/// left.
+/// Puts the checksums of a slot's `bytes` into `sums`: one for each [`SUMMED_BYTES`] of them, the last
+/// for the rest.
 pub(super) fn sums_of(bytes: &[u8], sums: &mut [u8]) {
     for (part, sum) in bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact_mut(SUM_BYTES)) {
         sum.copy_from_slice(&crc32c(part).to_le_bytes());
     }
 }
 
-/// The first of `bytes`' parts that doesn't sum up to what `sums` says.
+/// The first part of `bytes` whose checksum differs from that in `sums`.
 pub(super) fn first_wrong(bytes: &[u8], sums: &[u8]) -> Option<usize> {
     let mut parts = bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact(SUM_BYTES));
     parts.position(|(part, sum)| crc32c(part).to_le_bytes() != sum)
@@ -125,8 +125,8 @@ impl Form {
 }
 
 impl PageRecord<'_> {
-    /// `into` is a whole record, of which `sums_room` bytes are for sums; what the page has no value for is
-    /// zero.
+    /// Writes the record to `into`, which has the size of a whole record with `sums_room` bytes for
+    /// checksums. Fields for which the page has no value are zero.
     pub fn write(&self, into: &mut [u8], sums_room: usize) {
         into.fill(0);
         into[0..4].copy_from_slice(&self.erases.wrapping_add(1).to_le_bytes());
@@ -135,13 +135,13 @@ impl PageRecord<'_> {
         into[12..12 + self.oob.len()].copy_from_slice(self.oob);
         let small = 12 + self.oob.len();
         into[small..small + self.small.len()].copy_from_slice(self.small);
-        // From the end: how many fingerprints a page has is not for a record to know.
+        // Counted from the end, since a record doesn't know how many fingerprints a page has.
         let sums = into.len() - 4 - sums_room;
         into[sums..sums + self.sums.len()].copy_from_slice(self.sums);
         Self::seal(into);
     }
-    /// Marks the page of a written record as torn. One that is no sound record belongs to a program that was
-    /// cut off before it had written it: it becomes one that says so, in its cycle.
+    /// Marks the page of a record as torn. If the record isn't sound, its program was cut off before it
+    /// had written the record: it becomes a sound record of a torn page in its cycle.
     pub fn tear(record: &mut [u8]) {
         if Form::from_code(record[8] & !TORN_BIT).is_none() || !is_whole(record) {
             record[4..].fill(0);
@@ -157,7 +157,7 @@ impl PageRecord<'_> {
     }
 }
 
-/// What a record consists of, in bytes.
+/// The sizes of a record's parts, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordShape {
     pub record: usize,
@@ -184,9 +184,9 @@ impl<'a> Records<'a> {
     pub fn new(bytes: &'a [u8], shape: RecordShape) -> Self {
         Records { bytes: bytes.chunks_exact(shape.record), shape }
     }
-    /// The next page's record, while pages are programmed in the block's cycle `erases`. A record that is
-    /// damaged belongs to a program that was cut off: its page is torn. True beside it when it is as it was
-    /// written.
+    /// The next page's record; `None` after the last page that is programmed in the block's cycle
+    /// `erases`. The flag says whether the record is as it was written. A damaged record belongs to a
+    /// program that was cut off: its page is torn.
     pub fn next(&mut self, erases: u32) -> Option<(PageRecord<'a>, bool)> {
         let bytes = self.bytes.next()?;
         if u32_at(bytes, 0) != erases.wrapping_add(1) {
@@ -205,14 +205,15 @@ impl<'a> Records<'a> {
         };
         Some((record, form.is_some()))
     }
-    /// Leaves pages out that are not programmed.
+    /// Skips pages that are not programmed.
     pub fn leave_out(&mut self, pages: usize) {
         if pages > 0 {
             self.bytes.nth(pages - 1);
         }
     }
-    /// True when a page behind those that [`Records::next`] gave has a sound record of the cycle: then what
-    /// ended them was no program that was cut off, since pages are programmed in order.
+    /// Whether a page after those that [`Records::next`] gave has a sound record of the cycle. If so, the
+    /// record at which they ended is damaged and not that of a cut-off program, since pages are
+    /// programmed in order.
     pub fn go_on(mut self, erases: u32) -> bool {
         self.bytes.any(|bytes| u32_at(bytes, 0) == erases.wrapping_add(1) && is_whole(bytes))
     }

@@ -1,4 +1,4 @@
-//! Reopening: a LUN's cells out of its image's entries and records.
+//! Rebuilds a LUN's cells from the entries and records of its image.
 
 use super::image::{Image, RecordPart};
 use super::record::{BlockEntry, ENTRY_BYTES, OPENED, PageRecord, Records};
@@ -28,7 +28,8 @@ pub(crate) fn restore(image: &mut Image, lun: LunIndex, die: &mut Die) -> Result
         let cut_off = die
             .restore(block, &entry, records)
             .map_err(|page| NandError::Record(image.damaged(lun, block, page, RecordPart::Record)))?;
-        // From now on they are sound records of torn pages: what is programmed behind them proves nothing.
+        // Make them sound records of torn pages, since pages that are programmed after them don't show
+        // that they are damaged.
         for page in cut_off {
             image.tear_page(lun, block, page)?;
         }
@@ -37,12 +38,12 @@ pub(crate) fn restore(image: &mut Image, lun: LunIndex, die: &mut Die) -> Result
 }
 
 impl Die {
-    /// Rebuilds a block from its image: state entry and page records. Gives the pages whose record was not
-    /// written to its end.
+    /// Rebuilds a block from its image: state entry and page records. Returns the pages whose record was
+    /// not completely written.
     ///
     /// # Errors
-    /// The page whose record was written and isn't whole any more: pages behind it were programmed
-    /// afterwards, and well.
+    /// The page whose record was written completely and has been damaged since: sound pages were
+    /// programmed after it.
     pub fn restore(
         &mut self,
         block: BlockAddr,
@@ -56,8 +57,8 @@ impl Die {
         let mut cut_off = Vec::new();
         while let Some((record, sound)) = records.next(erases) {
             match cut_off.first() {
-                // A program that is cut off tears the pages below it, which may be cut off in turn: what is
-                // torn proves nothing.
+                // A program that is cut off tears the pages below it, and that may be cut off in turn. A
+                // torn page therefore doesn't prove that the pages before it were sound.
                 Some(&first) if sound && !record.torn => return Err(first),
                 _ if !sound => cut_off.push(page),
                 _ => {}

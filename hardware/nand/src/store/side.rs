@@ -1,5 +1,5 @@
-//! What few pages have beside plain content in the drive's scale: foreign seeds, literal bytes, injected
-//! errors.
+//! The properties of the few pages that aren't plain content in the drive's scale: other seeds, literal
+//! bytes, injected errors.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -21,20 +21,21 @@ pub(crate) enum Form {
 #[derive(Debug)]
 pub(crate) struct Side {
     pub form: Form,
-    /// The seed, where it isn't that of the row.
+    /// The seed, if it isn't that of the row.
     pub seed: Option<u32>,
     /// The program was interrupted or failed.
     pub torn: bool,
-    /// The bytes of [`Form::Raw`] and [`Form::Whole`]; on an image they lie in the page's slot.
+    /// The bytes of [`Form::Raw`] and [`Form::Whole`]; with an image, they are in the page's slot
+    /// instead.
     pub bytes: Option<Vec<u8>>,
-    /// The sums of those bytes' parts, where they lie in the slot.
+    /// The checksums of those bytes' parts, if the bytes are in the slot.
     pub sums: Vec<u8>,
-    /// Bits that were made to read wrong.
+    /// Injected bits that read wrong.
     pub injected: Vec<u32>,
 }
 
 impl Side {
-    /// A page without anything of its own.
+    /// A page without special properties.
     const PLAIN: Side = Side {
         form: Form::Plain,
         seed: None,
@@ -49,7 +50,7 @@ impl Side {
 #[derive(Debug)]
 pub(crate) struct SideTable {
     pages: BTreeMap<u32, Side>,
-    // Buffers of erased pages, to be used again.
+    // Buffers of erased pages, for reuse.
     spare: Vec<Vec<u8>>,
     buffer_bytes: usize,
 }
@@ -64,12 +65,12 @@ impl SideTable {
         self.pages.get(&page)
     }
 
-    /// The entry of a page; a plain one is made when there is none.
+    /// The entry of a page. Creates a plain one if there is none.
     pub fn entry(&mut self, page: u32) -> &mut Side {
         self.pages.entry(page).or_insert(Side::PLAIN)
     }
 
-    /// Makes a page's entry; `bytes` is empty when it has none here.
+    /// Creates a page's entry. `bytes` is empty if it has none in memory.
     pub fn put(&mut self, page: u32, form: Form, seed: Option<u32>, torn: bool, bytes: &[u8]) {
         let kept = (!bytes.is_empty()).then(|| {
             let mut buffer = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.buffer_bytes));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
 
-/// What a host does to the cells.
+/// An operation of the host on the cells.
 #[derive(Clone, Debug)]
 enum Op {
     Program { block: u32, page: u16, form: u8, fill: u8, cut: bool },
@@ -36,7 +36,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The page that `form` and `fill` stand for, in a register.
+/// Fills a register with the page that `form` and `fill` stand for.
 fn fill_register(register: &mut Register, content: Content, form: u8, fill: u8, row_seed: u32) {
     register.clear();
     let oob = [fill ^ 0x55; 16];
@@ -74,21 +74,22 @@ struct ModelBlock {
 }
 
 impl ModelBlock {
-    /// The page that may come next: of all eight, or of the LSB pages of two bits a cell.
+    /// The page that may be programmed next: among all eight, or among the LSB pages with two bits per
+    /// cell.
     fn next(&self, lsb_pages: bool) -> Option<u16> {
         let next = self.pages.len() as u16 * if lsb_pages { 2 } else { 1 };
         (next < 8).then_some(next)
     }
 }
 
-/// As the tests' array, in the order of all pages or in that of LSB pages.
+/// The tests' array, programmed in the order of all pages or in that of LSB pages.
 fn ordered(content: Content, lsb_pages: bool) -> NandConfig {
     let mut ordered = config(content);
     ordered.variant.lsb_pages = lsb_pages;
     ordered
 }
 
-/// Runs `ops` on real cells and on the obvious model beside them. Every read must agree.
+/// Runs `ops` on real cells and on a simple model. Every read must agree.
 fn check(config: &NandConfig, ops: &[Op], mut reopen: impl FnMut(Option<Die>) -> Die) {
     let (content, lsb_pages) = (config.content, config.variant.lsb_pages);
     let mut die = reopen(None);
@@ -128,7 +129,7 @@ fn check(config: &NandConfig, ops: &[Op], mut reopen: impl FnMut(Option<Die>) ->
             Op::Read { block, page } => {
                 let state = model.entry(block).or_default();
                 die.load(PageAddr::new(BlockAddr(block), PageInBlock(page)), 0.0, &mut register);
-                // One sector, as a host asks for them; then the rest.
+                // First one sector, as a host asks for it; then the rest.
                 die.fetch(1 << (step % 2), &mut register);
                 die.fetch(u16::MAX, &mut register);
                 match state.pages.get(&page) {
@@ -203,7 +204,7 @@ impl OnImage {
     fn register(&self) -> Register {
         Register::new(&self.config.layout, self.config.content)
     }
-    /// Where a page of block 1 has its bytes.
+    /// The offset of a page of block 1.
     fn place(&self, page: u16, part: image::RecordPart) -> u64 {
         let Some(boxed) = self.medium.boxed() else { unreachable!() };
         let image = Image::open(boxed, &self.config).unwrap();
@@ -213,7 +214,7 @@ impl OnImage {
         let mut pages = self.medium.pages.borrow_mut();
         pages.get_mut(&(at / 4096)).expect("something is there")[(at % 4096) as usize] ^= 0x10;
     }
-    /// Pages of block 1, each in one of the forms that a page can have.
+    /// Writes pages of block 1, each in one of the forms that a page can have.
     fn write(&self, die: &mut Die, forms: &[u8]) {
         let mut register = self.register();
         for (page, &form) in forms.iter().enumerate() {
@@ -242,7 +243,7 @@ fn a_sector_that_something_else_wrote_to_reads_as_uncorrectable_and_is_told_by_i
     let error = die.medium_error().expect("it is reported").clone();
     assert_eq!(error.offset, at);
     assert!(error.reason.starts_with("page 1 of block 1 on LUN 0 isn't what was programmed"), "{error}");
-    // Literal bytes have sums as well, and they outlast the process.
+    // Literal bytes have checksums as well, which survive the process.
     for mut die in [die, drive.open().unwrap()] {
         die.load(PageAddr::new(BlockAddr(1), PageInBlock(2)), 0.0, &mut register);
         assert!(die.medium_error().is_some());
@@ -268,7 +269,7 @@ fn whole_pages_on_a_drive_of_fingerprints_have_sums_too() {
 
 #[test]
 fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
-    // Its cycle, its seed, its sums.
+    // In its cycle, its seed and its checksums.
     for byte in [1, 5, 34] {
         let drive = OnImage::new(Content::Full);
         drive.write(&mut drive.open().unwrap(), &[0, 0, 0]);
@@ -276,7 +277,7 @@ fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
         drive.spoil(at + byte);
         let Err(NandError::Record(damaged)) = drive.open() else { panic!("byte {byte} was taken for good") };
         assert_eq!((damaged.block, damaged.page, damaged.offset), (BlockAddr(1), PageInBlock(1), at));
-        // The last record may have been cut off: its page is torn, not silently something else.
+        // The last record may have been cut off. Its page is torn, and never silently something else.
         drive.spoil(at + byte);
         drive.spoil(drive.place(2, image::RecordPart::Record) + 5);
         let mut die = drive.open().unwrap();
@@ -289,14 +290,14 @@ fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A kill ends a write between two pages of the file. Whatever it ends, the image has lost its power and
-    /// is not damaged.
+    /// A kill ends a write between two pages of the file. Whichever write that is, the image is like that
+    /// of a drive that lost power, and not damaged.
     #[test]
     fn killed_processes_leave_images_that_are_whole(
         full in any::<bool>(),
         lives in prop::collection::vec((0..160u64, prop::collection::vec(op(), 1..60)), 1..5),
     ) {
-        // Blocks whose entries and records lie at the ends of the file's pages, in different ones.
+        // Blocks whose entries and records are at the ends of different pages of the file.
         const APART: [u32; 4] = [0, 127, 128, 170];
         let mut config = config(if full { Content::Full } else { Content::Fingerprint });
         config.geometry.blocks_per_lun = 192;
@@ -334,7 +335,7 @@ proptest! {
     }
 }
 
-/// The drive of the memory bound: four sectors a page, 16 bytes of OOB.
+/// The drive for the memory bound: four sectors per page, 16 bytes of OOB.
 fn big(content: Content) -> NandConfig {
     let mut c = config(content);
     c.geometry = Geometry {
@@ -361,7 +362,7 @@ fn a_fingerprint_page_takes_48_bytes_and_a_block_32() {
     let mut register = Register::new(&shared.layout, Content::Fingerprint);
     let blocks: Vec<u32> =
         (0..100).filter(|b| !die.block(BlockAddr(*b)).flags.has(Flags::FACTORY_BAD)).collect();
-    // Two rounds with the rows' seeds, two without scrambler.
+    // Two rounds with the rows' seeds, two without a scrambler.
     for round in 0..4 {
         for &block in &blocks {
             for page in 0..256 {
@@ -395,14 +396,14 @@ fn a_drive_on_an_image_keeps_none_of_its_content_in_memory() {
     let pages = u64::from(g.blocks_per_lun) * u64::from(g.pages_per_block);
     assert_eq!(die.programmed(), pages);
     let content = u64::from(drive.config.layout.sectors()) * 4096;
-    // What lies out of band, and a checksum of four bytes for each part of the content.
+    // The OOB, and a checksum of four bytes for each part of the content.
     let a_page =
         u64::from(drive.config.layout.oob_bytes()) + content / SUMMED_BYTES as u64 * SUM_BYTES as u64;
     let blocks = size_of_val(&*die.blocks) as u64;
     assert!(die.memory_bytes() <= pages * a_page + blocks, "{} bytes", die.memory_bytes());
     assert!(pages * a_page < pages * content / 100);
     drop(die);
-    // Nor does one that was opened again.
+    // The same is true of a drive that was reopened.
     let die = drive.open().unwrap();
     assert_eq!(die.programmed(), pages);
     assert!(die.memory_bytes() <= pages * a_page + blocks, "{} bytes", die.memory_bytes());

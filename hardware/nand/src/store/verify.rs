@@ -1,4 +1,4 @@
-//! Whether what lies on an image is what was programmed.
+//! Checks whether an image holds what was programmed.
 
 use super::damage::DamagedPage;
 use super::image::RecordPart;
@@ -10,7 +10,7 @@ use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, PageInBlock};
 
 impl Die {
-    /// The sums of the parts of a programmed page's slot.
+    /// The checksums of the parts of a programmed page's slot.
     pub(super) fn sums(&self, block: BlockAddr, page: PageInBlock) -> &[u8] {
         let side = self.side.get(self.key(block, page));
         match (side, &self.blocks[block.index()].pages) {
@@ -23,8 +23,8 @@ impl Die {
         }
     }
 
-    /// Reads bytes of a page's slot from `offset` on, a multiple of 4096, and compares each part of 4096 with
-    /// its sum.
+    /// Reads bytes of a page's slot from `offset` on, a multiple of 4096, and compares each part of 4096
+    /// bytes with its checksum.
     pub(super) fn read_checked(
         &mut self,
         block: BlockAddr,
@@ -48,11 +48,11 @@ impl Die {
         Err(MediumError { offset: damaged.offset, reason })
     }
 
-    /// Reads every page of a block whose bytes lie on an image, and adds those that are damaged to `damaged`.
-    /// Gives how many it read.
+    /// Reads every page of a block whose bytes are on an image, and adds the damaged ones to `damaged`.
+    /// Returns how many pages it read.
     ///
     /// # Errors
-    /// When the medium fails.
+    /// If the medium fails.
     pub fn verify(&mut self, block: BlockAddr, damaged: &mut Vec<DamagedPage>) -> Result<u64, MediumError> {
         let Some(image) = self.image.clone() else { return Ok(0) };
         let state = &self.blocks[block.index()];

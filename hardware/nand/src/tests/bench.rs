@@ -49,7 +49,7 @@ pub fn config(content: Content) -> NandConfig {
     }
 }
 
-/// A variant with every command there is; the vendor's opcodes are those of the shipped packages.
+/// A variant with every command. The vendor's opcodes are those of the shipped packages.
 pub fn everything() -> Variant {
     Variant {
         commands: CommandSet {
@@ -80,7 +80,7 @@ pub fn rich(content: Content) -> NandConfig {
     c
 }
 
-/// What came out of a data burst, owned.
+/// The data of a data-out burst, owned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Out {
     Bytes(Vec<u8>),
@@ -185,7 +185,7 @@ impl Bus {
         }
     }
 
-    /// A row address in its three cycles, lowest byte first.
+    /// The three cycles of a row address, lowest byte first.
     pub fn row(&self, block: u32, page: u16) -> [u8; 3] {
         let RowAddr(row) = GEOMETRY.row(0, BlockAddr(block), PageInBlock(page));
         [row as u8, (row >> 8) as u8, (row >> 16) as u8]
@@ -203,7 +203,7 @@ impl Bus {
     pub fn load(&mut self, block: u32, page: u16, data: &PageData<'_>) -> Result<(), ProtocolError> {
         self.load_with(0x80, GEOMETRY.row(0, BlockAddr(block), PageInBlock(page)), data)
     }
-    /// Loads a page by another first cycle.
+    /// Loads a page with another first cycle.
     pub fn load_with(&mut self, first: u8, row: RowAddr, data: &PageData<'_>) -> Result<(), ProtocolError> {
         let row = row.0.to_le_bytes();
         self.cmd(first).addr(&[0, 0]).addr(&row[..3]);
@@ -254,9 +254,8 @@ pub struct TestMedium {
     pub pages: Rc<RefCell<alloc::collections::BTreeMap<u64, Box<[u8; 4096]>>>>,
     pub size: u64,
     pub fails: Rc<core::cell::Cell<bool>>,
-    /// Pages of 4096 bytes that are still written to before the process that writes is killed: what it then
-    /// writes goes nowhere. The system carries a write out page by page and looks for a kill between two of
-    /// them.
+    /// Pages of 4096 bytes that are still written before the process is killed. Later writes are lost.
+    /// The system carries out a write page by page, and a kill takes effect between two pages.
     pub lives: Rc<core::cell::Cell<u64>>,
 }
 

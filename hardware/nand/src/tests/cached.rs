@@ -46,7 +46,7 @@ fn a_cache_read_waits_for_the_array_and_no_longer() {
     let (mut bus, _) = filled(3);
     bus.start_read(2, 0).until_ready();
     bus.cmd(0x31).until_ready();
-    // Page 1 is an MSB page: 90 µs from here. 3Fh shows it then, tRCBSY later.
+    // Page 1 is an MSB page, which takes 90 µs from here. 3Fh then shows it tRCBSY later.
     let start = bus.now;
     bus.cmd(0x3f).until_ready();
     let took = bus.now.since(start);
@@ -71,7 +71,7 @@ fn random_cache_reads_go_anywhere() {
 #[test]
 fn random_cache_reads_show_each_page_from_its_own_plane() {
     let (mut bus, _) = one(rich(Content::Full));
-    // Blocks 2 and 3 lie in different planes.
+    // Blocks 2 and 3 are in different planes.
     let fill = |block: u32, page: u16| (block as u8) << 4 | page as u8;
     for (block, page) in [(2, 0), (2, 1), (3, 0), (3, 1)] {
         assert_eq!(bus.program(block, page, fill(block, page)), READY);
@@ -209,7 +209,7 @@ fn planes_must_differ_and_pages_agree() {
         bus.cmd(0x80).addr(&[0, 0, row as u8, 0]);
         assert_eq!(bus.try_addr(0), Err(ProtocolError::Planes { row: RowAddr(row) }));
     }
-    // Another command in between voids what was collected.
+    // Another command in between discards what was collected.
     load(&mut bus, 0x80, 4, 0, 1);
     bus.cmd(0x11).until_ready();
     bus.cmd(0x60).addr(&[0, 0]);

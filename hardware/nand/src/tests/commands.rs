@@ -299,7 +299,7 @@ fn what_a_read_brought_stays_in_the_register_while_its_block_is_erased_and_writt
         let mut bus = Bus::new(array.take_packages(0).remove(0));
         bus.program(1, 0, 7);
         bus.start_read(1, 0).until_ready();
-        // One sector is taken, the other lies in the cells until the block is erased.
+        // One sector is fetched; the other is still in the cells when the block is erased.
         let Out::Page { data, .. } = bus.cmd(0x00).out(4096) else { panic!("a page") };
         assert_eq!(data[..4096], page_of(Content::Full, 7).0[..4096]);
         bus.erase(1);

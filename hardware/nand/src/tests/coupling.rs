@@ -1,4 +1,4 @@
-//! Cells that lift each other: what lies around a cell decides how often it is wrong.
+//! Cells that lift each other: the cells around a cell decide how often it is wrong.
 
 use super::bench::*;
 use crate::*;
@@ -8,7 +8,7 @@ use aster_events::Recorder;
 use aster_ports::package::PageData;
 use aster_units::{BlockAddr, Content, PageInBlock};
 
-/// A lift of 3 widths after one erase, that harms erased cells and no others.
+/// A lift of 3 widths after one erase, which harms only erased cells.
 fn coupled(content: Content) -> NandConfig {
     let mut c = config(content);
     let lifted = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -22,7 +22,7 @@ fn put(bus: &mut Bus, content: Content, page: u16, fill: u8, seed: u32) {
     bus.cmd(0x10).until_ready();
 }
 
-/// The flips of page 0 of a block that was erased so often, whose pages are filled so.
+/// The flips of page 0 of a block after this many erases, with its pages filled from `fills`.
 fn flips(
     bus: &mut Bus,
     content: Content,
@@ -40,21 +40,21 @@ fn flips(
 }
 fn plain(erases: u32, fills: &[u8]) -> BTreeSet<u32> {
     let (mut bus, _) = one(coupled(Content::Full));
-    // Of the data: parity and OOB are as good as random.
+    // Only flips in the data count: parity and OOB are as good as random.
     let all = flips(&mut bus, Content::Full, erases, fills, |_| 0);
     all.into_iter().filter(|position| *position < 8 * GEOMETRY.page_bytes).collect()
 }
 
 #[test]
 fn an_erased_cell_is_wrong_more_often_for_each_charged_neighbour() {
-    // LSB and MSB page alike: AAh puts an erased cell and one at the third level in turn.
+    // With AAh in both the LSB and the MSB page, erased cells and cells at the third level alternate.
     let erased = |position: &u32| position.is_multiple_of(2);
     let sets = [
-        // Alone on its word line among erased cells, nothing above.
+        // Erased cells on the same word line, and nothing above.
         plain(1, &[0xff, 0xff]),
         // Charged cells on either side, erased ones above.
         plain(1, &[0xaa, 0xaa, 0xff, 0xff]),
-        // And charged ones above erased ones.
+        // Charged cells on either side, and charged cells above the erased ones.
         plain(1, &[0xaa, 0xaa, 0x55, 0x55]),
     ];
     let counts: Vec<_> = sets.iter().map(|set| set.iter().filter(|p| erased(p)).count()).collect();
@@ -80,7 +80,7 @@ fn a_fresh_block_and_a_package_without_coupling_know_no_neighbours() {
     assert_eq!(uncoupled(&[0xaa, 0xaa, 0x55, 0x55]), uncoupled(&[0xff, 0xff]));
 }
 
-/// The scrambler's bytes are what lies in the cells; and it doesn't matter where a page's bytes are kept.
+/// The cells hold scrambled bytes. It doesn't matter where a page's bytes are kept.
 #[test]
 fn scrambled_data_lift_like_random_data_in_memory_and_on_an_image_alike() {
     let fills = [0xaa, 0xaa, 0x55, 0x55];
@@ -100,7 +100,7 @@ fn scrambled_data_lift_like_random_data_in_memory_and_on_an_image_alike() {
     let mut array = NandArray::new(c, medium.boxed(), &Recorder::default()).unwrap();
     let mut bus = Bus::new(array.take_packages(0).remove(0));
     assert_eq!(flips(&mut bus, Content::Full, 1, &fills, seed), scrambled);
-    // Seeds of other rows, as COPYBACK leaves them, and pages of which only tags are known.
+    // Seeds of other rows, as COPYBACK leaves them, and pages with only tags.
     let (mut bus, _) = one(coupled(Content::Full));
     assert_ne!(flips(&mut bus, Content::Full, 1, &fills, |page| seed(page + 4)), scrambled);
     let (mut bus, _) = one(coupled(Content::Fingerprint));

@@ -1,4 +1,4 @@
-//! Whatever comes over the bus or lies on the medium, nothing panics, and the package works afterwards.
+//! Whatever comes over the bus or is on the medium, nothing panics, and the package works afterwards.
 
 use super::bench::*;
 use crate::{NandArray, NandConfig};
@@ -18,7 +18,7 @@ enum Step {
     In(u16),
     Page,
     Select(bool),
-    /// A prefix if it isn't 0, a first cycle with its address, perhaps a page, a second cycle.
+    /// A prefix (0 for none), a first cycle with its address, perhaps a page, and a second cycle.
     Whole {
         prefix: u8,
         first: u8,
@@ -27,7 +27,7 @@ enum Step {
     },
 }
 
-/// A command from its first cycle to its last, with a row that may be anywhere.
+/// A command from its first cycle to its last, with any row address.
 fn whole() -> impl Strategy<Value = Step> {
     const SHAPES: [(u8, &[u8]); 6] = [
         (0x00, &[0x30, 0x30, 0x31, 0x32, 0x35]),
@@ -124,7 +124,7 @@ proptest! {
             bus.wait(Duration::from_nanos(nanos));
             let now = bus.now;
             let burst = |mode| BurstTiming { first: now, last: now, mode };
-            // Errors are what is expected most of the time.
+            // Most of the time, an error is expected.
             let _ = match step {
                 Step::Command(value) => bus.package.latch(now, Latch::Command(value)),
                 Step::Address(value) => bus.package.latch(now, Latch::Address(value)),
@@ -150,8 +150,8 @@ proptest! {
         bus.wait(Duration::from_millis(100));
         let now = bus.now;
         let _ = bus.package.select(now, true);
-        // READ STATUS tells of the LUN that was named last; another may take tRST of an erase, half a
-        // millisecond.
+        // READ STATUS reports on the LUN that was addressed last. Another LUN may need tRST of an erase,
+        // half a millisecond.
         bus.cmd(0xff).wait(Duration::from_millis(1));
         bus.mode = DataMode::Sdr;
         prop_assert_eq!(bus.until_ready(), 0xe0);

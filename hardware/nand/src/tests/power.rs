@@ -1,4 +1,4 @@
-//! RESET in flight, power-off, and what is there afterwards.
+//! RESET during an operation, power-off, and what is left afterwards.
 
 use super::bench::*;
 use crate::{NandArray, NandConfig, NandError};
@@ -61,7 +61,7 @@ fn reset_after_the_program_was_done_tears_nothing() {
     let (mut bus, _) = one(config(Content::Full));
     let (data, oob) = page_of(Content::Full, 1);
     bus.load(1, 0, &PageData { content: Content::Full, data: &data, oob: &oob, seed: 5 }).unwrap();
-    // Nobody looks before the RESET: the program settles then.
+    // Nothing accesses the LUN before the RESET, which settles the program.
     bus.cmd(0x10).wait(Duration::from_millis(1)).cmd(0xff).until_ready();
     expect_page(&bus.read(1, 0), 1);
 }
@@ -136,7 +136,7 @@ fn live(bus: &mut Bus, inspect: &crate::NandInspect) {
     }
 }
 
-/// All that a host can read, and the state of every block.
+/// Everything that a host can read, and the state of every block.
 fn contents(bus: &mut Bus, inspect: &crate::NandInspect) -> (Vec<crate::BlockInfo>, Vec<Out>) {
     let infos = (0..16).map(|b| inspect.block(LUN, BlockAddr(b))).collect();
     (infos, (0..16).flat_map(|b| (0..8).map(move |p| (b, p))).map(|(b, p)| bus.read(b, p)).collect())
@@ -176,7 +176,7 @@ fn an_image_reopens_as_the_array_it_was() {
         assert_eq!(again_infos, infos, "{content:?}");
         assert_eq!(again_pages, memory_pages, "{content:?}");
         assert_eq!(inspect.age_hours(), 50);
-        // And it goes on where it was.
+        // And it continues where it was.
         assert_eq!(bus.program(7, 1, 1), 0xe0);
         assert_eq!(bus.program(2, 4, 1), 0xe1);
     }
@@ -195,8 +195,8 @@ fn a_block_of_lsb_pages_reopens_as_it_was() {
             (Bus::new(array.take_packages(0).remove(0)), array)
         };
         let open = || opened(&c);
-        // Blocks that had all pages before, so that the records of upper pages hold something; one is opened
-        // and no more.
+        // Blocks in which all pages were programmed before, so that the records of upper pages hold
+        // something. One block is only opened.
         let (mut bus, array) = opened(&all_pages);
         for block in [3, 4] {
             (0..8).for_each(|page| assert_eq!(bus.program(block, page, 9), 0xe0));
@@ -285,8 +285,8 @@ fn a_record_cut_off_in_the_middle_is_a_torn_page() {
     bus.program(0, 0, 1);
     bus.program(0, 1, 2);
     drop((bus, array));
-    // The record of page 1 follows that of page 0: 16 fixed bytes, 16 of OOB and three sums each, rounded up;
-    // spoil a byte of its OOB.
+    // The record of page 1 follows that of page 0. Each has 16 fixed bytes, 16 of OOB and three
+    // checksums, rounded up. Spoil a byte of its OOB.
     let records = 4096 + (16u64 * 32).next_multiple_of(4096);
     medium.pages.borrow_mut().get_mut(&(records / 4096)).unwrap()[48 + 14] ^= 1;
     let mut array = open();

@@ -1,4 +1,4 @@
-//! Each rule of NAND violated once.
+//! Violates each rule of NAND once.
 
 use super::bench::*;
 use crate::{ErrorModel, FactoryMarks, FailureModel};
@@ -54,7 +54,8 @@ fn pages_out_of_order_fail() {
 
 #[test]
 fn a_page_that_is_skipped_is_refused_at_the_program_that_skips_it() {
-    // Of all pages, and of LSB pages alone (C31): what the order leaves out is what skips.
+    // In the order of all pages, and in that of LSB pages (C31): `skips` is a page that the order doesn't
+    // allow next.
     for (lsb_pages, skips, next) in [(false, 2, 1), (true, 1, 2)] {
         let mut c = config(Content::Full);
         c.variant.lsb_pages = lsb_pages;
@@ -139,7 +140,7 @@ fn a_factory_bad_block_is_marked_on_the_page_that_its_maker_marks() {
             FactoryMarks::LastPage => assert!(first == 0 && last > 5),
             FactoryMarks::FirstOrLastPage => assert!(first > 2 && last > 2),
         }
-        // A mark is read with errors like anything else.
+        // A mark reads with errors, like any other data.
         let marked = if first > 0 && mark(&mut bus, bad[0], 0) == 0 { 0 } else { 7 };
         assert!(inspect.flip_bits(
             LUN,
@@ -262,7 +263,7 @@ fn cycles_that_no_command_asked_for_are_errors_and_void_what_came_before() {
         Err(ProtocolError::UnexpectedAddress),
         "data has ended the wait for an address"
     );
-    // And yet the package works.
+    // The package still works.
     assert_eq!(bus.program(0, 0, 1), 0xe0);
     expect_page(&bus.read(0, 0), 1);
 }
@@ -334,7 +335,7 @@ fn errors_repeat_and_only_grow_with_age_and_reads() {
     assert!(before.len() > 3, "{before:?}");
     inspect.set_age_hours(1).unwrap();
     assert_eq!(inspect.age_hours(), 10_000, "time doesn't go back");
-    // What is programmed now is as fresh as in an array that hasn't aged.
+    // Pages that are programmed now are as fresh as in an array that hasn't aged.
     let (mut young, _) = one(inspect.config().clone());
     for bus in [&mut bus, &mut young] {
         bus.program(2, 0, 1);

@@ -1,4 +1,4 @@
-//! Address latches told in one call are the same as told one by one.
+//! Address latches in one call have the same effect as one call for each.
 
 use super::bench::*;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use aster_txn::Latch;
 use aster_units::{Content, Duration, Instant};
 use proptest::prelude::*;
 
-/// A package that knows only latches: what [`Package::addresses`] does by itself.
+/// The default of [`Package::addresses`]: one call of `latch` for each.
 fn one_by_one(
     package: &mut impl Package,
     first: Instant,

@@ -1,5 +1,5 @@
-//! Commands that packages may have beside: COPYBACK, SLC prefix, one-shot, suspend, read retry, resets of a
-//! part, ODT and ZQ.
+//! Optional commands: COPYBACK, SLC prefix, one-shot programming, suspend, read retry, partial resets,
+//! ODT and ZQ.
 
 use super::bench::*;
 use crate::{ErrorModel, NandArray, NandConfig};
@@ -10,7 +10,7 @@ use aster_units::{BlockAddr, CellMode, Content, Duration, PageInBlock, RowAddr};
 
 const READY: u8 = 0xe0;
 const FAIL: u8 = 0xe1;
-/// CSP of a ready LUN with something suspended.
+/// The status byte of a ready LUN with a suspended operation: CSP is set.
 const SUSPENDED: u8 = 0xe8;
 
 fn triple(content: Content) -> NandConfig {
@@ -46,7 +46,7 @@ fn a_copyback_moves_a_page_with_its_errors_and_its_seed() {
 #[test]
 fn a_copyback_takes_changed_data() {
     let (mut bus, _) = one(rich(Content::Full));
-    // A page of literal bytes: part of it is changed on the way.
+    // A page of literal bytes, of which a part is changed on the way.
     let (from, to) = (bus.row(2, 0), bus.row(6, 0));
     bus.cmd(0x80).addr(&[0, 0]).addr(&from).bytes_in(&[7; 9_216]).cmd(0x10).until_ready();
     bus.cmd(0x00).addr(&[0, 0]).addr(&from).cmd(0x35).until_ready();
@@ -54,7 +54,7 @@ fn a_copyback_takes_changed_data() {
     bus.cmd(0x85).addr(&[0x00, 0x10]).bytes_in(&[3]).cmd(0x10).until_ready();
     let Out::Bytes(bytes) = bus.read(6, 0) else { panic!() };
     assert_eq!((&bytes[..5], bytes[0x1000], bytes[0x1001]), (&[7, 7, 1, 2, 7][..], 3, 7));
-    // A page that the stages made is replaced as a whole, corrected and encoded anew.
+    // A page that the stages encoded is replaced as a whole: corrected and encoded again.
     bus.program(3, 0, 0x11);
     let (from, to) = (bus.row(3, 0), bus.row(7, 0));
     bus.cmd(0x00).addr(&[0, 0]).addr(&from).cmd(0x35).until_ready();
@@ -123,7 +123,7 @@ fn a_block_has_one_cell_mode_until_its_erase() {
     load(&mut bus, 0x80, 1, 0, 2);
     assert_eq!(bus.cmd(0x10).until_ready(), READY);
     assert_eq!(bus.program(1, 1, 3), FAIL);
-    // The prefix is for one command: the READ STATUS between ends it.
+    // The prefix applies to one command: the READ STATUS in between ends it.
     bus.cmd(0xa2).status();
     assert!(bus.read(1, 0).flips().len() > 500);
 }
@@ -327,7 +327,8 @@ fn flips_at(bus: &mut Bus, level: u8) -> usize {
 fn the_read_level_moves_the_errors_and_the_best_one_moves_with_time() {
     let (mut bus, inspect) = aged();
     bus.program(1, 0, 1);
-    // Levels 0, −40, −80, −120 mV. The best sinks by 10 mV a unit of ln(1 + hours): to −69 mV in 1000 hours.
+    // Levels 0, −40, −80, −120 mV. The best level sinks by 10 mV per unit of ln(1 + hours): to −69 mV in
+    // 1000 hours.
     let fresh = [0, 1, 2, 3].map(|level| flips_at(&mut bus, level));
     assert!(fresh.is_sorted() && fresh[0] < fresh[3], "{fresh:?}");
     inspect.set_age_hours(1_000).unwrap();

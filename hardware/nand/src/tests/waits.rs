@@ -1,5 +1,6 @@
-//! Each wait violated by a nanosecond, and kept to the nanosecond. SDR mode 0 (ONFI 5.1, chapter 4): tADL 400
-//! ns, tRHW 200 ns, tWB 200 ns, tWHR 120 ns, tRR 40 ns, tCEH 20 ns; tCCS 300 ns comes from the configuration.
+//! Violates each wait by a nanosecond, and keeps it to the nanosecond. SDR mode 0 (ONFI 5.1, chapter 4):
+//! tADL 400 ns, tRHW 200 ns, tWB 200 ns, tWHR 120 ns, tRR 40 ns, tCEH 20 ns; tCCS 300 ns comes from the
+//! configuration.
 
 use super::bench::*;
 use aster_ports::package::{BurstTiming, DataIn, DataMode, Package, ProtocolError};
@@ -8,7 +9,8 @@ use aster_units::{Content, Duration, Instant};
 
 const ZERO: Duration = Duration::ZERO;
 
-/// `prepare` leaves the bus right before the edge in question; `edge` tries it `after` the last one.
+/// `prepare` leaves the bus right before the tested edge; `edge` tries that edge at a time after the last
+/// one.
 fn boundary(
     parameter: &'static str,
     nanos: u64,
@@ -162,7 +164,7 @@ fn t_rr_from_ready_to_data_out() {
         let (mut bus, _) = one(config(Content::Full));
         bus.cmd(0x00).addr(&[0; 5]);
         bus.package.latch(read_at, Latch::Command(0x30)).unwrap();
-        // tR of an LSB page is 58 µs; the controller watches R/B#.
+        // tR of an LSB page is 58 µs. The controller watches R/B#.
         let first = read_at + Duration::from_micros(58) + Duration::from_nanos(nanos);
         let got = bus.package.data_out(BurstTiming { first, last: first, mode: DataMode::Sdr }, 16, |_| ());
         let wait = ProtocolError::Wait {
