@@ -24,7 +24,7 @@ pub(crate) struct CoreState {
     busy_from: Cell<Instant>,
     cycles: Cell<u64>,
     stall: Cell<Duration>,
-    // The sum of these three, kept because it is read far more often than it changes.
+    // The time that these three add up to. It is kept since it is read far more often than it changes.
     free_at: Cell<Instant>,
     stats: Cell<CoreStats>,
     pub(crate) waiting: RefCell<VecDeque<TaskId>>,
