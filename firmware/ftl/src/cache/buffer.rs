@@ -38,25 +38,25 @@ pub(crate) enum Lock {
     Exclusive,
 }
 
-/// What came of asking for an entry.
+/// The result of a request for an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LockResult {
     /// The caller holds it. `hit` is false when it was empty.
     Locked { entry: EntryId, lock: Lock, hit: bool },
     /// Others have locked it: wait for it.
     Busy(EntryId),
-    /// The least recently used entry is dirty and now marked as being evicted, which the caller must do.
+    /// The least recently used entry is dirty and now marked as being evicted. The caller must evict it.
     Evict(EntryId),
     /// All entries are in use: wait for any.
     None,
 }
 
-/// What came of asking for an entry to be brought to flash.
+/// The result of a request to flush an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flush {
-    /// It is there.
+    /// There is nothing to do: the entry is clean, or it holds another page.
     Done,
-    /// It is marked as being evicted, which the caller must do.
+    /// It is marked as being evicted. The caller must evict it.
     Evict,
     /// Others change or evict it: wait for it.
     Busy,
@@ -75,7 +75,7 @@ struct BufferEntry {
     exclusive: bool,
     evicting: bool,
     dirty: bool,
-    // A writer waits: no further readers until those present have gone.
+    // A writer waits, so no further reader gets in.
     writer_waits: bool,
     listed: bool,
     list: u8,
@@ -91,8 +91,9 @@ struct List {
 
 /// The data buffer (C29): a fixed pool of entries, found by logical page, recycled least recently used first.
 ///
-/// An entry that isn't locked is in a list in order of use, clean or dirty; the older of the two tails is the
-/// global least recently used one. Once evicted, it waits in a third list, which is recycled first.
+/// The entries that aren't locked are in two lists in order of use, one of clean and one of dirty entries.
+/// The older of the two tails is the least recently used entry. An entry that was evicted as the oldest
+/// waits in a third list, from which entries are recycled first.
 pub(crate) struct DataBuffer {
     entries: Vec<BufferEntry>,
     buckets: Vec<u32>,
@@ -100,7 +101,7 @@ pub(crate) struct DataBuffer {
     lists: [List; 3],
     uses: u64,
     dirty: u32,
-    // Entries that writers have announced to make dirty.
+    // Entries that writers have reserved and not made dirty yet.
     reserved: u32,
     dirty_max: u32,
 }
@@ -219,7 +220,7 @@ impl DataBuffer {
 
     // ---- holding entries ----
 
-    /// Asks for the entry of `lpn`. With `clean_only`, nothing dirty is given up for it.
+    /// Requests the entry of `lpn`. With `clean_only`, no dirty entry is evicted to make room for it.
     pub(crate) fn request(&mut self, lpn: Lpn, want: Want, clean_only: bool) -> LockResult {
         match self.find(lpn) {
             Some(entry) => self.request_present(entry, want),
@@ -268,7 +269,7 @@ impl DataBuffer {
         self.entries[id as usize].exclusive = true;
         LockResult::Locked { entry: EntryId(id), lock: Lock::Exclusive, hit: false }
     }
-    /// Lets go of an entry.
+    /// Releases a lock.
     pub(crate) fn release(&mut self, id: EntryId, lock: Lock) {
         let entry = &mut self.entries[id.index()];
         match lock {
@@ -288,8 +289,7 @@ impl DataBuffer {
         entry.exclusive = false;
         entry.readers = 1;
     }
-    /// Empties an exclusively held entry and gives it back. True when data that was not on flash went with
-    /// it.
+    /// Empties and frees an exclusively locked entry. Returns true if it held data that was not on flash.
     pub(crate) fn discard(&mut self, id: EntryId) -> bool {
         let dirty = core::mem::replace(&mut self.entries[id.index()].dirty, false);
         self.dirty -= u32::from(dirty);
@@ -312,7 +312,8 @@ impl DataBuffer {
         (entry.evicting, entry.evicted_as_oldest) = (true, true);
         Some(EntryId(id))
     }
-    /// As [`DataBuffer::evict_oldest`], of those whose page `fits`; only `search` entries are looked at.
+    /// As [`DataBuffer::evict_oldest`], but only for a page that `fits`. Looks at no more than `search`
+    /// entries.
     pub(crate) fn evict_oldest_of(&mut self, search: u32, fits: impl Fn(Lpn) -> bool) -> Option<EntryId> {
         let mut at = self.lists[DIRTY].tail;
         for _ in 0..search {
@@ -349,8 +350,8 @@ impl DataBuffer {
         let entry = &mut self.entries[id.index()];
         (entry.exclusive, entry.evicting, entry.evicted_as_oldest) = (false, true, false);
     }
-    /// Ends an eviction. An entry that was evicted for its age and not used meanwhile is recycled before any
-    /// other; one that could not be written stays dirty.
+    /// Ends an eviction. An entry that was evicted as the oldest and not used meanwhile is recycled before
+    /// all others. An entry that could not be written stays dirty.
     pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
         let entry = &mut self.entries[id.index()];
         entry.evicting = false;
@@ -393,20 +394,20 @@ impl DataBuffer {
     pub(crate) fn is_dirty(&self, id: EntryId) -> bool {
         self.entries[id.index()].dirty
     }
-    /// Announces that an entry will be made dirty. False when too many are.
+    /// Reserves the right to make one more entry dirty. Returns false if the bound is reached.
     pub(crate) fn reserve_dirty(&mut self) -> bool {
         let room = self.dirty + self.reserved < self.dirty_max;
         self.reserved += u32::from(room);
         room
     }
-    /// Uses up a reserve for an exclusively locked entry.
+    /// Makes an exclusively locked entry dirty, which uses up a reservation.
     pub(crate) fn make_dirty(&mut self, id: EntryId) {
         self.reserved -= 1;
         let entry = &mut self.entries[id.index()];
         self.dirty += u32::from(!entry.dirty);
         entry.dirty = true;
     }
-    /// Gives a reserve back.
+    /// Returns a reservation that wasn't used.
     pub(crate) fn return_reserve(&mut self) {
         self.reserved -= 1;
     }
@@ -427,7 +428,7 @@ mod tests {
         let LockResult::Locked { entry, lock, .. } = step else { panic!("{step:?}") };
         (entry, lock)
     }
-    /// A clean entry that holds a page and that nobody uses.
+    /// A clean, unlocked entry that holds a page.
     fn filled(buffer: &mut DataBuffer, page: u32) -> EntryId {
         let (entry, lock) = held(buffer.request(Lpn(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
@@ -467,14 +468,14 @@ mod tests {
         );
         buffer.release(two, Lock::Exclusive);
         assert_eq!(buffer.request(Lpn(4), Want::Write, false), LockResult::Evict(one));
-        // It can be read on its way to flash, but neither changed nor evicted once more.
+        // While it is being evicted it can be read, but neither changed nor evicted again.
         assert_eq!(held(buffer.request(Lpn(1), Want::Read(ALL), false)), (one, Lock::Shared));
         buffer.release(one, Lock::Shared);
         assert_eq!(buffer.request(Lpn(1), Want::Write, false), LockResult::Busy(one));
         assert_eq!(buffer.flush(one, Lpn(1)), Flush::Busy);
         buffer.end_evicting(one, true);
         assert_eq!(buffer.flush(one, Lpn(1)), Flush::Done);
-        // What was evicted as the oldest is used before what is older.
+        // An entry that was evicted as the oldest is recycled before older ones.
         assert_eq!(held(buffer.request(Lpn(4), Want::Write, false)).0, one);
     }
 

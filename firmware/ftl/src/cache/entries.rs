@@ -1,4 +1,4 @@
-//! Taking entries and giving them back.
+//! Locking and unlocking entries.
 
 use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::state::Cache;
@@ -9,7 +9,7 @@ use aster_ports::host::HostStatus;
 use aster_units::Lpn;
 
 impl<M: Mapping> Cache<M> {
-    /// Takes a page's entry: waits while others hold it, and evicts other entries as need be.
+    /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
         let mut clean_only = self.journal.blocks().table().any_full();
@@ -21,7 +21,7 @@ impl<M: Mapping> Cache<M> {
                     return Ok((entry, lock));
                 }
                 LockResult::Busy(entry) => self.entry_wait(Some(entry)).await,
-                // Room that can't be made this way may still be there among the clean entries.
+                // If the eviction failed, a clean entry may still be recycled.
                 LockResult::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
                 LockResult::None => self.entry_wait(None).await,
             }
@@ -44,7 +44,8 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().release(entry, lock);
         self.entry_changed(entry);
     }
-    /// Makes sure that one more entry may become dirty.
+    /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
+    /// it.
     pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
         loop {
             if self.buffer.borrow_mut().reserve_dirty() {
@@ -63,7 +64,7 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().discard(entry);
         self.entry_changed(entry);
     }
-    /// The same for a change of a data buffer entry, or of any.
+    /// Waits until `entry` has changed, or any entry if it is `None`.
     pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
@@ -71,7 +72,7 @@ impl<M: Mapping> Cache<M> {
         };
         self.journal.waiting_for(Wait::BufferEntry, buffer, self.journal.woken(queue)).await;
     }
-    /// Something about an entry has changed that others may wait for.
+    /// Wakes the tasks that wait for a change of this entry or of any.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
         let waiters = &self.entry_waiters[entry.index()];

@@ -1,4 +1,4 @@
-//! Bringing dirty entries to flash.
+//! Eviction: dirty entries are written to flash.
 
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
@@ -15,28 +15,30 @@ use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
 impl<M: Mapping> Cache<M> {
     /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map.
-    /// The entry can be found and read all the time.
+    /// The entry can be found and read meanwhile.
     ///
     /// # Errors
-    /// When there is no room, or no block takes the page; the entry stays dirty.
+    /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         if self.journal.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
         let (lpn, _) = self.to_evict(entry);
-        // Pinned before the program: between its end and the change of the map nothing may come.
+        // The page is pinned before its program: nothing may happen between the program's end and the
+        // change of the map.
         let Ok(pin) = pin!(self.mapping, lpn) else {
             return self.evicted(entry, lpn, Err(HostStatus::WriteFault));
         };
         self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &pin).await
     }
-    /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
+    /// The logical page of an entry that is being evicted, and the granules that it lacks even after its
+    /// fill.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
         (buffer.lpn(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
     }
-    /// As [`Cache::evict`] for an entry that has been filled, by itself; `pin` is on its page.
+    /// Evicts a filled entry by itself, as [`Cache::evict`] does; `pin` is on its page.
     pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
         let (lpn, lost) = self.to_evict(entry);
         let written = if lost == 0 {
@@ -47,7 +49,7 @@ impl<M: Mapping> Cache<M> {
         };
         self.evicted(entry, lpn, written)
     }
-    /// An eviction has ended.
+    /// Ends an eviction: the entry becomes clean if it was written, and tasks that wait for it are woken.
     pub(crate) fn evicted(
         &self,
         entry: EntryId,
@@ -60,7 +62,8 @@ impl<M: Mapping> Cache<M> {
         self.journal.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
         Ok(ppa)
     }
-    /// Writes a page that has lost granules. They are noted in a copy: the entry may be read meanwhile.
+    /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may
+    /// be read meanwhile.
     #[cold]
     async fn program_with_losses(
         &self,
@@ -91,7 +94,7 @@ impl<M: Mapping> Cache<M> {
         };
         record.encode(self.journal.pages().dram().borrow_mut().oob_mut(buffer));
     }
-    /// Programs a pinned page, in another block where one fails.
+    /// Programs a pinned page. If the program fails, tries again in another block.
     pub(crate) async fn program_host(&self, pin: &M::Pin, from: BufferId) -> Result<Ppa, HostStatus> {
         let lun = self.journal.blocks().lun_of(self.mapping.page(pin));
         for _ in 0..PROGRAM_ATTEMPTS {
@@ -127,7 +130,7 @@ impl<M: Mapping> Cache<M> {
             self.journal.blocks().wait_room(lun).await;
         }
     }
-    /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until that has been done.
+    /// Evicts an entry if it still holds `lpn` and is dirty. Waits first while others change or evict it.
     pub(crate) async fn flush_entry(&self, entry: EntryId, lpn: Lpn) -> Result<(), HostStatus> {
         loop {
             match self.buffer.borrow_mut().flush(entry, lpn) {

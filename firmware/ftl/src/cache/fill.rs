@@ -12,9 +12,9 @@ use aster_events::Function;
 use aster_units::{BufferId, Lpn, Ppa, SectorRange};
 
 impl<M: Mapping> Cache<M> {
-    /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash.
-    /// What can't be read stays invalid. Nobody else changes the entry meanwhile. `transfer` goes along with
-    /// what is read.
+    /// Fills in the wanted granules that an entry lacks: with zeroes if the page is unmapped, else from
+    /// flash. Granules that can't be read stay invalid. The caller ensures that no other task changes the
+    /// entry meanwhile. `transfer` goes along with a read that goes straight to the entry.
     pub(crate) async fn fill(
         &self,
         entry: EntryId,
@@ -31,7 +31,7 @@ impl<M: Mapping> Cache<M> {
         if missing == 0 {
             return;
         }
-        // What can't be found stays invalid as what can't be read.
+        // If the map can't be read, the granules stay invalid, too.
         let Ok(pin) = pin!(self.mapping, lpn) else { return };
         let ppa = self.mapping.get(&pin);
         drop(pin);
@@ -41,7 +41,7 @@ impl<M: Mapping> Cache<M> {
             return;
         }
         let sectors = span(self.journal.pages().sectors_of(missing));
-        // Flash may write into the entry itself where that loses nothing.
+        // The read may go straight to the entry if it overwrites no data that only the entry holds.
         let direct = {
             let buffer = self.buffer.borrow();
             !buffer.is_dirty(entry)
@@ -77,7 +77,8 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
     ) {
         let merge = self.take_merge_buffer().await;
-        // Only now: garbage collection may have moved the page while there was no buffer.
+        // The page's place is looked up after the wait for a merge buffer: garbage collection may have
+        // moved the page meanwhile.
         if let Ok(pin) = pin!(self.mapping, lpn) {
             let ppa = self.mapping.get(&pin);
             drop(pin);
@@ -88,8 +89,8 @@ impl<M: Mapping> Cache<M> {
         }
         self.give_merge_buffer(merge);
     }
-    /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted
-    /// so when the page was written here.
+    /// Reads sectors of a logical page. Returns the granules that are lost: those that can't be corrected
+    /// now, and those that were already lost when the page was written, as it notes.
     async fn read_page(
         &self,
         ppa: Ppa,
@@ -113,7 +114,7 @@ impl<M: Mapping> Cache<M> {
         if let Some(record) = record
             && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
         {
-            // Another page's data must never pass for this one's.
+            // Data of another page must never be returned as this page's.
             self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
             return self.journal.pages().granules_of(sectors.mask());
         }

@@ -1,4 +1,4 @@
-//! A read of flash with which the transfer of what is read to the host goes along.
+//! Reads of flash that are submitted together with the transfer of their data to the host.
 
 use crate::cache::state::Cache;
 use crate::mapping::Mapping;
@@ -8,16 +8,17 @@ use aster_ports::flash::{Outcome, PageCheck, PageOwner};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BufferId, Lpn, Ppa, SectorRange};
 
-/// A transfer to the host of what is to be read from flash.
+/// The transfer to the host of data that is read from flash.
 pub(crate) struct HostTransfer {
     pub(crate) request: DmaRequest,
-    /// It goes on by itself.
+    /// Its tag, if it was submitted together with the read, which it then follows by itself.
     pub(crate) begun: Option<DmaTag>,
 }
 
 impl<M: Mapping> Cache<M> {
-    /// As a plain read. Where operation sets are kept below, the transfer goes along with the read as the
-    /// last of its set (Fig 10), unless there is no room for it.
+    /// Reads sectors of a page into a buffer. If the layer below chains DMA, the transfer is submitted
+    /// together with the read, as the last operation of its set (Fig 10), unless the port has no room for
+    /// it.
     pub(crate) async fn read_for_host(
         &self,
         ppa: Ppa,
@@ -39,7 +40,8 @@ impl<M: Mapping> Cache<M> {
         };
         let tag = self.journal.media().begin_read_expecting(owner, ppa, sectors, into, also).await;
         let outcome = self.journal.media().done(tag).await;
-        // What has not been begun has been answered before the read was.
+        // If the read didn't bring the expected page, the transfer was abandoned before the read was
+        // answered.
         if let Some(begun) = transfer.begun
             && outcome.page != PageCheck::Expected
         {

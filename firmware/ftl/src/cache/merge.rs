@@ -1,4 +1,4 @@
-//! Merge buffers: where a page is put together that can't be in its entry.
+//! Merge buffers: a page is put together in one if that can't be done in its entry.
 
 use crate::cache::state::Cache;
 use crate::mapping::Mapping;

@@ -1,4 +1,4 @@
-//! The data buffer: entries, how they are filled from flash, and how they come to flash.
+//! The data buffer: its entries, how they are filled from flash, and how they are evicted to flash.
 
 pub(crate) mod buffer;
 mod entries;

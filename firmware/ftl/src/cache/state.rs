@@ -11,13 +11,13 @@ use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::{BufferId, Lpn, Ppa};
 use core::cell::RefCell;
 
-/// The data buffer's entries, and the buffers in which what is lost or missing is put together.
+/// The data buffer's entries, and the merge buffers.
 pub(crate) struct Cache<M> {
     pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
-    // Where transfers are begun that go along with a read.
+    // Takes the transfers that go along with a read.
     pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
@@ -57,12 +57,12 @@ impl<M: Mapping> Cache<M> {
     pub(crate) fn valid(&self, entry: EntryId) -> Granules {
         self.buffer.borrow().valid(entry)
     }
-    /// True when some of `granules` are nowhere but in this entry.
+    /// True if only this entry holds some of `granules`, and flash doesn't.
     pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
         let buffer = self.buffer.borrow();
         buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
     }
-    /// Gives back the reserve for one more dirty entry.
+    /// Returns the reservation for one more dirty entry.
     pub(crate) fn return_reserve(&self) {
         self.buffer.borrow_mut().return_reserve();
     }
@@ -70,21 +70,21 @@ impl<M: Mapping> Cache<M> {
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
         self.buffer.borrow_mut().forget_clean(entry, granules);
     }
-    /// An exclusively locked entry has been written to: these granules are valid, and it is dirty.
+    /// Marks granules of an exclusively locked entry as valid, and the entry as dirty.
     pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
         let mut buffer = self.buffer.borrow_mut();
         buffer.add_valid(entry, granules);
         buffer.make_dirty(entry);
     }
-    /// Lets other readers have an exclusively locked entry.
+    /// Turns an exclusive lock into a shared one, so that other readers get in.
     pub(crate) fn share(&self, entry: EntryId) {
         self.buffer.borrow_mut().share(entry);
         self.entry_changed(entry);
     }
-    /// Evicts an exclusively locked entry: it is unlocked, and comes to flash.
+    /// Turns an exclusive lock into an eviction, and carries it out.
     ///
     /// # Errors
-    /// As of an eviction: the entry stays dirty.
+    /// As [`Cache::evict`]: the entry then stays dirty.
     pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Lpn, Ppa), HostStatus> {
         self.buffer.borrow_mut().evict_locked(entry);
         let lpn = self.buffer.borrow().lpn(entry);

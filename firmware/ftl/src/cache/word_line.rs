@@ -1,9 +1,10 @@
 //! Whole word lines: evictions that are programmed together (C83).
 //!
-//! Where the pages of a word line go to the array at once, a page by itself costs as much as three. So
-//! an eviction takes other entries of the LUN along, the least recently used first, and only where there
-//! are none does padding complete the line (G8). Nobody waits for company: a line is submitted as a whole or
-//! not at all, and between two of them the LUN's open block stands at the beginning of a line.
+//! If the array programs the pages of a word line together, one page by itself costs as much as all of
+//! them. So an eviction takes other entries of the LUN along, the least recently used first. Padding
+//! completes the line only if there are no other entries (G8). An eviction never waits for others to join.
+//! A word line is submitted as a whole or not at all, so between two submissions the LUN's open block is
+//! at the beginning of a word line.
 
 use crate::cache::buffer::EntryId;
 use crate::cache::state::Cache;
@@ -14,10 +15,10 @@ use aster_events::Function;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};
 
-/// Entries that are looked at for one to go along.
+/// How many entries a search for one that goes along looks at.
 const SEARCH_MAX: u32 = 512;
 
-/// Entries that are evicted together, the first of them on somebody's behalf.
+/// Entries of one LUN that are evicted together.
 struct Together {
     entries: [EntryId; PAGES_PER_WORD_LINE_MAX],
     count: usize,
@@ -34,7 +35,7 @@ impl Together {
 }
 
 impl<M: Mapping> Cache<M> {
-    /// As [`Cache::evict`], with others of the LUN on the same word line.
+    /// As [`Cache::evict`], but evicts other entries of the LUN to the same word line.
     pub(crate) async fn evict_line(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
         // Each page stays pinned until the map has its new place.
@@ -50,8 +51,8 @@ impl<M: Mapping> Cache<M> {
                 continue;
             };
             self.fill(one, self.journal.pages().whole_page(), Cause::Merge, None).await;
-            // What has lost something goes by itself: its notes are made in a buffer that others may be
-            // waiting for.
+            // An entry with lost granules is programmed by itself: the notes about them are made in a
+            // merge buffer, which other tasks may be waiting for.
             if self.to_evict(one).1 == 0 {
                 pins[line.count] = Some(pin);
                 line.push(one);
@@ -65,7 +66,7 @@ impl<M: Mapping> Cache<M> {
         let of_line = self.evict_together(line.entries(), &pins).await;
         result.or(of_line).expect("the entry goes by itself or with the line")
     }
-    /// The entry, and others that may go along, all marked as being evicted.
+    /// The entry and those that go along. All are marked as being evicted.
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
@@ -81,8 +82,8 @@ impl<M: Mapping> Cache<M> {
         }
         together
     }
-    /// Programs whole entries of one LUN, their pages pinned, on one word line. The result is that of the
-    /// first of them.
+    /// Programs complete entries of one LUN to one word line; `pins` are on their pages. Returns the first
+    /// entry's result, or `None` if there are no entries.
     async fn evict_together(
         &self,
         entries: &[EntryId],

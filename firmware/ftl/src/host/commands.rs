@@ -1,4 +1,4 @@
-//! The commands in work: how many of their slices are left, and how they end.
+//! The commands in work: how many slices each has left, and how it ends.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -10,10 +10,10 @@ use aster_ports::host::{CommandId, Completion, HostStatus};
 struct Active {
     // Slices not yet done, and one for the intake while it is cutting.
     left: u32,
-    // The host may know it done before it is.
+    // The front end may complete it before the firmware is done with it.
     ahead: bool,
     status: HostStatus,
-    // The first byte of what its slices could not read; beyond all drives while there is none.
+    // The first byte that its slices could not read; `u64::MAX` if there is none.
     failed_at: u64,
 }
 
@@ -23,7 +23,7 @@ const NOTHING_FAILED: Active =
 /// The commands in work.
 pub(crate) struct Commands {
     slots: Vec<Active>,
-    // Writes among them that the host may know done before they are.
+    // Writes among them that the front end may complete before the firmware is done with them.
     pub(super) early_writes: u32,
     pub(super) idle: Rc<WaitCell>,
 }
@@ -42,12 +42,14 @@ impl Commands {
     pub(super) fn add(&mut self, id: CommandId) {
         self.slots[usize::from(id.0)].left += 1;
     }
-    /// A part of a command can't read what stands from this byte on.
+    /// Records that a part of a command could not read the drive's data at this byte. The lowest one is
+    /// kept.
     pub(crate) fn failed_at(&mut self, id: CommandId, byte: u64) {
         let slot = &mut self.slots[usize::from(id.0)];
         slot.failed_at = slot.failed_at.min(byte);
     }
-    /// True when a command's slices have ended but for one, and it has been cut to its end.
+    /// True if one part of the command is left: a slice, or the intake, which counts as a part until it
+    /// has cut the whole command.
     pub(super) fn is_last_part(&self, id: CommandId) -> bool {
         self.slots[usize::from(id.0)].left == 1
     }
@@ -55,7 +57,8 @@ impl Commands {
     pub(super) fn status(&self, id: CommandId) -> HostStatus {
         self.slots[usize::from(id.0)].status
     }
-    /// One part of a command has ended; the first error is kept. The completion when it was the last.
+    /// Ends one part of a command and keeps the first error. Returns the completion if it was the last
+    /// part.
     pub(super) fn end(&mut self, id: CommandId, status: HostStatus) -> Option<Completion> {
         let slot = &mut self.slots[usize::from(id.0)];
         if slot.status == HostStatus::Success {
@@ -91,7 +94,7 @@ mod tests {
         let ended = Completion { id, status, result: 0, failed_at };
         assert_eq!(commands.end(id, HostStatus::Success), Some(ended));
         assert_eq!(commands.early_writes, 0);
-        // The slot is as new.
+        // Nothing of the first command is left in the slot.
         commands.begin(id, false);
         let ended = Completion { id, status: HostStatus::Success, result: 0, failed_at: None };
         assert_eq!(commands.end(id, HostStatus::Success), Some(ended));

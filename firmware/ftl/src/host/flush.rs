@@ -1,4 +1,4 @@
-//! The end of a flush: no loss of power takes back what it and all before it have written.
+//! The end of a flush: what was written before it becomes durable.
 
 use crate::host::state::Host;
 use crate::mapping::Mapping;
@@ -9,8 +9,8 @@ use aster_ports::host::{CommandId, HostStatus};
 use aster_units::LunIndex;
 
 impl<M: Mapping> Host<M> {
-    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before,
-    /// have written.
+    /// The last slice of a flush: waits for the flush's other slices, and makes durable all data that was
+    /// programmed before their end.
     ///
     /// # Errors
     /// When a trim can't be journaled any more.
@@ -32,8 +32,8 @@ impl<M: Mapping> Host<M> {
                 // Others may have begun another line, or pages of one are still in flight.
                 match self.journal.begin_padding(lun, Stream::Host).await {
                     Some(padding) => self.journal.padded([padding]).await,
-                    // The line may have been completed, and even be durable, while this one waited for the
-                    // LUN's queue.
+                    // The line may have been completed, and may even be durable, if this task waited for
+                    // the LUN's queue.
                     None if self.is_safe(lun, order) => break,
                     None => self.journal.blocks().wait_durable(lun).await,
                 }

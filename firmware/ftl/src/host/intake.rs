@@ -9,7 +9,7 @@ use aster_parties::DriveState;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 use aster_units::Lpn;
 
-/// Whole pages that one slice unmaps: bounds how long a deallocation keeps a worker.
+/// The most pages that one slice unmaps. It bounds how long a deallocation occupies a worker.
 const UNMAP_RUN: u32 = 256;
 
 /// Takes commands for ever.
@@ -58,7 +58,7 @@ fn refusal(state: DriveState, op: HostOp) -> Option<HostStatus> {
 }
 
 impl<M: Mapping> Host<M> {
-    /// A part of a command has ended; with the last the command completes.
+    /// Ends a part of a command, and completes the command if it was the last part.
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);
         self.flush_waiters.wake_all(self.journal.exec());
@@ -78,8 +78,8 @@ impl<M: Mapping> Host<M> {
             HostOp::Read => self.cut_range(id, SliceWork::Read { fua }, offset, length).await,
             HostOp::Write => self.cut_range(id, SliceWork::Write { fua }, offset, length).await,
             HostOp::Compare => self.cut_range(id, SliceWork::Compare { fua }, offset, length).await,
-            // Deallocated pages read as zeroes, so that DEAC's wish is done for all (NVMe 1.4 §6.17: set, the
-            // controller should deallocate; cleared, it may).
+            // Deallocated pages read as zeroes, so Write Zeroes deallocates whether DEAC is set or not
+            // (NVMe 1.4 §6.17: set, the controller should deallocate; cleared, it may).
             HostOp::WriteZeroes { deallocate: _ } => self.cut_zeroes(id, offset, length, fua).await,
             HostOp::Deallocate => {
                 let mut index = 0;
@@ -89,13 +89,14 @@ impl<M: Mapping> Host<M> {
                 }
             }
             HostOp::Format { erase } => {
-                // A write that came before may still be in work; it must not land behind the unmapping.
+                // An earlier write may still be in work. It must not write to a page after the format has
+                // unmapped it.
                 self.wait_until_alone().await;
                 let bytes =
                     u64::from(self.journal.logical_pages()) * u64::from(self.journal.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
-                // No loss of power may bring back what a format has taken away.
+                // After the format no power cut may bring the old data back.
                 let logged = self.journal.log_trims().await;
                 if erase || logged.is_err() {
                     return match logged {
@@ -106,7 +107,7 @@ impl<M: Mapping> Host<M> {
             }
             HostOp::Flush => self.cut_flush(id).await,
             HostOp::Shutdown => return self.shut_down(id).await,
-            // Where a page lies is this translation's own business.
+            // This translation alone decides where a page lies.
             HostOp::VectorRead
             | HostOp::VectorWrite
             | HostOp::VectorErase
@@ -126,7 +127,7 @@ impl<M: Mapping> Host<M> {
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }
-    /// One slice for each page of the range.
+    /// Sends one slice for each page of the range.
     async fn cut_range(&self, command: CommandId, work: SliceWork, offset: u64, length: u64) {
         self.check_range(offset, length);
         let page_bytes = u64::from(self.journal.geometry.page_bytes);
@@ -147,7 +148,7 @@ impl<M: Mapping> Host<M> {
             done += bytes;
         }
     }
-    /// Whole pages are unmapped, the ends of the range written with zeroes.
+    /// Unmaps the range's whole pages, and writes zeroes to the partial pages at its ends.
     async fn cut_zeroes(&self, command: CommandId, offset: u64, length: u64, fua: bool) {
         self.check_range(offset, length);
         let page_bytes = u64::from(self.journal.geometry.page_bytes);
@@ -168,12 +169,13 @@ impl<M: Mapping> Host<M> {
         }
         self.cut_range(command, zero, whole_to, end - whole_to).await;
     }
-    /// A slice for each entry that is dirty now or by the time its turn comes: what was dirty when the
-    /// command came either still is, or is being evicted, or is on flash.
+    /// Sends a slice for each entry that is dirty when the loop comes to it, and one that makes all of
+    /// them durable. An entry that was dirty when the command came is still dirty, is being evicted, or is
+    /// on flash by then.
     ///
-    /// Of a write that the front end completes by itself the host knows before its entry is dirty, so the
-    /// writes that were taken before are waited for. None is taken meanwhile. They are cut to their ends, and
-    /// no worker waits for the intake: so this ends.
+    /// The front end completes some writes before their entries are dirty. The flush must include them, so
+    /// the intake first waits for those that it has taken. It takes no command meanwhile. The wait can't
+    /// be endless: these writes have been cut into slices, and no worker waits for the intake.
     async fn cut_flush(&self, command: CommandId) {
         let told = || (self.commands.borrow().early_writes == 0).then_some(());
         self.flush_waiters.wait(self.journal.exec(), told).await;
@@ -190,7 +192,7 @@ impl<M: Mapping> Host<M> {
             }
         }
     }
-    /// True when a command's slices have ended but for one, and it has been cut to its end.
+    /// True if one part of the command is left: a slice, or the intake if it is still cutting the command.
     pub(crate) fn is_last_slice(&self, command: CommandId) -> bool {
         self.commands.borrow().is_last_part(command)
     }
@@ -200,7 +202,8 @@ impl<M: Mapping> Host<M> {
         self.cut_evictions(command).await;
         self.wait_for_slices(command).await;
         let flushed = self.commands.borrow().status(command);
-        // What could not be flushed is lost and told; what is on flash must be found again.
+        // Data that could not be flushed is lost, and the status says so. The map is stored in any case,
+        // so that the data on flash is found again.
         let stored = self.checkpoint.store_checkpoint().await;
         if flushed == HostStatus::Success { stored } else { flushed }
     }

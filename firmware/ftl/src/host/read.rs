@@ -11,11 +11,11 @@ use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
 impl<M: Mapping> Host<M> {
-    /// Reads part of a page: from its entry, which is filled from flash as far as needed.
+    /// Reads part of a page from its entry, which is first filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.journal.count(|s| s.host_pages_read += 1);
-        // With force unit access an entry's dirty granules go to flash between the page's read and the
-        // transfer.
+        // With force unit access no transfer goes along with the read: between the two, the entry's dirty
+        // granules are written to flash.
         let mut transfer = None;
         let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing = !self.cache.page_of(entry).1
@@ -40,9 +40,9 @@ impl<M: Mapping> Host<M> {
         moved.map_err(dma_status)?;
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
     }
-    /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access
-    /// what they hold is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the lock, which lets no
-    /// writer in before it is read.
+    /// Takes a shared lock on the slice's entry, with all granules of the slice filled in. With force unit
+    /// access it also makes them durable (NVMe 1.4 §6.9): it evicts a dirty entry under the lock, which
+    /// lets no writer in before the data is read.
     async fn lock_filled(
         &self,
         slice: &Slice,
@@ -64,13 +64,13 @@ impl<M: Mapping> Host<M> {
             if at.is_some() {
                 self.journal.make_page_durable(at).await;
             } else {
-                // A log that has ended takes no trim any more. That is no reason to refuse a read.
+                // A log that has ended accepts no trim. The read is served nevertheless.
                 let _ended = self.journal.log_trims().await;
             }
         }
         Ok(entry)
     }
-    // Where the page is read from flash, `transfer` is what has gone along with it.
+    // If the page is read from flash, `transfer` becomes the transfer that may go along with the read.
     async fn lock_to_read(
         &self,
         slice: &Slice,

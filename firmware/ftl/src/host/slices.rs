@@ -12,14 +12,14 @@ use core::cell::{Cell, RefCell};
 /// What a slice does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SliceWork {
-    /// With force unit access what is dirty goes to flash first (NVMe 1.4 §6.9).
+    /// With force unit access dirty data is written to flash first (NVMe 1.4 §6.9).
     Read {
         fua: bool,
     },
     Write {
         fua: bool,
     },
-    /// With force unit access as a read.
+    /// Force unit access means the same as for a read.
     Compare {
         fua: bool,
     },
@@ -32,11 +32,11 @@ pub(crate) enum SliceWork {
         pages: u32,
         fua: bool,
     },
-    /// Brings an entry to flash if it still holds the slice's page and is dirty.
+    /// Evicts an entry if it still holds the slice's page and is dirty.
     Evict {
         entry: EntryId,
     },
-    /// The end of a flush: what its other slices, and all before, brought to flash is made safe.
+    /// The end of a flush: makes durable what its other slices, and all earlier ones, have programmed.
     MakeDurable,
 }
 
@@ -53,8 +53,8 @@ pub(crate) struct Slice {
     pub(crate) data_offset: u32,
 }
 
-/// The slice ring. A worker that finds it empty waits in a cell of its own, so that handing over costs the
-/// same however many wait.
+/// The slice ring. A worker that finds it empty waits in a cell of its own, so handing over a slice costs
+/// the same no matter how many workers wait.
 pub(crate) struct Slices {
     ring: RefCell<VecDeque<Slice>>,
     bound: usize,
@@ -78,7 +78,7 @@ impl Slices {
             ended: WaitCell::default(),
         }
     }
-    /// Hands a slice to an idle worker, or queues it, waiting for room.
+    /// Hands a slice to an idle worker. If there is none, waits for room in the ring and queues the slice.
     pub(crate) async fn push(&self, exec: &Exec, slice: Slice) {
         let idle = self.idle.borrow_mut().pop();
         if let Some(worker) = idle {
@@ -87,7 +87,7 @@ impl Slices {
             return;
         }
         self.room.wait(exec, || (self.ring.borrow().len() < self.bound).then_some(())).await;
-        // A worker that became idle meanwhile has looked into the ring and found it empty.
+        // A worker may have found the ring empty meanwhile and now waits.
         let idle = self.idle.borrow_mut().pop();
         match idle {
             Some(worker) => {
@@ -107,7 +107,7 @@ impl Slices {
         let given = &self.given[usize::from(worker)];
         self.workers[usize::from(worker)].wait(exec, || given.take()).await
     }
-    /// Waits until `done`; asked whenever a slice has ended.
+    /// Waits until `done` returns `Some`; it is called again whenever a slice has ended.
     pub(crate) async fn drained(&self, exec: &Exec, done: impl FnMut() -> Option<()>) {
         self.ended.wait(exec, done).await;
     }
@@ -137,7 +137,8 @@ mod tests {
         fn new(workers: u16) -> Self {
             Bench { exec: Exec::new(), slices: Rc::new(Slices::new(workers)), taken: Rc::default() }
         }
-        /// Pushes slices, named by their pages, one after the other; gives how many have gone in.
+        /// Pushes slices for these pages one after the other. Returns a count of those that have been
+        /// pushed.
         fn push(&self, pages: core::ops::Range<u32>) -> Rc<Cell<u32>> {
             let (exec, slices, pushed) =
                 (self.exec.clone(), Rc::clone(&self.slices), Rc::<Cell<u32>>::default());
@@ -200,7 +201,7 @@ mod tests {
             assert_eq!(bench.taken.borrow().len() as u32, page + 1);
             assert_eq!(bench.slices.queued(), 0);
         }
-        // The one that has waited least comes first.
+        // The worker that became idle last gets the first slice.
         assert_eq!(*bench.taken.borrow(), [(2, 0), (1, 1), (0, 2)]);
     }
 

@@ -11,12 +11,13 @@ use aster_exec::WaitQueue;
 use aster_ports::host::CommandPort;
 use core::cell::RefCell;
 
-/// The commands in work, and what carries them out. No borrow of a cell lives across an await.
+/// The commands in work, and the parts of the FTL that carry them out. No borrow of a cell lives across an
+/// await.
 pub(crate) struct Host<M> {
     pub(super) port: Rc<CommandPort>,
     pub(super) commands: RefCell<Commands>,
     pub(super) slices: Slices,
-    // Flushes waiting for their slices, and the intake for the writes that came before one.
+    // Flushes wait here for their other slices, and the intake for the writes that came before a flush.
     pub(super) flush_waiters: WaitQueue,
     pub(super) checkpoint: Rc<Checkpoint<M>>,
     pub(super) collector: Rc<Collector<M>>,
@@ -41,7 +42,7 @@ impl<M: Mapping> Host<M> {
             journal,
         }
     }
-    /// What is waiting in front of the workers.
+    /// How many slices wait for a worker.
     #[cfg(test)]
     pub(crate) fn slices_queued(&self) -> usize {
         self.slices.queued()

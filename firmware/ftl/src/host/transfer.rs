@@ -1,4 +1,4 @@
-//! Moving the data of commands.
+//! Moves the data of commands between host memory and buffers.
 
 use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
@@ -10,7 +10,7 @@ use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus}
 use aster_units::BufferId;
 use core::future::Future;
 
-/// How a command ends whose data could not be moved.
+/// The status of a command whose data could not be moved.
 pub(crate) fn dma_status(error: DmaError) -> HostStatus {
     match error {
         DmaError::Address => HostStatus::DataTransfer,
@@ -40,7 +40,7 @@ impl<M: Mapping> Host<M> {
     pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         self.transfer(request, false).await
     }
-    /// Moves part of a command's data that is compared with what is stored.
+    /// Fetches part of a command's data to compare it with stored data.
     pub(crate) async fn dma_to_compare(&self, request: DmaRequest) -> Result<(), DmaError> {
         self.transfer(request, true).await
     }
@@ -50,7 +50,8 @@ impl<M: Mapping> Host<M> {
         self.journal.core.settle().await;
         self.follow_transfer(request, compare, self.port.dma(request)).await
     }
-    /// Moves what has been read for the host: what has gone on by itself is only waited for.
+    /// Moves data that was read for the host. If the transfer was submitted with the read, only waits for
+    /// its end.
     #[inline]
     pub(crate) async fn dma_to_host(&self, transfer: HostTransfer) -> Result<(), DmaError> {
         match transfer.begun {
@@ -77,7 +78,7 @@ impl<M: Mapping> Host<M> {
         if result.is_ok() {
             self.journal.count(|s| match request.direction {
                 DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
-                // A compare fetches data, too; what is written counts where it is written.
+                // The data may be for a compare. `write_slice` counts bytes written.
                 DmaDirection::FromHost => {}
             });
         }

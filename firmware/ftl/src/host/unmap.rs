@@ -8,11 +8,12 @@ use aster_ports::host::HostStatus;
 use aster_units::Lpn;
 
 impl<M: Mapping> Host<M> {
-    /// Unmaps pages from the slice's on; they read as zeroes afterwards.
-    /// With force unit access a loss of power doesn't bring back what was there.
+    /// Unmaps `pages` pages from the slice's page on; they read as zeroes afterwards. With force unit
+    /// access the trim is journaled, so that no power cut brings the old data back.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
         for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
-            // Pinned before the look into the buffer: nothing may come between that and the change.
+            // The page is pinned first, since that may wait: a page that isn't in the buffer must be
+            // unmapped right after the look into the buffer.
             let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
             let buffered = self.cache.find(lpn).is_some();
             if buffered {

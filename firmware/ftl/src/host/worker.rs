@@ -1,4 +1,4 @@
-//! The workers that carry slices out.
+//! The workers, which carry out slices.
 
 use crate::host::slices::SliceWork;
 use crate::host::state::Host;
@@ -7,7 +7,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_ports::host::HostStatus;
 
-/// A worker: one slice after the other, for ever.
+/// Carries out one slice after the other, for ever.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
     loop {
         let slice = host.slices.next(host.journal.exec(), worker).await;

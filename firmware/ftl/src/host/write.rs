@@ -10,8 +10,8 @@ use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
 impl<M: Mapping> Host<M> {
-    /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when
-    /// the page is on flash.
+    /// Writes part of a page into its entry (RxDMA). The slice is done then. With force unit access it is
+    /// done when the page is durable on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.journal.count(|s| s.host_pages_written += 1);
         let entry = self.lock_to_change(slice).await?;
@@ -24,9 +24,10 @@ impl<M: Mapping> Host<M> {
         self.journal.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
     }
-    /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still
-    /// is what it was: what only the entry holds is written over by whole data alone, anything else falls
-    /// back to what flash holds.
+    /// Transfers the slice's data to its exclusively locked entry. If the transfer fails half-way, the
+    /// page's content must not change. If only the entry holds some of these granules, the data therefore
+    /// goes to a merge buffer and is copied when it is complete. Otherwise it goes straight to the entry.
+    /// If that fails, the granules become invalid, and flash still holds their old content.
     async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
         if self.cache.has_unwritten(entry, granules) {
             let staged = self.cache.take_merge_buffer().await;
@@ -72,8 +73,8 @@ impl<M: Mapping> Host<M> {
         if fua {
             let (lpn, at) = self.cache.evict_locked(entry).await?;
             self.journal.make_page_durable(at).await;
-            // A page that was unmapped before it was safe isn't journaled. The trim must be: else a loss of
-            // power brings back what was there before the write.
+            // If the page was unmapped before it was durable, the journal has no record of it. The trim
+            // must then be journaled, or a power cut would bring back the data from before the write.
             let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
             let is_mapped = self.mapping.get(&pin).is_some();
             drop(pin);
