@@ -50,7 +50,8 @@ pub(crate) fn choose_blocks(profile: &mut Profile) -> Result<(), String> {
     let enough = (first..=last).step_by(all.geometry.planes.into()).find(|&blocks| does(blocks));
     profile.geometry.blocks_per_lun = enough.ok_or_else(|| {
         format!(
-            "must be what this array can have, but {capacity} with {} % of spare takes more than {last} blocks per LUN",
+            "must be what this array can have, but {capacity} with {} % of spare takes more than {last} \
+             blocks per LUN",
             all.ftl.over_provisioning_percent
         )
     })?;
@@ -69,8 +70,8 @@ pub(crate) fn check_capacity(profile: &Profile) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "must leave {} % of spare: {} blocks per LUN are enough for {} bytes, and {capacity} is {}; leave blocks_per_lun \
-         out to have it chosen",
+        "must leave {} % of spare: {} blocks per LUN are enough for {} bytes, and {capacity} is {}; leave \
+         blocks_per_lun out to have it chosen",
         profile.ftl.over_provisioning_percent,
         g.blocks_per_lun,
         most * u64::from(g.page_bytes),

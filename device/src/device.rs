@@ -349,7 +349,8 @@ impl Device {
         let how = match ftl.boot {
             Boot::Recovered => "recovered",
             Boot::Rebuilt => {
-                "rebuilt from every page, since its log or its stored map is lost (what was trimmed may be back),"
+                "rebuilt from every page, since its log or its stored map is lost (what was trimmed \
+                 may be back),"
             }
             Boot::None | Boot::Fresh | Boot::Clean => return None,
         };

@@ -86,8 +86,8 @@ impl Pieces {
         if !missing.is_empty() {
             let h = &profile.host;
             let reason = format!(
-                "\"{}\" behind host.front_end = \"{}\" needs {} of the translation, which ftl.kind = \"{}\" doesn't have: \
-                 choose another of them",
+                "\"{}\" behind host.front_end = \"{}\" needs {} of the translation, which ftl.kind = \"{}\" \
+                 doesn't have: choose another of them",
                 h.command_set,
                 h.front_end,
                 missing.join(", "),

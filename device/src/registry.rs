@@ -65,7 +65,8 @@ impl<M> Registry<M> {
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
         assert!(
             is_name,
-            "{} must be 1 to {NAME_CHARS_MAX} letters, digits, \"-\", \"_\" and \".\", but a piece is called {name:?}",
+            "{} must be 1 to {NAME_CHARS_MAX} letters, digits, \"-\", \"_\" and \".\", but a piece \
+             is called {name:?}",
             self.key
         );
         self.own.insert(name.to_owned(), make);

@@ -155,8 +155,10 @@ pub fn table(report: &AreaReport) -> String {
     }
     let _ = write!(
         out,
-        "\n{} of Aster's LUTs are memory. Aster is one channel controller of eight ways, synthesised by {}; the paper's are\n\
-         placed by Vivado. The two count differently: read this as an order of magnitude, not as a comparison.",
+        "\n{} of Aster's LUTs are memory. Aster is one channel controller of eight ways, synthesised by {}; \
+         the paper's are\n\
+         placed by Vivado. The two count differently: read this as an order of magnitude, \
+         not as a comparison.",
         report.lut_memory, report.tool
     );
     out
@@ -167,7 +169,8 @@ mod tests {
     use super::*;
 
     const STATISTICS: &str = r#"{ "design": { "num_cells": 9, "num_cells_by_type": {
-        "LUT2": 10, "LUT6": 5, "RAM32M": 2, "RAM64X1D": 1, "FDRE": 7, "FDCE": 3, "RAMB36E1": 2, "RAMB18E1": 1, "INV": 4 } } }"#;
+        "LUT2": 10, "LUT6": 5, "RAM32M": 2, "RAM64X1D": 1, "FDRE": 7, "FDCE": 3,
+        "RAMB36E1": 2, "RAMB18E1": 1, "INV": 4 } } }"#;
 
     #[test]
     fn tables_flip_flops_and_block_rams_are_counted_from_the_cells() {

@@ -44,7 +44,8 @@ fn late(lateness: &LatenessReport, task: &str) -> Option<Warning> {
 
 fn slipped(seconds: f64, task: &str) -> Warning {
     let message = format!(
-        "the time between requests was kept: waiting for completions moved the last one {seconds:.6} s behind its recorded time"
+        "the time between requests was kept: waiting for completions moved the last one {seconds:.6} s \
+         behind its recorded time"
     );
     Warning::new("slipped", message).of_task(task).with([("slipped_s", seconds)])
 }
@@ -60,8 +61,9 @@ fn buffered(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
     (drive.waf == Some(0.0) && programs == 0).then(|| {
         let of = task.map_or_else(String::new, |task| format!(" by \"{task}\""));
         let message = format!(
-            "all that was written{of} stayed in the drive's data buffer (ftl.buffer_entries): no page was programmed for it, so WAF \
-             is 0.00, and latencies and rates are the buffer's; more data, or end_fsync=1, reaches flash"
+            "all that was written{of} stayed in the drive's data buffer (ftl.buffer_entries): no page was \
+             programmed for it, so WAF is 0.00, and latencies and rates are the buffer's; more data, or \
+             end_fsync=1, reaches flash"
         );
         Warning { task: task.map(str::to_owned), ..Warning::new("writes-buffered", message) }
     })
@@ -100,7 +102,8 @@ fn unmapped(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
     Some(Warning {
         code: "reads-unmapped",
         message: format!(
-            "{these} nothing, never written or trimmed: the drive answered with zeroes and never touched flash for {them}"
+            "{these} nothing, never written or trimmed: the drive answered with zeroes and never touched \
+             flash for {them}"
         ),
         task: task.map(str::to_owned),
         values: [("pages_read", read as f64), ("pages_read_unmapped", nothing as f64), ("share", share)]

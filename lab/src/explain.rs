@@ -218,7 +218,10 @@ impl Explanation {
         }
         let _ = writeln!(out, "{total_us:>12.3}  {:>6.1}%  in all", 100.0);
         if self.steps.iter().any(|step| step.depth == 1) {
-            out.push_str("Within the FTL this is the slice that the command ended with; where that waited for the others, the last of them.\n");
+            out.push_str(
+                "Within the FTL this is the slice that the command ended with; where that waited for the \
+                 others, the last of them.\n",
+            );
         }
         out
     }

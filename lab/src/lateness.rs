@@ -213,9 +213,9 @@ impl LatenessReport {
             (depth, flush) => format!("({depth} for room in the queue, {flush} for a flush before them)"),
         };
         Some(format!(
-            "the replay fell behind: {} of {} {requests} ({percent} %) waited in the host {why}, {} in the mean \
-             over all and {} at most, at {} of the trace; the last one came at {} and went at {}. Latencies count from issue, \
-             those of the rows \"from arrival\" from the recorded time",
+            "the replay fell behind: {} of {} {requests} ({percent} %) waited in the host {why}, {} in the \
+             mean over all and {} at most, at {} of the trace; the last one came at {} and went at {}. \
+             Latencies count from issue, those of the rows \"from arrival\" from the recorded time",
             self.late,
             self.requests,
             time(self.mean_us),

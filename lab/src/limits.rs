@@ -131,8 +131,8 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
                 asked: ask.largest.into(),
                 given: transfer_bytes.into(),
                 because: format!(
-                    "a larger request goes to the drive in commands of {transfer_bytes} bytes, each of which counts \
-                     as one of those in flight"
+                    "a larger request goes to the drive in commands of {transfer_bytes} bytes, each of which \
+                     counts as one of those in flight"
                 ),
             });
         }
@@ -147,8 +147,8 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
                 asked: count.into(),
                 given: pairs.into(),
                 because: format!(
-                    "that many run at once and share the drive's queue pairs, where each would have one of its own \
-                     (host.queue_pairs = {})",
+                    "that many run at once and share the drive's queue pairs, where each would have one of \
+                     its own (host.queue_pairs = {})",
                     profile.host.queue_pairs
                 ),
             });

@@ -302,8 +302,8 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
         let most = plan.io_bytes.saturating_mul(job.loops.into()).div_ceil(job.smallest_block().into());
         if wanted > most && !job.time_based {
             let message = format!(
-                "job \"{}\": number_ios={wanted} is more than its size allows, as in fio: it ends after {} bytes; \
-                 io_size, loops or time_based make it go on",
+                "job \"{}\": number_ios={wanted} is more than its size allows, as in fio: it ends after {} \
+                 bytes; io_size, loops or time_based make it go on",
                 job.name,
                 plan.io_bytes.saturating_mul(job.loops.into())
             );

@@ -117,9 +117,10 @@ impl<W: Write> PerfettoTrace<W> {
         self.write(
             &json!({"ph": "M", "pid": pid, "tid": track, "name": "thread_name", "args": {"name": name}}),
         )?;
-        self.write(
-            &json!({"ph": "M", "pid": pid, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}),
-        )
+        self.write(&json!({
+            "ph": "M", "pid": pid, "tid": track, "name": "thread_sort_index",
+            "args": {"sort_index": track},
+        }))
     }
 
     /// A bar on a track, and an arrow to it from what the command did before.
@@ -160,7 +161,8 @@ impl<W: Write> PerfettoTrace<W> {
         // A command's bar is written when it has ended; viewers order events by time.
         let ph = if group == Group::Commands { "s" } else { "t" };
         self.write(&json!({
-            "ph": ph, "pid": pid, "tid": track, "ts": ts, "bp": "e", "id": id, "cat": "command", "name": "command",
+            "ph": ph, "pid": pid, "tid": track, "ts": ts, "bp": "e", "id": id, "cat": "command",
+            "name": "command",
         }))
     }
 

@@ -38,7 +38,8 @@ impl Guest {
         command.arg("boot").arg(&run);
         for (slot, socket) in (4..).zip(sockets) {
             let device = format!(
-                r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{}"}},"addr":"{slot:02x}.0"}}"#,
+                "{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}},\
+                 \"addr\":\"{slot:02x}.0\"}}",
                 socket.display()
             );
             command.args(["-device", &device]);

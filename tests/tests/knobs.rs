@@ -491,7 +491,8 @@ const CASES: &[Case] = &cases! {
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
     "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),
-    "ftl.victim_choices" Run on |p| p.ftl.victims = "d-choices".to_owned(); => |p| p.ftl.victim_choices = Some(1),
+    "ftl.victim_choices" Run on |p| p.ftl.victims = "d-choices".to_owned(); =>
+        |p| p.ftl.victim_choices = Some(1),
     "ftl.victim_window_percent" Run on |p| p.ftl.victims = "windowed-greedy".to_owned(); =>
         |p| p.ftl.victim_window_percent = Some(10),
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,

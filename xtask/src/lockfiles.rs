@@ -70,14 +70,16 @@ mod tests {
 
     #[test]
     fn a_lock_file_with_all_dependencies_passes() {
-        let text = "[[package]]\nname = \"aster-units\"\nversion = \"0.1.0\"\ndependencies = [\"serde\", \"toml 0.9.1\"]";
+        let text = "[[package]]\nname = \"aster-units\"\nversion = \"0.1.0\"\n\
+            dependencies = [\"serde\", \"toml 0.9.1\"]";
         assert_eq!(found(text), []);
         assert_eq!(found("[[package]]\nname = \"another\"\nversion = \"1.0.0\""), []);
     }
 
     #[test]
     fn a_dependency_that_is_missing_is_named_with_the_way_to_mend_it() {
-        let text = "[[package]]\nname = \"aster-units\"\nversion = \"0.1.0\"\ndependencies = [\"serde_json\", \"toml\"]";
+        let text = "[[package]]\nname = \"aster-units\"\nversion = \"0.1.0\"\n\
+            dependencies = [\"serde_json\", \"toml\"]";
         let found = found(text);
         assert_eq!(found.len(), 1);
         let said = found[0].to_string();

@@ -25,7 +25,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_one_member_comes_back_from_parity(
-            members in (1usize..200).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(any::<u8>(), n), 2..9)),
+            members in (1usize..200)
+                .prop_flat_map(|n| prop::collection::vec(prop::collection::vec(any::<u8>(), n), 2..9)),
             pick in any::<prop::sample::Index>(),
         ) {
             let mut parity = vec![0u8; members[0].len()];

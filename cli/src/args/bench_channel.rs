@@ -17,7 +17,8 @@ Examples:
   aster bench-channel --luns 2 --depth 2 --requests 2 --wave two-reads.svg
   aster bench-channel --package tlc-3d --operation erase-suspend --luns 4
 
-Exit status: 0 when every request succeeded, 1 when one failed, 2 for mistakes in the command line or profile, 130 when
+Exit status: 0 when every request succeeded, 1 when one failed, 2 for mistakes in the \
+command line or profile, 130 when
 it was interrupted.";
 
 #[derive(Args, Debug)]

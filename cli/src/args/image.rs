@@ -11,7 +11,8 @@ Examples:
   aster image check made-long-ago.aster cosmos-plus
   aster image clone drive.aster before-the-experiment.aster --check
 
-Exit status: 0 when the image is sound, 1 when a part of it is damaged, 2 when it is no whole image, is in use or
+Exit status: 0 when the image is sound, 1 when a part of it is damaged, 2 when it is no \
+whole image, is in use or
 another profile's, and for mistakes in the command line or profile, 130 when it was interrupted.";
 
 #[derive(Debug, Subcommand)]

@@ -9,17 +9,21 @@ use std::path::PathBuf;
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
-  aster run cosmos-plus --job mixed.fio --precondition 100 --content fingerprint --set restrict.blocks_per_lun=64
+  aster run cosmos-plus --job mixed.fio --precondition 100 --content fingerprint \
+  --set restrict.blocks_per_lun=64
   aster run my-drive.toml --job mixed.fio --set ftl.buffer_entries=64 --set channel.timing_mode=2
-  aster run cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --age 8760 --spans
+  aster run cosmos-plus --job read.fio --precondition 0 --content fingerprint \
+  --set restrict.blocks_per_lun=64 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --trace web.csv.gz --trace-device all --trace-speed 2 --trace-wrap
   aster run tiny --job mixed.fio --perfetto tail.json --slowest 20 --from 10ms
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
   aster run --job read.fio --image drive.aster           as the drive that the image was made as
-  aster run tiny --job mixed.fio --json > mixed.json && aster run --again mixed.json     the same run, from its report alone
+  aster run tiny --job mixed.fio --json > mixed.json && aster run --again mixed.json     \
+  the same run, from its report alone
 
-Exit status: 0 when every request succeeded, 1 when one failed or the run could not go on, 2 for mistakes in the
+Exit status: 0 when every request succeeded, 1 when one failed or the run could not go on, 2 for \
+mistakes in the
 command line, profile, job file or trace, 130 when it was interrupted.";
 
 #[derive(Args, Clone, Debug)]
@@ -98,7 +102,8 @@ pub(crate) struct RunArgs {
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   aster explain ideal --job mixed.fio                     the slowest command of the run
-  aster explain cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --command 100
+  aster explain cosmos-plus --job read.fio --precondition 0 --content fingerprint \
+  --set restrict.blocks_per_lun=64 --command 100
   aster explain tiny --trace usr_0.csv --trace-wrap --json";
 
 #[derive(Args, Debug)]

@@ -10,7 +10,8 @@ pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   aster serve cosmos-plus --image drive.aster --vfio-user /run/user/1000/aster.sock
   aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl
-  aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     then: cat uart";
+  aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     \
+  then: cat uart";
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("samples").multiple(true))]

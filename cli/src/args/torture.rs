@@ -10,7 +10,8 @@ Examples:
   aster torture cosmos-plus --set restrict.blocks_per_lun=64 --content fingerprint --minutes 60
   aster torture tiny --seed 7 --rounds 3,9 --depth 1        repeat what a failure has told
 
-Exit status: 0 when nothing was lost, 1 when something was, 2 for mistakes in the command line or in a profile of which no new
+Exit status: 0 when nothing was lost, 1 when something was, 2 for mistakes in the command line or in a \
+profile of which no new
 drive comes up, 130 when it was interrupted, also where somebody else ended the process of a life.";
 
 #[derive(Args, Debug)]

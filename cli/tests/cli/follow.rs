@@ -172,8 +172,8 @@ fn the_monitors_modules_are_chosen_by_name() {
     };
     assert_eq!(
         head(&["--monitor-modules", "outstanding_commands,write_amplification"]),
-        "from_us,until_us,since_power_on_us,outstanding_commands,outstanding_commands_max,outstanding_command_seconds_total,\
-         waf,waf_in_all,programmed_bytes_total"
+        "from_us,until_us,since_power_on_us,outstanding_commands,outstanding_commands_max,\
+         outstanding_command_seconds_total,waf,waf_in_all,programmed_bytes_total"
     );
     assert!(head(&["--monitor-modules", "ways", "--monitor-ways"]).contains(",channel_1_way_1_utilisation,"));
     let refused = |more: &[&str]| place.refused(2, &[&run[..], more].concat());

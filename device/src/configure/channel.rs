@@ -52,7 +52,8 @@ fn too_long(profile: &Profile, error: &ClockTooFast) -> BuildError {
             value(
                 key,
                 format!(
-                    "takes more cycles of channel.clock_ns, {clock} ns, than the controller's register '{entry}' can count"
+                    "takes more cycles of channel.clock_ns, {clock} ns, than the controller's register \
+                     '{entry}' can count"
                 ),
             )
         }

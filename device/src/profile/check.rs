@@ -109,7 +109,8 @@ impl Profile {
             p.read_us.iter().chain(&p.program_us).chain([&p.erase_us]).fold(f64::MAX, |a, b| a.min(*b));
         if deviation >= shortest {
             let reason = format!(
-                "must stay, with die_deviation_us, below the shortest array time of {shortest} µs, but they are {deviation}"
+                "must stay, with die_deviation_us, below the shortest array time of {shortest} µs, but they \
+                 are {deviation}"
             );
             return Err(("package.page_deviation_us", reason));
         }
@@ -171,7 +172,8 @@ impl Profile {
         range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
         if self.link.unlimited && self.link.latency_ns == 0 {
-            let reason = "must be above 0 with link.unlimited, but is 0: a command would cost no time, and a job that goes by time never end";
+            let reason = "must be above 0 with link.unlimited, but is 0: a command would cost no time, and \
+                          a job that goes by time never end";
             return Err(("link.latency_ns", reason.to_owned()));
         }
         range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;

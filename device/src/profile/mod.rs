@@ -90,8 +90,9 @@ impl Profile {
             return Err(fail(
                 "package.errors.fresh",
                 format!(
-                    "must leave new pages readable: {expected:.1} of the {bits} bits of a chunk and its parity are wrong on \
-                     average in the worst, and {corrected} are corrected; lower it, or raise ecc.corrected and ecc.designed"
+                    "must leave new pages readable: {expected:.1} of the {bits} bits of a chunk and its \
+                     parity are wrong on average in the worst, and {corrected} are corrected; lower it, or \
+                     raise ecc.corrected and ecc.designed"
                 ),
             ));
         }

@@ -329,8 +329,10 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[package]", "[restrict]\npages_per_block = 17\n[package]", "restrict.pages_per_block"),
     ("[package]", "[restrict]\npages_per_block = 0\n[package]", "restrict.pages_per_block"),
     (
-        "[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\nid = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"mlc\"",
-        "[restrict]\nlsb_pages = true\n[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\nid = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"slc\"",
+        "[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\n\
+         id = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"mlc\"",
+        "[restrict]\nlsb_pages = true\n[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\n\
+         id = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"slc\"",
         "restrict.lsb_pages",
     ),
     // 8 of 16 pages of MLC are LSB pages.
@@ -496,7 +498,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ),
     (
         "[channel]",
-        "[package.suspend]\nerase = 1\nerase_resume = 2\nprogram = 3\nprogram_resume = 4\nlatency_us = 0\n[channel]",
+        "[package.suspend]\nerase = 1\nerase_resume = 2\nprogram = 3\nprogram_resume = 4\n\
+         latency_us = 0\n[channel]",
         "package.suspend.latency_us",
     ),
     ("[channel]", "[package.retry]\nfeature = 1\nlevels_mv = [0, 1]\n[channel]", "package.retry.feature"),

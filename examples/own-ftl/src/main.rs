@@ -81,7 +81,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let report = torture::run(&plan, &mut here, &mut |_moment| ControlFlow::Continue(()))?;
     let seen = report.seen;
     println!(
-        "own FTL: {} losses of power, {} more in recovery, {} torn programs, {} flushes and forced writes relied on",
+        "own FTL: {} losses of power, {} more in recovery, {} torn programs, {} flushes and \
+         forced writes relied on",
         seen.cuts, seen.cuts_in_recovery, seen.torn_programs, seen.durable
     );
     println!("own FTL: {} pages at most looked at in recovery", seen.recovery_reads_max);

@@ -13,7 +13,8 @@ use std::error::Error;
 use victims::CostAgeTimes;
 
 /// Nine of ten writes go to a tenth of the drive.
-const JOB: &str = "[skewed]\nrw=randrw\nrwmixread=20\nbs=16k\niodepth=8\nrandom_distribution=zoned:90/10:10/90\n\
+const JOB: &str = "[skewed]\nrw=randrw\nrwmixread=20\nbs=16k\niodepth=8\n\
+                   random_distribution=zoned:90/10:10/90\n\
                    norandommap\nnumber_ios=3000\nio_size=1g\n";
 
 /// Ours, and what a profile calls `cost-age-times` and `stripes`.

@@ -15,9 +15,12 @@ pub fn table(report: &BabolReport) -> String {
     let steps = report.costs.instructions;
     let _ = write!(
         out,
-        "\nA coroutine's steps cost what callgrind counts on a host: request {}, enqueue {}, switch {}, poll {} instructions at {} cycles\n\
-         each (costs/host.toml). The paper's cores are a MicroBlaze and Cortex-A9s with their caches and C++'s run time: read the\n\
-         coroutine's rows as a lower bound of software's cost. The RTOS environment and a board's own costs are not among them.",
+        "\nA coroutine's steps cost what callgrind counts on a host: request {}, enqueue {}, switch {}, poll \
+         {} instructions at {} cycles\n\
+         each (costs/host.toml). The paper's cores are a MicroBlaze and Cortex-A9s with their caches and \
+         C++'s run time: read the\n\
+         coroutine's rows as a lower bound of software's cost. The RTOS environment and a board's own costs \
+         are not among them.",
         steps.request, steps.enqueue, steps.switch, steps.poll, report.costs.cycles_per_instruction
     );
     out

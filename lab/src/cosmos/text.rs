@@ -179,8 +179,8 @@ fn clock(out: &mut String, report: &CosmosReport, plan: &Plan) {
     let paper = &plan.paper.clock;
     let _ = writeln!(
         out,
-        "paper: at 8 ch 8 w issuer {} %, status checker {} %; 1000 to 200 MHz loses at most {} % of 2 ch 2 w, {} % of reads and \
-         {} % of writes of 8 ch 8 w",
+        "paper: at 8 ch 8 w issuer {} %, status checker {} %; 1000 to 200 MHz loses at most {} % of \
+         2 ch 2 w, {} % of reads and {} % of writes of 8 ch 8 w",
         paper.issuer_percent,
         paper.status_percent,
         paper.loss_2_percent,
@@ -192,7 +192,8 @@ fn clock(out: &mut String, report: &CosmosReport, plan: &Plan) {
 fn scrambler(out: &mut String, report: &CosmosReport, plan: &Plan) {
     let _ = writeln!(
         out,
-        "\nFig 30, bit errors of a page with a scrambler / without, by P/E cycles; at the most how far they are below, % (C82)"
+        "\nFig 30, bit errors of a page with a scrambler / without, by P/E cycles; at the most how far they \
+         are below, % (C82)"
     );
     for pattern in scrambler::patterns() {
         let _ = write!(out, "{:<8}", pattern.name);
@@ -206,7 +207,8 @@ fn scrambler(out: &mut String, report: &CosmosReport, plan: &Plan) {
     let (paper, fitted) = (&plan.paper.fig_30, &plan.interference);
     let _ = writeln!(
         out,
-        "paper: at 5,000 cycles up to {} % below, none for {}; fitted to these two: coupling_mv = {}, lifted = {:?}",
+        "paper: at 5,000 cycles up to {} % below, none for {}; fitted to these two: coupling_mv = {}, \
+         lifted = {:?}",
         paper.reduction_percent, paper.unaffected, fitted.coupling_mv, fitted.lifted
     );
 }
@@ -214,7 +216,8 @@ fn scrambler(out: &mut String, report: &CosmosReport, plan: &Plan) {
 fn one_shot(out: &mut String, report: &CosmosReport) {
     let _ = writeln!(
         out,
-        "\nFig 32, channel utilisation of large writes, 8 channels, %; after it what the times of bus and array come to (C84)"
+        "\nFig 32, channel utilisation of large writes, 8 channels, %; after it what the times of bus and \
+         array come to (C84)"
     );
     for mode in one_shot::MODES {
         let _ = write!(out, "{:<11}", row_name(mode, true));
@@ -242,7 +245,8 @@ fn controllers(out: &mut String, report: &CosmosReport, plan: &Plan) {
     let paper = &plan.paper.babol_12;
     let _ = writeln!(
         out,
-        "paper: with 8 LUNs less than {} % sequential, {} % random; ours costs what callgrind counts on a host (costs/host.toml)",
+        "paper: with 8 LUNs less than {} % sequential, {} % random; ours costs what callgrind counts on a \
+         host (costs/host.toml)",
         paper.sequential_percent, paper.random_percent
     );
 }

@@ -52,7 +52,8 @@ pub fn figure(report: &Report) -> Figure {
 pub fn csv(mut out: impl io::Write, report: &Report) -> io::Result<()> {
     writeln!(
         out,
-        "wear_levelling,drive_writes,erases_min,erases_mean,erases_max,wear_out_cycles,available_spare_percent"
+        "wear_levelling,drive_writes,erases_min,erases_mean,erases_max,wear_out_cycles,\
+         available_spare_percent"
     )?;
     for life in &report.lives {
         let levelling = levelling_key(life.wear_levelling);

@@ -182,8 +182,8 @@ fn not_copied(folder: &Path, error: &io::Error) -> String {
     let folder = folder.display();
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => format!(
-            "can be read only once, and {folder} has no room for a copy of it: name another folder with TMPDIR, or \
-             keep it in a file, which may be packed, and name that"
+            "can be read only once, and {folder} has no room for a copy of it: name another folder with \
+             TMPDIR, or keep it in a file, which may be packed, and name that"
         ),
         _ => format!("copying it to a temporary file in {folder} (TMPDIR names another): {error}"),
     }

@@ -126,7 +126,8 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
         let unreadable = |why| TraceError { line: i + 1, column: 1, problem: TraceProblem::Unreadable(why) };
         let line = line.map_err(|why| in_words(&unreadable(why), 0))?;
         if !line.trim().is_empty() {
-            let unknown = "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by its first line";
+            let unknown = "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by \
+                 its first line";
             return Format::detect(&line).ok_or_else(|| match Format::nearest(&line) {
                 Some((format, wrong)) => {
                     format!(
@@ -199,8 +200,9 @@ fn places(devices: &[Device], asked: &TraceOptions, drive: Drive) -> Result<Vec<
         let list: Vec<_> =
             replayed.iter().zip(&wanted).map(|(d, bytes)| format!("\"{}\" {bytes}", d.name)).collect();
         return Err(format!(
-            "its devices need {all} bytes one behind the other ({}), and the drive has {room}: --trace-wrap shrinks their \
-             regions alike, --trace-place same has them share their addresses, --trace-device leaves some out",
+            "its devices need {all} bytes one behind the other ({}), and the drive has {room}: --trace-wrap \
+             shrinks their regions alike, --trace-place same has them share their addresses, --trace-device \
+             leaves some out",
             list.join(", ")
         ));
     }
@@ -216,8 +218,9 @@ fn places(devices: &[Device], asked: &TraceOptions, drive: Drive) -> Result<Vec<
         let region = Region { offset, bytes: bytes as u64 };
         if device.longest > region.bytes || region.bytes == 0 {
             return Err(format!(
-                "\"{}\" has requests of {} bytes and gets a region of {}: the drive is too small for all of these devices; \
-                 --trace-device leaves some out, --trace-place same has them share their addresses",
+                "\"{}\" has requests of {} bytes and gets a region of {}: the drive is too small for all of \
+                 these devices; --trace-device leaves some out, --trace-place same has them share their \
+                 addresses",
                 device.name, device.longest, region.bytes
             ));
         }

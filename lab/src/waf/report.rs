@@ -121,9 +121,9 @@ pub type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
 pub fn table(report: &Report) -> String {
     let Report { profile, blocks, pages_per_block, reserve, .. } = report;
     let mut text = format!(
-        "{profile}: pages programmed for each page written. A LUN has {blocks} blocks of {pages_per_block} pages for \
-         data, {reserve} of them kept free.\nSkew 90 sends 90 % of the writes to 10 % of the pages; 50 is \
-         uniform.\n\n"
+        "{profile}: pages programmed for each page written. A LUN has {blocks} blocks of {pages_per_block} \
+         pages for data, {reserve} of them kept free.\nSkew 90 sends 90 % of the writes to 10 % of the \
+         pages; 50 is uniform.\n\n"
     );
     let _ = writeln!(
         text,

@@ -42,8 +42,8 @@ pub(super) fn create(path: &Path) -> Result<BufWriter<File>, WatchError> {
     if path.as_os_str() == STANDARD_OUTPUT {
         return Err(WatchError::file(
             path,
-            "standard output carries the report, and can't carry this beside it: name a file, or a pipe that another program \
-             reads (mkfifo makes one); a file of this very name is ./-",
+            "standard output carries the report, and can't carry this beside it: name a file, or a pipe that \
+             another program reads (mkfifo makes one); a file of this very name is ./-",
         ));
     }
     let words = |error: io::Error| match error.kind() {

@@ -54,7 +54,10 @@ impl WorkWindow {
         (first >= now && !self.from.is_zero()).then(|| {
             let took = Duration::from_picos(now.as_picos().saturating_sub(began));
             let (from, values) = (self.from, [("took_s", took.as_secs_f64())]);
-            let message = format!("--from {from} is behind the end of the work, which took {took}: there is nothing from there on");
+            let message = format!(
+                "--from {from} is behind the end of the work, which took {took}: there is \
+                 nothing from there on"
+            );
             Warning::new("window-empty", message).with(values)
         })
     }

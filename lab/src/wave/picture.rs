@@ -24,7 +24,8 @@ const ROW: f64 = 26.0;
 const LEVEL: f64 = 16.0;
 const LEFT: f64 = 96.0;
 const TOP: f64 = 34.0;
-const STYLE: &str = "text{font:11px ui-monospace,monospace;fill:#1f2933}.pin{fill:none;stroke:#1f2933;stroke-width:1}\
+const STYLE: &str = "text{font:11px ui-monospace,monospace;fill:#1f2933}\
+    .pin{fill:none;stroke:#1f2933;stroke-width:1}\
     .box{fill:#eef2f6;stroke:#1f2933;stroke-width:1}.name{fill:#d9e8fb;stroke:#1f2933}.cut{fill:#fff}\
     .edge{stroke:#9aa5b1;stroke-dasharray:3 3;fill:none}.said{fill:#7b8794;font-size:10px}.ground{fill:#fff}";
 

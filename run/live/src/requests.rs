@@ -47,8 +47,9 @@ impl Answer {
 /// This server's capabilities, as sent to the client.
 fn capabilities() -> String {
     format!(
-        "{{\"capabilities\":{{\"max_msg_fds\":{MESSAGE_FILES_MAX},\"max_data_xfer_size\":{TRANSFER_BYTES_MAX},\
-         \"pgsizes\":{PAGE_BYTES},\"max_dma_maps\":{MAPS_MAX}}}}}\0"
+        "{{\"capabilities\":{{\"max_msg_fds\":{MESSAGE_FILES_MAX},\
+         \"max_data_xfer_size\":{TRANSFER_BYTES_MAX},\"pgsizes\":{PAGE_BYTES},\
+         \"max_dma_maps\":{MAPS_MAX}}}}}\0"
     )
 }
 

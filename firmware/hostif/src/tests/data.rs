@@ -86,7 +86,12 @@ proptest! {
         offset in (0u64..1024).prop_map(|n| n * 4),
         blocks in 1u32..=2048,
         slba in 0u64..4000,
-        list_offset in prop_oneof![Just(0u64), Just(PAGE - 8), Just(PAGE - 16), (0u64..512).prop_map(|n| n * 8)],
+        list_offset in prop_oneof![
+            Just(0u64),
+            Just(PAGE - 8),
+            Just(PAGE - 16),
+            (0u64..512).prop_map(|n| n * 8)
+        ],
         seed: u64,
         auto_completion: bool,
     ) {

@@ -40,8 +40,10 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
-        1 => (0u32..0x1400, 0u8..10, any::<u64>()).prop_map(|(offset, size, value)| Act::Write { offset, size, value }),
-        1 => prop_oneof![Just(0x0046_0001u32), Just(0x0046_0000), Just(0x0046_4001), any::<u32>()].prop_map(Act::Configure),
+        1 => (0u32..0x1400, 0u8..10, any::<u64>())
+            .prop_map(|(offset, size, value)| Act::Write { offset, size, value }),
+        1 => prop_oneof![Just(0x0046_0001u32), Just(0x0046_0000), Just(0x0046_4001), any::<u32>()]
+            .prop_map(Act::Configure),
         3 => (0u32..14, 0u32..80).prop_map(|(index, value)| Act::Doorbell { index, value }),
         60 => (0u16..3, any::<[u8; 32]>(), any::<bool>())
             .prop_map(|(queue, bytes, low)| Act::Command { queue, bytes, low }),

@@ -435,7 +435,8 @@ fn pattern(value: &str) -> Option<(Access, Mix)> {
 fn contradictions(job: &Job) -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     let any =
         |of: &crate::PerDirection<Option<u64>>| [of.read, of.write, of.trim].into_iter().any(|n| n.is_some());
-    let above = |least: Option<u64>, most: Option<u64>| matches!((least, most), (Some(least), Some(most)) if least > most);
+    let above =
+        |least: Option<u64>, most: Option<u64>| least.zip(most).is_some_and(|(least, most)| least > most);
     let over = |least: &crate::PerDirection<Option<u64>>, most: &crate::PerDirection<Option<u64>>| {
         above(least.read, most.read) || above(least.write, most.write) || above(least.trim, most.trim)
     };

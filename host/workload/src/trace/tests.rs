@@ -311,7 +311,10 @@ proptest! {
     #[test]
     fn nearly_right_lines_never_panic(
         format in any_format(),
-        words in proptest::collection::vec("8,0|Q|FWFS|[0-9]{1,25}|\\+|0\\.[0-9]{9}|Read|usr|wait|write|sync|é", 0..9),
+        words in proptest::collection::vec(
+            "8,0|Q|FWFS|[0-9]{1,25}|\\+|0\\.[0-9]{9}|Read|usr|wait|write|sync|é",
+            0..9,
+        ),
         comma: bool,
     ) {
         let line = words.join(if comma { "," } else { " " });

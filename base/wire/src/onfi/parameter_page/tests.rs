@@ -110,7 +110,9 @@ proptest! {
     }
 
     #[test]
-    fn any_body_with_a_right_crc_parses_to_a_page_that_round_trips(body in proptest::collection::vec(any::<u8>(), 250)) {
+    fn any_body_with_a_right_crc_parses_to_a_page_that_round_trips(
+        body in proptest::collection::vec(any::<u8>(), 250),
+    ) {
         let mut page = [0; PARAMETER_PAGE_BYTES];
         page[..4].copy_from_slice(b"ONFI");
         page[4..254].copy_from_slice(&body);
