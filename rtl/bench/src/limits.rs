@@ -149,8 +149,8 @@ pub fn verilog() -> String {
          // For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode\n\
          // (data interface 0 SDR, 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each.\n\
          // An unknown mode has none.\n\
-         function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode, \
-         input integer phase);\n\
+         function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode,\n\
+         \x20   input integer phase);\n\
          \x20 integer index;\n  reg [31:0] limit;\n  reg [47*32-1:0] picoseconds;\n  begin\n    picoseconds \
          = 1504'd0;\n    case ({data_interface, timing_mode})\n",
     );

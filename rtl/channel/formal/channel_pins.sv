@@ -1,13 +1,15 @@
-// Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no timing parameter of
-//   SDR, NV-DDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
+// Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no
+//   timing parameter of SDR, NV-DDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves
+//   inside a transaction.
 // Block: channel
 // Long: bounded 18
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
-// Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data; the bounds of the
-//   table below, NV-DDR with a CLK of the controller's period; waits that software owes (tWB inside a transaction, tRR, tITC,
-//   tCR2) are not looked at; a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
-//   latch between them; no Timer.
+// Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data;
+//   the bounds of the table below, NV-DDR with a CLK of the controller's period; waits that software owes
+//   (tWB inside a transaction, tRR, tITC, tCR2) are not looked at; a transaction begins with a C/A
+//   instruction whose first latch is a command; bursts of both directions have a latch between them; no
+//   Timer.
 module channel_pins (
     input logic              clk_i,
     // Whatever these are in the first cycle, they stay.
@@ -45,25 +47,26 @@ module channel_pins (
   wire [63:0] dq;
   wire dqs_oe, dq_oe, begins, over;
   aster_channel #(.WAYS(WAYS), .FIFO_WORDS(2)) u_channel (
-      .clk_i, .rst_ni(rst_n), .cpu_clk_i(clk_i), .cpu_rst_ni(rst_n), .reg_valid_i(!step[2] || valid_i), .reg_write_i(1'b1),
-      .reg_addr_i(step[2] ? REGISTER_OPEN : REGISTER_TABLE + {7'd0, step[1:0], 3'd0}),
+      .clk_i, .rst_ni(rst_n), .cpu_clk_i(clk_i), .cpu_rst_ni(rst_n), .reg_valid_i(!step[2] || valid_i),
+      .reg_write_i(1'b1), .reg_addr_i(step[2] ? REGISTER_OPEN : REGISTER_TABLE + {7'd0, step[1:0], 3'd0}),
       .reg_wdata_i(step[2] ? word_i : cycles[64*step[1:0] +: 64]), .reg_rdata_o(),
-      .ce_no(ce_n), .cle_o(cle), .ale_o(ale), .we_no(we_n), .re_no(re_n), .dqs_o(dqs), .dqs_oe_o(dqs_oe), .dq_o(dq),
-      .dq_oe_o(dq_oe), .dq_i(64'd0), .ready_i({WAYS{1'b1}}), .strobed_o(), .begin_o(begins), .over_o(over),
-      .over_slot_o(), .over_verdict_o(), .over_index_o(), .over_length_o(), .over_mailbox_o(), .over_memory_error_o(),
-      .axi_arid_o(), .axi_araddr_o(), .axi_arlen_o(), .axi_arsize_o(), .axi_arburst_o(), .axi_arvalid_o(),
-      .axi_arready_i(1'b0), .axi_rid_i(4'd0), .axi_rdata_i(data), .axi_rresp_i(2'd0), .axi_rlast_i(1'b0),
-      .axi_rvalid_i(fetched_i), .axi_rready_o(), .axi_awid_o(), .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(),
-      .axi_awburst_o(), .axi_awvalid_o(), .axi_awready_i(room_i), .axi_wdata_o(), .axi_wstrb_o(), .axi_wlast_o(),
-      .axi_wvalid_o(), .axi_wready_i(drained_i), .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i(1'b0), .axi_bready_o()
+      .ce_no(ce_n), .cle_o(cle), .ale_o(ale), .we_no(we_n), .re_no(re_n), .dqs_o(dqs), .dqs_oe_o(dqs_oe),
+      .dq_o(dq), .dq_oe_o(dq_oe), .dq_i(64'd0), .ready_i({WAYS{1'b1}}), .strobed_o(), .begin_o(begins),
+      .over_o(over), .over_slot_o(), .over_verdict_o(), .over_index_o(), .over_length_o(), .over_mailbox_o(),
+      .over_memory_error_o(), .axi_arid_o(), .axi_araddr_o(), .axi_arlen_o(), .axi_arsize_o(),
+      .axi_arburst_o(), .axi_arvalid_o(), .axi_arready_i(1'b0), .axi_rid_i(4'd0), .axi_rdata_i(data),
+      .axi_rresp_i(2'd0), .axi_rlast_i(1'b0), .axi_rvalid_i(fetched_i), .axi_rready_o(), .axi_awid_o(),
+      .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(), .axi_awburst_o(), .axi_awvalid_o(),
+      .axi_awready_i(room_i), .axi_wdata_o(), .axi_wstrb_o(), .axi_wlast_o(), .axi_wvalid_o(),
+      .axi_wready_i(drained_i), .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i(1'b0), .axi_bready_o()
   );
 
   wire [1:0] mode = cycles[TABLE_MODE_LSB +: TABLE_MODE_WIDTH];
   localparam [46:0] SKIPPED = (47'd1 << T_WB) | (47'd1 << T_RR) | (47'd1 << T_ITC) | (47'd1 << T_CR2);
   onfi_checker #(.WIDTH(WIDTH), .MASK(~SKIPPED)) u_checker (
-      .clk_i, .rst_ni(rst_n), .mode_i(mode), .limits_i(limits), .ce_ni(ce_n[watched]), .cle_i(cle), .ale_i(ale),
-      .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe), .ready_i(1'b1),
-      .violation_o(), .violated_o()
+      .clk_i, .rst_ni(rst_n), .mode_i(mode), .limits_i(limits), .ce_ni(ce_n[watched]), .cle_i(cle),
+      .ale_i(ale), .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe),
+      .ready_i(1'b1), .violation_o(), .violated_o()
   );
 
   // ---- Chip enables: those of the first cycle stay alone until they go high together.
@@ -109,20 +112,25 @@ module channel_pins (
     assume (cycles[TABLE_T_WB_LSB +: 12] <= 12'd4 && adl <= 4 && whr <= 4 && ccs <= 5 && rhw <= 8);
     assume (`LONG(LEAD) == chip_hold + gap + chip_setup + latch);
     // CE#. tCSD is of the pins' rest between transactions, a latch's hold included.
-    assume (8 * (chip_setup + latch) >= `LIMIT(T_CS) && 8 * chip_hold >= `LIMIT(T_CH) && 8 * gap >= `LIMIT(T_CEH));
+    assume (8 * (chip_setup + latch) >= `LIMIT(T_CS) && 8 * chip_hold >= `LIMIT(T_CH)
+        && 8 * gap >= `LIMIT(T_CEH));
     assume (8 * gap >= `LIMIT(T_CSD) && 8 * chip_hold > hold);
     assume (8 * (chip_setup + latch) >= `LIMIT(T_CR) && 8 * (chip_setup + latch) >= `LIMIT(T_CS1));
     // Latches.
     assume (8 * latch >= `LIMIT(T_WC) && 4 * latch >= `LIMIT(T_WP) && 4 * latch >= `LIMIT(T_WH));
     assume (8 * latch - from >= `LIMIT(T_CLS) && 8 * latch - from >= `LIMIT(T_ALS));
     assume (8 * latch - from >= `LIMIT(T_CALS) && 8 * latch - from >= `LIMIT(T_CAS));
-    assume (hold >= `LIMIT(T_CLH) && hold >= `LIMIT(T_ALH) && hold >= `LIMIT(T_CALH) && hold >= `LIMIT(T_CAH));
+    assume (hold >= `LIMIT(T_CLH) && hold >= `LIMIT(T_ALH) && hold >= `LIMIT(T_CALH)
+        && hold >= `LIMIT(T_CAH));
     // Waits.
     assume (8 * whr >= `LIMIT(T_WHR) && 8 * adl >= `LIMIT(T_ADL) && 8 * ccs >= `LIMIT(T_CCS));
-    // The next transaction's first WE# pulse begins half a latch before `lead` is over; in NV-DDR tRHW ends at the latch's edge.
-    if (mode != 2'd1) assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
+    // The next transaction's first WE# pulse begins half a latch before `lead` is over; in NV-DDR tRHW ends
+    // at the latch's edge.
+    if (mode != 2'd1)
+      assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
     else assume (8 * (rhw + read_post) >= `LIMIT(T_RHW));
-    assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR) && 8 * whr >= hold + `LIMIT(T_DBS));
+    assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR)
+        && 8 * whr >= hold + `LIMIT(T_DBS));
     assume (hold >= `LIMIT(T_DBS));
     assume (ccs >= whr && 8 * adl >= hold + `LIMIT(T_CDQSS) && 8 * adl > hold);
     // SDR data.
@@ -130,11 +138,13 @@ module channel_pins (
       assume (!bytes_in[0] && !bytes_out[0] && half_in >= 4 * latch);
       assume (write_pre == 0 && write_post == 0 && read_pre == 0 && read_post == 0);
       assume (bytes_in >= `LIMIT(T_WC) && half_in >= `LIMIT(T_WP) && half_in >= `LIMIT(T_WH));
-      assume (8 * latch - from >= `LIMIT(T_DS) && hold >= `LIMIT(T_DH) && half_in >= `LIMIT(T_DS) && half_in >= `LIMIT(T_DH));
+      assume (8 * latch - from >= `LIMIT(T_DS) && hold >= `LIMIT(T_DH) && half_in >= `LIMIT(T_DS)
+          && half_in >= `LIMIT(T_DH));
       assume (bytes_out >= `LIMIT(T_RC) && half_out >= `LIMIT(T_RP) && half_out >= `LIMIT(T_REH));
       assume (half_in >= `LIMIT(T_CLS) && half_in >= `LIMIT(T_ALS));
     end else if (mode == 2'd1) begin
-      // CLK of one cycle: CLE, ALE and W/R# change in its middle, DQS comes three quarters of it behind the data input cycle.
+      // CLK of one cycle: CLE, ALE and W/R# change in its middle, DQS comes three quarters of it behind the
+      // data input cycle.
       assume (bytes_in == 4 && bytes_out == 4 && hold == 4 && from == 8 * latch - 4 && whr != 0 && adl != 0);
       assume (write_pre != 0 && write_post != 0 && read_pre != 0 && read_post != 0);
       assume (`LIMIT(T_CK) <= 8 && `LIMIT(T_CALS) <= 4 && `LIMIT(T_CALH) <= 4);
@@ -144,14 +154,16 @@ module channel_pins (
       assume (8 * (whr + read_pre) - 4 >= `LIMIT(T_WRCK));
       assume (8 * latch >= `LIMIT(T_CAD) && 8 * whr >= `LIMIT(T_CAD) && 8 * adl >= `LIMIT(T_CAD));
     end else begin
-      // The strobe of a burst is held low to the edge of the latch that ends it, RE# to a phase before; beyond CE# for a latch's
-      // length, and for the gap but a phase.
+      // The strobe of a burst is held low to the edge of the latch that ends it, RE# to a phase before;
+      // beyond CE# for a latch's length, and for the gap but a phase.
       assume (8 * latch - from - 1 >= `LIMIT(T_RPSTH) && 8 * gap - 1 >= `LIMIT(T_RPSTH));
       assume (8 * latch - from >= `LIMIT(T_WPSTH) && 8 * latch >= `LIMIT(T_WPSTH));
       assume (write_pre != 0 && write_post != 0 && read_pre != 0 && read_post != 0);
-      assume (8 * write_pre + half_in >= `LIMIT(T_WPRE) && 8 * write_post >= `LIMIT(T_WPST) && 2 * bytes_in >= `LIMIT(T_DSC));
+      assume (8 * write_pre + half_in >= `LIMIT(T_WPRE) && 8 * write_post >= `LIMIT(T_WPST)
+          && 2 * bytes_in >= `LIMIT(T_DSC));
       assume (half_in >= `LIMIT(T_DS) && half_in >= `LIMIT(T_DH));
-      assume (8 * read_pre >= `LIMIT(T_RPRE) && 8 * read_post >= `LIMIT(T_RPST) && 2 * bytes_out >= `LIMIT(T_RC));
+      assume (8 * read_pre >= `LIMIT(T_RPRE) && 8 * read_post >= `LIMIT(T_RPST)
+          && 2 * bytes_out >= `LIMIT(T_RC));
     end
   end
 endmodule
@@ -228,8 +240,8 @@ module aster_instruction_queue #(
 
   wire [3:0] opcode = word_i[WORD_OPCODE_LSB +: WORD_OPCODE_WIDTH];
   wire [19:0] length = word_i[WORD_LENGTH_LSB +: WORD_LENGTH_WIDTH];
-  // What was carried out last: the word that stood there when the address moved on. A burst in the other direction, without
-  // a latch between, is nothing that a package could be asked for.
+  // What was carried out last: the word that stood there when the address moved on. A burst in the other
+  // direction, without a latch between, is nothing that a package could be asked for.
   reg [4:0] address_q;
   reg [3:0] opcode_q, last_q;
   // A word stays as it is while it is looked at.
@@ -247,7 +259,8 @@ module aster_instruction_queue #(
     assume (length != 20'd0 && length <= 20'd3);
     if (address_i == 5'd0) assume (word_i[1:0] != 2'd0 && opcode == OPCODE_BEGIN);
     else if (address_i == 5'd1) assume (opcode == OPCODE_COMMAND_ADDRESS);
-    else assume (opcode == OPCODE_COMMAND_ADDRESS || opcode == OPCODE_DATA_READ || opcode == OPCODE_DATA_WRITE || opcode == OPCODE_END);
+    else assume (opcode == OPCODE_COMMAND_ADDRESS || opcode == OPCODE_DATA_READ || opcode == OPCODE_DATA_WRITE
+        || opcode == OPCODE_END);
   end
 endmodule
 
@@ -309,7 +322,8 @@ module aster_packetizer #(
     output logic        axi_bready_o
 );
   assign {burst_address_o, memory_index_o, memory_error_o} = '0;
-  assign {axi_arid_o, axi_araddr_o, axi_arlen_o, axi_arsize_o, axi_arburst_o, axi_arvalid_o, axi_rready_o} = '0;
+  assign {axi_arid_o, axi_araddr_o, axi_arlen_o, axi_arsize_o, axi_arburst_o, axi_arvalid_o,
+      axi_rready_o} = '0;
   assign {axi_awid_o, axi_awaddr_o, axi_awlen_o, axi_awsize_o, axi_awburst_o, axi_awvalid_o} = '0;
   assign {axi_wdata_o, axi_wstrb_o, axi_wlast_o, axi_wvalid_o, axi_bready_o} = '0;
   assign fetched_valid_o = axi_rvalid_i;

@@ -1,6 +1,8 @@
-// A flash channel controller in the manner of BABOL: registers, instruction queue, sequencer, five uFSMs and Packetizer.
+// A flash channel controller in the manner of BABOL: registers, instruction queue, sequencer, five uFSMs and
+// Packetizer.
 //
-// Pins leave without a register: the serialisers of the pins sample them at the cycle's end, eight phases each.
+// Pins leave without a register: the serialisers of the pins sample them at the cycle's end, eight phases
+// each.
 module aster_channel #(
     // Chip enables: 1 to 32.
     parameter integer WAYS = 8,
@@ -31,7 +33,8 @@ module aster_channel #(
     input  logic [WAYS-1:0] ready_i,
     // How many lanes of dq_i the Data Reader takes in this cycle.
     output logic [2:0]      strobed_o,
-    // The slot of the transaction whose turn it is. It begins in this cycle; it is over in this cycle, and what became of it.
+    // The slot of the transaction whose turn it is. It begins in this cycle; it is over in this cycle, and
+    // what became of it.
     output logic            begin_o,
     output logic            over_o,
     output logic [1:0]      over_slot_o,
@@ -106,20 +109,22 @@ module aster_channel #(
   assign ready_wide = 32'(ready_seen);
 
   aster_registers #(.WAYS(WAYS)) u_registers (
-      .clk_i(cpu_clk_i), .rst_ni(cpu_rst_ni), .valid_i(reg_valid_i), .write_i(reg_write_i), .address_i(reg_addr_i),
-      .write_data_i(reg_wdata_i), .read_data_o(reg_rdata_o), .longest_o(longest), .ways_o(ways), .period_o(period),
-      .table_write_o(table_write), .table_o(table_index), .table_word_o(table_word), .table_data_i(table_data),
-      .open_o(open), .word_o(word_write), .descriptor_o(descriptor_write), .push_o(push), .free_i(free),
-      .results_i(results), .result_slot_i(result_slot), .result_verdict_i(result_verdict[7:0]),
-      .result_index_i(result_verdict[15:8]), .result_length_i(result_verdict[35:16]), .result_error_i(result[64]),
-      .mailbox_i(result[63:0]), .take_o(take), .busy_i(busy_seen), .ready_i(ready_wide)
+      .clk_i(cpu_clk_i), .rst_ni(cpu_rst_ni), .valid_i(reg_valid_i), .write_i(reg_write_i),
+      .address_i(reg_addr_i), .write_data_i(reg_wdata_i), .read_data_o(reg_rdata_o), .longest_o(longest),
+      .ways_o(ways), .period_o(period), .table_write_o(table_write), .table_o(table_index),
+      .table_word_o(table_word), .table_data_i(table_data), .open_o(open), .word_o(word_write),
+      .descriptor_o(descriptor_write), .push_o(push), .free_i(free), .results_i(results),
+      .result_slot_i(result_slot), .result_verdict_i(result_verdict[7:0]),
+      .result_index_i(result_verdict[15:8]), .result_length_i(result_verdict[35:16]),
+      .result_error_i(result[64]), .mailbox_i(result[63:0]), .take_o(take), .busy_i(busy_seen),
+      .ready_i(ready_wide)
   );
 
   aster_word_checker #(.WAYS(WAYS)) u_checker (
       .clk_i(cpu_clk_i), .rst_ni(cpu_rst_ni), .ways_i(ways), .longest_i(longest), .open_i(open),
-      .word_valid_i(word_write && opened), .word_i(reg_wdata_i), .descriptor_valid_i(descriptor_write && opened),
-      .descriptor_i(reg_wdata_i), .word_index_o(word_index), .word_fits_o(word_fits),
-      .descriptor_index_o(descriptor_index), .descriptor_half_o(descriptor_half),
+      .word_valid_i(word_write && opened), .word_i(reg_wdata_i),
+      .descriptor_valid_i(descriptor_write && opened), .descriptor_i(reg_wdata_i), .word_index_o(word_index),
+      .word_fits_o(word_fits), .descriptor_index_o(descriptor_index), .descriptor_half_o(descriptor_half),
       .descriptor_fits_o(descriptor_fits), .verdict_o(checked_verdict), .index_o(checked_index),
       .length_o(checked_length), .fetches_o(fetches_pushed), .stores_o(stores_pushed)
   );
@@ -144,16 +149,16 @@ module aster_channel #(
 
   aster_instruction_queue #(.VERDICT_BITS(VERDICT_BITS), .RESULT_BITS(RESULT_BITS)) u_queue (
       .clk_i, .rst_ni, .cpu_clk_i, .cpu_rst_ni, .open_i(open), .word_write_i(word_write && word_fits),
-      .word_index_i(word_index), .word_i(reg_wdata_i), .descriptor_write_i(descriptor_write && descriptor_fits),
-      .descriptor_index_i(descriptor_index), .descriptor_half_i(descriptor_half), .descriptor_i(reg_wdata_i),
-      .push_i(push),
+      .word_index_i(word_index), .word_i(reg_wdata_i),
+      .descriptor_write_i(descriptor_write && descriptor_fits), .descriptor_index_i(descriptor_index),
+      .descriptor_half_i(descriptor_half), .descriptor_i(reg_wdata_i), .push_i(push),
       .push_verdict_i({
         reg_wdata_i[PUSH_TABLE_LSB+:PUSH_TABLE_WIDTH], checked_length, checked_index, checked_verdict
       }),
       .push_fetches_i(fetches_pushed), .push_stores_i(stores_pushed), .opened_o(opened), .free_o(free),
       .results_o(results), .take_i(take), .result_slot_o(result_slot), .result_verdict_o(result_verdict),
-      .result_o(result), .valid_o(valid), .slot_o(slot), .verdict_o(verdict), .fetches_o(fetches), .stores_o(stores),
-      .over_i(over), .over_result_i(outcome), .address_i(address), .word_o(word),
+      .result_o(result), .valid_o(valid), .slot_o(slot), .verdict_o(verdict), .fetches_o(fetches),
+      .stores_o(stores), .over_i(over), .over_result_i(outcome), .address_i(address), .word_o(word),
       .next_word_o(next_word), .latch_address_i(latch_address), .latch_word_o(latch_word),
       .burst_address_i(burst_address), .burst_length_o(burst_length), .burst_descriptor_o(burst_descriptor),
       .mailbox_index_i(burst_index), .mailbox_o(burst_mailbox), .immediate_o(immediate),
@@ -193,18 +198,20 @@ module aster_channel #(
   logic [31:0] nanoseconds;
 
   aster_sequencer #(.WAYS(WAYS)) u_sequencer (
-      .clk_i, .rst_ni, .valid_i(valid), .good_i(verdict[7:0] == VERDICT_GOOD), .address_o(address), .word_i(word),
-      .next_word_i(next_word), .latch_address_o(latch_address), .latch_word_i(latch_word), .grain_i(grain),
-      .gap_i(cycles[TABLE_GAP_LSB+:TABLE_GAP_WIDTH]), .t_wb_i(cycles[TABLE_T_WB_LSB+:TABLE_T_WB_WIDTH]),
-      .t_whr_i(cycles[TABLE_T_WHR_LSB+:TABLE_T_WHR_WIDTH]), .t_adl_i(cycles[TABLE_T_ADL_LSB+:TABLE_T_ADL_WIDTH]),
-      .t_ccs_i(cycles[TABLE_T_CCS_LSB+:TABLE_T_CCS_WIDTH]), .t_rhw_i(cycles[TABLE_T_RHW_LSB+:TABLE_T_RHW_WIDTH]),
-      .lead_i(cycles[TABLE_LEAD_LSB+:TABLE_LEAD_WIDTH]), .drained_i(drained), .begin_o(begins), .over_o(over),
-      .refused_o(refused), .running_o(running), .aligned_o(aligned), .grain_cycle_o(grain_cycle),
-      .chips_o(chips), .end_o(release_chips), .chips_busy_i(chips_busy), .setup_last_i(setup_last),
-      .hold_last_i(hold_last), .latches_start_o(latches_start), .latches_count_o(latches_count),
-      .latch_index_i(latch_index), .latch_value_o(latch_value), .latch_command_o(latch_command),
-      .latches_busy_i(latches_busy), .latch_last_i(latch_last), .latches_last_i(latches_last),
-      .rest_o(rest), .write_start_o(write_start), .read_start_o(read_start), .read_pending_o(read_pending), .bytes_o(bytes), .descriptor_o(burst_index),
+      .clk_i, .rst_ni, .valid_i(valid), .good_i(verdict[7:0] == VERDICT_GOOD), .address_o(address),
+      .word_i(word), .next_word_i(next_word), .latch_address_o(latch_address), .latch_word_i(latch_word),
+      .grain_i(grain), .gap_i(cycles[TABLE_GAP_LSB+:TABLE_GAP_WIDTH]),
+      .t_wb_i(cycles[TABLE_T_WB_LSB+:TABLE_T_WB_WIDTH]), .t_whr_i(cycles[TABLE_T_WHR_LSB+:TABLE_T_WHR_WIDTH]),
+      .t_adl_i(cycles[TABLE_T_ADL_LSB+:TABLE_T_ADL_WIDTH]),
+      .t_ccs_i(cycles[TABLE_T_CCS_LSB+:TABLE_T_CCS_WIDTH]),
+      .t_rhw_i(cycles[TABLE_T_RHW_LSB+:TABLE_T_RHW_WIDTH]), .lead_i(cycles[TABLE_LEAD_LSB+:TABLE_LEAD_WIDTH]),
+      .drained_i(drained), .begin_o(begins), .over_o(over), .refused_o(refused), .running_o(running),
+      .aligned_o(aligned), .grain_cycle_o(grain_cycle), .chips_o(chips), .end_o(release_chips),
+      .chips_busy_i(chips_busy), .setup_last_i(setup_last), .hold_last_i(hold_last),
+      .latches_start_o(latches_start), .latches_count_o(latches_count), .latch_index_i(latch_index),
+      .latch_value_o(latch_value), .latch_command_o(latch_command), .latches_busy_i(latches_busy),
+      .latch_last_i(latch_last), .latches_last_i(latches_last), .rest_o(rest), .write_start_o(write_start),
+      .read_start_o(read_start), .read_pending_o(read_pending), .bytes_o(bytes), .descriptor_o(burst_index),
       .write_busy_i(write_busy), .write_last_i(write_last), .read_busy_i(read_busy), .read_last_i(read_last),
       .restart_o(restart), .nanoseconds_o(nanoseconds), .timer_over_i(timer_over)
   );
@@ -218,7 +225,8 @@ module aster_channel #(
 
   logic [7:0] latch_cle, latch_ale, latch_we_n, write_we_n, clock;
   logic [63:0] latch_dq, write_dq, fetched, store;
-  logic latch_dq_oe, write_dq_oe, write_now, write_next, read_now, read_next, fetched_valid, fetched_more, more_room, fetched_taken, room, store_valid;
+  logic latch_dq_oe, write_dq_oe, write_now, write_next, read_now, read_next, fetched_valid, fetched_more,
+      more_room, fetched_taken, room, store_valid;
   logic [3:0] store_bytes;
 
   aster_ca_writer u_ca_writer (
@@ -226,62 +234,64 @@ module aster_channel #(
       .latch_from_i(cycles[TABLE_LATCH_FROM_LSB+:TABLE_LATCH_FROM_WIDTH]),
       .latch_hold_i(cycles[TABLE_LATCH_HOLD_LSB+:TABLE_LATCH_HOLD_WIDTH]), .start_i(latches_start),
       .count_i(latches_count), .index_o(latch_index), .value_i(latch_value), .command_i(latch_command),
-      .busy_o(latches_busy), .latch_last_o(latch_last), .last_o(latches_last), .cle_o(latch_cle), .ale_o(latch_ale),
-      .we_no(latch_we_n), .dq_o(latch_dq), .dq_oe_o(latch_dq_oe)
+      .busy_o(latches_busy), .latch_last_o(latch_last), .last_o(latches_last), .cle_o(latch_cle),
+      .ale_o(latch_ale), .we_no(latch_we_n), .dq_o(latch_dq), .dq_oe_o(latch_dq_oe)
   );
 
   aster_data_writer u_data_writer (
-      .clk_i, .rst_ni, .mode_i(mode), .preamble_i(cycles[TABLE_WRITE_PREAMBLE_LSB+:TABLE_WRITE_PREAMBLE_WIDTH]),
+      .clk_i, .rst_ni, .mode_i(mode),
+      .preamble_i(cycles[TABLE_WRITE_PREAMBLE_LSB+:TABLE_WRITE_PREAMBLE_WIDTH]),
       .postamble_i(cycles[TABLE_WRITE_POSTAMBLE_LSB+:TABLE_WRITE_POSTAMBLE_WIDTH]),
-      .byte_phases_i(cycles[TABLE_BYTE_PHASES_IN_LSB+:TABLE_BYTE_PHASES_IN_WIDTH]), .grain_i(grain), .aligned_i(aligned),
-      .start_i(write_start), .bytes_i(bytes), .mailbox_i(burst_mailbox), .word_valid_i(fetched_valid),
-      .following_valid_i(fetched_more),
-      .word_i(fetched), .immediate_i(immediate), .word_taken_o(fetched_taken), .busy_o(write_busy),
-      .last_o(write_last), .selected_i(selected), .latch_cycles_i(cycles[TABLE_LATCH_LSB+:TABLE_LATCH_WIDTH]),
-      .latch_last_i(latch_last), .data_now_o(write_now), .data_next_o(write_next), .we_no(write_we_n), .dqs_o, .dqs_oe_o, .dq_o(write_dq),
-      .dq_oe_o(write_dq_oe)
+      .byte_phases_i(cycles[TABLE_BYTE_PHASES_IN_LSB+:TABLE_BYTE_PHASES_IN_WIDTH]), .grain_i(grain),
+      .aligned_i(aligned), .start_i(write_start), .bytes_i(bytes), .mailbox_i(burst_mailbox),
+      .word_valid_i(fetched_valid), .following_valid_i(fetched_more), .word_i(fetched),
+      .immediate_i(immediate), .word_taken_o(fetched_taken), .busy_o(write_busy), .last_o(write_last),
+      .selected_i(selected), .latch_cycles_i(cycles[TABLE_LATCH_LSB+:TABLE_LATCH_WIDTH]),
+      .latch_last_i(latch_last), .data_now_o(write_now), .data_next_o(write_next), .we_no(write_we_n), .dqs_o,
+      .dqs_oe_o, .dq_o(write_dq), .dq_oe_o(write_dq_oe)
   );
 
   aster_data_reader u_data_reader (
       .clk_i, .rst_ni, .mode_i(mode), .preamble_i(cycles[TABLE_READ_PREAMBLE_LSB+:TABLE_READ_PREAMBLE_WIDTH]),
       .postamble_i(cycles[TABLE_READ_POSTAMBLE_LSB+:TABLE_READ_POSTAMBLE_WIDTH]),
-      .byte_phases_i(cycles[TABLE_BYTE_PHASES_OUT_LSB+:TABLE_BYTE_PHASES_OUT_WIDTH]), .grain_i(grain), .aligned_i(aligned),
-      .clock_i(clock), .pending_i(read_pending), .start_i(read_start), .bytes_i(bytes), .mailbox_i(burst_mailbox), .room_i(room),
-      .following_room_i(more_room), .lanes_i(dq_i[31:0]),
+      .byte_phases_i(cycles[TABLE_BYTE_PHASES_OUT_LSB+:TABLE_BYTE_PHASES_OUT_WIDTH]), .grain_i(grain),
+      .aligned_i(aligned), .clock_i(clock), .pending_i(read_pending), .start_i(read_start), .bytes_i(bytes),
+      .mailbox_i(burst_mailbox), .room_i(room), .following_room_i(more_room), .lanes_i(dq_i[31:0]),
       .busy_o(read_busy), .last_o(read_last), .word_valid_o(store_valid), .word_o(store),
       .word_bytes_o(store_bytes), .mailbox_o(mailbox_word), .let_go_i(latch_last || rest),
       .data_now_o(read_now), .data_next_o(read_next), .re_no, .strobed_o
   );
 
   aster_timer u_timer (
-      .clk_i, .rst_ni, .period_i(period), .restart_i(restart), .nanoseconds_i(nanoseconds), .over_o(timer_over)
+      .clk_i, .rst_ni, .period_i(period), .restart_i(restart), .nanoseconds_i(nanoseconds),
+      .over_o(timer_over)
   );
 
   aster_pins u_pins (
-      .mode_i(mode), .grain_i(grain), .grain_cycle_i(grain_cycle), .selected_i(selected), .latch_cle_i(latch_cle), .latch_ale_i(latch_ale), .latch_we_ni(latch_we_n),
-      .latch_dq_i(latch_dq), .latch_dq_oe_i(latch_dq_oe), .data_now_i(write_now || read_now),
-      .data_next_i(write_next || read_next), .write_we_ni(write_we_n),
-      .write_dq_i(write_dq), .write_dq_oe_i(write_dq_oe), .clock_o(clock), .cle_o, .ale_o, .we_no,
-      .dq_o, .dq_oe_o
+      .mode_i(mode), .grain_i(grain), .grain_cycle_i(grain_cycle), .selected_i(selected),
+      .latch_cle_i(latch_cle), .latch_ale_i(latch_ale), .latch_we_ni(latch_we_n), .latch_dq_i(latch_dq),
+      .latch_dq_oe_i(latch_dq_oe), .data_now_i(write_now || read_now), .data_next_i(write_next || read_next),
+      .write_we_ni(write_we_n), .write_dq_i(write_dq), .write_dq_oe_i(write_dq_oe), .clock_o(clock), .cle_o,
+      .ale_o, .we_no, .dq_o, .dq_oe_o
   );
 
   aster_mailbox u_mailbox (
-      .clk_i, .rst_ni, .begin_i(begins), .valid_i(store_valid && mailbox_word), .word_i(store), .bytes_i(store_bytes),
-      .mailbox_o(collected)
+      .clk_i, .rst_ni, .begin_i(begins), .valid_i(store_valid && mailbox_word), .word_i(store),
+      .bytes_i(store_bytes), .mailbox_o(collected)
   );
 
   aster_packetizer #(.FIFO_WORDS(FIFO_DEPTH)) u_packetizer (
       .clk_i, .rst_ni, .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over && !refused),
       .burst_address_o(burst_address), .burst_length_i(burst_length), .burst_descriptor_i(burst_descriptor),
       .memory_index_o(memory_index), .memory_address_i(memory_address), .memory_tag_i(memory_tag),
-      .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more), .fetched_o(fetched), .fetched_taken_i(fetched_taken),
-      .room_o(room), .more_room_o(more_room),
+      .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more), .fetched_o(fetched),
+      .fetched_taken_i(fetched_taken), .room_o(room), .more_room_o(more_room),
       .store_valid_i(store_valid && !mailbox_word), .store_i(store), .store_bytes_i(store_bytes),
-      .drained_o(drained), .memory_error_o(memory_error), .axi_arid_o, .axi_araddr_o, .axi_arlen_o, .axi_arsize_o,
-      .axi_arburst_o, .axi_arvalid_o, .axi_arready_i, .axi_rid_i, .axi_rdata_i, .axi_rresp_i, .axi_rlast_i,
-      .axi_rvalid_i, .axi_rready_o, .axi_awid_o, .axi_awaddr_o, .axi_awlen_o, .axi_awsize_o, .axi_awburst_o,
-      .axi_awvalid_o, .axi_awready_i, .axi_wdata_o, .axi_wstrb_o, .axi_wlast_o, .axi_wvalid_o, .axi_wready_i,
-      .axi_bid_i, .axi_bresp_i, .axi_bvalid_i, .axi_bready_o
+      .drained_o(drained), .memory_error_o(memory_error), .axi_arid_o, .axi_araddr_o, .axi_arlen_o,
+      .axi_arsize_o, .axi_arburst_o, .axi_arvalid_o, .axi_arready_i, .axi_rid_i, .axi_rdata_i, .axi_rresp_i,
+      .axi_rlast_i, .axi_rvalid_i, .axi_rready_o, .axi_awid_o, .axi_awaddr_o, .axi_awlen_o, .axi_awsize_o,
+      .axi_awburst_o, .axi_awvalid_o, .axi_awready_i, .axi_wdata_o, .axi_wstrb_o, .axi_wlast_o, .axi_wvalid_o,
+      .axi_wready_i, .axi_bid_i, .axi_bresp_i, .axi_bvalid_i, .axi_bready_o
   );
 
   assign begin_o             = begins;

@@ -1,5 +1,5 @@
-// The cycle tables: written and read back in the CPU's clock, read by the controller. A table that a queued transaction runs by
-// isn't written.
+// The cycle tables: written and read back in the CPU's clock, read by the controller. A table that a queued
+// transaction runs by isn't written.
 module aster_cycle_tables #(
     // Words of 64 bits that a table takes: 1 to 4.
     parameter integer WORDS = 4

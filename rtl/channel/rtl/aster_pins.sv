@@ -1,5 +1,5 @@
-// Brings the uFSMs' pins together and makes NV-DDR's CLK. Only one uFSM acts at a time; but for a latch's hold, which may reach
-// into whatever follows it.
+// Brings the uFSMs' pins together and makes NV-DDR's CLK. Only one uFSM acts at a time; but for a latch's
+// hold, which may reach into whatever follows it.
 module aster_pins (
     // 0 SDR, 1 NV-DDR, 2 NV-DDR2; CLK's period, the cycle's number in it, and whether any chip is selected.
     input  logic [1:0]  mode_i,
@@ -27,7 +27,8 @@ module aster_pins (
 );
   localparam logic [1:0] NV_DDR = 2'd1;
 
-  // Between transactions WE# rests high in every mode: a rise together with CE#'s fall could be a latch in SDR.
+  // Between transactions WE# rests high in every mode: a rise together with CE#'s fall could be a latch in
+  // SDR.
   logic [7:0] half;
   assign half    = grain_i >> 1;
   assign clock_o = grain_cycle_i < half ? 8'hff : grain_cycle_i == half && grain_i[0] ? 8'h0f : 8'h00;

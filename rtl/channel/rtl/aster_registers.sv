@@ -1,4 +1,5 @@
-// The register file: 64-bit registers at the offsets of interface.toml, a transfer a cycle of the CPU's clock.
+// The register file: 64-bit registers at the offsets of interface.toml, a transfer a cycle of the CPU's
+// clock.
 module aster_registers #(
     parameter integer WAYS = 8
 ) (

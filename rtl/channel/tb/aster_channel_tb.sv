@@ -1,5 +1,5 @@
-// The whole controller: what stands on the pins and in memory, and in which cycle. Cycles are typed from the cycle rules of
-// rtl/README.md, at 10 ns.
+// The whole controller: what stands on the pins and in memory, and in which cycle. Cycles are typed from the
+// cycle rules of rtl/README.md, at 10 ns.
 module aster_channel_tb;
   `include "aster_interface.svh"
 
@@ -37,21 +37,23 @@ module aster_channel_tb;
 
   aster_channel #(.WAYS(WAYS), .FIFO_WORDS(4)) u_channel (
       .clk_i(clk), .rst_ni(rst_n), .cpu_clk_i(clk), .cpu_rst_ni(rst_n), .reg_valid_i(reg_valid),
-      .reg_write_i(reg_write), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata), .reg_rdata_o(reg_rdata), .ce_no(ce_n),
-      .cle_o(cle), .ale_o(ale), .we_no(we_n), .re_no(re_n), .dqs_o(dqs), .dqs_oe_o(dqs_oe), .dq_o(dq),
-      .dq_oe_o(dq_oe), .dq_i(dq_in), .ready_i(ready), .strobed_o(strobed), .begin_o(begins), .over_o(over),
-      .over_slot_o(over_slot), .over_verdict_o(over_verdict), .over_index_o(over_index), .over_length_o(over_length),
-      .over_mailbox_o(over_mailbox), .over_memory_error_o(over_memory_error), .axi_arid_o(arid), .axi_araddr_o(araddr),
-      .axi_arlen_o(arlen), .axi_arsize_o(arsize), .axi_arburst_o(arburst), .axi_arvalid_o(arvalid),
-      .axi_arready_i(1'b1), .axi_rid_i(4'd0), .axi_rdata_i(rdata), .axi_rresp_i(2'd0), .axi_rlast_i(rlast),
-      .axi_rvalid_i(rvalid), .axi_rready_o(rready), .axi_awid_o(awid), .axi_awaddr_o(awaddr), .axi_awlen_o(awlen),
+      .reg_write_i(reg_write), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata), .reg_rdata_o(reg_rdata),
+      .ce_no(ce_n), .cle_o(cle), .ale_o(ale), .we_no(we_n), .re_no(re_n), .dqs_o(dqs), .dqs_oe_o(dqs_oe),
+      .dq_o(dq), .dq_oe_o(dq_oe), .dq_i(dq_in), .ready_i(ready), .strobed_o(strobed), .begin_o(begins),
+      .over_o(over), .over_slot_o(over_slot), .over_verdict_o(over_verdict), .over_index_o(over_index),
+      .over_length_o(over_length), .over_mailbox_o(over_mailbox), .over_memory_error_o(over_memory_error),
+      .axi_arid_o(arid), .axi_araddr_o(araddr), .axi_arlen_o(arlen), .axi_arsize_o(arsize),
+      .axi_arburst_o(arburst), .axi_arvalid_o(arvalid), .axi_arready_i(1'b1), .axi_rid_i(4'd0),
+      .axi_rdata_i(rdata), .axi_rresp_i(2'd0), .axi_rlast_i(rlast), .axi_rvalid_i(rvalid),
+      .axi_rready_o(rready), .axi_awid_o(awid), .axi_awaddr_o(awaddr), .axi_awlen_o(awlen),
       .axi_awsize_o(awsize), .axi_awburst_o(awburst), .axi_awvalid_o(awvalid), .axi_awready_i(1'b1),
-      .axi_wdata_o(wdata), .axi_wstrb_o(wstrb), .axi_wlast_o(wlast), .axi_wvalid_o(wvalid), .axi_wready_i(wready),
-      .axi_bid_i(4'd0), .axi_bresp_i(bresp), .axi_bvalid_i(bvalid), .axi_bready_o(bready)
+      .axi_wdata_o(wdata), .axi_wstrb_o(wstrb), .axi_wlast_o(wlast), .axi_wvalid_o(wvalid),
+      .axi_wready_i(wready), .axi_bid_i(4'd0), .axi_bresp_i(bresp), .axi_bvalid_i(bvalid),
+      .axi_bready_o(bready)
   );
 
-  // ---- Memory. The byte at an address is the address's low byte; one word every `read_every` cycles of the transaction, and
-  // one word taken in the cycles that `write_from` and `write_every` allow.
+  // ---- Memory. The byte at an address is the address's low byte; one word every `read_every` cycles of the
+  // transaction, and one word taken in the cycles that `write_from` and `write_every` allow.
   integer cycle = 0;
   integer read_every = 1;
   integer write_from = 0;
@@ -162,8 +164,9 @@ module aster_channel_tb;
         end
         // Between bursts DQS rests low, or floats.
         if (dqs_oe && dqs[i] != dqs_before) note(BYTE_IN, i, {24'd0, dq[8*i+:8]});
-        // RE# starts a byte by falling, or by each edge but the one that opens the preamble and the one, with CLE, ALE or CE#
-        // high, that lets it go; in NV-DDR CLK does, by the edges of a cycle that CLE, ALE and W/R# make one of data output.
+        // RE# starts a byte by falling, or by each edge but the one that opens the preamble and the one, with
+        // CLE, ALE or CE# high, that lets it go; in NV-DDR CLK does, by the edges of a cycle that CLE, ALE
+        // and W/R# make one of data output.
         if (we_n[i] && !we_before) output_cycle = cle[i] && ale[i] && !re_n[i];
         if (mode == SDR ? re_before && !re_n[i]
             : mode == NV_DDR2 ? reading && re_before != re_n[i] && !cle[i] && !ale[i] && ce_n != 4'hf
@@ -194,10 +197,11 @@ module aster_channel_tb;
     if (seen >= count) begin
       errors = errors + 1;
       $display("FAIL: event %0d (kind %0d, cycle %0d) never came", seen, kind, at);
-    end else if (kinds[seen] != kind || cycles[seen] != at || phases[seen] != phase || values[seen] != value) begin
+    end else if (kinds[seen] != kind || cycles[seen] != at || phases[seen] != phase
+        || values[seen] != value) begin
       errors = errors + 1;
-      $display("FAIL: event %0d: kind %0d cycle %0d phase %0d value %0d instead of %0d %0d %0d %0d", seen, kinds[seen],
-               cycles[seen], phases[seen], values[seen], kind, at, phase, value);
+      $display("FAIL: event %0d: kind %0d cycle %0d phase %0d value %0d instead of %0d %0d %0d %0d", seen,
+               kinds[seen], cycles[seen], phases[seen], values[seen], kind, at, phase, value);
     end
     seen = seen + 1;
   endtask
@@ -205,8 +209,8 @@ module aster_channel_tb;
   task automatic expect_end;
     if (seen != count) begin
       errors = errors + 1;
-      $display("FAIL: %0d events, %0d of them wanted; the next is of kind %0d in cycle %0d", count, seen, kinds[seen],
-               cycles[seen]);
+      $display("FAIL: %0d events, %0d of them wanted; the next is of kind %0d in cycle %0d", count, seen,
+               kinds[seen], cycles[seen]);
     end
     count = 0;
     seen  = 0;
@@ -366,7 +370,8 @@ module aster_channel_tb;
     expect_equal(got, 64'h0000_0004_0000_1100);
     write(REGISTER_PERIOD, 64'd10_000);
 
-    // SDR mode 0: tCS 70, tCH 20, tWC 100, tWB 200, tWHR 120, tADL 400, tCCS 500, tRHW 200 ns; holds of 20 ns.
+    // SDR mode 0: tCS 70, tCH 20, tWC 100, tWB 200, tWHR 120, tADL 400, tCCS 500, tRHW 200 ns; holds of 20
+    // ns.
     cycle_table = '0;
     `ENTRY(MODE) = SDR;
     `ENTRY(GRAIN) = 1;
@@ -428,7 +433,8 @@ module aster_channel_tb;
     `ENTRY(LEAD) = 15;
     load_table(TABLE_NV_DDR);
 
-    // READ's command phase: tCS 7, seven latches of 10, tWB 20, tCH 2. And again, right behind it; the queue holds both.
+    // READ's command phase: tCS 7, seven latches of 10, tWB 20, tCH 2. And again, right behind it; the queue
+    // holds both.
     for (int i = 0; i < 2; i++) begin
       open;
       word(BEGIN_2);
@@ -455,8 +461,8 @@ module aster_channel_tb;
       expect_event(OVER, 99, i, 0);
     end
     expect_end;
-    // The second began 99 + 2 cycles after the first; the first two cycles after its push was sampled, which is one after
-    // the cycle that wrote it.
+    // The second began 99 + 2 cycles after the first; the first two cycles after its push was sampled, which
+    // is one after the cycle that wrote it.
     expect_equal({32'd0, begun_at - pushed_at}, 64'd105);
     read(REGISTER_STATUS);
     expect_equal({61'd0, got[STATUS_RESULTS_LSB+:3]}, 64'd2);
@@ -465,14 +471,16 @@ module aster_channel_tb;
     read(REGISTER_RESULT);
     expect_equal(got, 64'd0);
 
-    // READ STATUS: latch at 17, tWHR 12, RE# low for half of 10 cycles; the chip goes once tRHW 20 − lead 21 is over: at once.
+    // READ STATUS: latch at 17, tWHR 12, RE# low for half of 10 cycles; the chip goes once tRHW 20 − lead 21
+    // is over: at once.
     out_count = 8'he0;
     command_and_burst(8'h70, 1'b0, 1'b1, 48'd0, 20'd1, 17);
     expect_event(BYTE_OUT, 29, 0, 32'he0);
     expect_over(41, 41, 2, 1'b0, 64'he0);
 
-    // A Timer counts from the last latch: 17 + ⌈155 ns⌉ = 33, the C/A's own wait (none) is over long before. Then SET FEATURES
-    // of four bytes in SDR, tADL 40 after the address at 53: each byte 10 cycles, WE# up after five.
+    // A Timer counts from the last latch: 17 + ⌈155 ns⌉ = 33, the C/A's own wait (none) is over long before.
+    // Then SET FEATURES of four bytes in SDR, tADL 40 after the address at 53: each byte 10 cycles, WE# up
+    // after five.
     open;
     descriptor(1'b1, 1'b1, 48'd0, 64'h0000_0000_0403_0201);
     word(BEGIN_2);
@@ -490,8 +498,8 @@ module aster_channel_tb;
     expect_event(BYTE_IN, 128, 0, 32'h04);
     expect_over(135, 135, 3, 1'b0, 64'd0);
 
-    // READ STATUS in NV-DDR2: the byte comes twice. Latch at 5, tWHR 8: preamble 13 to 15, two strobes of half a cycle each,
-    // postamble 17 to 19; tRHW 10 − lead 6 after 20 is 24; tCH 1.
+    // READ STATUS in NV-DDR2: the byte comes twice. Latch at 5, tWHR 8: preamble 13 to 15, two strobes of
+    // half a cycle each, postamble 17 to 19; tRHW 10 − lead 6 after 20 is 24; tCH 1.
     mode = NV_DDR2;
     out_count = 8'h40;
     command_and_burst(8'h70, 1'b0, 1'b1, 48'd0, 20'd1, 5);
@@ -499,9 +507,10 @@ module aster_channel_tb;
     expect_event(BYTE_OUT, 16, 4, 32'h41);
     expect_over(25, 25, 0, 1'b0, 64'h40);
 
-    // PROGRAM of 19 bytes in NV-DDR2 from a memory that gives a word every 30 cycles: words come in the cycles 29, 59 and 89 and
-    // begin in the next. tADL 40 after the latch at 5: preamble 45 and 46, the first word at 47, the second at 60, the
-    // third, of three bytes and one that fills up, at 90. One cycle for it, postamble, tCH.
+    // PROGRAM of 19 bytes in NV-DDR2 from a memory that gives a word every 30 cycles: words come in the
+    // cycles 29, 59 and 89 and begin in the next. tADL 40 after the latch at 5: preamble 45 and 46, the first
+    // word at 47, the second at 60, the third, of three bytes and one that fills up, at 90. One cycle for it,
+    // postamble, tCH.
     read_every = 30;
     command_and_burst(8'h80, 1'b1, 1'b0, 48'h20, 20'd19, 5);
     for (int i = 0; i < 8; i++) expect_event(BYTE_IN, 47 + i / 4, 2 * (i % 4) + 1, 32'h20 + i);
@@ -510,10 +519,11 @@ module aster_channel_tb;
     expect_over(93, 93, 1, 1'b0, 64'd0);
     read_every = 1;
 
-    // Two bursts of 43 and 4 bytes in NV-DDR2 to the same descriptor, across a 4 KiB boundary, while memory takes nothing before
-    // cycle 60. Latch (E0h) at 5, tCCS 50, preamble 55 to 57. Words of 4 cycles at 58, 62, 66 and 70 fill the FIFO of four. Memory
-    // takes the first in cycle 80, so the fifth begins at 81; from then on nothing waits: 85 the sixth, of 4 transfers. Postamble,
-    // at 90 the next burst: preamble, four transfers at 93 and 94, postamble; tRHW 10 − lead 6 after 98; tCH 1.
+    // Two bursts of 43 and 4 bytes in NV-DDR2 to the same descriptor, across a 4 KiB boundary, while memory
+    // takes nothing before cycle 60. Latch (E0h) at 5, tCCS 50, preamble 55 to 57. Words of 4 cycles at 58,
+    // 62, 66 and 70 fill the FIFO of four. Memory takes the first in cycle 80, so the fifth begins at 81;
+    // from then on nothing waits: 85 the sixth, of 4 transfers. Postamble, at 90 the next burst: preamble,
+    // four transfers at 93 and 94, postamble; tRHW 10 − lead 6 after 98; tCH 1.
     write_from = 80;
     out_count = 8'h00;
     open;
@@ -538,8 +548,9 @@ module aster_channel_tb;
     expect_equal(written[516] & 64'hffff_ffff, 64'h2f2e_2d2c);
     expect_equal({56'd0, written_strobes[516]}, 64'h0f);
 
-    // Memory that takes a word late, with an error: a burst of 8 bytes, tWHR 8 after the latch, is on the bus from 16 to 19; offered
-    // at 20, taken at 150. The chip goes at 28 (tRHW 10 − lead 6 after 23); the transaction is over in the cycle after.
+    // Memory that takes a word late, with an error: a burst of 8 bytes, tWHR 8 after the latch, is on the bus
+    // from 16 to 19; offered at 20, taken at 150. The chip goes at 28 (tRHW 10 − lead 6 after 23); the
+    // transaction is over in the cycle after.
     write_from = 150;
     fail_writes = 1'b1;
     command_and_burst(8'h05, 1'b0, 1'b0, 48'h100, 20'd8, 5);
@@ -548,10 +559,11 @@ module aster_channel_tb;
     write_from = 0;
     fail_writes = 1'b0;
 
-    // NV-DDR: steps begin on CLK's edges. Latches at 9 and 15; a Timer of 55 ns is six cycles, as CLK has it; then tADL 42 after
-    // 15, preamble 57 to 62. The first word comes in cycle 60, so it is there in the period from 63 on, and begins at 66: eight bytes
-    // of 12 phases each, DQ a byte's length after the data input cycle and DQS in its middle. The second word comes in cycle 121:
-    // at 126. Two transfers of it, three cycles, postamble 6, tCH 3.
+    // NV-DDR: steps begin on CLK's edges. Latches at 9 and 15; a Timer of 55 ns is six cycles, as CLK has it;
+    // then tADL 42 after 15, preamble 57 to 62. The first word comes in cycle 60, so it is there in the
+    // period from 63 on, and begins at 66: eight bytes of 12 phases each, DQ a byte's length after the data
+    // input cycle and DQS in its middle. The second word comes in cycle 121: at 126. Two transfers of it,
+    // three cycles, postamble 6, tCH 3.
     mode = NV_DDR;
     read_every = 61;
     open;
@@ -581,16 +593,17 @@ module aster_channel_tb;
     for (int i = 0; i < 16; i++) expect_event(BYTE_IN, 63 + (12 * i + 18) / 8, (12 * i + 18) % 8, 32'h40 + i);
     expect_over(96, 96, 1, 1'b0, 64'd0);
 
-    // READ STATUS in NV-DDR: latch at 9, tWHR 9, preamble 18 to 20, the byte twice by one cycle of CLK from 21 on; postamble 24 to 26;
-    // tRHW 12 is less than the lead of 15; tCH 3.
+    // READ STATUS in NV-DDR: latch at 9, tWHR 9, preamble 18 to 20, the byte twice by one cycle of CLK from
+    // 21 on; postamble 24 to 26; tRHW 12 is less than the lead of 15; tCH 3.
     out_count = 8'h60;
     command_and_burst(8'h70, 1'b0, 1'b1, 48'd0, 20'd1, 9);
     expect_event(BYTE_OUT, 21, 0, 32'h60);
     expect_event(BYTE_OUT, 22, 4, 32'h61);
     expect_over(30, 30, 2, 1'b0, 64'h60);
 
-    // 42 bytes of data out after E0h, tCCS 51: words of 12 cycles at 63, 75, 87 and 99 fill the FIFO of four. Memory takes the first in
-    // cycle 130, so there is room in the period from 132 on: the fifth word begins at 135, the sixth, of 2 transfers, follows it.
+    // 42 bytes of data out after E0h, tCCS 51: words of 12 cycles at 63, 75, 87 and 99 fill the FIFO of four.
+    // Memory takes the first in cycle 130, so there is room in the period from 132 on: the fifth word begins
+    // at 135, the sixth, of 2 transfers, follows it.
     write_from = 130;
     out_count = 8'h00;
     command_and_burst(8'he0, 1'b0, 1'b0, 48'h200, 20'd42, 9);
@@ -600,8 +613,9 @@ module aster_channel_tb;
     write_from = 0;
     mode = SDR;
 
-    // All waits in a row, SDR: 2 us after tCS at 7 the first latch begins, at 207; tWHR 12 after 217 a byte, until 239; tRHW 20
-    // then a latch from 259 to 269; tADL 40 and from 309 on nine bytes, two words. Nothing to wait for at the end but tCH.
+    // All waits in a row, SDR: 2 us after tCS at 7 the first latch begins, at 207; tWHR 12 after 217 a byte,
+    // until 239; tRHW 20 then a latch from 259 to 269; tADL 40 and from 309 on nine bytes, two words. Nothing
+    // to wait for at the end but tCH.
     out_count = 8'h55;
     open;
     descriptor(1'b0, 1'b1, 48'd0, 64'd0);
@@ -710,9 +724,9 @@ module aster_channel_tb;
   logic checker_rst_n = 1'b0;
   onfi_checker u_checker (
       .clk_i(clk), .rst_ni(checker_rst_n), .mode_i(mode),
-      .limits_i(onfi_limits(mode, mode == SDR ? 4'd0 : mode == NV_DDR ? 4'd1 : 4'd7, 1250)), .ce_ni(ce_n[2]), .cle_i(cle),
-      .ale_i(ale), .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe),
-      .ready_i(ready[2]), .violation_o(violation), .violated_o(violated)
+      .limits_i(onfi_limits(mode, mode == SDR ? 4'd0 : mode == NV_DDR ? 4'd1 : 4'd7, 1250)), .ce_ni(ce_n[2]),
+      .cle_i(cle), .ale_i(ale), .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq),
+      .dq_oe_i(dq_oe), .ready_i(ready[2]), .violation_o(violation), .violated_o(violated)
   );
 
   initial begin
@@ -720,5 +734,6 @@ module aster_channel_tb;
   end
 
   logic unused_bits;
-  assign unused_bits = ^{violation, arid, awid, arsize, awsize, arburst, awburst, bready, dq_oe, over_index, over_length, over_memory_error, over_mailbox};
+  assign unused_bits = ^{violation, arid, awid, arsize, awsize, arburst, awburst, bready, dq_oe, over_index,
+      over_length, over_memory_error, over_mailbox};
 endmodule

@@ -1,8 +1,9 @@
 // Watches the pins of one chip enable and says which ONFI timing parameters they violate (ONFI 5.1 §4).
 //
-// Pins come phase by phase, PHASES a cycle, phase 0 in the lowest bits, as the controller gives them to its serialiser
-// (rtl/README.md). Limits come in phases, minima rounded up: edges lie on phases, so an interval is too short exactly when
-// it has fewer phases than that. A limit of zero never fails. doc/checker.md says what each one is measured between.
+// Pins come phase by phase, PHASES a cycle, phase 0 in the lowest bits, as the controller gives them to its
+// serialiser (rtl/README.md). Limits come in phases, minima rounded up: edges lie on phases, so an interval
+// is too short exactly when it has fewer phases than that. A limit of zero never fails. doc/checker.md says
+// what each one is measured between.
 `default_nettype none
 
 `ifdef FORMAL
@@ -128,14 +129,16 @@ module onfi_checker #(
   reg writing_q, writing, wrote_low_q, wrote_low, clocked_q, clocked;
   // CE# had been high for long when it fell; the strobe of a burst that is over is still held.
   reg rested_q, rested, read_hold_q, read_hold, write_hold_q, write_hold;
-  // What would be too short if the WE# pulse that has begun is a data input cycle: that shows at its rise (SDR).
+  // What would be too short if the WE# pulse that has begun is a data input cycle: that shows at its rise
+  // (SDR).
   reg [2:0] pending_q, pending;
 
   reg [46:0] violation;
   integer p, i;
   reg ce, cle, ale, we, re, dqs, dqs_oe, dq_oe, low, low_p;
   reg [7:0] dq;
-  reg rise, fall, re_up, re_down, is_latch, strobe, clock_in, is_out, is_in, out_begins, in_begins, closes, moved;
+  reg rise, fall, re_up, re_down, is_latch, strobe, clock_in, is_out, is_in, out_begins, in_begins, closes,
+      moved;
 
   always @* begin
     violation = 47'd0;
@@ -359,7 +362,8 @@ module onfi_checker #(
       if (strobe && dqs && writing) `ONFI_AT_LEAST(T_DSC, `ONFI_AGE(DQS_RISE));
       if (strobe && !dqs && wrote_low) `ONFI_AT_LEAST(T_DSC, `ONFI_AGE(DQS_FALL));
 
-      // ---- The end of a burst. In NV-DDR2 CE#, CLE or ALE high ends it, with the strobe low before it and held after it.
+      // ---- The end of a burst. In NV-DDR2 CE#, CLE or ALE high ends it, with the strobe low before it and
+      // held after it.
       if (mode_i == NV_DDR2) begin
         if (read_hold && re) begin
           `ONFI_AT_LEAST(T_RPSTH, `ONFI_AGE(CLOSE));
@@ -452,7 +456,8 @@ module onfi_checker #(
     end else begin
       age_q <= age;
       re_low_q <= re_low;
-      {ce_q, cle_q, ale_q, we_q, re_q, dqs_q, dqs_oe_q, dq_oe_q} <= {ce_p, cle_p, ale_p, we_p, re_p, dqs_p, dqs_oe_p, dq_oe_p};
+      {ce_q, cle_q, ale_q, we_q, re_q, dqs_q, dqs_oe_q, dq_oe_q} <=
+          {ce_p, cle_p, ale_p, we_p, re_p, dqs_p, dqs_oe_p, dq_oe_p};
       ready_q <= ready_i;
       {dq_q, command_q, address_q, mode_feature_q} <= {dq_p, command, address, mode_feature};
       {read_q, writing_q, wrote_low_q, clocked_q} <= {read, writing, wrote_low, clocked};

@@ -2,7 +2,8 @@
 // For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode
 // (data interface 0 SDR, 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each.
 // An unknown mode has none.
-function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode, input integer phase);
+function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode,
+    input integer phase);
   integer index;
   reg [31:0] limit;
   reg [47*32-1:0] picoseconds;

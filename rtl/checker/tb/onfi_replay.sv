@@ -1,4 +1,5 @@
-// Shows a recorded sequence of pins to the checker: +pins=FILE, a line a cycle, and +limits=FILE. Prints `VIOLATION cycle bits`.
+// Shows a recorded sequence of pins to the checker: +pins=FILE, a line a cycle, and +limits=FILE. Prints
+// `VIOLATION cycle bits`.
 `default_nettype none
 module onfi_replay #(
     parameter integer PHASES = 8
@@ -13,8 +14,8 @@ module onfi_replay #(
   wire [46:0] violation, violated;
 
   onfi_checker #(.PHASES(PHASES), .REPORT(1'b0)) checker_i (
-      .clk_i(clk), .rst_ni(rst_n), .mode_i(mode), .limits_i(limits), .ce_ni(ce_n), .cle_i(cle), .ale_i(ale), .we_ni(we_n),
-      .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe), .ready_i(ready),
+      .clk_i(clk), .rst_ni(rst_n), .mode_i(mode), .limits_i(limits), .ce_ni(ce_n), .cle_i(cle), .ale_i(ale),
+      .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe), .ready_i(ready),
       .violation_o(violation), .violated_o(violated)
   );
 
@@ -31,13 +32,15 @@ module onfi_replay #(
     if (!$value$plusargs("pins=%s", name)) $display("FAIL: no +pins");
     file = $fopen(name, "r");
     cycle = 0;
-    got = $fscanf(file, "%b %h %h %h %h %h %b %h %b %b", ce_n, cle, ale, we_n, re_n, dqs, dqs_oe, dq, dq_oe, ready);
+    got = $fscanf(file, "%b %h %h %h %h %h %b %h %b %b", ce_n, cle, ale, we_n, re_n, dqs, dqs_oe, dq, dq_oe,
+        ready);
     while (got == 10) begin
       #1 if (violation != 47'd0) $display("VIOLATION %0d %b", cycle, violation);
       clk = 1'b1;
       #1 clk = 1'b0;
       cycle = cycle + 1;
-      got = $fscanf(file, "%b %h %h %h %h %h %b %h %b %b", ce_n, cle, ale, we_n, re_n, dqs, dqs_oe, dq, dq_oe, ready);
+      got = $fscanf(file, "%b %h %h %h %h %h %b %h %b %b", ce_n, cle, ale, we_n, re_n, dqs, dqs_oe, dq, dq_oe,
+          ready);
     end
     $display("CYCLES %0d", cycle);
     $finish;

@@ -2,10 +2,12 @@
 // Block: packetizer
 // Method: reachability
 // Sources: packetizer
-// Assumes: nothing is pushed when full, nothing taken when empty: `packetizer_keeps` proves it of the Packetizer.
+// Assumes: nothing is pushed when full, nothing taken when empty: `packetizer_keeps` proves it of the
+//   Packetizer.
 //
-// The witness: one word, chosen freely among all that are pushed, is followed by its distance to the front. When it stands at
-// the front it must come out, and as it went in. Depth 8 and 4 bits a word stand for any: neither occurs in the logic but as a width.
+// The witness: one word, chosen freely among all that are pushed, is followed by its distance to the front.
+// When it stands at the front it must come out, and as it went in. Depth 8 and 4 bits a word stand for any:
+// neither occurs in the logic but as a width.
 module fifo_keeps (
     input logic       clk_i,
     input logic       push_i,
@@ -19,8 +21,8 @@ module fifo_keeps (
   wire [3:0] data, count;
   wire empty, full;
   aster_fifo #(.WIDTH(4), .DEPTH(8)) u_fifo (
-      .clk_i, .rst_ni(rst_n), .push_i(push_i), .data_i, .pop_i(pop_i), .data_o(data), .count_o(count), .empty_o(empty),
-      .full_o(full)
+      .clk_i, .rst_ni(rst_n), .push_i(push_i), .data_i, .pop_i(pop_i), .data_o(data), .count_o(count),
+      .empty_o(empty), .full_o(full)
   );
 
   // How many words stand before the followed one, and what it is.

@@ -1,5 +1,5 @@
-// Walks the bursts of one direction that a transaction has, in order, and asks memory for them piece by piece: AXI4 bursts of
-// up to 16 beats, none across 4 KiB.
+// Walks the bursts of one direction that a transaction has, in order, and asks memory for them piece by
+// piece: AXI4 bursts of up to 16 beats, none across 4 KiB.
 module aster_burst_walker (
     input  logic        clk_i,
     input  logic        rst_ni,

@@ -1,4 +1,5 @@
-// A FIFO whose oldest word stands at the output in the cycle after it was written. Its memory reads with a clock (block RAM).
+// A FIFO whose oldest word stands at the output in the cycle after it was written. Its memory reads with a
+// clock (block RAM).
 module aster_fifo #(
     parameter integer WIDTH = 72,
     // A power of two, 2 at the least.

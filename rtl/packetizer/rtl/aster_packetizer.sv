@@ -1,14 +1,17 @@
-// Packetizer: an AXI4 master that moves the bursts' words between memory and the uFSMs, through a FIFO each way.
+// Packetizer: an AXI4 master that moves the bursts' words between memory and the uFSMs, through a FIFO each
+// way.
 //
-// Addresses run ahead of the data from the transaction's start on. What memory delivers waits in the FIFO, and when that is
-// full on the bus; what comes from packages is offered in the cycle after it has entered the FIFO.
+// Addresses run ahead of the data from the transaction's start on. What memory delivers waits in the FIFO,
+// and when that is full on the bus; what comes from packages is offered in the cycle after it has entered the
+// FIFO.
 module aster_packetizer #(
     // A power of two.
     parameter integer FIFO_WORDS = 512
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // A transaction begins: which of its words are bursts from memory, and to memory. One that had begun is over.
+    // A transaction begins: which of its words are bursts from memory, and to memory. One that had begun is
+    // over.
     input  logic        begin_i,
     input  logic [31:0] fetches_i,
     input  logic [31:0] stores_i,
@@ -98,7 +101,8 @@ module aster_packetizer #(
 
   aster_lutram #(.WIDTH(OFFSET), .DEPTH(8)) u_offsets (
       .clk_i, .write_i(load), .write_address_i(memory_index_o),
-      .write_data_i(offset + {{(OFFSET - 18) {1'b0}}, words}), .read_address_i(memory_index_o), .read_data_o(offset_kept)
+      .write_data_i(offset + {{(OFFSET - 18) {1'b0}}, words}), .read_address_i(memory_index_o),
+      .read_data_o(offset_kept)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -118,15 +122,15 @@ module aster_packetizer #(
 
   aster_burst_walker u_fetch (
       .clk_i, .rst_ni, .begin_i, .bursts_i(fetches_i), .want_o(fetch_want), .index_o(fetch_index),
-      .grant_i(fetch_want), .address_i(address), .tag_i(memory_tag_i), .words_i(words), .permit_i(fetch_permit),
-      .valid_o(axi_arvalid_o), .ready_i(axi_arready_i), .address_o(axi_araddr_o), .length_o(axi_arlen_o),
-      .tag_o(axi_arid_o), .beats_o(fetch_beats)
+      .grant_i(fetch_want), .address_i(address), .tag_i(memory_tag_i), .words_i(words),
+      .permit_i(fetch_permit), .valid_o(axi_arvalid_o), .ready_i(axi_arready_i), .address_o(axi_araddr_o),
+      .length_o(axi_arlen_o), .tag_o(axi_arid_o), .beats_o(fetch_beats)
   );
 
   logic [COUNT-1:0] fetch_count;
   aster_fifo #(.WIDTH(64), .DEPTH(FIFO_WORDS)) u_fetch_fifo (
-      .clk_i, .rst_ni, .push_i(fetch_delivered), .data_i(axi_rdata_i), .pop_i(fetched_taken_i), .data_o(fetched_o),
-      .count_o(fetch_count), .empty_o(fetch_empty), .full_o(fetch_full)
+      .clk_i, .rst_ni, .push_i(fetch_delivered), .data_i(axi_rdata_i), .pop_i(fetched_taken_i),
+      .data_o(fetched_o), .count_o(fetch_count), .empty_o(fetch_empty), .full_o(fetch_full)
   );
   assign fetched_valid_o = !fetch_empty;
   assign fetched_more_o  = fetch_count > COUNT'(1);
@@ -134,9 +138,10 @@ module aster_packetizer #(
   assign axi_arsize_o    = SIZE_8_BYTES;
   assign axi_arburst_o   = INCREMENTING;
 
-  // Package to memory. A piece is known once its address is offered: words may not wait until memory has taken that (AXI4, dependencies
-  // between channels), as memory may wait for the first of them.
-  logic store_permit, store_asked, store_accepted, store_full, store_empty, piece_known, piece_known_q, piece_empty, piece_full;
+  // Package to memory. A piece is known once its address is offered: words may not wait until memory has
+  // taken that (AXI4, dependencies between channels), as memory may wait for the first of them.
+  logic store_permit, store_asked, store_accepted, store_full, store_empty, piece_known, piece_known_q,
+      piece_empty, piece_full;
   logic [7:0] writes_q;
   logic [3:0] piece_last, beat_q;
   logic [4:0] store_beats;
@@ -147,9 +152,9 @@ module aster_packetizer #(
 
   aster_burst_walker u_store (
       .clk_i, .rst_ni, .begin_i, .bursts_i(stores_i), .want_o(store_want), .index_o(store_index),
-      .grant_i(store_grant), .address_i(address), .tag_i(memory_tag_i), .words_i(words), .permit_i(store_permit),
-      .valid_o(axi_awvalid_o), .ready_i(axi_awready_i), .address_o(axi_awaddr_o), .length_o(axi_awlen_o),
-      .tag_o(axi_awid_o), .beats_o(store_beats)
+      .grant_i(store_grant), .address_i(address), .tag_i(memory_tag_i), .words_i(words),
+      .permit_i(store_permit), .valid_o(axi_awvalid_o), .ready_i(axi_awready_i), .address_o(axi_awaddr_o),
+      .length_o(axi_awlen_o), .tag_o(axi_awid_o), .beats_o(store_beats)
   );
 
   logic [$clog2(PIECES):0] unused_pieces;
@@ -200,5 +205,6 @@ module aster_packetizer #(
   end
 
   logic unused_axi;
-  assign unused_axi = ^{axi_rid_i, axi_rlast_i, axi_rresp_i[0], axi_bid_i, axi_bresp_i[0], burst_descriptor_i[3], last_beat[4]};
+  assign unused_axi = ^{axi_rid_i, axi_rlast_i, axi_rresp_i[0], axi_bid_i, axi_bresp_i[0],
+      burst_descriptor_i[3], last_beat[4]};
 endmodule

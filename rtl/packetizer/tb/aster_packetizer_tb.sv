@@ -1,9 +1,11 @@
-// The Packetizer against a memory that hesitates at random: addresses, lengths, order, strobes and IDs of many transactions.
+// The Packetizer against a memory that hesitates at random: addresses, lengths, order, strobes and IDs of
+// many transactions.
 module aster_packetizer_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;
 
-  logic begins = 1'b0, over = 1'b0, fetched_valid, fetched_more, fetched_taken = 1'b0, room, more_room, store_valid = 1'b0, drained, memory_error;
+  logic begins = 1'b0, over = 1'b0, fetched_valid, fetched_more, fetched_taken = 1'b0, room, more_room,
+      store_valid = 1'b0, drained, memory_error;
   logic [31:0] fetches = 32'd0, stores = 32'd0;
   logic [4:0] burst_address;
   logic [2:0] memory_index;
@@ -20,7 +22,8 @@ module aster_packetizer_tb;
   logic late_error = 1'b0;
   integer errors = 0;
 
-  // Words of the transaction: bursts at 1, 3, 5 …, each with a length and a descriptor; descriptors have address and tag.
+  // Words of the transaction: bursts at 1, 3, 5 …, each with a length and a descriptor; descriptors have
+  // address and tag.
   logic [19:0] lengths[0:31];
   logic [2:0] descriptors[0:31];
   logic [47:0] addresses[0:7];
@@ -29,15 +32,18 @@ module aster_packetizer_tb;
       .clk_i(clk), .rst_ni(rst_n), .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over),
       .burst_address_o(burst_address), .burst_length_i(lengths[burst_address]),
       .burst_descriptor_i({1'b0, descriptors[burst_address]}), .memory_index_o(memory_index),
-      .memory_address_i(addresses[memory_index]), .memory_tag_i({1'b1, memory_index}), .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more),
-      .fetched_o(fetched), .fetched_taken_i(fetched_taken), .room_o(room), .more_room_o(more_room), .store_valid_i(store_valid), .store_i(store),
-      .store_bytes_i(store_bytes), .drained_o(drained), .memory_error_o(memory_error), .axi_arid_o(arid),
-      .axi_araddr_o(araddr), .axi_arlen_o(arlen), .axi_arsize_o(arsize), .axi_arburst_o(arburst), .axi_arvalid_o(arvalid),
-      .axi_arready_i(arready), .axi_rid_i(4'd0), .axi_rdata_i(rdata), .axi_rresp_i(2'd0), .axi_rlast_i(rlast),
-      .axi_rvalid_i(rvalid), .axi_rready_o(rready), .axi_awid_o(awid), .axi_awaddr_o(awaddr), .axi_awlen_o(awlen),
+      .memory_address_i(addresses[memory_index]), .memory_tag_i({1'b1, memory_index}),
+      .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more), .fetched_o(fetched),
+      .fetched_taken_i(fetched_taken), .room_o(room), .more_room_o(more_room), .store_valid_i(store_valid),
+      .store_i(store), .store_bytes_i(store_bytes), .drained_o(drained), .memory_error_o(memory_error),
+      .axi_arid_o(arid), .axi_araddr_o(araddr), .axi_arlen_o(arlen), .axi_arsize_o(arsize),
+      .axi_arburst_o(arburst), .axi_arvalid_o(arvalid), .axi_arready_i(arready), .axi_rid_i(4'd0),
+      .axi_rdata_i(rdata), .axi_rresp_i(2'd0), .axi_rlast_i(rlast), .axi_rvalid_i(rvalid),
+      .axi_rready_o(rready), .axi_awid_o(awid), .axi_awaddr_o(awaddr), .axi_awlen_o(awlen),
       .axi_awsize_o(awsize), .axi_awburst_o(awburst), .axi_awvalid_o(awvalid), .axi_awready_i(awready),
-      .axi_wdata_o(wdata), .axi_wstrb_o(wstrb), .axi_wlast_o(wlast), .axi_wvalid_o(wvalid), .axi_wready_i(wready),
-      .axi_bid_i(bid), .axi_bresp_i(bresp), .axi_bvalid_i(bvalid), .axi_bready_o(bready)
+      .axi_wdata_o(wdata), .axi_wstrb_o(wstrb), .axi_wlast_o(wlast), .axi_wvalid_o(wvalid),
+      .axi_wready_i(wready), .axi_bid_i(bid), .axi_bresp_i(bresp), .axi_bvalid_i(bvalid),
+      .axi_bready_o(bready)
   );
 
   task automatic expect_equal(input [63:0] is, input [63:0] wanted, input integer what);
@@ -52,8 +58,9 @@ module aster_packetizer_tb;
     content = 64'h9e37_79b9_7f4a_7c15 * {16'd0, at};
   endfunction
 
-  // ---- Memory: it hesitates as `seed` says. In one transaction of three it takes words as they come, in one only when it has their
-  // address, and in one it takes no address before the first word is offered. AXI4 allows all of that.
+  // ---- Memory: it hesitates as `seed` says. In one transaction of three it takes words as they come, in one
+  // only when it has their address, and in one it takes no address before the first word is offered. AXI4
+  // allows all of that.
   logic [1:0] manner = 2'd0;
   localparam logic [1:0] ADDRESS_FIRST = 2'd1;
   localparam logic [1:0] WORD_FIRST = 2'd2;
@@ -87,7 +94,8 @@ module aster_packetizer_tb;
     arready <= seed[5];
     bvalid  <= late_error || (pieces_answered < pieces_asked && pieces_answered < pieces_complete);
     bresp   <= late_error ? 2'd2 : 2'd0;
-    if (!late_error && pieces_answered < pieces_asked && pieces_answered < pieces_complete) pieces_answered <= pieces_answered + 1;
+    if (!late_error && pieces_answered < pieces_asked && pieces_answered < pieces_complete)
+      pieces_answered <= pieces_answered + 1;
     // What is offered stays until it is taken.
     hold_ar <= arvalid && !arready;
     hold_aw <= awvalid && !awready;
@@ -104,7 +112,8 @@ module aster_packetizer_tb;
       reads_id[reads_in]   <= arid;
       reads_in             <= reads_in + 8'd1;
       // A piece is within 16 beats and a page, and different IDs are never under way together.
-      if (arlen > 8'd15 || {2'd0, araddr[11:3]} + {3'd0, arlen} > 11'd511 || araddr[2:0] != 3'd0) errors <= errors + 1;
+      if (arlen > 8'd15 || {2'd0, araddr[11:3]} + {3'd0, arlen} > 11'd511 || araddr[2:0] != 3'd0)
+        errors <= errors + 1;
       if (reads_in != reads_out && reads_id[reads_in-8'd1] != arid) errors <= errors + 1;
     end
     if (rvalid && rready) begin
@@ -121,7 +130,8 @@ module aster_packetizer_tb;
       end
       at_count     <= at_count + {24'd0, awlen} + 1;
       pieces_asked <= pieces_asked + 1;
-      if (awlen > 8'd15 || {2'd0, awaddr[11:3]} + {3'd0, awlen} > 11'd511 || awaddr[2:0] != 3'd0) errors <= errors + 1;
+      if (awlen > 8'd15 || {2'd0, awaddr[11:3]} + {3'd0, awlen} > 11'd511 || awaddr[2:0] != 3'd0)
+        errors <= errors + 1;
     end
     if (wvalid && wready) begin
       got[got_count[15:0]]         <= wdata;

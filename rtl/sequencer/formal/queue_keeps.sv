@@ -1,14 +1,17 @@
-// Proof: What was pushed comes out once, in the order of the pushes, with the words and the verdict it was pushed with; its result
-//   comes back once, in the same order, as it was given; a slot is free again when its result has been taken, and not before.
+// Proof: What was pushed comes out once, in the order of the pushes, with the words and the verdict it was
+//   pushed with; its result comes back once, in the same order, as it was given; a slot is free again when
+//   its result has been taken, and not before.
 // Block: sequencer
 // Method: sat-induction 3
 // Clocks: any
 // Sources: sequencer
 // Instead: aster_lutram
-// Assumes: a transaction is over only when it is its turn; one access to a register at a time. The clocks do what they like; a flip-flop that samples a changing bit takes
-//   the old or the new value, as those of `aster_sync` are there for.
+// Assumes: a transaction is over only when it is its turn; one access to a register at a time. The clocks do
+//   what they like; a flip-flop that samples a changing bit takes the old or the new value, as those of
+//   `aster_sync` are there for.
 //
-// The witness: one push, chosen freely, with one bit of one word that was written for it, and one bit of its verdict and result.
+// The witness: one push, chosen freely, with one bit of one word that was written for it, and one bit of its
+// verdict and result.
 module queue_keeps (
     input logic        clk_i,
     input logic        cpu_clk_i,
@@ -35,13 +38,14 @@ module queue_keeps (
   wire [63:0] word, next_word, latch_word;
   aster_instruction_queue #(.VERDICT_BITS(2), .RESULT_BITS(2)) u_queue (
       .clk_i, .rst_ni(rst_n), .cpu_clk_i, .cpu_rst_ni(rst_n), .open_i, .word_write_i, .word_index_i, .word_i,
-      .descriptor_write_i(1'b0), .descriptor_index_i(3'd0), .descriptor_half_i(1'b0), .descriptor_i(64'd0), .push_i,
-      .push_verdict_i, .push_fetches_i(32'd0), .push_stores_i(32'd0), .opened_o(opened), .free_o(free),
-      .results_o(results), .take_i, .result_slot_o(result_slot), .result_verdict_o(result_verdict), .result_o(result),
-      .valid_o(valid), .slot_o(slot), .verdict_o(verdict), .fetches_o(), .stores_o(), .over_i, .over_result_i, .address_i,
-      .word_o(word), .next_word_o(next_word), .latch_address_i, .latch_word_o(latch_word), .burst_address_i(5'd0),
-      .burst_length_o(), .burst_descriptor_o(), .mailbox_index_i(3'd0), .mailbox_o(), .immediate_o(), .memory_index_i(3'd0),
-      .memory_address_o(), .memory_tag_o()
+      .descriptor_write_i(1'b0), .descriptor_index_i(3'd0), .descriptor_half_i(1'b0), .descriptor_i(64'd0),
+      .push_i, .push_verdict_i, .push_fetches_i(32'd0), .push_stores_i(32'd0), .opened_o(opened),
+      .free_o(free), .results_o(results), .take_i, .result_slot_o(result_slot),
+      .result_verdict_o(result_verdict), .result_o(result), .valid_o(valid), .slot_o(slot),
+      .verdict_o(verdict), .fetches_o(), .stores_o(), .over_i, .over_result_i, .address_i, .word_o(word),
+      .next_word_o(next_word), .latch_address_i, .latch_word_o(latch_word), .burst_address_i(5'd0),
+      .burst_length_o(), .burst_descriptor_o(), .mailbox_index_i(3'd0), .mailbox_o(), .immediate_o(),
+      .memory_index_i(3'd0), .memory_address_o(), .memory_tag_o()
   );
 
   // Which word of a transaction is followed, and which bit: the same in all memories of words.
@@ -49,11 +53,13 @@ module queue_keeps (
   (* hierconn *) wire [6:0] \u_queue.u_words.lane , \u_queue.u_next_words.lane , \u_queue.u_latches.lane ;
   wire [4:0] index = \u_queue.u_words.place [4:0];
   wire [5:0] lane = \u_queue.u_words.lane [5:0];
-  (* hierconn *) wire [6:0] \u_queue.u_verdicts.lane , \u_queue.u_result_verdicts.lane , \u_queue.u_results.lane ;
+  (* hierconn *) wire [6:0] \u_queue.u_verdicts.lane , \u_queue.u_result_verdicts.lane ,
+      \u_queue.u_results.lane ;
 
   // ---- How many have been pushed, are over, and have been taken, modulo 8; and the chosen one's number.
   reg [2:0] pushed = 3'd0, over = 3'd0, taken = 3'd0, number;
-  reg following = 1'b0, open = 1'b0, written, bit_written, chosen_written, chosen_bit, chosen_verdict, chosen_result;
+  reg following = 1'b0, open = 1'b0, written, bit_written, chosen_written, chosen_bit, chosen_verdict,
+      chosen_result;
   wire pushes = open && push_i;
   wire takes = take_i && results != 3'd0;
   always @(posedge cpu_clk_i) begin
@@ -88,9 +94,12 @@ module queue_keeps (
     assume (!over_i || valid);
     assume ({1'b0, open_i} + {1'b0, word_write_i} + {1'b0, push_i} <= 2'd1);
     assume (\u_queue.u_words.place <= 7'd31 && \u_queue.u_words.lane <= 7'd63);
-    assume (\u_queue.u_next_words.place == \u_queue.u_words.place && \u_queue.u_latches.place == \u_queue.u_words.place );
-    assume (\u_queue.u_next_words.lane == \u_queue.u_words.lane && \u_queue.u_latches.lane == \u_queue.u_words.lane );
-    assume (\u_queue.u_verdicts.lane == 7'd64 && \u_queue.u_result_verdicts.lane == 7'd0 && \u_queue.u_results.lane == 7'd0);
+    assume (\u_queue.u_next_words.place == \u_queue.u_words.place
+        && \u_queue.u_latches.place == \u_queue.u_words.place );
+    assume (\u_queue.u_next_words.lane == \u_queue.u_words.lane
+        && \u_queue.u_latches.lane == \u_queue.u_words.lane );
+    assume (\u_queue.u_verdicts.lane == 7'd64 && \u_queue.u_result_verdicts.lane == 7'd0
+        && \u_queue.u_results.lane == 7'd0);
   end
 
   always @* if (rst_n) begin
@@ -112,7 +121,8 @@ module queue_keeps (
   end
 
   // ---- The pushes and ends that have come as far as each flip-flop between the clocks.
-  reg [2:0] pushed_first = 3'd0, pushed_second = 3'd0, pushed_here = 3'd0, over_first = 3'd0, over_second = 3'd0;
+  reg [2:0] pushed_first = 3'd0, pushed_second = 3'd0, pushed_here = 3'd0, over_first = 3'd0,
+      over_second = 3'd0;
   // Edges since another push, or end, came to the first of them.
   reg [1:0] seen = 2'd0;
   reg told = 1'b0;
@@ -126,39 +136,47 @@ module queue_keeps (
   end
 
   always @* if (rst_n) begin
-    // None is lost: at the third edge after its push a transaction has its turn if it is the oldest; at the second after its end
-    // its result is told.
+    // None is lost: at the third edge after its push a transaction has its turn if it is the oldest; at the
+    // second after its end its result is told.
     if (seen == 2'd2 && pushed_first == pushed) none_lost: assert (valid == (outstanding != 3'd0));
     if (told && over_first == over) no_result_lost: assert (results == answered);
   end
 
-  // ---- Lemmas: a slot's toggles say how often it has been pushed, and has been over; memories hold what is followed.
+  // ---- Lemmas: a slot's toggles say how often it has been pushed, and has been over; memories hold what is
+  // followed.
   function automatic [3:0] toggles(input [2:0] count);
     reg [3:0] first, second, third, fourth;
     begin
-      {first, second, third, fourth} = {{1'b0, count} + 4'd3, {1'b0, count} + 4'd2, {1'b0, count} + 4'd1, {1'b0, count}};
+      {first, second, third, fourth} = {{1'b0, count} + 4'd3, {1'b0, count} + 4'd2, {1'b0, count} + 4'd1,
+          {1'b0, count}};
       toggles = {fourth[2], third[2], second[2], first[2]};
     end
   endfunction
   (* hierconn *) wire [3:0] \u_queue.pushed_q , \u_queue.over_q , \u_queue.pushed_here_q ;
-  (* hierconn *) wire [3:0] \u_queue.u_pushed.first_q , \u_queue.u_pushed.second_q , \u_queue.u_over.first_q , \u_queue.u_over.second_q ;
+  (* hierconn *) wire [3:0] \u_queue.u_pushed.first_q , \u_queue.u_pushed.second_q , \u_queue.u_over.first_q ,
+      \u_queue.u_over.second_q ;
   (* hierconn *) wire [2:0] \u_queue.write_q , \u_queue.read_q ;
   (* hierconn *) wire [3:0] \u_queue.u_words.kept , \u_queue.u_next_words.kept , \u_queue.u_latches.kept ;
-  (* hierconn *) wire [3:0] \u_queue.u_verdicts.kept , \u_queue.u_result_verdicts.kept , \u_queue.u_results.kept ;
-  wire [2:0] steps_1 = pushed - pushed_first, steps_2 = pushed_first - pushed_second, steps_3 = pushed_second - pushed_here;
+  (* hierconn *) wire [3:0] \u_queue.u_verdicts.kept , \u_queue.u_result_verdicts.kept ,
+      \u_queue.u_results.kept ;
+  wire [2:0] steps_1 = pushed - pushed_first, steps_2 = pushed_first - pushed_second,
+      steps_3 = pushed_second - pushed_here;
   wire [2:0] steps_4 = pushed_here - over, steps_5 = over - over_first, steps_6 = over_first - over_second;
   wire [2:0] steps_7 = over_second - taken;
-  wire [5:0] steps = {3'd0, steps_1} + {3'd0, steps_2} + {3'd0, steps_3} + {3'd0, steps_4} + {3'd0, steps_5} + {3'd0, steps_6}
-      + {3'd0, steps_7};
+  wire [5:0] steps = {3'd0, steps_1} + {3'd0, steps_2} + {3'd0, steps_3} + {3'd0, steps_4} + {3'd0, steps_5}
+      + {3'd0, steps_6} + {3'd0, steps_7};
   wire [2:0] behind_taken = number - taken, behind_over = number - over;
   always @* if (rst_n) begin
     lemma_steps: assert (steps <= 6'd4);
     lemma_counts: assert (\u_queue.write_q == pushed && \u_queue.read_q == taken && (!open || used != 3'd4));
-    lemma_pushed: assert (\u_queue.pushed_q == toggles(pushed) && \u_queue.u_pushed.first_q == toggles(pushed_first));
-    lemma_here: assert (\u_queue.u_pushed.second_q == toggles(pushed_second) && \u_queue.pushed_here_q == toggles(pushed_here));
+    lemma_pushed: assert (\u_queue.pushed_q == toggles(pushed)
+        && \u_queue.u_pushed.first_q == toggles(pushed_first));
+    lemma_here: assert (\u_queue.u_pushed.second_q == toggles(pushed_second)
+        && \u_queue.pushed_here_q == toggles(pushed_here));
     lemma_over: assert (\u_queue.over_q == toggles(over) && \u_queue.u_over.first_q == toggles(over_first));
     lemma_over_seen: assert (\u_queue.u_over.second_q == toggles(over_second));
-    lemma_seen: assert ((seen == 2'd0 || pushed_second == pushed_first) && (seen != 2'd2 || pushed_here == pushed_first));
+    lemma_seen: assert ((seen == 2'd0 || pushed_second == pushed_first)
+        && (seen != 2'd2 || pushed_here == pushed_first));
     lemma_told: assert (!told || over_second == over_first);
     if (open && written) begin
       lemma_word: assert (\u_queue.u_words.kept [pushed[1:0]] == bit_written);
@@ -174,12 +192,14 @@ module queue_keeps (
       end
       lemma_verdict: assert (\u_queue.u_verdicts.kept [number[1:0]] == chosen_verdict);
       lemma_result_verdict: assert (\u_queue.u_result_verdicts.kept [number[1:0]] == chosen_verdict);
-      if (behind_over >= outstanding) lemma_result: assert (\u_queue.u_results.kept [number[1:0]] == chosen_result);
+      if (behind_over >= outstanding)
+        lemma_result: assert (\u_queue.u_results.kept [number[1:0]] == chosen_result);
     end
   end
 endmodule
 
-// A memory of four slots of which one bit is kept, at the same place of each, and nothing looks at the others.
+// A memory of four slots of which one bit is kept, at the same place of each, and nothing looks at the
+// others.
 module aster_lutram #(
     parameter integer WIDTH = 64,
     parameter integer DEPTH = 32
@@ -200,6 +220,7 @@ module aster_lutram #(
   wire [6:0] read_inside = {{(9-BITS){1'b0}}, read_address_i} & ~(7'h7f << INSIDE);
   assign read_data_o = {WIDTH{(INSIDE == 0 || read_inside == place) && kept[read_address_i[BITS-1 -: 2]]}};
   always @(posedge clk_i) begin
-    if (write_i && (INSIDE == 0 || write_inside == place)) kept[write_address_i[BITS-1 -: 2]] <= write_data_i[lane];
+    if (write_i && (INSIDE == 0 || write_inside == place))
+      kept[write_address_i[BITS-1 -: 2]] <= write_data_i[lane];
   end
 endmodule

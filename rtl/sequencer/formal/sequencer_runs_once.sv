@@ -1,10 +1,12 @@
-// Proof: Each instruction of a transaction is started once, in the order of the words, none left out or repeated; at any time one
-//   uFSM at the most has been started and isn't done. A transaction is over once: refused, or after its END.
+// Proof: Each instruction of a transaction is started once, in the order of the words, none left out or
+//   repeated; at any time one uFSM at the most has been started and isn't done. A transaction is over once:
+//   refused, or after its END.
 // Block: sequencer
 // Method: reachability
 // Sources: sequencer
-// Assumes: uFSMs are any that take a cycle or more from their start to their last one; a transaction waits until it is over
-//   (`queue_keeps`), its words stay while they are looked at, and lie before an END within the 32 words, as the word checker has it.
+// Assumes: uFSMs are any that take a cycle or more from their start to their last one; a transaction waits
+//   until it is over (`queue_keeps`), its words stay while they are looked at, and lie before an END within
+//   the 32 words, as the word checker has it.
 module sequencer_runs_once (
     input logic        clk_i,
     input logic        valid_i,
@@ -50,18 +52,20 @@ module sequencer_runs_once (
 
   aster_sequencer #(.WAYS(2)) u_sequencer (
       .clk_i, .rst_ni(rst_n), .valid_i, .good_i, .address_o(address), .word_i, .next_word_i,
-      .latch_address_o(latch_address), .latch_word_i, .grain_i, .gap_i, .t_wb_i(wait_i), .t_whr_i(wait_i), .t_adl_i(wait_i),
-      .t_ccs_i(column_wait_i), .t_rhw_i(wait_i), .lead_i, .drained_i, .begin_o(begins), .over_o(over), .refused_o(refused),
-      .running_o(running), .rest_o(), .aligned_o(), .grain_cycle_o(), .chips_o(), .end_o(ends),
-      .chips_busy_i(busy[SETUP] || busy[HOLD]), .setup_last_i(last[SETUP]), .hold_last_i(last[HOLD]),
-      .latches_start_o(latches_start), .latches_count_o(count), .latch_index_i, .latch_value_o(), .latch_command_o(),
-      .latches_busy_i(busy[LATCHES]), .latch_last_i, .latches_last_i(last[LATCHES]), .write_start_o(write_start),
-      .read_start_o(read_start), .read_pending_o(), .bytes_o(bytes), .descriptor_o(descriptor), .write_busy_i(busy[WRITE]),
-      .write_last_i(last[WRITE]), .read_busy_i(busy[READ]), .read_last_i(last[READ]), .restart_o(), .nanoseconds_o(),
-      .timer_over_i
+      .latch_address_o(latch_address), .latch_word_i, .grain_i, .gap_i, .t_wb_i(wait_i), .t_whr_i(wait_i),
+      .t_adl_i(wait_i), .t_ccs_i(column_wait_i), .t_rhw_i(wait_i), .lead_i, .drained_i, .begin_o(begins),
+      .over_o(over), .refused_o(refused), .running_o(running), .rest_o(), .aligned_o(), .grain_cycle_o(),
+      .chips_o(), .end_o(ends), .chips_busy_i(busy[SETUP] || busy[HOLD]), .setup_last_i(last[SETUP]),
+      .hold_last_i(last[HOLD]), .latches_start_o(latches_start), .latches_count_o(count), .latch_index_i,
+      .latch_value_o(), .latch_command_o(), .latches_busy_i(busy[LATCHES]), .latch_last_i,
+      .latches_last_i(last[LATCHES]), .write_start_o(write_start), .read_start_o(read_start),
+      .read_pending_o(), .bytes_o(bytes), .descriptor_o(descriptor), .write_busy_i(busy[WRITE]),
+      .write_last_i(last[WRITE]), .read_busy_i(busy[READ]), .read_last_i(last[READ]), .restart_o(),
+      .nanoseconds_o(), .timer_over_i
   );
 
-  // ---- The transaction read word by word: where the next instruction stands, behind a Timer if there is one.
+  // ---- The transaction read word by word: where the next instruction stands, behind a Timer if there is
+  // one.
   reg under_way = 1'b0, ended = 1'b0;
   reg [4:0] next = 5'd0;
   wire [3:0] opcode_here = word_i[WORD_OPCODE_LSB +: WORD_OPCODE_WIDTH];

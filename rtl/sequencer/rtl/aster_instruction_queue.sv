@@ -1,7 +1,8 @@
 // The queue of transactions: written in the CPU's clock, read by the sequencer in the controller's.
 //
-// Slots are used one after the other. Only toggles cross, one for each slot: pushed one way, over the other. A slot's memory
-// belongs to the CPU until its push, to the controller until it is over, and then to the CPU until its result is taken.
+// Slots are used one after the other. Only toggles cross, one for each slot: pushed one way, over the other.
+// A slot's memory belongs to the CPU until its push, to the controller until it is over, and then to the CPU
+// until its result is taken.
 module aster_instruction_queue #(
     // Bits of a verdict record, and of a result record.
     parameter integer VERDICT_BITS = 38,
@@ -67,7 +68,8 @@ module aster_instruction_queue #(
   end
 `endif
 
-  // The CPU's side: where the next transaction is written, and which result is the oldest. The third bit tells full from empty.
+  // The CPU's side: where the next transaction is written, and which result is the oldest. The third bit
+  // tells full from empty.
   logic [2:0] write_q, read_q, used;
   logic [SLOTS-1:0] pushed_q, over_seen;
   logic opened_q, can_open;

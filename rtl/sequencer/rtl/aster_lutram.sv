@@ -1,5 +1,5 @@
-// A small memory, written in one clock and read at once, without one (distributed RAM). Whoever reads in another clock waits
-// until a handshake says that a word is written.
+// A small memory, written in one clock and read at once, without one (distributed RAM). Whoever reads in
+// another clock waits until a handshake says that a word is written.
 module aster_lutram #(
     parameter integer WIDTH = 64,
     parameter integer DEPTH = 32

@@ -1,9 +1,10 @@
-// The sequencer: reads a transaction's words and starts a uFSM in the very cycle in which the instruction may begin
-// (rtl/README.md, Cycle rules).
+// The sequencer: reads a transaction's words and starts a uFSM in the very cycle in which the instruction may
+// begin (rtl/README.md, Cycle rules).
 //
-// A uFSM that is busy in this cycle began before. When none is, the next instruction stands at the output of the
-// instruction memory, with the one behind it: a Timer takes no cycle, it only makes the other wait. All waits count from
-// the end of the last instruction, but tRHW, which counts from the end of the last read burst.
+// A uFSM that is busy in this cycle began before. When none is, the next instruction stands at the output of
+// the instruction memory, with the one behind it: a Timer takes no cycle, it only makes the other wait. All
+// waits count from the end of the last instruction, but tRHW, which counts from the end of the last read
+// burst.
 module aster_sequencer #(
     parameter integer WAYS = 8
 ) (
@@ -79,8 +80,8 @@ module aster_sequencer #(
   logic [7:0] gap_q, grain_q, command_q;
   logic [4:0] address_q, latches_at_q;
   logic [2:0] descriptor_q;
-  // Whether a latch was the last on the bus; whether a read burst has come since the last latch; cycles since the last
-  // instruction's and the last read burst's end, stopping beyond all waits.
+  // Whether a latch was the last on the bus; whether a read burst has come since the last latch; cycles since
+  // the last instruction's and the last read burst's end, stopping beyond all waits.
   logic latched_q, read_q;
   logic [12:0] since_q, since_read_q;
 
@@ -113,7 +114,8 @@ module aster_sequencer #(
   assign may  = free && aligned_o && (!is_timer || timer_over_i);
   assign read_wait  = command_q == CHANGE_READ_COLUMN_CONFIRM ? t_ccs_i : t_whr_i;
   assign write_wait = command_q == CHANGE_WRITE_COLUMN && t_ccs_i > t_adl_i ? t_ccs_i : t_adl_i;
-  assign wait_cycles = opcode == OPCODE_DATA_READ ? read_wait : opcode == OPCODE_DATA_WRITE ? write_wait : t_wb_i;
+  assign wait_cycles = opcode == OPCODE_DATA_READ ? read_wait
+      : opcode == OPCODE_DATA_WRITE ? write_wait : t_wb_i;
 
   logic latch_wait_over;
   logic [13:0] since_release;
@@ -126,7 +128,8 @@ module aster_sequencer #(
   assign write_start_o   = may && opcode == OPCODE_DATA_WRITE && latch_wait_over;
   assign read_start_o    = may && opcode == OPCODE_DATA_READ && latch_wait_over;
   assign read_pending_o = free && opcode == OPCODE_DATA_READ;
-  assign end_o = may && opcode == OPCODE_END && latch_wait_over && (!read_q || since_release >= {2'd0, t_rhw_i});
+  assign end_o = may && opcode == OPCODE_END && latch_wait_over
+      && (!read_q || since_release >= {2'd0, t_rhw_i});
 
   assign bytes_o         = word[WORD_LENGTH_LSB+:WORD_LENGTH_WIDTH];
   assign latches_count_o = word[WORD_LENGTH_LSB+:7];

@@ -1,7 +1,8 @@
-// Checks a transaction word by word as it is written, and knows at any moment what would become of it if it were pushed now.
+// Checks a transaction word by word as it is written, and knows at any moment what would become of it if it
+// were pushed now.
 //
-// Order of precedence (rtl/README.md): too long; the first bad word or frame; a chip that isn't there; the first bad burst.
-// Descriptors are there before the words that name them.
+// Order of precedence (rtl/README.md): too long; the first bad word or frame; a chip that isn't there; the
+// first bad burst. Descriptors are there before the words that name them.
 module aster_word_checker #(
     parameter integer WAYS = 8
 ) (
@@ -75,8 +76,8 @@ module aster_word_checker #(
   assign latches_complete = in_latches && latches_q <= 20'd4;
   assign bad_latch        = in_latches && reserved != 4'd0;
 
-  // What is wrong with the word itself, before what is wrong with where it stands. A C/A Writer instruction stands where it
-  // does once all its latches are there.
+  // What is wrong with the word itself, before what is wrong with where it stands. A C/A Writer instruction
+  // stands where it does once all its latches are there.
   logic [7:0] word_verdict, verdict_here;
   logic misplaced;
   assign word_verdict = begins && operand == 32'd0 ? VERDICT_NO_CHIP
@@ -118,8 +119,8 @@ module aster_word_checker #(
   assign verdict_o = words_q > WORDS_FULL || halves_q > HALVES_FULL ? VERDICT_TOO_LONG
       : fault_q ? fault_verdict_q : in_latches ? VERDICT_LATCHES_PAST_END : !ended_q ? VERDICT_UNFRAMED
       : chip_q ? VERDICT_CHIP : burst_q ? burst_verdict_q : VERDICT_GOOD;
-  assign index_o = fault_q ? {2'd0, fault_index_q} : unfinished ? {3'd0, header_q} : !ended_q ? {2'd0, words_q}
-      : chip_q ? 8'd0 : burst_q ? {2'd0, burst_index_q} : 8'd0;
+  assign index_o = fault_q ? {2'd0, fault_index_q} : unfinished ? {3'd0, header_q}
+      : !ended_q ? {2'd0, words_q} : chip_q ? 8'd0 : burst_q ? {2'd0, burst_index_q} : 8'd0;
   assign length_o = verdict_o == VERDICT_LENGTH ? burst_length_q : 20'd0;
 
   logic unused_bits;

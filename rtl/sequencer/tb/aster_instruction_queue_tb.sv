@@ -1,5 +1,5 @@
-// The queue between two clocks that have nothing to do with one another: what is pushed arrives once, in order and whole, and
-// so do the results, for clocks much faster and much slower than each other.
+// The queue between two clocks that have nothing to do with one another: what is pushed arrives once, in
+// order and whole, and so do the results, for clocks much faster and much slower than each other.
 module aster_instruction_queue_tb;
   localparam integer TRANSACTIONS = 200;
 
@@ -8,7 +8,8 @@ module aster_instruction_queue_tb;
   initial forever #half clk = !clk;
   initial forever #cpu_half cpu_clk = !cpu_clk;
 
-  logic open = 1'b0, word_write = 1'b0, descriptor_write = 1'b0, half_index = 1'b0, push = 1'b0, take = 1'b0, opened;
+  logic open = 1'b0, word_write = 1'b0, descriptor_write = 1'b0, half_index = 1'b0, push = 1'b0, take = 1'b0,
+      opened;
   logic [4:0] word_index = 5'd0;
   logic [63:0] word_in = 64'd0, descriptor_in = 64'd0;
   logic [37:0] verdict_in = 38'd0, verdict, result_verdict;
@@ -26,16 +27,17 @@ module aster_instruction_queue_tb;
   integer errors = 0, run = 0, pushed = 0, taken = 0;
 
   aster_instruction_queue u_queue (
-      .clk_i(clk), .rst_ni(rst_n), .cpu_clk_i(cpu_clk), .cpu_rst_ni(rst_n), .open_i(open), .word_write_i(word_write),
-      .word_index_i(word_index), .word_i(word_in), .descriptor_write_i(descriptor_write), .descriptor_index_i(3'd5),
-      .descriptor_half_i(half_index), .descriptor_i(descriptor_in), .push_i(push), .push_verdict_i(verdict_in),
-      .push_fetches_i(32'(pushed)), .push_stores_i(~32'(pushed)), .opened_o(opened), .free_o(free), .results_o(results),
-      .take_i(take), .result_slot_o(result_slot), .result_verdict_o(result_verdict), .result_o(result), .valid_o(valid),
+      .clk_i(clk), .rst_ni(rst_n), .cpu_clk_i(cpu_clk), .cpu_rst_ni(rst_n), .open_i(open),
+      .word_write_i(word_write), .word_index_i(word_index), .word_i(word_in),
+      .descriptor_write_i(descriptor_write), .descriptor_index_i(3'd5), .descriptor_half_i(half_index),
+      .descriptor_i(descriptor_in), .push_i(push), .push_verdict_i(verdict_in), .push_fetches_i(32'(pushed)),
+      .push_stores_i(~32'(pushed)), .opened_o(opened), .free_o(free), .results_o(results), .take_i(take),
+      .result_slot_o(result_slot), .result_verdict_o(result_verdict), .result_o(result), .valid_o(valid),
       .slot_o(slot), .verdict_o(verdict), .fetches_o(fetches), .stores_o(stores), .over_i(over),
       .over_result_i(over_result), .address_i(address), .word_o(word), .next_word_o(next_word),
       .latch_address_i(5'd31), .latch_word_o(latch_word), .burst_address_i(5'd31), .burst_length_o(length),
-      .burst_descriptor_o(burst_descriptor), .mailbox_index_i(3'd5), .mailbox_o(to_mailbox), .immediate_o(immediate),
-      .memory_index_i(3'd5), .memory_address_o(memory_address), .memory_tag_o(tag)
+      .burst_descriptor_o(burst_descriptor), .mailbox_index_i(3'd5), .mailbox_o(to_mailbox),
+      .immediate_o(immediate), .memory_index_i(3'd5), .memory_address_o(memory_address), .memory_tag_o(tag)
   );
 
   // Something different for each word of each transaction.
@@ -46,7 +48,8 @@ module aster_instruction_queue_tb;
   task automatic expect_equal(input [63:0] is, input [63:0] wanted, input integer what);
     if (is !== wanted) begin
       errors = errors + 1;
-      if (errors < 20) $display("FAIL: check %0d of transaction %0d: %h instead of %h", what, run, is, wanted);
+      if (errors < 20)
+        $display("FAIL: check %0d of transaction %0d: %h instead of %h", what, run, is, wanted);
     end
   endtask
 

@@ -2,8 +2,8 @@
 // Block: ufsm
 // Method: reachability
 // Sources: ufsm checker
-// Assumes: a cycle table that keeps the ONFI minima; an instruction starts when none goes on; DQ, CLE and ALE are the
-//   writer's for as long as a latch's hold lasts; CE# is low.
+// Assumes: a cycle table that keeps the ONFI minima; an instruction starts when none goes on; DQ, CLE and ALE
+//   are the writer's for as long as a latch's hold lasts; CE# is low.
 module ca_writer_pins (
     input logic       clk_i,
     input logic       start_i,
@@ -37,18 +37,18 @@ module ca_writer_pins (
   wire [63:0] dq;
   wire dq_oe;
   aster_ca_writer u_writer (
-      .clk_i, .rst_ni(rst_n), .latch_cycles_i(latch_cycles), .latch_from_i(latch_from), .latch_hold_i(latch_hold),
-      .start_i, .count_i, .index_o(), .value_i, .command_i, .busy_o(busy), .latch_last_o(latch_last), .last_o(),
-      .cle_o(cle), .ale_o(ale), .we_no(we_n), .dq_o(dq), .dq_oe_o(dq_oe)
+      .clk_i, .rst_ni(rst_n), .latch_cycles_i(latch_cycles), .latch_from_i(latch_from),
+      .latch_hold_i(latch_hold), .start_i, .count_i, .index_o(), .value_i, .command_i, .busy_o(busy),
+      .latch_last_o(latch_last), .last_o(), .cle_o(cle), .ale_o(ale), .we_no(we_n), .dq_o(dq), .dq_oe_o(dq_oe)
   );
 
-  localparam [46:0] MASK = (47'd1 << T_WP) | (47'd1 << T_WH) | (47'd1 << T_WC) | (47'd1 << T_CLS) | (47'd1 << T_CLH)
-      | (47'd1 << T_ALS) | (47'd1 << T_ALH) | (47'd1 << T_DS) | (47'd1 << T_DH) | (47'd1 << T_CALS) | (47'd1 << T_CALH)
-      | (47'd1 << T_CAS) | (47'd1 << T_CAH);
+  localparam [46:0] MASK = (47'd1 << T_WP) | (47'd1 << T_WH) | (47'd1 << T_WC) | (47'd1 << T_CLS)
+      | (47'd1 << T_CLH) | (47'd1 << T_ALS) | (47'd1 << T_ALH) | (47'd1 << T_DS) | (47'd1 << T_DH)
+      | (47'd1 << T_CALS) | (47'd1 << T_CALH) | (47'd1 << T_CAS) | (47'd1 << T_CAH);
   onfi_checker #(.WIDTH(WIDTH), .MASK(MASK)) u_checker (
-      .clk_i, .rst_ni(rst_n), .mode_i(nv_ddr2 ? 2'd2 : 2'd0), .limits_i(limits), .ce_ni(1'b0), .cle_i(cle), .ale_i(ale),
-      .we_ni(we_n), .re_ni(8'hff), .dqs_i(8'hff), .dqs_oe_i(1'b0), .dq_i(dq), .dq_oe_i(dq_oe), .ready_i(1'b1),
-      .violation_o(), .violated_o()
+      .clk_i, .rst_ni(rst_n), .mode_i(nv_ddr2 ? 2'd2 : 2'd0), .limits_i(limits), .ce_ni(1'b0), .cle_i(cle),
+      .ale_i(ale), .we_ni(we_n), .re_ni(8'hff), .dqs_i(8'hff), .dqs_oe_i(1'b0), .dq_i(dq), .dq_oe_i(dq_oe),
+      .ready_i(1'b1), .violation_o(), .violated_o()
   );
 
   // The table's phases in as many bits as the sums need.

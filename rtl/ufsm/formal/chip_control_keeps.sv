@@ -1,8 +1,10 @@
-// Proof: From the first cycle of a transaction to its last the chip enables that are low are those of its BEGIN and no others.
+// Proof: From the first cycle of a transaction to its last the chip enables that are low are those of its
+//   BEGIN and no others.
 // Block: ufsm
 // Method: induction 2
 // Sources: ufsm
-// Assumes: a transaction begins when none runs, and is let go once, when no setup goes on: what the sequencer keeps to.
+// Assumes: a transaction begins when none runs, and is let go once, when no setup goes on: what the sequencer
+//   keeps to.
 module chip_control_keeps (
     input logic       clk_i,
     input logic       begin_i,
@@ -18,8 +20,8 @@ module chip_control_keeps (
   wire [3:0] ce_n;
   (* hierconn *) wire \u_chips.ending_q ;
   aster_chip_control #(.WAYS(4)) u_chips (
-      .clk_i, .rst_ni(rst_n), .setup_i, .hold_i, .begin_i, .chips_i, .end_i, .busy_o(busy), .setup_last_o(setup_last),
-      .hold_last_o(hold_last), .selected_o(selected), .ce_no(ce_n)
+      .clk_i, .rst_ni(rst_n), .setup_i, .hold_i, .begin_i, .chips_i, .end_i, .busy_o(busy),
+      .setup_last_o(setup_last), .hold_last_o(hold_last), .selected_o(selected), .ce_no(ce_n)
   );
 
   // The transaction as its instructions have it: which chips, and whether they have been let go of.

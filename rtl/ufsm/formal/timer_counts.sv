@@ -1,4 +1,5 @@
-// Proof: The Timer is over exactly when the picoseconds since the last instruction's end have reached the nanoseconds asked for.
+// Proof: The Timer is over exactly when the picoseconds since the last instruction's end have reached the
+//   nanoseconds asked for.
 // Block: ufsm
 // Long: induction 2
 // Sources: ufsm
@@ -34,7 +35,8 @@ module timer_counts (
   always @(posedge clk_i) begin
     if (rst_n) begin
       // A thousand times n is 1024 n less 24 n.
-      over_when_reached: assert (over == (since + {28'd0, nanoseconds_i, 4'd0} + {29'd0, nanoseconds_i, 3'd0} >= {22'd0, nanoseconds_i, 10'd0}));
+      over_when_reached: assert (over == (since + {28'd0, nanoseconds_i, 4'd0} + {29'd0, nanoseconds_i, 3'd0}
+          >= {22'd0, nanoseconds_i, 10'd0}));
       // Lemmas: the module's count is the time as long as it hasn't stopped.
       lemma_count: assert (\u_timer.since_q [42] || {21'd0, \u_timer.since_q } == since);
       lemma_stopped: assert (!\u_timer.since_q [42] || since >= 64'h400_0000_0000);

@@ -1,7 +1,8 @@
-// The course of a burst, the same for Data Writer and Data Reader: preamble, words of eight transfers that may pause
-// between one another, postamble. Steps of no cycles take none.
+// The course of a burst, the same for Data Writer and Data Reader: preamble, words of eight transfers that
+// may pause between one another, postamble. Steps of no cycles take none.
 //
-// NV-DDR announces data to CLK's rises: CLE and ALE change half a period before, so a word is decided on in the period before it.
+// NV-DDR announces data to CLK's rises: CLE and ALE change half a period before, so a word is decided on in
+// the period before it.
 module aster_burst (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -14,11 +15,13 @@ module aster_burst (
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
-    // The burst begins in this cycle. The mailbox's bytes are transferred twice where transfers come in pairs.
+    // The burst begins in this cycle. The mailbox's bytes are transferred twice where transfers come in
+    // pairs.
     input  logic        start_i,
     input  logic [19:0] bytes_i,
     input  logic        mailbox_i,
-    // There is a word to begin, or room for one; and likewise for one behind the word on the bus. Neither is taken back.
+    // There is a word to begin, or room for one; and likewise for one behind the word on the bus. Neither is
+    // taken back.
     input  logic        word_ready_i,
     input  logic        following_i,
     // A burst that began before goes on; and where this cycle belongs to.
@@ -66,7 +69,8 @@ module aster_burst (
   assign busy_o     = state_q != IDLE;
   assign active_o   = state != IDLE;
   assign strobing   = state == STROBES;
-  assign word_begin = strobing && (start_i || !in_word_q) && aligned_i && (nv_ddr_i ? decided_q : mailbox_o || word_ready_i);
+  assign word_begin = strobing && (start_i || !in_word_q) && aligned_i
+      && (nv_ddr_i ? decided_q : mailbox_o || word_ready_i);
   assign word_run   = strobing && (word_begin || (in_word_q && !start_i));
   assign data_now_o = word_run;
 
@@ -118,7 +122,8 @@ module aster_burst (
       transfers_q <= word_last_o ? transfers - {17'd0, transfers_o} : transfers;
       bytes_q     <= word_last_o ? bytes - {16'd0, word_bytes_o} : bytes;
       count_q     <= state == STROBES ? postamble_i : count - 8'd1;
-      state_q     <= last_o ? IDLE : strobes_last ? POSTAMBLE : state == PREAMBLE && count <= 8'd1 ? STROBES : state;
+      state_q     <= last_o ? IDLE : strobes_last ? POSTAMBLE
+          : state == PREAMBLE && count <= 8'd1 ? STROBES : state;
     end
   end
 endmodule

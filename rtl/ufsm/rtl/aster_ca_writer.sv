@@ -1,6 +1,8 @@
-// C/A Writer: command and address latches one after the other, each with its edge at the end of its cycles (B4).
+// C/A Writer: command and address latches one after the other, each with its edge at the end of its cycles
+// (B4).
 //
-// A latch's CLE, ALE and DQ reach beyond its edge, into the next latch or whatever follows: they outlive the instruction.
+// A latch's CLE, ALE and DQ reach beyond its edge, into the next latch or whatever follows: they outlive the
+// instruction.
 module aster_ca_writer (
     input  logic        clk_i,
     input  logic        rst_ni,

@@ -1,4 +1,5 @@
-// Chip Control: holds chip enables low for a transaction, tCS before its first step and tCH after its last (B7).
+// Chip Control: holds chip enables low for a transaction, tCS before its first step and tCH after its last
+// (B7).
 module aster_chip_control #(
     parameter integer WAYS = 8
 ) (
@@ -26,7 +27,8 @@ module aster_chip_control #(
   assign busy_o = left_q != 8'd0;
   assign active = begin_i || end_i || busy_o;
   assign ending = end_i || ending_q;
-  assign left   = begin_i ? (setup_i == 8'd0 ? 8'd1 : setup_i) : end_i ? (hold_i == 8'd0 ? 8'd1 : hold_i) : left_q;
+  assign left   = begin_i ? (setup_i == 8'd0 ? 8'd1 : setup_i)
+      : end_i ? (hold_i == 8'd0 ? 8'd1 : hold_i) : left_q;
 
   assign setup_last_o = active && !ending && left == 8'd1;
   assign hold_last_o  = active && ending && left == 8'd1;

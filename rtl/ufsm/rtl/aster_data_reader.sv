@@ -1,6 +1,7 @@
 // Data Reader: a burst of bytes out of the package, in SDR, NV-DDR and NV-DDR2 (B6).
 //
-// The deserialiser gives the bytes strobed in a cycle in that cycle, the first in lane 0. No more than four are.
+// The deserialiser gives the bytes strobed in a cycle in that cycle, the first in lane 0. No more than four
+// are.
 module aster_data_reader (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -9,7 +10,8 @@ module aster_data_reader (
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
-    // NV-DDR's CLK: its period in cycles, whether a step may begin in this cycle: on an edge of it, and its level.
+    // NV-DDR's CLK: its period in cycles, whether a step may begin in this cycle: on an edge of it, and its
+    // level.
     input  logic [7:0]  grain_i,
     input  logic        aligned_i,
     input  logic [7:0]  clock_i,
@@ -29,7 +31,8 @@ module aster_data_reader (
     output logic [63:0] word_o,
     output logic [3:0]  word_bytes_o,
     output logic        mailbox_o,
-    // The last cycle of a latch, or of the rest between transactions: RE#, held low after an NV-DDR2 burst, goes high in it.
+    // The last cycle of a latch, or of the rest between transactions: RE#, held low after an NV-DDR2 burst,
+    // goes high in it.
     input  logic        let_go_i,
     // Data output in this period of NV-DDR's CLK, and in the next.
     output logic        data_now_o,
@@ -114,13 +117,14 @@ module aster_data_reader (
   assign data_now_o   = data_now && nv_ddr;
   assign data_next_o  = data_next && nv_ddr;
 
-  // W/R# of NV-DDR turns where CLK falls: from the fall after the latches that a burst waits for to the one after the burst.
+  // W/R# of NV-DDR turns where CLK falls: from the fall after the latches that a burst waits for to the one
+  // after the burst.
   logic turned_q, turned, turned_before_q, turned_before;
   assign turned = aligned_i ? nv_ddr && (active || pending_i) : turned_q;
   assign turned_before = aligned_i ? turned_q : turned_before_q;
 
-  // An NV-DDR2 burst ends with CLE, ALE or CE# going high, and RE# is held low for tRPSTH after that: it rises a phase before the
-  // next latch's edge, or before the next transaction can begin.
+  // An NV-DDR2 burst ends with CLE, ALE or CE# going high, and RE# is held low for tRPSTH after that: it
+  // rises a phase before the next latch's edge, or before the next transaction can begin.
   logic held_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -13,7 +13,8 @@ module aster_data_writer (
     input  logic        start_i,
     input  logic [19:0] bytes_i,
     input  logic        mailbox_i,
-    // What memory has delivered, and what the descriptor carries for the mailbox. Both hold until the word is taken.
+    // What memory has delivered, and what the descriptor carries for the mailbox. Both hold until the word is
+    // taken.
     input  logic        word_valid_i,
     input  logic        following_valid_i,
     input  logic [63:0] word_i,
@@ -21,7 +22,8 @@ module aster_data_writer (
     output logic        word_taken_o,
     output logic        busy_o,
     output logic        last_o,
-    // A chip is selected; cycles of a latch; and the last cycle of one: what DQS is held low for after an NV-DDR2 burst.
+    // A chip is selected; cycles of a latch; and the last cycle of one: what DQS is held low for after an
+    // NV-DDR2 burst.
     input  logic        selected_i,
     input  logic [7:0]  latch_cycles_i,
     input  logic        latch_last_i,
@@ -87,11 +89,13 @@ module aster_data_writer (
   logic [63:0] twice_word, word;
   assign fill       = twice ? 8'h00 : 8'hff << word_bytes;
   assign half_word  = odd_word ? immediate_i[63:32] : immediate_i[31:0];
-  assign twice_word = {{2{half_word[31:24]}}, {2{half_word[23:16]}}, {2{half_word[15:8]}}, {2{half_word[7:0]}}};
+  assign twice_word = {{2{half_word[31:24]}}, {2{half_word[23:16]}}, {2{half_word[15:8]}},
+      {2{half_word[7:0]}}};
   assign word       = twice ? twice_word : to_mailbox ? immediate_i : word_i;
 
-  // In NV-DDR DQ and DQS come a transfer, half a CLK period, after the data input cycle that they belong to: so DQS rises three
-  // quarters of a period after CLK. A word's last transfer reaches into whatever follows it.
+  // In NV-DDR DQ and DQS come a transfer, half a CLK period, after the data input cycle that they belong to:
+  // so DQS rises three quarters of a period after CLK. A word's last transfer reaches into whatever follows
+  // it.
   logic [11:0] half, tail_q;
   logic [7:0] tail_value_q;
   logic [2:0] last_at;
@@ -122,8 +126,8 @@ module aster_data_writer (
     end
   end
 
-  // An NV-DDR2 burst ends with CLE, ALE or CE# going high, and DQS is held low for tWPSTH after that: to the edge of the next latch,
-  // or for as many cycles after CE#.
+  // An NV-DDR2 burst ends with CLE, ALE or CE# going high, and DQS is held low for tWPSTH after that: to the
+  // edge of the next latch, or for as many cycles after CE#.
   logic held_q, letting_go;
   logic [7:0] since_q, since;
   assign since      = letting_go ? since_q + 8'd1 : 8'd0;

@@ -1,7 +1,8 @@
 // Where the transfers of one FIFO word lie in the eight phases of a cycle.
 //
-// A word of up to eight transfers begins with a cycle; each transfer takes byte_phases_i phases, two at the least, so
-// that at most four end in a cycle. Boundaries are found from the distance to the next one: nothing divides.
+// A word of up to eight transfers begins with a cycle; each transfer takes byte_phases_i phases, two at the
+// least, so that at most four end in a cycle. Boundaries are found from the distance to the next one: nothing
+// divides.
 module aster_phase_window (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -11,7 +12,8 @@ module aster_phase_window (
     input  logic        run_i,
     // How many transfers the word has: 1 to 8.
     input  logic [3:0]  transfers_i,
-    // For each phase: the transfer that it belongs to, whether there is one, and whether the phase is in its second half.
+    // For each phase: the transfer that it belongs to, whether there is one, and whether the phase is in its
+    // second half.
     output logic [23:0] index_o,
     output logic [7:0]  valid_o,
     output logic [7:0]  late_o,
@@ -72,7 +74,8 @@ module aster_phase_window (
     logic [2:0] begins, halves;
     logic [3:0] index;
     assign begins = {2'd0, begun_1[i]} + {2'd0, begun_2[i]} + {2'd0, begun_3[i]} + {2'd0, begun_4[i]};
-    assign halves = {2'd0, late_0[i]} + {2'd0, late_1[i]} + {2'd0, late_2[i]} + {2'd0, late_3[i]} + {2'd0, late_4[i]};
+    assign halves = {2'd0, late_0[i]} + {2'd0, late_1[i]} + {2'd0, late_2[i]} + {2'd0, late_3[i]}
+        + {2'd0, late_4[i]};
     assign index = number + {1'b0, begins};
     assign index_o[3*i+:3] = index[2:0];
     assign valid_o[i] = run_i && !index[3] && there[index[2:0]];

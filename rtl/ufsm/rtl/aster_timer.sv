@@ -1,4 +1,5 @@
-// Timer: how long ago the last instruction ended, in picoseconds, against the nanoseconds that the next has to wait (B8).
+// Timer: how long ago the last instruction ended, in picoseconds, against the nanoseconds that the next has
+// to wait (B8).
 module aster_timer (
     input  logic        clk_i,
     input  logic        rst_ni,

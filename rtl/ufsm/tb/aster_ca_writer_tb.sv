@@ -1,5 +1,6 @@
-// Latches against the definition: WE# low for the second half, CLE, ALE and DQ from `from` phases after the beginning until
-// `hold` phases after the edge, for lengths that divide and that don't, and again with nothing between two instructions.
+// Latches against the definition: WE# low for the second half, CLE, ALE and DQ from `from` phases after the
+// beginning until `hold` phases after the edge, for lengths that divide and that don't, and again with
+// nothing between two instructions.
 module aster_ca_writer_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;
@@ -15,24 +16,24 @@ module aster_ca_writer_tb;
 
   // Each third latch is a command; its value is its number.
   aster_ca_writer u_writer (
-      .clk_i(clk), .rst_ni(rst_n), .latch_cycles_i(latch_cycles), .latch_from_i(latch_from), .latch_hold_i(latch_hold),
-      .start_i(start), .count_i(count), .index_o(index), .value_i({1'b0, index} + 8'h40), .command_i(index % 3 == 0),
-      .busy_o(busy), .latch_last_o(latch_last), .last_o(last), .cle_o(cle), .ale_o(ale), .we_no(we_n), .dq_o(dq),
-      .dq_oe_o(dq_oe)
+      .clk_i(clk), .rst_ni(rst_n), .latch_cycles_i(latch_cycles), .latch_from_i(latch_from),
+      .latch_hold_i(latch_hold), .start_i(start), .count_i(count), .index_o(index),
+      .value_i({1'b0, index} + 8'h40), .command_i(index % 3 == 0), .busy_o(busy), .latch_last_o(latch_last),
+      .last_o(last), .cle_o(cle), .ale_o(ale), .we_no(we_n), .dq_o(dq), .dq_oe_o(dq_oe)
   );
 
   task automatic check(input integer is, input integer wanted, input integer what, input integer at);
     if (is != wanted) begin
       errors = errors + 1;
       if (errors < 20)
-        $display("FAIL: latch of %0d from %0d hold %0d, phase %0d, check %0d: %0h instead of %0h", latch_cycles,
-                 latch_from, latch_hold, at, what, is, wanted);
+        $display("FAIL: latch of %0d from %0d hold %0d, phase %0d, check %0d: %0h instead of %0h",
+                 latch_cycles, latch_from, latch_hold, at, what, is, wanted);
     end
   endtask
 
   // The latch that a phase carries, or -1.
-  function automatic integer carried(input integer at, input integer length, input integer from, input integer hold,
-                                     input integer latches);
+  function automatic integer carried(input integer at, input integer length, input integer from,
+                                     input integer hold, input integer latches);
     integer newest;
     newest = at / (8 * length);
     carried = -1;

@@ -1,4 +1,5 @@
-// Where transfers lie, against division: every length of a transfer up to five cycles and some long ones, every word.
+// Where transfers lie, against division: every length of a transfer up to five cycles and some long ones,
+// every word.
 module aster_phase_window_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;
@@ -13,17 +14,17 @@ module aster_phase_window_tb;
   integer errors = 0;
 
   aster_phase_window u_window (
-      .clk_i(clk), .rst_ni(rst_n), .byte_phases_i(byte_phases), .begin_i(begins), .run_i(run), .transfers_i(transfers),
-      .index_o(index), .valid_o(valid), .late_o(late), .begun_before_o(begun_before), .begun_after_o(begun_after),
-      .last_o(last)
+      .clk_i(clk), .rst_ni(rst_n), .byte_phases_i(byte_phases), .begin_i(begins), .run_i(run),
+      .transfers_i(transfers), .index_o(index), .valid_o(valid), .late_o(late), .begun_before_o(begun_before),
+      .begun_after_o(begun_after), .last_o(last)
   );
 
   task automatic check(input integer is, input integer wanted, input integer what, input integer cycle);
     if (is != wanted) begin
       errors = errors + 1;
       if (errors < 20)
-        $display("FAIL: %0d phases, %0d transfers, cycle %0d, check %0d: %0d instead of %0d", byte_phases, transfers,
-                 cycle, what, is, wanted);
+        $display("FAIL: %0d phases, %0d transfers, cycle %0d, check %0d: %0d instead of %0d", byte_phases,
+                 transfers, cycle, what, is, wanted);
     end
   endtask
 
