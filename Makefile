@@ -1,4 +1,5 @@
-# `make` prints what there is. Every target sets the machine up first (scripts/setup.sh); that is quiet and quick when done before.
+# `make` prints what there is. Every target sets the machine up first (scripts/setup.sh); that is quiet and
+# quick when done before.
 
 SHELL := /bin/bash
 SETUP := scripts/setup.sh
@@ -31,7 +32,8 @@ test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
-	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-ftl --package aster-tests --package aster-cli --package aster-lab
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised \
+		--package aster-ftl --package aster-tests --package aster-cli --package aster-lab
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost

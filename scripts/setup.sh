@@ -3,18 +3,20 @@
 #
 #   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [command …]
 #
-# Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
+# Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is
+# missing:
 #   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
-#   - the Rust of rust-toolchain.toml with rustfmt and clippy: what is installed already, else by rustup, which comes from
-#     Debian where Debian has it and from the Rust project where not
+#   - the Rust of rust-toolchain.toml with rustfmt and clippy: what is installed already, else by rustup,
+#     which comes from Debian where Debian has it and from the Rust project where not
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
 #   - with --rtl also Icarus, yosys and cvc5, by which the RTL is tested and proved
 #   - with --valgrind also Valgrind, which counts instructions
-#   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not installed
+#   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not
+#     installed
 #
-# It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
-# never tries to download what a command doesn't need.
+# It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name
+# it has, and cargo never tries to download what a command doesn't need.
 set -euo pipefail
 export LC_ALL=C
 
@@ -32,7 +34,8 @@ version=$(pinned channel)
 target=$(pinned targets)
 [[ -n $version && -n $target ]] || fail "rust-toolchain.toml names no channel or no target"
 
-# What https://sh.rustup.rs answers with, from the host that the toolchains come from: one name to reach, not two.
+# What https://sh.rustup.rs answers with, from the host that the toolchains come from: one name to reach, not
+# two.
 rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
 
 bare_metal=
@@ -92,9 +95,11 @@ ensure_packages() {
     done
     # What Verilator makes is C++.
     [[ ${#rtl_tools[@]} == 0 ]] || command -v c++ >/dev/null || missing+=(g++)
-    [[ -n ${SSL_CERT_FILE:-} || -e /etc/ssl/certs/ca-certificates.crt || -e /etc/pki/tls/certs/ca-bundle.crt ]] ||
+    [[ -n ${SSL_CERT_FILE:-} || -e /etc/ssl/certs/ca-certificates.crt ||
+        -e /etc/pki/tls/certs/ca-bundle.crt ]] ||
         missing+=(ca-certificates)
-    [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}" || fail "Debian packages could not be installed: ${missing[*]}"
+    [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}" ||
+        fail "Debian packages could not be installed: ${missing[*]}"
 }
 
 ensure_rustup() {
@@ -109,18 +114,21 @@ ensure_rustup() {
     say "installing rustup, which installs Rust"
     if command -v apt-get >/dev/null; then
         apt_update
-        # Debian's rustup excludes Debian's rustc and cargo; --no-remove leaves those in place and we go on below.
+        # Debian's rustup excludes Debian's rustc and cargo; --no-remove leaves those in place and we go
+        # on below.
         if apt-cache policy rustup | grep -q 'Candidate: [0-9]' && apt_install rustup; then
             return
         fi
     fi
     curl --proto '=https' --tlsv1.2 -sSf "$rustup_installer" |
-        RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >/dev/null ||
+        RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -q -y --no-modify-path --profile minimal \
+            --default-toolchain none >/dev/null ||
         fail "rustup could not be installed from $rustup_installer; install rustup by hand and try again"
 }
 
 complete_without_rustup() {
-    command -v cargo >/dev/null && command -v cargo-clippy >/dev/null && command -v rustfmt >/dev/null || return 1
+    command -v cargo >/dev/null && command -v cargo-clippy >/dev/null &&
+        command -v rustfmt >/dev/null || return 1
     [[ -z $bare_metal ]] || has_target
 }
 

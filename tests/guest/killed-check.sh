@@ -1,4 +1,5 @@
-# After the drive's power was cut: the journal is replayed, the generations up to $synced are whole, and the file system is sound.
+# After the drive's power was cut: the journal is replayed, the generations up to $synced are whole, and the
+# file system is sound.
 set -e
 device=/dev/nvme0n1
 # Not unmounted in order: there is a journal to be replayed.

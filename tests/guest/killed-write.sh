@@ -1,4 +1,5 @@
-# Writes to a journalling file system until the drive goes away. Says after each generation of files that is on the drive.
+# Writes to a journalling file system until the drive goes away. Says after each generation of files that is
+# on the drive.
 set -e
 device=/dev/nvme0n1
 /usr/sbin/mke2fs -q -F -t ext4 $device

@@ -25,13 +25,18 @@ completed() {
     echo $((reads + writes))
 }
 # However fast or slow this machine is, there is load at each reset: it ends only after the last.
-load() { while [ ! -e /tmp/enough ]; do fio $verify --name=reset --rw=randrw --bs=4k --size=16m --iodepth=32 || return 1; done; }
+load() {
+    while [ ! -e /tmp/enough ]; do
+        fio $verify --name=reset --rw=randrw --bs=4k --size=16m --iodepth=32 || return 1
+    done
+}
 load >/tmp/reset.log 2>&1 &
 load=$!
 before=$(completed)
 for i in 1 2 3 4; do
     # Commands have completed since the last reset, and more are under way.
-    while [ "$(completed)" -lt $((before + 500)) ] || [ "$(awk '{ print $9 }' /sys/block/nvme0n1/stat)" = 0 ]; do
+    while [ "$(completed)" -lt $((before + 500)) ] ||
+        [ "$(awk '{ print $9 }' /sys/block/nvme0n1/stat)" = 0 ]; do
         kill -0 $load || { cat /tmp/reset.log; exit 1; }
     done
     before=$(completed)

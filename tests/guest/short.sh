@@ -1,4 +1,5 @@
-# What every guest does first: find the drive, ask it who it is, write and verify. Any failure ends the script.
+# What every guest does first: find the drive, ask it who it is, write and verify. Any failure ends the
+# script.
 set -e
 nvme list
 nvme id-ctrl /dev/nvme0 | grep -E '^(mn|sn|oacs) '

@@ -1,9 +1,11 @@
-# 4 KiB random reads at queue depth 32 on every NVMe drive that there is, in turns. Prints "SPEED model;IOPS" a drive and round.
+# 4 KiB random reads at queue depth 32 on every NVMe drive that there is, in turns. Prints "SPEED model;IOPS"
+# a drive and round.
 set -e
 run() {
     name=$1
     shift
-    fio --name=speed --filename="/dev/${name}n1" --size=64m --direct=1 --ioengine=libaio --output-format=terse "$@"
+    fio --name=speed --filename="/dev/${name}n1" --size=64m --direct=1 --ioengine=libaio \
+        --output-format=terse "$@"
 }
 for drive in /sys/class/nvme/nvme*; do
     run "$(basename "$drive")" --rw=write --bs=128k --iodepth=8 >/dev/null

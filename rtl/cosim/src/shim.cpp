@@ -62,8 +62,10 @@ void aster_channel_outputs(Model* model, Outputs* out) {
     auto& c = model->channel;
     *out = Outputs{
         .dq = c.dq_o,
-        .read_at = {c.axi_araddr_o, c.axi_arvalid_o, c.axi_arid_o, c.axi_arlen_o, c.axi_arsize_o, c.axi_arburst_o},
-        .write_at = {c.axi_awaddr_o, c.axi_awvalid_o, c.axi_awid_o, c.axi_awlen_o, c.axi_awsize_o, c.axi_awburst_o},
+        .read_at = {c.axi_araddr_o, c.axi_arvalid_o, c.axi_arid_o, c.axi_arlen_o, c.axi_arsize_o,
+                    c.axi_arburst_o},
+        .write_at = {c.axi_awaddr_o, c.axi_awvalid_o, c.axi_awid_o, c.axi_awlen_o, c.axi_awsize_o,
+                     c.axi_awburst_o},
         .write_data = c.axi_wdata_o,
         .mailbox = c.over_mailbox_o,
         .ce_n = c.ce_no,
