@@ -47,14 +47,15 @@ impl fmt::Display for BootError {
             BootError::MapInvalid { why } => {
                 write!(
                     f,
-                    "the stored map contradicts itself ({why}): the image is damaged; use a copy of it, or a new image"
+                    "the stored map contradicts itself ({why}): the image is damaged; use a copy \
+                     of it, or a new image"
                 )
             }
             BootError::TooFewBlocks { lun, good, needed } => write!(
                 f,
-                "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, metadata and \
-                 garbage collection). A new drive of this profile needs more over-provisioning; one that has worked before \
-                 has lost blocks that failed or can't be read"
+                "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, \
+                 metadata and garbage collection). A new drive of this profile needs more over-provisioning; \
+                 one that has worked before has lost blocks that failed or can't be read"
             ),
             BootError::Scan { lun, block, error } => {
                 write!(f, "LUN {lun}, block {block}: no bad-block mark can be read")?;

@@ -329,7 +329,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_round_trip(words in prop::collection::vec((any::<u8>(), 0u32..1 << 30, any::<u32>()), 0..100), commit: bool) {
+        fn pages_round_trip(
+            words in prop::collection::vec((any::<u8>(), 0u32..1 << 30, any::<u32>()), 0..100),
+            commit: bool,
+        ) {
             let mut pending = pending();
             words.iter().for_each(|&(kind, a, b)| pending.push(entry(kind, a, b)));
             let mut header = header();
@@ -343,13 +346,19 @@ mod tests {
             header.encode(&pending, count, &mut page);
             let (read, entries) = Header::decode(&page).expect("a whole page");
             prop_assert_eq!(&read, &header);
-            prop_assert_eq!(&entries[..], &pending.entries().iter().copied().take(count).collect::<Vec<_>>()[..]);
+            prop_assert_eq!(
+                &entries[..],
+                &pending.entries().iter().copied().take(count).collect::<Vec<_>>()[..]
+            );
         }
 
         /// Moves as they come: page after page of a LUN or back, of logical pages at any distance.
         #[test]
         fn moves_round_trip_in_each_form(
-            moves in prop::collection::vec((0u32..3, -3i32..70, prop_oneof![Just(8), -70..70, any::<i32>()]), 1..300),
+            moves in prop::collection::vec(
+                (0u32..3, -3i32..70, prop_oneof![Just(8), -70..70, any::<i32>()]),
+                1..300,
+            ),
             track_pages in prop_oneof![Just(0u32), Just(1 << 20)],
         ) {
             let mut pending = PendingEntries::new(track_pages);

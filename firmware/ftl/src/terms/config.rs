@@ -174,8 +174,8 @@ impl fmt::Display for ConfigError {
             ConfigError::Capacity { needed, available, enough } => {
                 write!(
                     f,
-                    "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage collection) but \
-                     has {available}; raise the over-provisioning"
+                    "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage \
+                     collection) but has {available}; raise the over-provisioning"
                 )?;
                 // The capacity comes from the blocks: what is missing is no answer to how many it takes.
                 match enough {

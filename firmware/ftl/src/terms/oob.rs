@@ -112,7 +112,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_round_trip(lpn: u32, sequence in 0..=SEQUENCE_MAX, lost_sectors: u16, copy in 0..COPIES, map: bool) {
+        fn records_round_trip(
+            lpn: u32,
+            sequence in 0..=SEQUENCE_MAX,
+            lost_sectors: u16,
+            copy in 0..COPIES,
+            map: bool,
+        ) {
             let kind = if map { PageKind::Map } else { PageKind::Data };
             let record = OobRecord { kind, lpn, sequence, lost_sectors, copy };
             let mut bytes = [0; OOB_BYTES];

@@ -393,11 +393,22 @@ proptest! {
             gc_depth,
             gc_free_blocks,
             pages_per_word_line,
-            whole_lines: whole_lines && pages_of_block.is_multiple_of(pages_per_word_line) && u16::from(gc_depth) >= pages_per_word_line,
+            whole_lines: whole_lines
+                && pages_of_block.is_multiple_of(pages_per_word_line)
+                && u16::from(gc_depth) >= pages_per_word_line,
             checkpoint_pages: checkpoint_pages.unwrap_or(0),
             // Failing blocks need spare ones.
             capacity: Capacity::OverProvisioning(if program_faults.is_some() { 60.0 } else { percent }),
-            costs: FtlCosts { command: cycles, slice: cycles, translate: cycles / 4, buffer: cycles, dma: cycles, complete: cycles, move_page: cycles, replay: cycles },
+            costs: FtlCosts {
+                command: cycles,
+                slice: cycles,
+                translate: cycles / 4,
+                buffer: cycles,
+                dma: cycles,
+                complete: cycles,
+                move_page: cycles,
+                replay: cycles,
+            },
             ..config(content)
         };
         let assigner = if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst };

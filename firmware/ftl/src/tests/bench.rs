@@ -398,8 +398,9 @@ impl<M: MadeForTests> AnyBench<M> {
             (parts.journal.log_is_wanted(), parts.journal.is_storing(), log.free_lines(), slots, log.ended);
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
-             (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
-             (waits for the log, a map is being stored, free lines, good slots, given up) {in_log:?}, {:?}, boot error {:?}",
+             (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) \
+             {waiting:?}, (waits for the log, a map is being stored, free lines, good slots, given up) \
+             {in_log:?}, {:?}, boot error {:?}",
             self.exec.now(),
             parts.collector.commands_in_work(),
             parts.host.slices_queued(),

@@ -62,7 +62,10 @@ fn a_wait_of_padding_for_the_flash_queue_is_an_event() {
     let config = FtlConfig { pages_per_word_line: 2, ..config(Content::Full) };
     let padding = config.padding_buffer();
     let events = events_of(config);
-    let queued = |event: &Event, waiter| matches!(*event, Event::FlashQueued { task, buffer, .. } if (task, buffer) == (waiter, padding));
+    let queued = |event: &Event, waiter| match *event {
+        Event::FlashQueued { task, buffer, .. } => (task, buffer) == (waiter, padding),
+        _ => false,
+    };
     let waits = waits(&events, Wait::FlashQueue);
     let of_padding = waits.iter().filter(|(task, _, told)| told.iter().any(|event| queued(event, *task)));
     assert!(of_padding.count() > 0, "{} waits for the queue, none of them padding's", waits.len());
