@@ -1,6 +1,7 @@
 //! What holds the house together: the rules that the compiler can't see, as functions on parsed data.
 //!
 //! - [`arrows`]: which room may use which (design §1).
+//! - [`columns`]: how wide a line may be.
 //! - [`circles`]: files that use each other; [`modules`] reads who uses whom.
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
 //! - [`lockfiles`]: lock files outside of the workspace have what our crates use.
@@ -14,6 +15,7 @@
 
 pub mod arrows;
 pub mod circles;
+pub mod columns;
 pub mod interface;
 pub mod lexer;
 pub mod lockfiles;
@@ -44,6 +46,7 @@ pub fn check(workspace: &workspace::Workspace) -> Report {
     violations.extend(manifest::check(&workspace.members));
     violations.extend(lockfiles::check(&workspace.members, &workspace.lock_files));
     violations.extend(source::check(&workspace.sources));
+    violations.extend(columns::check(&workspace.files()));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
     violations.extend(requirements::check(&workspace.files()));
     violations.sort();

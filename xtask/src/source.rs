@@ -28,9 +28,6 @@ pub const LONG_FILE_LINES: usize = 800;
 /// Above this a file is refused.
 pub const FILE_LINES_MAX: usize = 1000;
 
-/// Columns of a line, as `rustfmt.toml` has them for code; rustfmt leaves comments alone.
-pub const COLUMNS_MAX: usize = 110;
-
 /// Modules of `std` that a deterministic room must not reach into.
 const FORBIDDEN_MODULES: [(&str, &str); 2] = [
     ("time", "wall time: use aster_units::Instant, handed in by the run mode"),
@@ -51,7 +48,6 @@ pub fn check(sources: &[SourceFile]) -> Vec<Violation> {
     for file in sources {
         violations.extend(too_long(file));
         if file.path.ends_with(".rs") {
-            violations.extend(wide_comments(file));
             let code = tokens(&file.text);
             violations.extend(ignored_tests(file, &code));
             if in_deterministic_room(&file.path) {
@@ -76,17 +72,6 @@ fn too_long(file: &SourceFile) -> Option<Violation> {
     (lines > FILE_LINES_MAX).then(|| {
         Violation::new(&*file.path, format!("{lines} lines, more than {FILE_LINES_MAX}: one concept a file"))
     })
-}
-
-/// Comments beyond [`COLUMNS_MAX`]. A table's row has to be one line.
-fn wide_comments(file: &SourceFile) -> Vec<Violation> {
-    let wide = file.text.lines().enumerate().filter(|(_, line)| {
-        let text = line.trim_start().strip_prefix("//");
-        let is_row = |text: &str| text.trim_start_matches(['/', '!']).trim_start().starts_with('|');
-        line.chars().count() > COLUMNS_MAX && text.is_some_and(|text| !is_row(text))
-    });
-    let message = format!("a comment of more than {COLUMNS_MAX} columns");
-    wide.map(|(index, _)| Violation::new(format!("{}:{}", file.path, index + 1), &*message)).collect()
 }
 
 /// Files over [`LONG_FILE_LINES`] that still pass: a list to print, not a failure.
@@ -306,16 +291,6 @@ mod tests {
             assert_eq!(long_files(&sources).len(), warnings, "{lines} lines");
             assert_eq!(check(&sources).len(), violations, "{lines} lines");
         }
-    }
-
-    #[test]
-    fn a_comment_fits_the_columns_and_a_table_row_need_not() {
-        let path = "lab/src/x.rs";
-        let long = "ü".repeat(COLUMNS_MAX);
-        assert_eq!(places(path, &format!("\n    /// {long}")), ["lab/src/x.rs:2"]);
-        assert_eq!(places(path, &format!("// {}", &long[6..])), [""; 0]);
-        assert_eq!(places(path, &format!("//! | {long} |")), [""; 0]);
-        assert_eq!(places(path, &format!("let x = \"{long}\";")), [""; 0]);
     }
 
     #[test]
