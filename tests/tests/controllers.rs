@@ -1,4 +1,4 @@
-//! Channel controllers on a bench: what they answer against an oracle, in which order they drive the bus, and
+//! Channel controllers on a bench: what they answer against an contents, in which order they drive the bus, and
 //! how near they come to what the bus allows.
 
 use aster_device::control::{Answer, ControlWord, SegmentKind};
@@ -34,10 +34,10 @@ fn work(operation: BenchOperation, requests: u64) -> BenchWork {
     BenchWork { operation, pattern: Pattern::Sequential, requests, time: None, sectors: None, seed: 1 }
 }
 
-// ---- against an oracle ----
+// ---- against an contents ----
 
 /// What one LUN's user knows of it.
-struct Oracle {
+struct LunContents {
     lun: LunIndex,
     behind: u8,
     /// What each programmed page holds: the salt of its bytes.
@@ -75,7 +75,7 @@ fn done(outcome: Outcome) {
     assert_eq!(outcome.status, FlashStatus::Done);
 }
 
-impl Oracle {
+impl LunContents {
     fn row(&self, bench: &Bench, block: u32, page: u16) -> RowAddr {
         bench.geometry().row(self.behind, BlockAddr(block), PageInBlock(page))
     }
@@ -128,7 +128,7 @@ impl Oracle {
 }
 
 #[test]
-fn each_controller_answers_as_an_oracle_does_with_all_luns_at_work() {
+fn each_controller_brings_what_was_written_with_all_luns_at_work() {
     // Two LUNs behind each of three chip enables; bits flip and are corrected.
     for seed in 0..cases(3, 60) {
         let mut answers = Vec::new();
@@ -143,7 +143,7 @@ fn each_controller_answers_as_an_oracle_does_with_all_luns_at_work() {
             let steps = Rc::new(Cell::new(0));
             for lun in 0..6 {
                 let (bench, steps) = (Rc::clone(&bench), Rc::clone(&steps));
-                let mut oracle = Oracle {
+                let mut contents = LunContents {
                     lun: LunIndex(lun),
                     behind: (lun / 3) as u8,
                     pages: BTreeMap::new(),
@@ -153,7 +153,7 @@ fn each_controller_answers_as_an_oracle_does_with_all_luns_at_work() {
                 let exec = bench.exec().clone();
                 exec.spawn(async move {
                     for _ in 0..60 {
-                        oracle.step(&bench, BufferId(lun)).await;
+                        contents.step(&bench, BufferId(lun)).await;
                         steps.set(steps.get() + 1);
                     }
                 });

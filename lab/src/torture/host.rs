@@ -1,6 +1,6 @@
 //! The host of a tortured drive: tasks that send seeded commands, and read everything back.
 
-use super::oracle::{Change, Oracle};
+use super::durability::{Change, Durability};
 use aster_device::plug::Promises;
 use aster_run_virtual::VirtualBar;
 use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
@@ -66,7 +66,7 @@ impl Mix {
 
 /// What the tasks of a host share.
 pub(super) struct Host {
-    pub(super) oracle: Oracle,
+    pub(super) durability: Durability,
     /// Commands sent, flushes and forced writes that completed.
     pub(super) commands: u64,
     pub(super) durable: u64,
@@ -107,7 +107,7 @@ impl Host {
         promises: Promises,
     ) -> SharedHost {
         Rc::new(RefCell::new(Host {
-            oracle: Oracle::new(blocks, promises),
+            durability: Durability::new(blocks, promises),
             commands: 0,
             durable: 0,
             wrong: None,
@@ -159,7 +159,7 @@ impl Host {
         if kind == HostCommandKind::Flush {
             return Some(Command { kind, first: 0, blocks: 0, change: None });
         }
-        let all = self.oracle.blocks();
+        let all = self.durability.blocks();
         let (from, among) = if rng.below(2) == 0 { mix.hot } else { (0, all) };
         let first = from + rng.below(among);
         // Deallocated ranges reach over many pages, as file systems send them.
@@ -173,7 +173,7 @@ impl Host {
     fn begin(&mut self, kind: HostCommandKind, first: u64, blocks: u64) -> Command {
         self.busy.insert(first, first + blocks);
         let version = match kind {
-            HostCommandKind::Write { .. } => self.oracle.next_version(),
+            HostCommandKind::Write { .. } => self.durability.next_version(),
             HostCommandKind::Zero { .. }
             | HostCommandKind::Trim
             | HostCommandKind::Read
@@ -181,8 +181,8 @@ impl Host {
         };
         let changes = !matches!(kind, HostCommandKind::Read | HostCommandKind::Flush);
         let change = changes.then(|| match kind {
-            HostCommandKind::Trim => self.oracle.send_trim(first, blocks),
-            _ => self.oracle.send(first, blocks, version),
+            HostCommandKind::Trim => self.durability.send_trim(first, blocks),
+            _ => self.durability.send(first, blocks, version),
         });
         Command { kind, first, blocks, change }
     }
@@ -194,7 +194,7 @@ impl Host {
         );
         self.durable += u64::from(forced);
         if let Some(change) = command.change {
-            self.oracle.complete(change, forced);
+            self.durability.complete(change, forced);
         }
     }
     fn blame(&mut self, wrong: String) {
@@ -283,17 +283,17 @@ async fn carry_out(
             let held = read(host, driver, first, blocks).await?;
             let mut host = host.borrow_mut();
             for (block, version) in (held.first..).zip(held.versions) {
-                let right = version.and_then(|v| host.oracle.read(block, v).map_err(|w| w.to_string()));
+                let right = version.and_then(|v| host.durability.read(block, v).map_err(|w| w.to_string()));
                 if let Err(wrong) = right {
                     host.blame(format!("while it served: {wrong}"));
                 }
             }
         }
         HostCommandKind::Flush => {
-            let mark = host.borrow().oracle.send_flush();
+            let mark = host.borrow().durability.send_flush();
             driver.flush(QUEUE).await?;
             let mut host = host.borrow_mut();
-            host.oracle.complete_flush(mark);
+            host.durability.complete_flush(mark);
             host.durable += 1;
         }
     }
@@ -339,15 +339,15 @@ pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
         let mut host = host.borrow_mut();
         host.formatting = true;
         host.commands += 1;
-        let all = host.oracle.blocks();
-        host.oracle.send(0, all, 0)
+        let all = host.durability.blocks();
+        host.durability.send(0, all, 0)
     };
     let formatted = driver.format(driver.namespace().lba_format, SecureErase::None).await;
     let mut host = host.borrow_mut();
     match formatted {
         // What a format has removed no loss of power brings back.
         Ok(()) => {
-            host.oracle.complete_format(change);
+            host.durability.complete_format(change);
             (host.formatting, host.durable) = (false, host.durable + 1);
         }
         Err(error) => host.failed("formatting", &error),
@@ -360,14 +360,14 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
     while host.borrow().workers > 0 {
         driver.exec().sleep(MOMENT).await;
     }
-    let mark = host.borrow().oracle.send_flush();
+    let mark = host.borrow().durability.send_flush();
     let ended = driver.shut_down().await;
     let mut host = host.borrow_mut();
     match ended {
         // A drive that takes no more writes may not be able to write what it has, and says so.
         Ok(()) if driver.is_fatal() => host.refused = true,
         Ok(()) => {
-            host.oracle.complete_shutdown(mark);
+            host.durability.complete_shutdown(mark);
             (host.shut_down, host.durable) = (true, host.durable + 1);
         }
         Err(error) => host.failed("shutting down", &error),
@@ -378,7 +378,7 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
 pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     let (all, step) = {
         let host = host.borrow();
-        (host.oracle.blocks(), host.chunk_blocks())
+        (host.durability.blocks(), host.chunk_blocks())
     };
     let mut first = 0;
     while first < all {
@@ -403,7 +403,7 @@ pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>)
 pub(super) async fn verify(host: SharedHost, driver: Rc<Driver<VirtualBar>>) -> Result<(), String> {
     let (all, step, undecided) = {
         let host = host.borrow();
-        (host.oracle.blocks(), host.chunk_blocks(), host.oracle.undecided())
+        (host.durability.blocks(), host.chunk_blocks(), host.durability.undecided())
     };
     let mut again: Vec<u64> = undecided.iter().map(|block| block / step * step).collect();
     again.dedup();
@@ -415,7 +415,7 @@ pub(super) async fn verify(host: SharedHost, driver: Rc<Driver<VirtualBar>>) -> 
         let mut host = host.borrow_mut();
         for (block, version) in (held.first..).zip(held.versions) {
             let version = version.map_err(|wrong| format!("{when}: {wrong}"))?;
-            host.oracle.found(block, version).map_err(|wrong| format!("{when}: {wrong}"))?;
+            host.durability.found(block, version).map_err(|wrong| format!("{when}: {wrong}"))?;
         }
     }
     Ok(())

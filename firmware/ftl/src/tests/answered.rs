@@ -1,7 +1,7 @@
 //! What comes right behind a write that the host knows done, and the FTL not yet.
 
 use super::bench::{Bench, config};
-use super::oracle::Oracle;
+use super::checked_host::CheckedHost;
 use crate::FtlConfig;
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Duration};
@@ -119,15 +119,15 @@ fn what_comes_to_the_same_page_meets_the_write_before_it() {
 }
 
 #[test]
-fn random_work_is_as_the_oracle_says_when_the_host_is_ahead() {
+fn random_work_is_as_the_host_expects_when_the_host_is_ahead() {
     for content in [Content::Full, Content::Fingerprint] {
         let mut bench = Bench::fresh(FtlConfig { auto_completion: true, ..config(content) });
-        let mut oracle = Oracle::new(&bench);
+        let mut host = CheckedHost::new(&bench);
         for round in 0..2 {
-            oracle.work(&bench, 1_500, round);
+            host.work(&bench, 1_500, round);
             assert_eq!(bench.shut_down(), HostStatus::Success);
             bench = bench.restart();
-            oracle.verify(&bench);
+            host.verify(&bench);
         }
     }
 }

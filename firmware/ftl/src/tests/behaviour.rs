@@ -1,5 +1,5 @@
 use super::bench::{Bench, Decisions, config};
-use super::oracle::{Op, Oracle, Request};
+use super::checked_host::{CheckedHost, Op, Request};
 use crate::{
     Assigner, BootError, Capacity, ConfigError, CostBenefit, DChoices, Fifo, FtlConfig, FtlCosts, Greedy,
     WindowedGreedy,
@@ -20,19 +20,19 @@ const BOTH: [Content; 2] = [Content::Full, Content::Fingerprint];
 fn an_unwritten_drive_reads_as_zeroes() {
     for content in BOTH {
         let bench = Bench::fresh(config(content));
-        let mut oracle = Oracle::new(&bench);
-        oracle.verify(&bench);
+        let mut host = CheckedHost::new(&bench);
+        host.verify(&bench);
         assert_eq!(bench.ftl.stats().flash_reads.host, 0, "flash was read for unmapped pages");
     }
 }
 
 #[test]
-fn random_work_agrees_with_the_oracle() {
+fn random_work_is_as_the_host_expects() {
     for content in BOTH {
         let bench = Bench::fresh(config(content));
-        let mut oracle = Oracle::new(&bench);
-        oracle.work(&bench, 6_000, 11);
-        oracle.verify(&bench);
+        let mut host = CheckedHost::new(&bench);
+        host.work(&bench, 6_000, 11);
+        host.verify(&bench);
         assert!(bench.ftl.stats().gc_runs > 0, "the work was too small to matter");
     }
 }
@@ -44,15 +44,15 @@ fn a_full_drive_rewritten_at_random_ten_times_never_comes_to_a_dead_end() {
 
 fn rewrite_ten_times(content: Content) {
     let bench = Bench::fresh(config(content));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    let (count, mut rng) = (oracle.granules_per_page(&bench), Rng::new(3));
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    let (count, mut rng) = (host.granules_per_page(&bench), Rng::new(3));
     for _ in 0..10 * u64::from(bench.ftl.logical_pages()) {
         let first = rng.below(u64::from(bench.ftl.logical_pages())) * count;
-        oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count });
+        host.send(&bench, Request { op: Op::Write { fua: false }, first, count });
     }
-    oracle.finish(&bench);
-    oracle.verify(&bench);
+    host.finish(&bench);
+    host.verify(&bench);
     let stats = bench.ftl.stats();
     assert!(stats.waf() > 1.5, "at 7 % spare the amplification is {}", stats.waf());
 }
@@ -61,12 +61,12 @@ fn rewrite_ten_times(content: Content) {
 fn a_drive_shut_down_cleanly_comes_back_with_everything() {
     for content in BOTH {
         let mut bench = Bench::fresh(config(content));
-        let mut oracle = Oracle::new(&bench);
+        let mut host = CheckedHost::new(&bench);
         for round in 0..4 {
-            oracle.work(&bench, 1_500, round);
+            host.work(&bench, 1_500, round);
             assert_eq!(bench.shut_down(), HostStatus::Success);
             bench = bench.restart();
-            oracle.verify(&bench);
+            host.verify(&bench);
         }
     }
 }
@@ -74,12 +74,12 @@ fn a_drive_shut_down_cleanly_comes_back_with_everything() {
 #[test]
 fn comparing_and_reading_after_power_off_without_writing_stays_clean() {
     let mut bench = Bench::fresh(config(Content::Full));
-    let mut oracle = Oracle::new(&bench);
-    oracle.work(&bench, 500, 1);
+    let mut host = CheckedHost::new(&bench);
+    host.work(&bench, 500, 1);
     assert_eq!(bench.shut_down(), HostStatus::Success);
     for _ in 0..2 {
         bench = bench.restart();
-        oracle.verify(&bench);
+        host.verify(&bench);
         bench.rest();
     }
     assert_eq!(bench.ftl.boot_error(), None);
@@ -137,11 +137,11 @@ fn a_partial_write_of_a_stored_page_reads_the_rest_of_it_once() {
 #[test]
 fn format_forgets_everything() {
     let bench = Bench::fresh(config(Content::Fingerprint));
-    let mut oracle = Oracle::new(&bench);
-    oracle.work(&bench, 1_000, 2);
+    let mut host = CheckedHost::new(&bench);
+    host.work(&bench, 1_000, 2);
     assert_eq!(bench.run(HostOp::Format { erase: false }, 0, 0, vec![]).0, HostStatus::Success);
-    oracle.versions.fill(0);
-    oracle.verify(&bench);
+    host.versions.fill(0);
+    host.verify(&bench);
     assert!((0..bench.ftl.logical_pages()).all(|lpn| bench.place_of(Lpn(lpn)).is_none()));
 }
 
@@ -149,21 +149,21 @@ fn format_forgets_everything() {
 fn deallocated_pages_cost_garbage_collection_nothing() {
     let rewrite = |trim: bool| {
         let bench = Bench::fresh(config(Content::Fingerprint));
-        let mut oracle = Oracle::new(&bench);
-        oracle.fill(&bench);
-        oracle.finish(&bench);
-        let half = oracle.granules() / 2;
+        let mut host = CheckedHost::new(&bench);
+        host.fill(&bench);
+        host.finish(&bench);
+        let half = host.granules() / 2;
         if trim {
-            oracle.send(&bench, Request { op: Op::Trim, first: half, count: oracle.granules() - half });
+            host.send(&bench, Request { op: Op::Trim, first: half, count: host.granules() - half });
         }
-        let count = oracle.granules_per_page(&bench);
+        let count = host.granules_per_page(&bench);
         let mut rng = Rng::new(4);
         for _ in 0..3 * u64::from(bench.ftl.logical_pages()) {
             let first = rng.below(half / count) * count;
-            oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count });
+            host.send(&bench, Request { op: Op::Write { fua: false }, first, count });
         }
-        oracle.finish(&bench);
-        oracle.verify(&bench);
+        host.finish(&bench);
+        host.verify(&bench);
         bench.ftl.stats().flash_programs.gc
     };
     assert!(4 * rewrite(true) < rewrite(false));
@@ -254,8 +254,8 @@ fn a_write_and_its_eviction_can_be_followed() {
 fn a_run_is_a_function_of_its_input() {
     let run = || {
         let bench = Bench::fresh(config(Content::Full));
-        let mut oracle = Oracle::new(&bench);
-        oracle.work(&bench, 1_000, 42);
+        let mut host = CheckedHost::new(&bench);
+        host.work(&bench, 1_000, 42);
         (bench.exec.now(), bench.exec.counts(), bench.ftl.stats())
     };
     assert_eq!(run(), run());
@@ -367,7 +367,7 @@ const POLICIES: &[fn() -> Box<dyn VictimPolicy>] = &[
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..Default::default() })]
     #[test]
-    fn any_configuration_agrees_with_the_oracle(
+    fn any_configuration_does_as_the_host_expects(
         seed: u64,
         full: bool,
         partial_reads: bool,
@@ -414,11 +414,11 @@ proptest! {
         let assigner = if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst };
         let mut bench = Bench::deciding(Decisions { victims, assigner }, config);
         bench.cells.borrow_mut().faults.program = program_faults.unwrap_or(0);
-        let mut oracle = Oracle::new(&bench);
-        oracle.work(&bench, 1_000, seed);
+        let mut host = CheckedHost::new(&bench);
+        host.work(&bench, 1_000, seed);
         prop_assert_eq!(bench.shut_down(), HostStatus::Success);
         bench = bench.restart();
-        oracle.work(&bench, 300, !seed);
-        oracle.verify(&bench);
+        host.work(&bench, 300, !seed);
+        host.verify(&bench);
     }
 }

@@ -1,8 +1,8 @@
 //! Full drives with next to no spare room, written for ever: never stuck, never wrong.
 
 use super::bench::{Bench, config};
+use super::checked_host::{CheckedHost, Op, Request};
 use super::flash::Cells;
-use super::oracle::{Op, Oracle, Request};
 use super::power::Torture;
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
@@ -91,9 +91,9 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
         let config = tight(percent, line);
         let bench =
             Bench::power_on(config, Cells::new(config.geometry, n as u64), Nvram::volatile(NVRAM_BYTES));
-        let mut oracle = Oracle::new(&bench);
-        oracle.fill(&bench);
-        let pages = oracle.granules();
+        let mut host = CheckedHost::new(&bench);
+        host.fill(&bench);
+        let pages = host.granules();
         let mut rng = Rng::new(n as u64);
         let end = pages * either(4, 100);
         let mut failures = Failures::over(&bench, end);
@@ -120,10 +120,10 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
                 _ => Op::Write { fua: false },
             };
             let count = u64::from(op != Op::Flush);
-            oracle.send(&bench, Request { op, first: first * count, count });
+            host.send(&bench, Request { op, first: first * count, count });
         }
-        oracle.finish(&bench);
-        oracle.verify(&bench);
+        host.finish(&bench);
+        host.verify(&bench);
         let stats = bench.ftl.stats();
         assert_eq!(stats.state, DriveState::Ready, "{percent} %: {}", bench.dump());
         assert_eq!(grown_bad(&bench), all_failures, "{percent} %: all of the spare is used up");

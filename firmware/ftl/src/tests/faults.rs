@@ -1,6 +1,6 @@
 use super::bench::{Bench, config};
+use super::checked_host::{CheckedHost, Op, Request, granule_bytes};
 use super::flash::{Cells, Faults, SharedCells};
-use super::oracle::{Op, Oracle, Request, granule_bytes};
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
@@ -17,12 +17,12 @@ fn roomy(content: Content) -> FtlConfig {
     FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..config(content) }
 }
 
-fn page_of(granule: u64, oracle: &Oracle, bench: &Bench) -> Lpn {
-    Lpn((granule / oracle.granules_per_page(bench)) as u32)
+fn page_of(granule: u64, host: &CheckedHost, bench: &Bench) -> Lpn {
+    Lpn((granule / host.granules_per_page(bench)) as u32)
 }
 
 /// Breaks sectors of a logical page where it lies now.
-fn break_page(bench: &Bench, oracle: &mut Oracle, lpn: Lpn, sectors: u16, oob: bool) {
+fn break_page(bench: &Bench, host: &mut CheckedHost, lpn: Lpn, sectors: u16, oob: bool) {
     let Some(ppa) = bench.place_of(lpn) else { return };
     let mut cells = bench.cells.borrow_mut();
     if oob {
@@ -31,10 +31,10 @@ fn break_page(bench: &Bench, oracle: &mut Oracle, lpn: Lpn, sectors: u16, oob: b
         *cells.uncorrectable.entry(ppa.0).or_default() |= sectors;
     }
     let content = bench.config.content;
-    let (per_page, per_sector) = (oracle.granules_per_page(bench), 4096 / granule_bytes(content));
+    let (per_page, per_sector) = (host.granules_per_page(bench), 4096 / granule_bytes(content));
     for granule in 0..per_page {
         if oob || sectors >> (granule / per_sector) & 1 == 1 {
-            oracle.damaged[(u64::from(lpn.0) * per_page + granule) as usize] = true;
+            host.damaged[(u64::from(lpn.0) * per_page + granule) as usize] = true;
         }
     }
 }
@@ -88,15 +88,15 @@ fn program_and_erase_failures_lose_nothing() {
             let cells = Cells::new(config(content).geometry, seed);
             cells.borrow_mut().faults = Faults { program: 1200, erase: 250, ..Faults::default() };
             let mut bench = Bench::power_on(roomy(content), cells, Nvram::volatile(NVRAM_BYTES));
-            let mut oracle = Oracle::new(&bench);
-            oracle.work(&bench, 4_000, seed);
+            let mut host = CheckedHost::new(&bench);
+            host.work(&bench, 4_000, seed);
             assert!(bench.ftl.stats().grown_bad_blocks > 0, "nothing failed");
-            oracle.verify(&bench);
+            host.verify(&bench);
             assert_eq!(bench.shut_down(), HostStatus::Success);
             bench = bench.restart();
-            oracle.verify(&bench);
-            oracle.work(&bench, 500, seed);
-            oracle.verify(&bench);
+            host.verify(&bench);
+            host.work(&bench, 500, seed);
+            host.verify(&bench);
         }
     }
 }
@@ -115,16 +115,16 @@ fn factory_bad_blocks_are_found_and_never_touched() {
     let cells = with_factory_bad(20);
     let marked = cells.borrow().factory_bad.iter().filter(|&&b| b).count() as u64;
     let bench = Bench::power_on(roomy(Content::Full), cells, Nvram::volatile(NVRAM_BYTES));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.work(&bench, 2_000, 3);
-    oracle.verify(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.work(&bench, 2_000, 3);
+    host.verify(&bench);
     assert_eq!(bench.ftl.stats().factory_bad_blocks, marked);
     // The table of bad blocks is part of what is stored.
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let bench = bench.restart();
-    oracle.work(&bench, 2_000, 4);
-    oracle.verify(&bench);
+    host.work(&bench, 2_000, 4);
+    host.verify(&bench);
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn a_factory_mark_counts_on_the_first_page_and_on_the_last_with_up_to_four_bits_
         }
     }
     let bench = Bench::power_on(roomy(Content::Full), cells, Nvram::volatile(NVRAM_BYTES));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.work(&bench, 2_000, 3);
-    oracle.verify(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.work(&bench, 2_000, 3);
+    host.verify(&bench);
     let marked = blocks.iter().filter(|(.., bad)| *bad).count() as u64;
     assert_eq!(bench.ftl.stats().factory_bad_blocks, marked);
 }
@@ -181,9 +181,9 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
     for (one_in, seed) in [2, 3, 6, 10].into_iter().flat_map(|n| [0, 1, 3, 5].map(|seed| (n, seed))) {
         let cells = Cells::new(config(Content::Full).geometry, seed);
         let bench = Bench::power_on(config(Content::Full), cells, Nvram::volatile(NVRAM_BYTES));
-        let mut oracle = Oracle::new(&bench);
-        oracle.fill(&bench);
-        oracle.finish(&bench);
+        let mut host = CheckedHost::new(&bench);
+        host.fill(&bench);
+        host.finish(&bench);
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
         let page = u64::from(bench.config.geometry.page_bytes);
         let read =
@@ -239,9 +239,9 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
 fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
     for content in [Content::Full, Content::Fingerprint] {
         let mut bench = Bench::fresh(config(content));
-        let mut oracle = Oracle::new(&bench);
-        oracle.fill(&bench);
-        oracle.finish(&bench);
+        let mut host = CheckedHost::new(&bench);
+        host.fill(&bench);
+        host.finish(&bench);
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
         let pages = bench.ftl.logical_pages();
         let mut rng = Rng::new(8);
@@ -249,94 +249,94 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
             if bench.ftl.parts().cache.find(lpn).is_none() {
-                break_page(&bench, &mut oracle, lpn, 1 << (n % 2), n % 5 == 4);
+                break_page(&bench, &mut host, lpn, 1 << (n % 2), n % 5 == 4);
             }
         }
         // Everything else is rewritten until garbage collection has been everywhere.
-        let count = oracle.granules_per_page(&bench);
+        let count = host.granules_per_page(&bench);
         for _ in 0..6 * pages {
             let first = rng.below(u64::from(pages)) * count;
-            if !broken.contains(&page_of(first, &oracle, &bench)) {
-                oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count });
+            if !broken.contains(&page_of(first, &host, &bench)) {
+                host.send(&bench, Request { op: Op::Write { fua: false }, first, count });
             }
         }
-        oracle.finish(&bench);
+        host.finish(&bench);
         assert_eq!(bench.shut_down(), HostStatus::Success);
         bench = bench.restart();
         // Granule by granule: just the damaged ones fail.
-        for granule in 0..oracle.granules() {
-            oracle.send(&bench, Request { op: Op::Read, first: granule, count: 1 });
+        for granule in 0..host.granules() {
+            host.send(&bench, Request { op: Op::Read, first: granule, count: 1 });
         }
-        oracle.finish(&bench);
-        let damaged = oracle.damaged.iter().filter(|&&d| d).count() as u64;
+        host.finish(&bench);
+        let damaged = host.damaged.iter().filter(|&&d| d).count() as u64;
         assert!(damaged > 0);
-        assert_eq!(oracle.unrecovered, damaged, "damage was forgotten or spread");
+        assert_eq!(host.unrecovered, damaged, "damage was forgotten or spread");
         // Written again, they are whole.
-        oracle.damaged.fill(false);
-        oracle.fill(&bench);
-        oracle.verify(&bench);
+        host.damaged.fill(false);
+        host.fill(&bench);
+        host.verify(&bench);
     }
 }
 
 #[test]
 fn a_write_beside_damage_survives_eviction() {
     let bench = Bench::fresh(config(Content::Full));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.finish(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.finish(&bench);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
+    break_page(&bench, &mut host, Lpn(0), 0b01, false);
     // Sector 1 is written in part: the other part must come from flash, sector 0 is lost.
-    oracle.send(&bench, Request { op: Op::Write { fua: true }, first: 9, count: 2 });
-    oracle.finish(&bench);
-    oracle.send(&bench, Request { op: Op::Read, first: 8, count: 8 });
-    oracle.send(&bench, Request { op: Op::Read, first: 0, count: 1 });
-    oracle.finish(&bench);
-    assert_eq!(oracle.unrecovered, 1);
+    host.send(&bench, Request { op: Op::Write { fua: true }, first: 9, count: 2 });
+    host.finish(&bench);
+    host.send(&bench, Request { op: Op::Read, first: 8, count: 8 });
+    host.send(&bench, Request { op: Op::Read, first: 0, count: 1 });
+    host.finish(&bench);
+    assert_eq!(host.unrecovered, 1);
 }
 
 #[test]
 fn blocks_written_into_a_lost_sector_are_readable_and_the_others_stay_lost() {
     let mut bench = Bench::fresh(config(Content::Full));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.finish(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.finish(&bench);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    let per_page = oracle.granules_per_page(&bench);
+    let per_page = host.granules_per_page(&bench);
     // (page, first block, blocks, force unit access): what is written into sector 0, all of which is lost.
     let writes = [(0, 0, 1, true), (1, 7, 1, true), (2, 0, 7, false), (3, 2, 3, false), (4, 1, 7, true)];
     for (page, first, count, fua) in writes {
-        break_page(&bench, &mut oracle, Lpn(page), 0b01, false);
+        break_page(&bench, &mut host, Lpn(page), 0b01, false);
         let first = u64::from(page) * per_page + first;
-        oracle.send(&bench, Request { op: Op::Write { fua }, first, count });
-        oracle.damaged[first as usize..(first + count) as usize].fill(false);
+        host.send(&bench, Request { op: Op::Write { fua }, first, count });
+        host.damaged[first as usize..(first + count) as usize].fill(false);
     }
-    oracle.finish(&bench);
+    host.finish(&bench);
     let mut rng = Rng::new(5);
     for round in 0..3 {
         assert_eq!(bench.shut_down(), HostStatus::Success);
         bench = bench.restart();
-        let before = oracle.unrecovered;
+        let before = host.unrecovered;
         // Block by block: what the write brought is there, and nothing else of the sector.
         for (page, ..) in writes {
             for granule in 0..per_page {
                 let first = u64::from(page) * per_page + granule;
-                oracle.send(&bench, Request { op: Op::Read, first, count: 1 });
+                host.send(&bench, Request { op: Op::Read, first, count: 1 });
             }
         }
-        oracle.finish(&bench);
+        host.finish(&bench);
         let lost = writes.iter().map(|(_, _, count, _)| 8 - count).sum::<u64>();
-        assert_eq!(oracle.unrecovered - before, lost, "round {round}");
+        assert_eq!(host.unrecovered - before, lost, "round {round}");
         // Garbage collection takes the pages elsewhere, and other sectors of them are written.
         for (page, ..) in writes {
             let first = u64::from(page) * per_page + 8 + 2 * round;
-            oracle.send(&bench, Request { op: Op::Write { fua: true }, first, count: 1 });
+            host.send(&bench, Request { op: Op::Write { fua: true }, first, count: 1 });
         }
         for _ in 0..4 * bench.ftl.logical_pages() {
             let first = (5 + rng.below(u64::from(bench.ftl.logical_pages()) - 5)) * per_page;
-            oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
+            host.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
         }
-        oracle.finish(&bench);
+        host.finish(&bench);
     }
     assert!(bench.ftl.stats().flash_programs.gc > 0, "garbage collection was not needed");
 }
@@ -344,30 +344,30 @@ fn blocks_written_into_a_lost_sector_are_readable_and_the_others_stay_lost() {
 #[test]
 fn a_sector_that_fails_again_loses_what_was_written_into_it() {
     let mut bench = Bench::fresh(config(Content::Full));
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.finish(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.finish(&bench);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
-    oracle.send(&bench, Request { op: Op::Write { fua: true }, first: 0, count: 2 });
-    oracle.finish(&bench);
-    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
+    break_page(&bench, &mut host, Lpn(0), 0b01, false);
+    host.send(&bench, Request { op: Op::Write { fua: true }, first: 0, count: 2 });
+    host.finish(&bench);
+    break_page(&bench, &mut host, Lpn(0), 0b01, false);
     let broken_at = bench.place_of(Lpn(0));
     // Garbage collection copies it as it reads it, and must say that it is lost.
-    let per_page = oracle.granules_per_page(&bench);
+    let per_page = host.granules_per_page(&bench);
     let mut rng = Rng::new(6);
     while bench.place_of(Lpn(0)) == broken_at {
         let first = (1 + rng.below(u64::from(bench.ftl.logical_pages()) - 1)) * per_page;
-        oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
+        host.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
     }
-    oracle.finish(&bench);
+    host.finish(&bench);
     assert_eq!(bench.shut_down(), HostStatus::Success);
     bench = bench.restart();
     for first in 0..per_page {
-        oracle.send(&bench, Request { op: Op::Read, first, count: 1 });
+        host.send(&bench, Request { op: Op::Read, first, count: 1 });
     }
-    oracle.finish(&bench);
-    assert_eq!(oracle.unrecovered, 8);
+    host.finish(&bench);
+    assert_eq!(host.unrecovered, 8);
 }
 
 #[test]
@@ -407,8 +407,8 @@ fn a_dma_that_fails_half_way_over_data_not_yet_on_flash_leaves_that_data() {
 #[test]
 fn a_failing_block_while_the_map_is_stored_does_not_lose_the_map() {
     let mut bench = Bench::fresh(roomy(Content::Full));
-    let mut oracle = Oracle::new(&bench);
-    oracle.work(&bench, 800, 5);
+    let mut host = CheckedHost::new(&bench);
+    host.work(&bench, 800, 5);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     // Half of the programs fail: some attempt to store the map must.
     bench.cells.borrow_mut().faults.program = 2;
@@ -418,7 +418,7 @@ fn a_failing_block_while_the_map_is_stored_does_not_lose_the_map() {
         assert_eq!(bench.shut_down(), HostStatus::Success);
     }
     bench = bench.restart();
-    oracle.verify(&bench);
+    host.verify(&bench);
     assert!(bench.ftl.free_blocks(LunIndex(0)) > 0);
 }
 

@@ -1,6 +1,6 @@
 use super::bench::{Bench, config};
+use super::checked_host::CheckedHost;
 use super::flash::{Cells, Faults};
-use super::oracle::Oracle;
 use crate::terms::block::BlockIndex;
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::host::{HostOp, HostStatus};
@@ -83,10 +83,10 @@ fn blocks_that_went_bad_are_erased_and_stay_bad() {
     assert!(bench.cells.borrow().grown_bad() > bad, "erases failed on the way");
     bench.cells.borrow_mut().faults = Faults::default();
     for _ in 0..2 {
-        let mut oracle = Oracle::new(&bench);
-        oracle.verify(&bench);
-        oracle.work(&bench, 2_000, 4);
-        oracle.verify(&bench);
+        let mut host = CheckedHost::new(&bench);
+        host.verify(&bench);
+        host.work(&bench, 2_000, 4);
+        host.verify(&bench);
         assert_eq!(bench.ftl.state(), DriveState::Ready);
         assert_eq!(format(&bench, true), HostStatus::Success);
         assert_eq!(bench.shut_down(), HostStatus::Success);
@@ -102,6 +102,6 @@ fn data_that_can_be_read_after_its_erase_failed_fails_the_format() {
     assert!(marked(&bench) > 0);
     // The host reads zeroes all the same, and the drive goes on.
     bench.cells.borrow_mut().faults = Faults::default();
-    let mut oracle = Oracle::new(&bench);
-    oracle.verify(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.verify(&bench);
 }

@@ -1,10 +1,11 @@
-//! The FTL against an oracle, without hardware: [`flash`] stands in for channels and packages, [`bench`] for
+//! The FTL against an host, without hardware: [`flash`] stands in for channels and packages, [`bench`] for
 //! the front end and the host.
 
 mod answered;
 mod behaviour;
 pub(crate) mod bench;
 mod cache_alone;
+mod checked_host;
 mod collecting;
 mod collector_alone;
 mod crafted;
@@ -16,7 +17,6 @@ mod futures;
 mod idle_erase;
 mod log_end;
 mod metadata_scan;
-mod oracle;
 mod paged;
 pub(crate) mod parts;
 mod power;

@@ -1,7 +1,7 @@
 //! What the FTL's tasks wait for is told, and who ends it.
 
 use super::bench::{Bench, config};
-use super::oracle::Oracle;
+use super::checked_host::CheckedHost;
 use crate::FtlConfig;
 use aster_events::{Event, EventSink, Wait};
 use aster_units::{Content, Instant};
@@ -20,10 +20,10 @@ impl EventSink for Keep {
 /// The events of random work.
 fn events_of(config: FtlConfig) -> Vec<Event> {
     let bench = Bench::fresh(config);
-    let mut oracle = Oracle::new(&bench);
+    let mut host = CheckedHost::new(&bench);
     let kept = Rc::new(RefCell::new(Vec::new()));
     bench.recorder.attach(Keep(kept.clone()));
-    oracle.work(&bench, 3_000, 5);
+    host.work(&bench, 3_000, 5);
     bench.recorder.detach();
     kept.take()
 }

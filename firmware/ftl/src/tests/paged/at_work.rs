@@ -1,5 +1,5 @@
 use super::bench::{Bench, config};
-use super::oracle::Oracle;
+use super::checked_host::CheckedHost;
 use crate::{DriveState, FtlConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Lpn};
@@ -8,10 +8,10 @@ use std::vec;
 /// Random work on a drive whose cache of map pages is the least there may be.
 fn worked(config: FtlConfig) -> Bench {
     let bench = Bench::fresh(config);
-    let mut oracle = Oracle::new(&bench);
-    oracle.fill(&bench);
-    oracle.work(&bench, 3_000, 11);
-    oracle.verify(&bench);
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.work(&bench, 3_000, 11);
+    host.verify(&bench);
     bench.rest();
     bench
 }

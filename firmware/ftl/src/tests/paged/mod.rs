@@ -10,14 +10,14 @@ mod map;
 
 #[path = "../behaviour.rs"]
 mod behaviour;
+#[path = "../checked_host.rs"]
+mod checked_host;
 #[path = "../collecting.rs"]
 mod collecting;
 #[path = "../faults.rs"]
 mod faults;
 #[path = "../log_end.rs"]
 mod log_end;
-#[path = "../oracle.rs"]
-mod oracle;
 #[path = "../power.rs"]
 #[expect(dead_code, reason = "some of it is for the tests beside the others")]
 mod power;

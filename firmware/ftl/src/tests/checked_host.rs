@@ -26,7 +26,7 @@ pub struct Request {
 }
 
 /// The version that each granule holds; 0 is zeroes.
-pub struct Oracle {
+pub struct CheckedHost {
     pub versions: Vec<u64>,
     latest: u64,
     content: Content,
@@ -36,11 +36,11 @@ pub struct Oracle {
     pub unrecovered: u64,
 }
 
-impl Oracle {
+impl CheckedHost {
     pub fn new(bench: &Bench) -> Self {
         let content = bench.config.content;
         let granules = (bench.capacity() / granule_bytes(content)) as usize;
-        Oracle {
+        CheckedHost {
             versions: vec![0; granules],
             latest: 0,
             content,

@@ -38,7 +38,7 @@ impl fmt::Display for Wrong {
 ///
 /// Two commands that are in flight at once never name the same block: the host sees to that, as NVMe gives
 /// them no order.
-pub(super) struct Oracle {
+pub(super) struct Durability {
     /// The version of each block that no loss of power takes back.
     safe: Vec<u32>,
     /// What was sent after it, oldest first.
@@ -62,10 +62,10 @@ pub(super) struct Change {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlushMark(u64);
 
-impl Oracle {
+impl Durability {
     /// Of a drive from the factory that promises so much.
     pub(super) fn new(blocks: u64, promises: Promises) -> Self {
-        Oracle {
+        Durability {
             safe: vec![0; blocks as usize],
             later: BTreeMap::new(),
             latest: 0,
@@ -87,7 +87,7 @@ impl Oracle {
     pub(super) fn send(&mut self, first: u64, blocks: u64, version: u32) -> Change {
         self.send_as(first, blocks, version, false)
     }
-    /// As [`Oracle::send`], for a deallocation.
+    /// As [`Durability::send`], for a deallocation.
     pub(super) fn send_trim(&mut self, first: u64, blocks: u64) -> Change {
         self.send_as(first, blocks, 0, !self.promises.trim)
     }
@@ -189,24 +189,24 @@ impl Oracle {
 mod tests {
     use super::*;
 
-    fn oracle() -> Oracle {
-        Oracle::new(8, Promises::ALL)
+    fn durability() -> Durability {
+        Durability::new(8, Promises::ALL)
     }
 
     #[test]
     fn any_version_after_the_safe_one_may_be_found_and_then_only_that() {
-        let mut oracle = oracle();
-        let first = oracle.send(2, 2, 1);
-        oracle.complete(first, false);
-        oracle.send(2, 1, 2);
-        assert_eq!(oracle.undecided(), [2, 3]);
-        assert!(oracle.read(2, 2).is_ok() && oracle.read(2, 1).is_err());
-        let wrong = oracle.found(2, 3).unwrap_err();
+        let mut durability = durability();
+        let first = durability.send(2, 2, 1);
+        durability.complete(first, false);
+        durability.send(2, 1, 2);
+        assert_eq!(durability.undecided(), [2, 3]);
+        assert!(durability.read(2, 2).is_ok() && durability.read(2, 1).is_err());
+        let wrong = durability.found(2, 3).unwrap_err();
         assert_eq!(
             wrong.to_string(),
             "block 2 holds version 3, but must hold nothing or version 1 or version 2"
         );
-        let mut again = super::tests::oracle();
+        let mut again = super::tests::durability();
         again.send(2, 1, 1);
         assert!(again.found(2, 1).is_ok());
         assert!(again.found(2, 0).is_err(), "what was read once must be read again");
@@ -214,45 +214,45 @@ mod tests {
 
     #[test]
     fn a_flush_makes_safe_what_had_completed_when_it_was_sent() {
-        let mut oracle = oracle();
-        let before = oracle.send(0, 1, 1);
-        oracle.complete(before, false);
-        let beside = oracle.send(1, 1, 2);
-        let mark = oracle.send_flush();
-        oracle.complete(beside, false);
-        oracle.complete_flush(mark);
-        assert!(oracle.found(0, 0).is_err(), "it was flushed");
-        assert!(oracle.found(1, 0).is_ok(), "it was in flight when the flush was sent");
+        let mut durability = durability();
+        let before = durability.send(0, 1, 1);
+        durability.complete(before, false);
+        let beside = durability.send(1, 1, 2);
+        let mark = durability.send_flush();
+        durability.complete(beside, false);
+        durability.complete_flush(mark);
+        assert!(durability.found(0, 0).is_err(), "it was flushed");
+        assert!(durability.found(1, 0).is_ok(), "it was in flight when the flush was sent");
     }
 
     #[test]
     fn forced_writes_are_safe_alone_and_replace_what_came_before() {
-        let mut oracle = oracle();
-        let old = oracle.send(5, 1, 1);
-        oracle.complete(old, false);
-        let forced = oracle.send(5, 1, 2);
-        oracle.complete(forced, true);
-        assert!(oracle.undecided().is_empty());
-        assert!(oracle.found(5, 1).is_err() && oracle.found(5, 2).is_ok());
+        let mut durability = durability();
+        let old = durability.send(5, 1, 1);
+        durability.complete(old, false);
+        let forced = durability.send(5, 1, 2);
+        durability.complete(forced, true);
+        assert!(durability.undecided().is_empty());
+        assert!(durability.found(5, 1).is_err() && durability.found(5, 2).is_ok());
     }
 
     /// A drive that promises `promises`, on which block 0 was written twice, each time flushed, then trimmed
     /// and flushed.
-    fn trimmed(promises: Promises) -> Oracle {
-        let mut oracle = Oracle::new(8, promises);
+    fn trimmed(promises: Promises) -> Durability {
+        let mut durability = Durability::new(8, promises);
         for version in [1, 2, 0] {
             let change = match version {
-                0 => oracle.send_trim(0, 1),
+                0 => durability.send_trim(0, 1),
                 _ => {
-                    let version = oracle.next_version();
-                    oracle.send(0, 1, version)
+                    let version = durability.next_version();
+                    durability.send(0, 1, version)
                 }
             };
-            oracle.complete(change, false);
-            let mark = oracle.send_flush();
-            oracle.complete_flush(mark);
+            durability.complete(change, false);
+            let mark = durability.send_flush();
+            durability.complete_flush(mark);
         }
-        oracle
+        durability
     }
 
     #[test]
@@ -268,34 +268,34 @@ mod tests {
         assert!(trimmed(lazy).found(0, 3).is_err(), "that was never sent");
         assert!(trimmed(lazy).read(0, 2).is_err(), "while it serves it holds nothing");
 
-        let mut oracle = trimmed(lazy);
-        let version = oracle.next_version();
-        let change = oracle.send(0, 1, version);
-        oracle.complete(change, true);
-        assert!(oracle.found(0, 2).is_err(), "a forced write came after the trim");
-        let mut oracle = trimmed(lazy);
-        let mark = oracle.send_flush();
-        oracle.complete_shutdown(mark);
-        assert!(oracle.found(0, 2).is_ok(), "after a shutdown, too");
-        let mut oracle = trimmed(lazy);
-        let change = oracle.send(0, 8, 0);
-        oracle.complete_format(change);
-        assert!(oracle.found(0, 2).is_err(), "and what a format has removed stays away");
+        let mut durability = trimmed(lazy);
+        let version = durability.next_version();
+        let change = durability.send(0, 1, version);
+        durability.complete(change, true);
+        assert!(durability.found(0, 2).is_err(), "a forced write came after the trim");
+        let mut durability = trimmed(lazy);
+        let mark = durability.send_flush();
+        durability.complete_shutdown(mark);
+        assert!(durability.found(0, 2).is_ok(), "after a shutdown, too");
+        let mut durability = trimmed(lazy);
+        let change = durability.send(0, 8, 0);
+        durability.complete_format(change);
+        assert!(durability.found(0, 2).is_err(), "and what a format has removed stays away");
     }
 
     #[test]
     fn flushes_and_forced_writes_make_nothing_safe_where_they_are_not_promised() {
         for forced in [false, true] {
             let found = |promises: Promises| {
-                let mut oracle = Oracle::new(8, promises);
-                let version = oracle.next_version();
-                let change = oracle.send(0, 1, version);
-                oracle.complete(change, forced);
+                let mut durability = Durability::new(8, promises);
+                let version = durability.next_version();
+                let change = durability.send(0, 1, version);
+                durability.complete(change, forced);
                 if !forced {
-                    let mark = oracle.send_flush();
-                    oracle.complete_flush(mark);
+                    let mark = durability.send_flush();
+                    durability.complete_flush(mark);
                 }
-                oracle.found(0, 0).is_ok()
+                durability.found(0, 0).is_ok()
             };
             let less = if forced {
                 Promises { fua: false, ..Promises::ALL }
