@@ -1,5 +1,5 @@
-//! Channel controllers on a bench: what they answer against an contents, in which order they drive the bus, and
-//! how near they come to what the bus allows.
+//! Channel controllers on a bench: whether reads bring what was written, in which order the bus is driven, and
+//! how near it comes to what it could carry.
 
 use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};
@@ -34,7 +34,7 @@ fn work(operation: BenchOperation, requests: u64) -> BenchWork {
     BenchWork { operation, pattern: Pattern::Sequential, requests, time: None, sectors: None, seed: 1 }
 }
 
-// ---- against an contents ----
+// ---- reads bring what was written ----
 
 /// What one LUN's user knows of it.
 struct LunContents {

@@ -4,8 +4,8 @@
 //! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe driver,
 //! each ended by a loss of power at some instant: anywhere, at one of the drive's events, right behind a
 //! flush, in a shutdown or after it. Recovery loses its power now and then as well. After each, every logical
-//! block is read and held against its versions (`durability`). A case that fails is made smaller while it goes on
-//! failing.
+//! block is read and held against its versions (`durability`). A case that fails is made smaller while it
+//! goes on failing.
 
 mod durability;
 mod host;
