@@ -1,4 +1,4 @@
-//! Carrying a planned transaction out: its latches and bursts to the packages, its data between packages,
+//! Carries out a planned transaction: its latches and bursts to the packages, its data between packages,
 //! stages and memory.
 
 use crate::stages::Stages;
@@ -12,8 +12,8 @@ use aster_txn::interface::limits::MAILBOX_BYTES;
 use aster_txn::{AddressRun, Descriptor, Latch, MAX_DESCRIPTORS, Op, Path, Txn};
 use aster_units::{Content, Instant};
 
-/// What went wrong, and in which cycle. Boxed where it is returned: all the steps that go well would carry
-/// its size.
+/// What went wrong, and in which cycle. Functions return it boxed, so that the results of successful
+/// steps stay small.
 pub(crate) struct Fault {
     pub cycle: u64,
     pub error: TxnError,
@@ -24,7 +24,7 @@ fn fault(cycle: u64, error: impl Into<TxnError>) -> Box<Fault> {
     Box::new(Fault { cycle, error: error.into() })
 }
 
-/// A transaction with its plan, from `start` on.
+/// A transaction with its plan. It starts at `start`.
 pub(crate) struct Course<'a> {
     pub txn: &'a Txn,
     pub plan: &'a Plan,
@@ -32,14 +32,15 @@ pub(crate) struct Course<'a> {
     pub start: Instant,
 }
 
-/// How far a descriptor's bursts have come.
+/// The progress of a descriptor's bursts.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     bursts: u8,
     bytes: u32,
 }
 
-/// What a transaction has moved so far: where the next burst of each descriptor goes on, and the mailbox.
+/// What a transaction has moved so far: where the next burst of each descriptor continues, and the
+/// mailbox.
 #[derive(Default)]
 struct Moved {
     by: [Progress; MAX_DESCRIPTORS],
@@ -48,7 +49,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// Where the descriptor's bursts stand before one of `bytes`.
+    /// The progress of the descriptor's bursts before one of `bytes` bytes. Advances it by that burst.
     #[inline]
     fn advance(&mut self, descriptor: u8, bytes: u32) -> Progress {
         let progress = &mut self.by[usize::from(descriptor)];
@@ -57,7 +58,7 @@ impl Moved {
         before
     }
 
-    /// Bytes for the mailbox; those that don't fit are lost.
+    /// Adds bytes to the mailbox; those that don't fit are lost.
     #[inline]
     fn post(&mut self, bytes: &[u8]) {
         for &byte in bytes.iter().take(MAILBOX_BYTES - self.in_mailbox) {
@@ -72,7 +73,7 @@ impl Course<'_> {
     fn at(&self, cycle: u64) -> Instant {
         self.table.at(self.start, cycle)
     }
-    /// When a burst's strobes come.
+    /// The times of a burst's strobes.
     #[inline]
     fn timing(&self, step: &BusStep) -> BurstTiming {
         BurstTiming { first: self.at(step.first), last: self.at(step.last), mode: self.table.interface.mode }
@@ -82,8 +83,8 @@ impl Course<'_> {
         &self.txn.descriptors()[usize::from(index)]
     }
 
-    /// Carries the plan out on one package that nobody watches; gives the mailbox. After an error the chip is
-    /// let go: the bus must stay usable.
+    /// Carries out the plan on one package without a tap, and returns the mailbox. After an error it
+    /// releases the chip, so that the bus stays usable.
     #[inline]
     pub(crate) fn to_one<P: Package>(
         &self,
@@ -125,7 +126,7 @@ impl Course<'_> {
                 Op::Timer(_) => Ok(()),
             };
             if let Err(fault) = done {
-                // The transaction has failed already; an objection to the release adds nothing.
+                // The transaction has failed already, so an error of the release doesn't matter.
                 let _ = package.select(self.at(fault.cycle), false);
                 return Err(fault);
             }
@@ -135,7 +136,7 @@ impl Course<'_> {
         Ok(moved.mailbox)
     }
 
-    /// Carries the plan out on every selected package, before the eyes of `tap` if there is one.
+    /// Carries out the plan on every selected package, and reports it to `tap` if there is one.
     #[cold]
     pub(crate) fn to_all<P: Package>(
         &self,
@@ -273,7 +274,7 @@ impl<P: Package> Bus<'_, P> {
     }
 }
 
-/// Brings what a package drives to where its descriptor says.
+/// Moves what a package drives to where its descriptor says.
 #[inline]
 fn deliver(
     out: &DataOut<'_>,
@@ -288,7 +289,7 @@ fn deliver(
         Path::Mailbox => {
             match out {
                 DataOut::Bytes(literal) => moved.post(literal),
-                // Nobody reads a page into the mailbox but to look at its first bytes as they are.
+                // A page is read into the mailbox only to look at its first bytes, unchanged.
                 page => moved.post(&stages.literal(page, bytes)?),
             }
             Ok(())
@@ -298,8 +299,8 @@ fn deliver(
     }
 }
 
-/// What a burst of `bytes` to a package carries, from where its descriptor says; `immediate` are the
-/// descriptor's own bytes.
+/// The data of a burst of `bytes` bytes to a package, from where its descriptor says. `immediate` is the
+/// descriptor's immediate value.
 #[inline]
 fn collect<'a>(
     descriptor: &Descriptor,

@@ -15,7 +15,7 @@ use aster_txn::Txn;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
 
-/// What an engine is made of.
+/// The configuration of an engine.
 pub struct EngineConfig {
     /// The controller clock and pipeline.
     pub clock: EngineClock,
@@ -34,7 +34,7 @@ pub struct EngineConfig {
 pub struct ChannelStats {
     /// Transactions executed.
     pub transactions: u64,
-    /// Transactions refused or objected to.
+    /// Transactions that the engine refused or to which a package objected.
     pub failed: u64,
     /// Bytes of all bursts.
     pub bytes: u64,
@@ -49,7 +49,7 @@ struct InFlight {
     bytes: u32,
 }
 
-/// The timed engine of one channel with its packages, one a way.
+/// The timed engine of one channel with its packages, one per way.
 pub struct Engine<P: Package> {
     exec: Exec,
     port: Rc<ChannelPort>,
@@ -62,7 +62,7 @@ pub struct Engine<P: Package> {
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,
-    /// Chosen to come next, while another owns the channel.
+    /// The slot that has been chosen to be next while another owns the channel.
     chosen: Cell<Option<usize>>,
     plan: RefCell<Plan>,
     free_at: Cell<Instant>,
@@ -113,7 +113,7 @@ impl<P: Package + 'static> Engine<P> {
         engine
     }
 
-    /// The packages, one a way.
+    /// The packages, one per way.
     pub fn packages(&self) -> Ref<'_, Vec<P>> {
         self.packages.borrow()
     }
@@ -136,8 +136,8 @@ impl<P: Package + 'static> Engine<P> {
             .expect("the way is in a mode that the engine drives")
     }
 
-    /// When a push of now is sampled. One that answers the end of a transaction comes after the edge which
-    /// showed that.
+    /// When a push that happens now is sampled. A push in reaction to the end of a transaction comes
+    /// after the clock edge that showed the end.
     fn sampled(&self, pushed_now: bool) -> Instant {
         let now = self.exec.now();
         if pushed_now && now == self.over_at.get() {
@@ -147,7 +147,7 @@ impl<P: Package + 'static> Engine<P> {
         }
     }
 
-    /// Starts what waits; `pushed_now` when it was issued at this very instant.
+    /// Starts what waits. `pushed_now` says that it was issued at this very instant.
     fn start_next(&self, pushed_now: bool) {
         if self.in_flight.borrow().is_some() {
             return self.choose_ahead();
@@ -165,7 +165,7 @@ impl<P: Package + 'static> Engine<P> {
             let (over, bytes) = (plan.over, plan.bytes);
             drop(plan);
             if let Err(error) = made {
-                // Its turn takes the cycle in which it is refused.
+                // A refused transaction takes one cycle.
                 self.free_at.set(start + self.clock.period);
                 self.over_at.set(start);
                 self.fail(slot, start, error);
@@ -173,8 +173,8 @@ impl<P: Package + 'static> Engine<P> {
             }
             let end = table.at(start, over);
             *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index, bytes });
-            // Nothing that is issued meanwhile can start before this one has ended; then the engine looks by
-            // itself.
+            // Nothing that is issued in the meantime can start before this one has ended, and then the
+            // engine looks by itself.
             self.port.listen(false);
             self.recorder
                 .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
@@ -183,7 +183,7 @@ impl<P: Package + 'static> Engine<P> {
         }
     }
 
-    /// Chooses what follows the transaction on the channel, if that is for an arbiter to say.
+    /// Chooses what follows the transaction on the channel, if an arbiter chooses ahead.
     fn choose_ahead(&self) {
         if self.port.chooses_ahead() && self.chosen.get().is_none() {
             self.chosen.set(self.port.next_pending(self.exec.now()));
@@ -223,7 +223,7 @@ impl<P: Package + 'static> Engine<P> {
             let chips = txn.chips();
             let driven = self.port.is_driven_by_hardware();
             let carried = match (&mut *tap, packages.get_mut(chips.trailing_zeros() as usize)) {
-                // The common case: one package, nobody watching.
+                // The common case: one package and no tap.
                 (None, Some(package)) if chips.is_power_of_two() => {
                     course.to_one(package, &mut stages, &mut dram)
                 }
@@ -252,7 +252,7 @@ impl<P: Package + 'static> Engine<P> {
             Err(fault) => self.fail(slot, table.at(start, fault.cycle), fault.error),
         }
         if self.port.is_driven_by_hardware() {
-            // Whoever this was for answers first.
+            // The issuer reacts to the result before the next transaction is chosen.
             self.exec.post(self.id.get().expect("registered in start"), ENGINE_KICK);
         } else {
             self.start_next(false);
@@ -276,5 +276,6 @@ impl<P: Package + 'static> Handler for Engine<P> {
     }
 }
 
-// The engine hands whole transactions to the walk; this keeps the type from growing unnoticed.
+// The engine passes whole transactions to the walk. This assertion prevents the type from growing
+// unnoticed.
 const _: () = assert!(size_of::<Txn>() <= 1536);

@@ -1,9 +1,9 @@
 //! A channel's timed engine: it executes µFSM transactions against the packages of `hardware/nand`, computing
 //! their bus cycles at once (design §4, "timed").
 //!
-//! One transaction owns the channel from BEGIN to END (B3). The engine walks it when it starts, to know how
-//! many cycles each µFSM takes, and interprets it when it ends, each latch and burst with its own time: what
-//! a power cut interrupts is a prefix.
+//! One transaction owns the channel from BEGIN to END (B3). When a transaction starts, the engine walks
+//! it to find how many cycles each µFSM takes. When it ends, the engine carries it out, each latch and
+//! burst with its own time: a power cut in between leaves a prefix of what was issued.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! A memory that the bus has to wait for: strobes pause between words (rtl/README.md, Memory).
+//! The pace of a memory for which the bus has to wait: strobes pause between words (rtl/README.md,
+//! Memory).
 
 use crate::timing::CycleTable;
 use alloc::boxed::Box;
@@ -6,11 +7,11 @@ use aster_ports::resource::{WORD_BYTES, Window};
 use aster_txn::interface::limits;
 use aster_units::Instant;
 
-/// Walks a transaction's words through memory, the Packetizer's FIFOs and the bus. Cycles are counted from
-/// the transaction's start. The memory is taken once.
+/// Walks a transaction's words through memory, the Packetizer's FIFOs and the bus. Cycles are counted
+/// from the transaction's start. Its memory is allocated once.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// When memory accepted the last words of read bursts: as many as the FIFO holds.
+    /// When memory accepted the latest words of read bursts, as many as the FIFO holds.
     accepted: Box<[u64; limits::FIFO_WORDS]>,
     words_out: usize,
     next_accepted: u64,
@@ -19,7 +20,7 @@ pub(crate) struct Pace {
     window: Option<(Window, Instant)>,
 }
 
-/// A word's strobes, by the cycles of the first and behind the last.
+/// A word's strobes: the cycle of the first one, and the cycle after the last.
 struct Word {
     begin: u64,
     end: u64,
@@ -37,8 +38,8 @@ impl Pace {
         }
     }
 
-    /// Whether the bus never waits: nobody else's bytes pass first, memory is faster than the strobes, and
-    /// the first word that goes into a package, at the cycle `first_inward`, has come by then.
+    /// Whether the bus never waits: no other user's bytes pass first, memory is faster than the strobes,
+    /// and the first word into a package, at cycle `first_inward`, has arrived by then.
     #[inline]
     pub(crate) fn keeps_up(window: &Window, table: &CycleTable, start: Instant, first_inward: u64) -> bool {
         let word = window.word();
@@ -48,7 +49,7 @@ impl Pace {
                 && table.cycle_of(start, start + word) + table.decided_ahead() < first_inward
     }
 
-    /// A transaction begins at `start` whose bytes pass as `window` says.
+    /// Begins a transaction at `start`, whose bytes pass as `window` says.
     pub(crate) fn begin(&mut self, window: Window, start: Instant) {
         self.window = Some((window, start));
         (self.words_out, self.next_accepted, self.next_delivered, self.bytes) = (0, 0, 0, 0);
@@ -59,7 +60,8 @@ impl Pace {
         self.next_accepted
     }
 
-    /// A burst whose strobes may begin at `free`: when its first strobe comes and when they end.
+    /// Adds a burst whose strobes may begin at `free`. Returns the cycle of the first strobe and the end
+    /// of the strobes.
     pub(crate) fn burst(&mut self, table: &CycleTable, out: bool, bytes: u32, free: u64) -> (u64, u64) {
         let (mut left, mut first, mut end) = (u64::from(bytes), None, free);
         while left > 0 {
@@ -82,12 +84,12 @@ impl Pace {
         (first.unwrap_or(free), end)
     }
 
-    /// One word, whose strobes may begin at `free`.
+    /// Adds one word, whose strobes may begin at `free`.
     fn word(&mut self, table: &CycleTable, out: bool, bytes: u64, free: u64) -> Word {
         let (window, start) = self.window.expect("a transaction has begun");
         self.bytes += bytes;
         let passed = table.cycle_of(start, window.passed(self.bytes));
-        // Where the bus doesn't wait, the word was there long before.
+        // If the bus doesn't wait, the word arrived long before.
         let ready = self.ready(out, passed);
         let ready = if ready == 0 { 0 } else { ready + table.decided_ahead() };
         let begin = table.step_from(free.max(ready), free);
@@ -98,10 +100,10 @@ impl Pace {
         Word { begin, end }
     }
 
-    /// Whether the whole words behind `word` follow without a pause, memory being no slower than the strobes.
-    /// Into a package: a word that comes in time is followed by one that has passed no later than its turn.
-    /// Out of one: memory has taken the word as soon as it was there; the FIFO then empties as fast as it
-    /// fills, and is never full, since each word in it was accepted a cycle after the one before at least.
+    /// Whether the whole words after `word` follow without a pause, because memory is no slower than the
+    /// strobes. Into a package: if a word arrives in time, the next one also passes memory in time. Out
+    /// of a package: memory has taken the word as soon as it arrived. From then on the FIFO empties as
+    /// fast as it fills and is never full, since memory accepts the words in it one cycle or more apart.
     fn never_waits_again(&self, table: &CycleTable, out: bool, word: &Word) -> bool {
         let (window, _) = self.window.expect("a transaction has begun");
         let strobes = table.strobes(out, table.transfers(WORD_BYTES as u32, false));
@@ -110,9 +112,9 @@ impl Pace {
         memory_is_faster && (!out || (room && self.next_accepted == word.end + 1))
     }
 
-    /// Whole words out of a package, `most` of them at most and the first of them from `free` on, for which
-    /// the bus doesn't wait since the FIFO has room, until memory takes them as they come. How many there
-    /// are: what [`Pace::word`] would do of each.
+    /// Adds up to `most` whole words out of a package, from `free` on, while the FIFO has room so that
+    /// the bus doesn't wait. It stops when memory takes words as they come. Returns their number. The
+    /// effect is that of [`Pace::word`] for each.
     fn pile_up(&mut self, table: &CycleTable, most: u64, free: u64) -> u64 {
         let (window, start) = self.window.expect("a transaction has begun");
         let strobes = table.strobes(true, table.transfers(WORD_BYTES as u32, false));
@@ -136,14 +138,16 @@ impl Pace {
         piled
     }
 
-    /// So many whole words behind `word` without a pause; when the last one's strobes end.
+    /// Adds `words` whole words after `word` without a pause. Returns the cycle in which the last one's
+    /// strobes end.
     fn skip(&mut self, table: &CycleTable, out: bool, words: u64, word: &Word) -> u64 {
         let (window, start) = self.window.expect("a transaction has begun");
         let strobes = table.strobes(out, table.transfers(WORD_BYTES as u32, false));
         let end = word.end + words * strobes;
         self.bytes += words * WORD_BYTES;
         if out {
-            // Each is accepted when its strobes end; the FIFO's size of them is kept.
+            // Each word is accepted when its strobes end. The last ones are kept, as many as the FIFO
+            // holds.
             let kept = words.min(limits::FIFO_WORDS as u64);
             self.words_out += (words - kept) as usize;
             for nth in words - kept + 1..=words {
@@ -152,15 +156,15 @@ impl Pace {
             }
             self.next_accepted = end + 1;
         } else {
-            // A word comes a cycle after the one before at the earliest, or when it has passed memory.
+            // A word arrives when it has passed memory, but at least one cycle after the word before.
             let passed = table.cycle_of(start, window.passed(self.bytes));
             self.next_delivered = passed.max(self.next_delivered - 1 + words) + 1;
         }
         end
     }
 
-    /// From when on the bus can have the next word: one to the package once memory has delivered it, one from
-    /// the package once the FIFO has room.
+    /// When the next word can go over the bus: a word to the package when memory has delivered it, a word
+    /// from the package when the FIFO has room.
     fn ready(&mut self, out: bool, passed: u64) -> u64 {
         if out {
             let full = self.words_out >= limits::FIFO_WORDS;
@@ -197,13 +201,14 @@ mod tests {
     }
 
     proptest! {
-        /// Word by word is what the RTL does; what is skipped must change nothing.
+        /// The RTL goes word by word. Skipping must not change the result.
         #[test]
         fn skipped_words_are_those_that_nothing_delays(
             which in 0usize..4,
             period in prop_oneof![Just(10_000u64), 2_600..13_000u64],
             rate in prop_oneof![Just(0u64), 50_000_000..6_000_000_000u64],
-            // Memory that is hardly faster than the strobes of one direction or the other, or hardly slower.
+            // Memory that is slightly faster or slightly slower than the strobes of one of the
+            // directions.
             near in prop::option::of((any::<bool>(), prop_oneof![Just(10_000u64), 9_500..10_500u64])),
             before in 0u64..40_000,
             bursts in prop::collection::vec((any::<bool>(), 1u32..20_000, 0u64..400), 1..5),
@@ -220,7 +225,7 @@ mod tests {
                 (WORD_BYTES * 1_000_000_000_000).div_ceil(strobes * period) * share / 10_000
             });
             let memory = Bandwidth::new(rate);
-            // Somebody else's bytes pass first.
+            // Another user's bytes pass first.
             memory.reserve(Instant::ZERO, before);
             let start = Instant::ZERO + Duration::from_nanos(500);
             let all: u64 = bursts.iter().map(|(_, bytes, _)| u64::from(*bytes)).sum();
@@ -246,7 +251,7 @@ mod tests {
                 prop_assert_eq!(skipping.words_out, stepping.words_out);
                 free = end;
             }
-            // The FIFO's words, as far as there have been so many.
+            // The words in the FIFO, as many as there have been.
             let kept = stepping.words_out.min(limits::FIFO_WORDS);
             for back in 1..=kept {
                 let at = (stepping.words_out - back) % limits::FIFO_WORDS;

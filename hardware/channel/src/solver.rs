@@ -1,27 +1,27 @@
-//! A key equation solver that several channels share in turn (C21, C22, Fig 19).
+//! A key equation solver that several channels share (C21, C22, Fig 19).
 
 use alloc::rc::Rc;
 use aster_units::{Duration, Instant};
 use core::cell::Cell;
 
-/// Solves the key equations of damaged chunks, one after the other. The channel goes on meanwhile: what waits
-/// is the page's data, not the bus. A page's chunks are heard of at its end, so that they wait for those of
-/// pages which ended before.
+/// Solves the key equations of damaged chunks, one after the other. In the meantime the channel
+/// continues: the page's data wait, not the bus. A page's chunks arrive at the page's end, and wait for
+/// those of pages that ended before.
 #[derive(Debug)]
 pub struct KeySolver {
     each: Duration,
     free_at: Cell<Instant>,
 }
 
-/// A solver in the hands of its channels.
+/// A solver that several channels share.
 pub type SharedSolver = Rc<KeySolver>;
 
 impl KeySolver {
-    /// A solver that takes `each` for a chunk.
+    /// A solver that takes `each` per chunk.
     pub fn new(each: Duration) -> SharedSolver {
         Rc::new(KeySolver { each, free_at: Cell::default() })
     }
-    /// When `chunks` that come at `now` have been solved.
+    /// When `chunks` chunks that arrive at `now` have been solved.
     pub(crate) fn solve(&self, now: Instant, chunks: u64) -> Instant {
         let solved = self.free_at.get().max(now) + self.each * chunks;
         self.free_at.set(solved);

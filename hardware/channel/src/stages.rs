@@ -1,10 +1,10 @@
 //! The stream stages between Packetizer and µFSM: ECC, then scrambler on the way in; the other way round on
 //! the way out (C19).
 //!
-//! A page that was written through the stages is kept plain by the package, with its bit errors beside it
-//! (design §4). Where no bit is wrong, the code word never exists; a chunk with wrong bits is encoded,
-//! damaged and really corrected. On a drive that keeps fingerprints there is nothing to decode: a chunk with
-//! more wrong bits than the code corrects fails, which is what a bounded-distance decoder does.
+//! The package keeps a page that was written through the stages plain, and its bit errors separately
+//! (design §4). If no bit of a chunk is wrong, the code word is never computed. A chunk with wrong bits
+//! is encoded, damaged and actually corrected. On a drive that keeps fingerprints there is nothing to
+//! decode: a chunk with more wrong bits than the code corrects fails, as with a bounded-distance decoder.
 
 use crate::solver::SharedSolver;
 use alloc::boxed::Box;
@@ -18,7 +18,7 @@ use aster_ports::package::{DataOut, PageData, ProtocolError};
 use aster_txn::Descriptor;
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 
-/// Failures are told by parts of so many bytes.
+/// Failures are reported in parts of this many bytes.
 const PART_BYTES: u32 = 512;
 
 /// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
@@ -28,8 +28,8 @@ pub struct Ecc {
 }
 
 impl Ecc {
-    /// Code words over GF(2^`m`) designed for `t` errors of which up to `limit` are corrected (G6), for
-    /// `layout`.
+    /// The ECC for `layout`: codes over GF(2^`m`) that are designed for `t` errors and correct up to
+    /// `limit` (G6).
     ///
     /// # Errors
     /// When the code doesn't exist for these sizes.
@@ -47,18 +47,19 @@ pub struct StageConfig {
     pub layout: PageLayout,
     /// The ECC stage.
     pub ecc: Ecc,
-    /// From the last byte off the bus to data that is known good.
+    /// From the last byte on the bus to data that are known to be good.
     pub detect_latency: Duration,
-    /// Key equation and root search for one damaged chunk; with a shared solver, root search alone.
+    /// Time of key equation and root search for one damaged chunk; with a shared solver, of root search
+    /// alone.
     pub correct_latency: Duration,
-    /// The key equation solver that several channels share; each has its own when there is none.
+    /// The key equation solver that several channels share; with `None`, the channel has its own.
     pub solver: Option<SharedSolver>,
 }
 
 struct Scratch {
     data: Vec<u8>,
     parity: Vec<u8>,
-    // A scratch belongs to one code's size.
+    // Each code needs a scratch of its size.
     chunk: BchScratch,
     oob: BchScratch,
 }
@@ -79,7 +80,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Takes all working memory.
+    /// Allocates all working memory.
     pub fn new(config: StageConfig) -> Self {
         let layout = config.layout;
         let ecc = config.ecc;
@@ -117,8 +118,8 @@ impl Stages {
         self.damaged_chunks = 0;
     }
 
-    /// What was found since [`Stages::reset`], and how long the stages take after the last byte, which came
-    /// at `now`.
+    /// What the stages have found since [`Stages::reset`], and how long they take after the last byte,
+    /// which came at `now`.
     pub(crate) fn finish(&self, now: Instant) -> (FrameReport, Duration) {
         if self.parts == 0 {
             return (self.report, Duration::ZERO);
@@ -131,7 +132,7 @@ impl Stages {
         (self.report, self.detect_latency + after)
     }
 
-    /// Part `part` of the bursts that bring `descriptor`'s sectors, from the package to memory.
+    /// Moves part `part` of the bursts of `descriptor`'s sectors from the package to memory.
     pub(crate) fn receive(
         &mut self,
         part: u8,
@@ -175,8 +176,8 @@ impl Stages {
         Ok(())
     }
 
-    /// A burst without stages: bus bytes into `descriptor.buffer` at byte `from` on; what lies beyond the
-    /// page's data goes to the buffer's OOB as far as that reaches.
+    /// Receives a burst without the stages: puts the bus bytes into `descriptor.buffer` from byte `from`
+    /// on. Bytes beyond the page's data go to the buffer's OOB, as far as there is room.
     pub(crate) fn receive_unchecked(
         &mut self,
         from: u32,
@@ -204,7 +205,8 @@ impl Stages {
         Ok(())
     }
 
-    /// The bytes of a burst that pass the stages by; a drive that keeps fingerprints has none of a page's.
+    /// The bytes of a burst that bypasses the stages. A drive that keeps fingerprints doesn't have the
+    /// bytes of a page.
     pub(crate) fn literal(&mut self, out: &DataOut<'_>, bytes: u32) -> Result<Vec<u8>, TxnError> {
         match out {
             DataOut::Page { page, .. } if page.content != Content::Full => {
@@ -214,8 +216,8 @@ impl Stages {
         }
     }
 
-    /// The bytes that a burst of `bytes` shows on the bus. On a drive that keeps fingerprints a page's bytes
-    /// are not known; they show as FFh.
+    /// The bytes of a burst of `bytes` bytes as they are on the bus. On a drive that keeps fingerprints a
+    /// page's bytes are not known, and are FFh here.
     pub(crate) fn bus_bytes(&mut self, out: &DataOut<'_>, bytes: u32) -> Vec<u8> {
         let (mut raw, column, flips) = match *out {
             DataOut::Bytes(literal) => return literal.to_vec(),
@@ -230,8 +232,8 @@ impl Stages {
         raw[from..from + bytes as usize].to_vec()
     }
 
-    /// The whole raw page that the stages make of plain content: encoded, then scrambled (C19), FFh where
-    /// nothing lies.
+    /// The whole raw page that the stages make of plain content: encoded, then scrambled (C19), with FFh
+    /// in unused columns.
     pub(crate) fn code_word(&mut self, page: &PageData<'_>) -> Vec<u8> {
         let mut raw = vec![0xff; self.layout.raw_bytes() as usize];
         if page.content == Content::Full {
@@ -348,12 +350,12 @@ impl Stages {
         let sector_len = memory.content_of(descriptor.buffer).sector_len();
         let (first, end) = (usize::from(descriptor.sectors.first), usize::from(descriptor.sectors.end()));
         let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
-        // The buffer may hold other sectors, of another page.
+        // The buffer may hold other sectors, from another page.
         target[first * sector_len..end * sector_len].fill(0xff);
         oob.fill(0xff);
         self.report.erased = true;
-        // An all-ones page with few zeroes reads as erased; with more zeroes than the code could correct it
-        // is damage.
+        // An all-ones page with few zeroes reads as erased. More zeroes than the code could correct are
+        // damage.
         let per_sector = self.layout.chunks_per_sector();
         for sector in descriptor.sectors.first..descriptor.sectors.end() {
             for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
@@ -378,7 +380,7 @@ impl Stages {
         let head = usize::from(SEED_BYTES) + usize::from(self.layout.oob_bytes());
         let oob_at = usize::from(oob_span.column.0);
         if zeroes(&self.raw, oob_span).count() <= self.ecc.oob.limit() {
-            // An all-ones record with few zeroes: nothing was ever programmed here (as in `receive_erased`).
+            // An all-ones record with few zeroes: the page was never programmed (as in `receive_erased`).
             let bursts = self.layout.bursts(descriptor.sectors);
             let flips: Vec<u32> =
                 bursts.as_slice().iter().flat_map(|&span| zeroes(&self.raw, span)).collect();
@@ -428,7 +430,7 @@ impl Stages {
         Ok(())
     }
 
-    /// The 512-byte parts of its sector that a chunk lies in, one bit each.
+    /// The 512-byte parts of its sector that a chunk belongs to, one bit each.
     fn parts_of(&self, chunk: u16) -> u8 {
         let bytes = u32::from(self.layout.chunk_bytes());
         let first = u32::from(chunk % self.layout.chunks_per_sector()) * bytes;
@@ -436,7 +438,8 @@ impl Stages {
         (first..=last).fold(0, |parts, part| parts | 1 << part)
     }
 
-    /// As [`Stages::note`], of a chunk that went through the decoder: one with wrong bits costs time.
+    /// As [`Stages::note`], for a chunk that went through the decoder. A chunk with wrong bits takes
+    /// time.
     fn note_damage(&mut self, verdict: Option<usize>, failed: impl FnOnce(&mut FrameReport)) {
         self.damaged_chunks += u64::from(verdict != Some(0));
         self.note(verdict, failed);
@@ -465,7 +468,7 @@ enum Which {
     Oob,
 }
 
-/// The bits of a span that are 0, as ascending positions over the raw page.
+/// The bits of a span that are 0, as ascending positions in the raw page.
 fn zeroes(raw: &[u8], span: Span) -> impl Iterator<Item = u32> + '_ {
     let start = u32::from(span.column.0);
     (start..span.end()).filter(|&byte| raw[byte as usize] != 0xff).flat_map(move |byte| {
@@ -474,7 +477,7 @@ fn zeroes(raw: &[u8], span: Span) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// The flips inside a span; they are ascending bit positions.
+/// The flips within a span, as ascending bit positions.
 fn within(flips: &[u32], span: Span) -> &[u32] {
     let (start, end) = (u32::from(span.column.0) * 8, span.end() * 8);
     let from = flips.partition_point(|&f| f < start);
@@ -482,7 +485,7 @@ fn within(flips: &[u32], span: Span) -> &[u32] {
     &flips[from..to]
 }
 
-/// What a bounded-distance decoder makes of `errors` wrong bits: their number, or `None` when it can't
+/// The result of a bounded-distance decoder for `errors` wrong bits: their number, or `None` if it can't
 /// correct them.
 fn count(ecc: &Ecc, errors: usize) -> Option<usize> {
     (errors <= ecc.chunk.limit()).then_some(errors)
@@ -514,7 +517,7 @@ fn flip(bytes: &mut [u8], (flips, span): (&[u32], Span)) {
     }
 }
 
-/// Decodes a code word inside a raw page in place.
+/// Decodes a code word within a raw page, in place.
 fn decode(
     ecc: &Ecc,
     scratch: &mut Scratch,

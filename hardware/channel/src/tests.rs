@@ -1,7 +1,7 @@
-//! The cycle rules by hand, against a package that only writes down what it sees.
+//! The cycle rules, calculated by hand, against a package that only records what it sees.
 //!
-//! The clock is 10 ns. A push at 0 is sampled at once and starts two cycles later, at 20 ns; cycles below
-//! count from there.
+//! The clock period is 10 ns. A push at 0 is sampled at once and starts two cycles later, at 20 ns.
+//! Cycles below count from there.
 
 use crate::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
 use alloc::rc::Rc;
@@ -185,8 +185,8 @@ impl Bench {
         self.results.take()
     }
 
-    /// Runs one transaction pushed at 0 and gives what the package saw, in cycles from the transaction's
-    /// start.
+    /// Runs one transaction, pushed at 0, and returns what the package saw, in cycles from the
+    /// transaction's start.
     fn cycles(build: impl FnOnce(&mut Txn)) -> Vec<(u64, Call)> {
         let bench = Bench::new();
         bench.issue(0, 0, build);
@@ -265,7 +265,7 @@ fn twb_counts_from_the_last_latch() {
 
 #[test]
 fn twhr_counts_from_the_last_latch_and_trhw_holds_the_chip() {
-    // Two cycles of preamble, one of postamble; of tRHW's ten the next transaction keeps six.
+    // Two cycles of preamble, one of postamble. The next transaction keeps six of tRHW's ten.
     let want = [(0, Select), (5, Command(0x70)), (5 + 8 + 2, Out { last: 17 }), (18 + 10 - 6 + 1, Release)];
     assert_eq!(Bench::cycles(read_status), want);
 }
@@ -330,7 +330,7 @@ fn raw(txn: &mut Txn, direction: Direction, bytes: u32) {
     };
 }
 
-/// What comes of 20 bytes read, or written, after one latch, with such a memory.
+/// The result of reading or writing 20 bytes after one latch, with a memory of this rate.
 fn paced(direction: Direction, bytes_per_second: u64) -> (u64, Vec<(u8, u64, Call)>) {
     let bench = Bench::with(CLOCK, bytes_per_second);
     bench.issue(0, 0, |t| {
@@ -350,14 +350,15 @@ fn words_of_a_slow_memory_pause_the_strobes_of_a_write_burst() {
     let cycles = |n: u64| 20 + 10 * n;
     assert_eq!(log[2], (0, cycles(801), In { last: cycles(801 + 16) }));
     assert_eq!(finished, cycles(801 + 16 + 1));
-    // 500 MB/s: 16 ns a word; the first has come long before tCCS is over.
+    // 500 MB/s: 16 ns per word. The first word arrives long before tCCS is over.
     let (_, log) = paced(Direction::In, 500_000_000);
     assert_eq!(log[2], (0, cycles(5 + 31), In { last: cycles(5 + 31 + 16) }));
 }
 
 #[test]
 fn the_last_word_read_goes_to_memory_before_the_channel_is_free() {
-    // Strobes from cycle 15 to 31; CE# is let go at 37: tRHW, less what the next transaction leads with.
+    // Strobes from cycle 15 to 31. CE# is released at 37: after tRHW, minus what the next transaction
+    // keeps of it.
     let cycles = |n: u64| 20 + 10 * n;
     let (finished, log) = paced(Direction::Out, 1_000_000);
     assert_eq!(log[2], (0, cycles(15), Out { last: cycles(31) }));
@@ -369,7 +370,7 @@ fn the_last_word_read_goes_to_memory_before_the_channel_is_free() {
 
 #[test]
 fn a_full_fifo_pauses_the_strobes_of_a_read_burst() {
-    // 600 words at 16 cycles each towards a memory that takes one every 800 cycles: the FIFO holds 512.
+    // 600 words of 16 cycles each, to a memory that takes one every 800 cycles. The FIFO holds 512.
     let bench = Bench::with(CLOCK, 1_000_000);
     bench.issue(0, 0, |t| {
         t.begin("full", 1).cmd(0x00);
@@ -386,7 +387,7 @@ fn a_full_fifo_pauses_the_strobes_of_a_read_burst() {
 #[test]
 fn others_in_memory_come_first() {
     let bench = Bench::with(CLOCK, 1_000_000);
-    // Somebody else's 10 bytes: 10 µs.
+    // Another user's 10 bytes take 10 µs.
     bench.memory.reserve(Instant::ZERO, 10);
     bench.issue(0, 0, |t| {
         t.begin("late", 1).cmd(0x85);
@@ -410,10 +411,10 @@ fn ddr_strobes_in_pairs_and_register_data_twice() {
     assert_eq!((toggle.strobes(true, 2), toggle.strobes(true, 3), toggle.strobes(true, 8)), (3, 5, 12));
     let sdr = table(DataMode::Sdr, ns(60));
     assert_eq!((sdr.transfers(1, true), sdr.transfers(3, false)), (1, 3));
-    // 2.5 ns a transfer are two phases; 3 ns round up to three.
+    // 2.5 ns per transfer are two phases; 3 ns round up to three.
     assert_eq!(table(DataMode::NvDdr2, ns(5)).byte_phases_out, 2);
     assert_eq!(table(DataMode::NvDdr2, ns(6)).byte_phases_out, 3);
-    // RE# is low for as many phases as it is high: 17 ns round up to 17.5.
+    // RE# is low for as many phases as it is high, so 17 ns round up to 17.5.
     assert_eq!(table(DataMode::Sdr, ns(34)).byte_phases_out, 14);
 }
 

@@ -1,5 +1,5 @@
-//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded
-//! up. The same rules as the RTL's (rtl/README.md), from the same table.
+//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, and ONFI minima
+//! are rounded up. These are the RTL's rules (rtl/README.md), from the same table.
 
 use aster_ports::package::{DataMode, Interface};
 use aster_txn::interface::{CycleRegisters, limits};
@@ -23,8 +23,9 @@ pub struct BusTiming {
     pub t_ch: Duration,
     /// CE# high between two selections.
     pub t_ceh: Duration,
-    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP:
-    /// WE# is low for half; in NV-DDR2 DQS is held low for tWPSTH of it, if it follows a burst.
+    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes). It is at least twice
+    /// tWP, since WE# is low for half of it. In NV-DDR2, DQS is held low for tWPSTH of it if it follows a
+    /// burst.
     pub t_wc: Duration,
     /// How long CLE, ALE and DQ stay after a latch's edge: the greatest of tCLH, tALH and tDH (tCALH and
     /// tCAH).
@@ -41,7 +42,7 @@ pub struct BusTiming {
     pub t_rpre: Duration,
     /// Postamble of a read burst.
     pub t_rpst: Duration,
-    /// Last latch to busy: what the C/A Writer waits before it lets go of the chip.
+    /// Last latch to busy: the C/A Writer waits this long before it releases the chip.
     pub t_wb: Duration,
     /// Command or address latch to data output.
     pub t_whr: Duration,
@@ -61,7 +62,7 @@ impl BusTiming {
             InterfaceTiming::Sdr(t) => {
                 (DataMode::Sdr, zero, zero, zero, zero, t.t_clh.max(t.t_alh).max(t.t_dh), t.t_wp * 2)
             }
-            // The clock stretches from the command cycle to the strobes: one tDQSCK or tDQSS and its
+            // The clock runs from the command cycle to the strobes: one tDQSCK or tDQSS and its
             // postamble.
             InterfaceTiming::NvDdr(t) => {
                 (DataMode::NvDdr, t.t_wpre, t.t_wpst, t.t_dqsck, t.t_ck, t.t_calh.max(t.t_cah), zero)
@@ -101,9 +102,9 @@ impl BusTiming {
         }
     }
 
-    /// The same with data strobes slow enough for at most `bytes_per_second`, which must not be 0: a
-    /// controller may drive a package slower than its mode allows (B21: NV-DDR2 at 100 MT/s, for which the
-    /// standard has no mode).
+    /// The same timing with data strobes slowed down to at most `bytes_per_second`, which must not be 0.
+    /// A controller may drive a package slower than its mode allows (B21: NV-DDR2 at 100 MT/s, for which
+    /// the standard has no mode).
     #[must_use]
     pub fn at_most(self, bytes_per_second: u64) -> Self {
         let pair = Duration::of_transfer(2, bytes_per_second);
@@ -128,7 +129,7 @@ impl Default for EngineClock {
     }
 }
 
-/// [`BusTiming`] in controller cycles, each rounded up: what the controller keeps in its registers.
+/// [`BusTiming`] in controller cycles, each rounded up, as the controller keeps it in its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CycleTable {
     /// The data interface and timing mode.
@@ -170,7 +171,7 @@ impl CycleTable {
     /// Rounds `timing` up to cycles of `clock`.
     ///
     /// # Errors
-    /// When so fast a clock needs more cycles than a register holds.
+    /// If the clock is so fast that an entry needs more cycles than its register holds.
     pub fn new(timing: &BusTiming, clock: &EngineClock) -> Result<Self, ClockTooFast> {
         let period = clock.period;
         let too_fast = |entry| ClockTooFast { entry, interface: timing.interface };
@@ -184,8 +185,8 @@ impl CycleTable {
         let grains = |cycles: u64| cycles.div_ceil(grain) * grain;
         let cycles = |d: Duration| fit(grains(d.cycles_up(period)));
         let phases = |d: Duration| (d.as_picos() * PHASES).div_ceil(period.as_picos());
-        // A transfer's strobe is low for one half and high for the other; the output serialiser gives whole
-        // phases.
+        // A transfer's strobe is low for one half and high for the other. The output serialiser has a
+        // resolution of whole phases.
         let byte_phases = |pair: Duration| match mode {
             DataMode::Sdr => fit(2 * phases(pair).div_ceil(4)),
             DataMode::NvDdr => fit(grain * PHASES / 2),
@@ -234,7 +235,7 @@ impl CycleTable {
         Ok(CycleTable { interface: timing.interface, registers, period })
     }
 
-    /// The entries as the controller's registers hold them.
+    /// The entries, as the controller's registers hold them.
     pub fn registers(&self) -> &CycleRegisters {
         &self.registers
     }
@@ -245,9 +246,9 @@ impl CycleTable {
         u64::from(if out { self.registers.byte_phases_out } else { self.registers.byte_phases_in })
     }
 
-    /// How often a burst of `bytes` strobes: with two bytes a strobe cycle an even number of times, and
-    /// register data (`twice`) come twice (ONFI 5.1, READ ID, READ STATUS, GET and SET FEATURES in the DDR
-    /// interfaces).
+    /// The number of transfers of a burst of `bytes`. It is even in modes with two bytes per strobe
+    /// cycle. Register data (`twice`) come twice (ONFI 5.1, READ ID, READ STATUS, GET and SET FEATURES in
+    /// the DDR interfaces).
     #[inline]
     pub(crate) fn transfers(&self, bytes: u32, twice: bool) -> u64 {
         let bytes = u64::from(bytes);
@@ -258,7 +259,7 @@ impl CycleTable {
         }
     }
 
-    /// Cycles of the data strobes of so many transfers.
+    /// Cycles of the data strobes of this many transfers.
     #[inline]
     pub fn strobes(&self, out: bool, transfers: u64) -> u64 {
         (transfers * self.byte_phases(out)).div_ceil(PHASES)
@@ -272,8 +273,8 @@ impl CycleTable {
         if grain == 1 { cycles } else { cycles.div_ceil(grain) * grain }
     }
 
-    /// How many cycles ahead the controller decides that a word begins: CLE and ALE announce NV-DDR's data to
-    /// CLK half a period before its rise.
+    /// How many cycles ahead the controller decides that a word begins. In NV-DDR, CLE and ALE announce
+    /// data half a period before CLK's rise.
     #[inline]
     pub(crate) fn decided_ahead(&self) -> u64 {
         if self.interface.mode == DataMode::NvDdr { u64::from(self.registers.grain) } else { 0 }
@@ -285,7 +286,7 @@ impl CycleTable {
         aligned + (cycle - aligned).next_multiple_of(u64::from(self.registers.grain))
     }
 
-    /// The edge of the latch that follows `index` others in a row, the first of them at the edge `first`.
+    /// The edge of latch `index` in a row of latches, counted from 0, whose first edge is `first`.
     #[inline]
     pub(crate) fn latch_edge(&self, first: u64, index: usize) -> u64 {
         first + u64::from(self.latch) * index as u64
@@ -305,14 +306,15 @@ impl CycleTable {
     pub(crate) fn cycle_of(&self, start: Instant, at: Instant) -> u64 {
         if at <= start { 0 } else { at.since(start).cycles_up(self.period) }
     }
-    /// [`CycleTable::cycle_of`] for instants one after the other.
+    /// [`CycleTable::cycle_of`] for a series of instants.
     #[inline]
     pub(crate) fn cycles_from(&self, start: Instant) -> Cycles {
         Cycles { edge: start, cycle: 0, period: self.period }
     }
 }
 
-/// Counts the cycles up to instants that do not go back, without a division where they are near each other.
+/// Counts the cycles up to instants that never decrease. If they are close to each other, it needs no
+/// division.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cycles {
     edge: Instant,
@@ -321,7 +323,7 @@ pub(crate) struct Cycles {
 }
 
 impl Cycles {
-    /// Cycles that are counted singly.
+    /// The most cycles that are counted one by one.
     const NEAR: u64 = 8;
 
     /// The first cycle that begins at `at` or later.
@@ -340,7 +342,7 @@ impl Cycles {
     }
 }
 
-/// Where the walk stands relative to the events that waits count from. Cycles are counted from the
+/// The position of the walk, and the events from which waits count. Cycles are counted from the
 /// transaction's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
@@ -358,13 +360,13 @@ impl Cursor {
     pub(crate) fn begin(&mut self, table: &CycleTable) {
         self.cycle += u64::from(table.chip_setup);
     }
-    /// A command latch, tRHW after a read burst at the earliest; gives its edge.
+    /// A command latch, at least tRHW after a read burst. Returns its edge.
     #[inline]
     pub(crate) fn command(&mut self, table: &CycleTable, command: u8) -> u64 {
         self.last_command = command;
         self.latches(table, 1)
     }
-    /// So many latches in a row, tRHW after a read burst at the earliest; gives the first one's edge.
+    /// `count` latches in a row, at least tRHW after a read burst. Returns the first one's edge.
     #[inline]
     pub(crate) fn latches(&mut self, table: &CycleTable, count: usize) -> u64 {
         if let Some(end) = self.read_end.take() {
@@ -377,8 +379,8 @@ impl Cursor {
         self.ends_in_latch = true;
         first
     }
-    /// Before the strobes of a burst: tCCS after a column change, else tWHR or tADL, counted from the last
-    /// latch; then the preamble. Gives the cycle of the first strobe.
+    /// The time before a burst's strobes: tCCS after a column change, else tWHR or tADL, counted from the
+    /// last latch; then the preamble. Returns the cycle of the first strobe.
     #[inline]
     pub(crate) fn before_burst(&mut self, table: &CycleTable, out: bool) -> u64 {
         if self.latched {
@@ -393,7 +395,7 @@ impl Cursor {
         self.cycle += u64::from(if out { table.read_preamble } else { table.write_preamble });
         self.cycle
     }
-    /// The strobes of a burst last until `last`; then its postamble.
+    /// The strobes of a burst, which last until `last`, and its postamble.
     #[inline]
     pub(crate) fn burst(&mut self, table: &CycleTable, out: bool, last: u64) {
         self.cycle = last + u64::from(if out { table.read_postamble } else { table.write_postamble });
@@ -409,8 +411,8 @@ impl Cursor {
         let from = if self.latched { self.last_latch } else { self.cycle };
         self.cycle = self.cycle.max(from + cycles);
     }
-    /// END: tWB after a latch, tRHW after a read burst (as far as the next transaction can't keep it), then
-    /// CE# hold.
+    /// END: tWB after a latch, tRHW after a read burst (except for the part that the next transaction
+    /// keeps), then CE# hold.
     #[inline]
     pub(crate) fn end(&mut self, table: &CycleTable) {
         if self.ends_in_latch {

@@ -1,5 +1,5 @@
-//! From a transaction's operations to the cycles of its latches and bursts. The engine plans when a
-//! transaction starts, to know how long it owns the channel, and carries the plan out when it ends.
+//! Plans the cycles of a transaction's latches and bursts. The engine makes the plan when a transaction
+//! starts, to know how long it owns the channel, and carries it out when the transaction ends.
 
 use crate::pace::Pace;
 use crate::timing::{Cursor, CycleTable};
@@ -19,15 +19,15 @@ pub(crate) struct BusStep {
     pub(crate) last: u64,
 }
 
-/// A planned transaction. The memory is taken once.
+/// A planned transaction. Its memory is allocated once.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// A step for each operation; what lies behind is of other transactions.
+    /// A step for each operation. Later entries are left over from other transactions.
     pub(crate) steps: Box<[BusStep; MAX_OPS]>,
     /// Cycles from start to the release of the chips.
     pub(crate) cycles: u64,
-    /// Cycles from start to the release of the channel: when the last word of the read bursts is in memory
-    /// too.
+    /// Cycles from start to the release of the channel, when the last word of the read bursts is in
+    /// memory, too.
     pub(crate) over: u64,
     /// Bytes of all bursts.
     pub(crate) bytes: u32,
@@ -44,7 +44,7 @@ struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    /// The first strobe and the end of the strobes when no memory makes them wait.
+    /// The first strobe and the end of the strobes if they don't wait for memory.
     #[inline]
     fn unpaced(&self, table: &CycleTable) -> (u64, u64) {
         let transfers = table.transfers(self.bytes, self.descriptor.path == Path::Mailbox);
@@ -58,7 +58,7 @@ impl Plan {
         Plan { steps, cycles: 0, over: 0, bytes: 0, pace: Pace::new() }
     }
 
-    /// Plans `txn` to start at `start`, and reserves the memory's time for it.
+    /// Plans `txn` to start at `start`, and reserves memory bandwidth for it.
     pub(crate) fn make(
         &mut self,
         txn: &Txn,
@@ -109,8 +109,8 @@ impl Plan {
     }
 }
 
-/// Lays the operations out one after the other and gives the cycle in which the chips are let go. `strobes`
-/// tells the cycles of a burst's first strobe and of its end.
+/// Lays out the operations one after the other and returns the cycle in which the chips are released.
+/// `strobes` returns the cycles of a burst's first strobe and of its end.
 #[inline(always)]
 fn lay_out(
     steps: &mut [BusStep; MAX_OPS],
@@ -147,7 +147,7 @@ fn lay_out(
     Ok(cursor.cycle)
 }
 
-/// What a channel's transactions must keep within.
+/// The limits for a channel's transactions.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     /// Chip enables.

@@ -1,8 +1,8 @@
-//! A channel's activity as ONFI pin waveforms: what a logic analyser on the board would show, beside the name
-//! of the transaction and the decoded cycle.
+//! A channel's activity as ONFI pin waveforms: what a logic analyser on the board would show, and in
+//! addition the name of the transaction and the decoded cycle.
 //!
-//! [`WaveTap`] listens to the channel and draws; [`Waveform`] is what it has drawn, plain data that a writer
-//! of any format can take.
+//! [`WaveTap`] listens to the channel and draws. [`Waveform`] is the result: plain data that can be
+//! written in any format.
 
 mod capture;
 mod draw;
@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use aster_units::{ChannelId, Instant};
 use core::fmt;
 
-/// The most pin changes that a capture keeps (a page read in NV-DDR2 takes about 55,000). A transaction that
-/// would go beyond is left out as a whole, with all that follow.
+/// The most pin changes that a capture keeps (a page read in NV-DDR2 takes about 55,000). A transaction
+/// that would exceed it is left out as a whole, and so are all later ones.
 pub const MAX_CHANGES: usize = 1 << 19;
 
 /// A pin or a decoded signal of a channel.
@@ -30,12 +30,13 @@ pub enum Signal {
     AddressLatchEnable,
     /// WE#: its rising edge latches; CLK in NV-DDR, drawn by its latching edges.
     WriteEnable,
-    /// RE#: a low pulse a byte in SDR, an edge a byte in NV-DDR2; W/R# in NV-DDR, low while the package
-    /// drives.
+    /// RE#: a low pulse per byte in SDR, an edge per byte in NV-DDR2; W/R# in NV-DDR, low while the
+    /// package drives.
     ReadEnable,
     /// DQ\[7:0\], high impedance between cycles.
     Data,
-    /// DQS: an edge a byte in the synchronous modes. It rests low; preamble and postamble are not drawn.
+    /// DQS: an edge per byte in the synchronous modes. It is low when idle; preamble and postamble are
+    /// not drawn.
     Strobe,
     /// R/B# of a way, low while an array behind it works.
     Ready(u8),
@@ -52,16 +53,16 @@ pub enum Level {
     Low,
     /// A high pin.
     High,
-    /// A byte on DQ; `None` when nobody drives.
+    /// A byte on DQ; `None` when it isn't driven.
     Byte(Option<u8>),
-    /// Words for a decoded signal.
+    /// The text of a decoded signal.
     Text(Label),
 }
 
-/// The words of a decoded signal.
+/// The text of a decoded signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Label {
-    /// Nothing goes on.
+    /// No activity.
     Idle,
     /// A transaction's name.
     Name(&'static str),
@@ -69,9 +70,9 @@ pub enum Label {
     Command(u8),
     /// An address cycle.
     Address(u8),
-    /// The package sends so many bytes.
+    /// The package sends this many bytes.
     DataOut(u32),
-    /// The controller sends so many bytes.
+    /// The controller sends this many bytes.
     DataIn(u32),
 }
 
@@ -96,9 +97,9 @@ impl fmt::Display for Label {
 pub struct Change {
     /// When.
     pub at: Instant,
-    /// Of what.
+    /// Which signal.
     pub signal: Signal,
-    /// To what.
+    /// Its new level.
     pub level: Level,
 }
 
@@ -116,8 +117,8 @@ impl Waveform {
     pub fn channel(&self) -> ChannelId {
         self.channel
     }
-    /// Every signal with the level it has before its first change: chips not selected and ready, DQ not
-    /// driven.
+    /// Every signal with its level before its first change: chips are not selected and are ready, DQ is
+    /// not driven.
     pub fn signals(&self) -> impl Iterator<Item = (Signal, Level)> + use<> {
         use Signal::*;
         let per_way = |signal: fn(u8) -> Signal| move |way| (signal(way), Level::High);
@@ -137,11 +138,12 @@ impl Waveform {
             .chain(bus)
             .chain((0..ways).map(per_way(Ready)))
     }
-    /// All changes in the order of time; those of one instant in the order in which they were drawn.
+    /// All changes in the order of time. Changes at the same instant are in the order in which they were
+    /// drawn.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
-    /// True when there was more than [`MAX_CHANGES`] hold.
+    /// True if there were more than [`MAX_CHANGES`].
     pub fn truncated(&self) -> bool {
         self.truncated
     }

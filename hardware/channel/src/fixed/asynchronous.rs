@@ -1,8 +1,9 @@
 //! The control path of the asynchronous controller: Cosmos+'s flash channel controller (C14–C18).
 //!
-//! Each segment is described by a flash control word (FCW) before the bus is free for it. The word passes the
-//! filters, of which anybody can put in their own, and queues at the dispatcher, which has a queue of high
-//! and one of normal priority (P14). The head is handed to the flash driver when the bus is free.
+//! A flash control word (FCW) describes each segment before the bus is free for it. The word passes the
+//! filters, to which users can add their own, and queues at the dispatcher, which has one queue of high
+//! and one of normal priority (P14). When the bus is free, the dispatcher hands the head of a queue to
+//! the flash driver.
 
 use super::segment::{SEGMENT_KINDS, Segment, SegmentKind, Waits};
 use alloc::boxed::Box;
@@ -13,7 +14,7 @@ use aster_ports::channel::{Arbiter, ChannelPort};
 use aster_units::{Instant, LunIndex};
 use core::cell::RefCell;
 
-/// Waits that are constants of Cosmos+'s low-level NAND controller (P18), counted in its 10 ns cycles.
+/// Waits that are constants in Cosmos+'s low-level NAND controller (P18), multiples of its 10 ns cycle.
 pub mod waits {
     use aster_units::Duration;
 
@@ -23,12 +24,12 @@ pub mod waits {
     pub const COLUMN_TO_DATA: Duration = Duration::from_nanos(340);
     /// 70h to status.
     pub const STATUS: Duration = Duration::from_nanos(100);
-    /// After an operation's last cycle, before the chip is let go: the operation's own 40 ns and 140 ns of
-    /// CE# hold.
+    /// After an operation's last cycle, before the chip is released: the operation's own 40 ns and 140 ns
+    /// of CE# hold.
     pub const AFTER: Duration = Duration::from_nanos(40 + 140);
-    /// SET FEATURES' last byte to the end: the package's tFEAT, which isn't polled.
+    /// SET FEATURES' last byte to the end: the package's tFEAT, since the controller doesn't poll.
     pub const SET_FEATURES: Duration = Duration::from_nanos(1_200);
-    /// GET FEATURES' address to data output, likewise.
+    /// GET FEATURES' address to data output, for the same reason.
     pub const GET_FEATURES: Duration = Duration::from_nanos(1_100);
 }
 
@@ -54,16 +55,16 @@ pub enum ControlWord {
         /// What the driver is to do.
         segment: Segment,
     },
-    /// Asks for the statistics of the filter that keeps them.
+    /// Asks the statistics filter for its statistics.
     Statistics,
     /// Asks how many words the dispatcher's queues hold (P14).
     QueueCounts,
 }
 
-/// What goes back up the control path.
+/// An answer that goes back up the control path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Nobody answers such a word, or a filter doesn't let it pass.
+    /// No part answers such a word, or a filter doesn't let it pass.
     Refused,
     /// Words by kind of segment.
     Statistics(AccessCounts),
@@ -81,7 +82,7 @@ pub enum Answer {
 pub struct AccessCounts([u64; SEGMENT_KINDS]);
 
 impl AccessCounts {
-    /// How many of `kind` there were.
+    /// The number of accesses of `kind`.
     pub fn of(&self, kind: SegmentKind) -> u64 {
         self.0[kind as usize]
     }
@@ -96,10 +97,10 @@ pub enum Passage {
     Up(Answer),
 }
 
-/// A filter in the control path (C16): sees each word before the dispatcher does. An access that is answered
-/// instead of let down ends its request in an error.
+/// A filter in the control path (C16), which sees each word before the dispatcher does. If it answers an
+/// access instead of letting it pass, the access's request ends in an error.
 pub trait Filter {
-    /// A word comes by at `at`.
+    /// Decides on a word that reaches the filter at `at`.
     fn pass(&mut self, at: Instant, word: &ControlWord) -> Passage;
 }
 
@@ -120,7 +121,7 @@ impl Filter for StatisticsFilter {
     }
 }
 
-/// Words of slots, by priority, in the order in which they came. A slot has one word at most.
+/// The words of the slots, by priority, in the order of their arrival. A slot has at most one word.
 #[derive(Default)]
 struct Queues {
     high: VecDeque<u16>,
@@ -134,7 +135,7 @@ impl Queues {
         if high { &mut self.high } else { &mut self.normal }
     }
     fn enter(&mut self, slot: u16, high: bool) -> bool {
-        // Nobody overtakes those who wait for room in the same queue.
+        // A word doesn't overtake those that wait for room in the same queue.
         let fits = self.of(high).len() < DISPATCH_QUEUE
             && !self.outside.iter().any(|&(_, wants_high)| wants_high == high);
         if fits {
@@ -144,7 +145,7 @@ impl Queues {
         }
         fits
     }
-    /// The next of those outside that fits now.
+    /// The next of the words outside that fits now.
     fn next_inside(&mut self) -> Option<u16> {
         let room = |queue: &VecDeque<u16>| queue.len() < DISPATCH_QUEUE;
         let (high, normal) = (room(&self.high), room(&self.normal));
@@ -161,12 +162,12 @@ pub(super) struct ControlPath {
     queues: Rc<RefCell<Queues>>,
 }
 
-/// What becomes of an access on its way down.
+/// The result of sending an access down the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Descent {
-    /// It is in a queue: the driver may have it.
+    /// It is in a queue, from which the driver can take it.
     Queued,
-    /// Its queue is full; [`ControlPath::next_inside`] tells when it has got in.
+    /// Its queue is full; [`ControlPath::next_inside`] reports when it has entered the queue.
     Outside,
     /// A filter refused it.
     Refused,
@@ -195,7 +196,7 @@ impl ControlPath {
         passed.into_iter().find(|passage| *passage != Passage::Down).unwrap_or(Passage::Down)
     }
 
-    /// An access of `slot` comes down.
+    /// Sends an access of `slot` down the path.
     pub(super) fn send(&self, at: Instant, slot: u16, lun: LunIndex, segment: Segment) -> Descent {
         let word = ControlWord::Access { lun, segment };
         if self.filtered(at, &word) != Passage::Down {
@@ -206,11 +207,11 @@ impl ControlPath {
             false => Descent::Outside,
         }
     }
-    /// A slot whose word has got into its queue since.
+    /// A slot whose word has now entered its queue.
     pub(super) fn next_inside(&self) -> Option<u16> {
         self.queues.borrow_mut().next_inside()
     }
-    /// An administrative word comes down, and its answer goes back up (C18).
+    /// Sends an administrative word down the path and returns the answer (C18).
     pub(super) fn ask(&self, at: Instant, word: &ControlWord) -> Answer {
         match (self.filtered(at, word), word) {
             (Passage::Up(answer), _) => answer,

@@ -1,10 +1,10 @@
-//! What a fixed controller is built to know.
+//! The configuration of a fixed controller.
 
 use aster_ports::layout::PageLayout;
 use aster_units::{CellMode, Duration, Geometry};
 use aster_wire::onfi::command_set::OneShot;
 
-/// What a fixed controller is built to know of its packages.
+/// What a fixed controller is built to know about its packages.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedConfig {
     /// Page format.
@@ -21,22 +21,23 @@ pub struct FixedConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
-    /// The package's commands for programming a TLC word line in one shot, and the typical time of it; none
-    /// when the controller isn't built for that (C83).
+    /// The package's commands for programming a TLC word line in one shot; `None` if the controller isn't
+    /// built for that (C83).
     pub one_shot: Option<OneShot>,
-    /// See `one_shot`.
+    /// Typical time of one-shot programming (`one_shot`).
     pub t_one_shot: Duration,
     /// True when pages pass the scrambler.
     pub scramble: bool,
-    /// The controller's clock: what it waits is whole cycles.
+    /// The controller's clock period: it waits whole cycles.
     pub clock_period: Duration,
-    /// From a status that said busy to the next check.
+    /// From a busy status to the next check.
     pub poll_interval: Duration,
-    /// Checks start when the typical time has passed, minus this much.
+    /// Checks start this much before the typical time has passed.
     pub poll_early: Duration,
-    /// Gives up after so many times the typical time.
+    /// The controller gives up after this many times the typical time.
     pub patience: u32,
-    /// A request of one phase that makes an array work ends when the array has begun: whoever sent it looks
-    /// at the ready/busy bit and asks for the status (C38). Otherwise the controller polls by itself.
+    /// If set, a single-phase request that starts the array ends when the array has started: the sender
+    /// watches the ready/busy bit and requests the status (C38). Otherwise the controller polls by
+    /// itself.
     pub polled: bool,
 }

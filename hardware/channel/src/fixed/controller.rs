@@ -36,20 +36,20 @@ struct Unit {
     lun: LunIndex,
     place: Place,
     module: RefCell<Module>,
-    // A segment whose control word has not got into the dispatcher's queue yet.
+    // A segment whose control word has not entered the dispatcher's queue yet.
     outside: Cell<Option<(Segment, Duration)>>,
-    // Requests whose bus part is over, but whose data the stages still work on, or whose completion is on its
-    // way.
+    // Requests whose bus part is over, but whose data are still in the stages or whose completion is in
+    // transit.
     ending: RefCell<VecDeque<Ending>>,
 }
 
-/// A request on its last way.
+/// A request that is ending.
 struct Ending {
     tag: Tag,
     outcomes: Outcomes,
-    // When that is over.
+    // When the present step is over.
     at: Instant,
-    // It has been sent; before that, the stages work on it.
+    // The completion has been sent. Before that, the data are in the stages.
     sent: bool,
 }
 
@@ -61,15 +61,16 @@ pub struct FixedController {
     config: FixedConfig,
     units: Vec<Unit>,
     discipline: Discipline,
-    // What a completion passes on its way to where firmware sees it.
+    // The buses that a completion passes before the firmware sees it.
     completions: RefCell<Vec<SharedBandwidth>>,
     id: Cell<Option<HandlerId>>,
 }
 
-/// Requests of a LUN that end at once, as a rule: the stages take less time than its next array operation.
+/// The usual maximum of requests per LUN that are ending at the same time: the stages take less time than
+/// the LUN's next array operation.
 const ENDING: usize = 4;
 
-/// Bytes of a completion: a flag, and the status that it is for.
+/// Bytes of a completion: a flag and a status.
 const COMPLETION_BYTES: u64 = 8;
 
 // Tokens: the slot, and what has happened to it.
@@ -80,7 +81,7 @@ const ENDING_OVER: u64 = 3;
 const KINDS: u64 = 4;
 
 impl FixedController {
-    /// What it does: the same as the software-defined controller.
+    /// Its capabilities, which are those of the software-defined controller.
     pub const CAPABILITIES: Capabilities =
         Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
 
@@ -119,7 +120,8 @@ impl FixedController {
         controller
     }
 
-    /// Takes the channel over from whoever brought its packages up, and begins to serve.
+    /// Takes over the channel from the firmware that brought its packages up, and starts to serve
+    /// requests.
     pub fn take_over(&self) {
         let id = self.id();
         self.channel.set_arbiter(match &self.discipline {
@@ -133,18 +135,18 @@ impl FixedController {
         }
     }
 
-    /// From now on a completion is there once its word has passed all of `buses`, which it contends for with
-    /// whoever else does.
+    /// From now on a completion arrives when its word has passed all of `buses`, for which it contends
+    /// with their other users.
     pub fn send_completions_over(&self, buses: &[SharedBandwidth]) {
         *self.completions.borrow_mut() = buses.to_vec();
     }
-    /// When a completion that is sent now is there.
+    /// When a completion that is sent now arrives.
     fn arrives(&self) -> Instant {
         let now = self.exec.now();
         let passed = |bus: &SharedBandwidth| now + bus.between(now, COMPLETION_BYTES);
         self.completions.borrow().iter().map(passed).max().unwrap_or(now)
     }
-    /// The data of a request are good from `at` on: then its completion goes to whoever asked.
+    /// Ends a request whose data are good from `good` on. Its completion is sent then.
     fn end(&self, slot: usize, tag: Tag, outcomes: Outcomes, good: Instant) {
         let now = self.exec.now();
         let (at, sent) = if good > now { (good, false) } else { (self.arrives(), true) };
@@ -155,7 +157,7 @@ impl FixedController {
         self.exec.schedule(at, self.id(), token(slot, ENDING_OVER));
     }
 
-    /// Puts a filter into the control path, behind those that are there (C16). False on a synchronous
+    /// Adds a filter to the control path, behind the existing ones (C16). False on a synchronous
     /// controller, which has no control words to filter.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         match &self.discipline {
@@ -166,8 +168,8 @@ impl FixedController {
             }
         }
     }
-    /// Sends an administrative control word down the control path (C18). Accesses come from I3 only, and a
-    /// synchronous controller has no such path: both are refused.
+    /// Sends an administrative control word down the control path (C18). Refuses accesses, which only
+    /// come from I3. A synchronous controller has no such path and refuses all words.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         match (&self.discipline, word) {
             (Discipline::Synchronous, _) | (_, ControlWord::Access { .. }) => Answer::Refused,
@@ -185,7 +187,7 @@ impl FixedController {
         }
     }
 
-    /// The unit's next request, if it is free for one.
+    /// Takes the unit's next request, if the unit is free.
     fn next_request(&self, unit: &Unit) -> Option<Next> {
         let mut module = unit.module.borrow_mut();
         if !module.is_idle() {
@@ -200,7 +202,7 @@ impl FixedController {
         move |error| self.requests.note_fault(lun, error)
     }
 
-    /// Does what a module wants, and what it wants then, until it waits for something.
+    /// Carries out the steps that a module asks for, until it waits for something.
     fn carry_out(&self, slot: usize, first: Next) {
         let unit = &self.units[slot];
         let mut next = Some(first);
@@ -221,7 +223,7 @@ impl FixedController {
         }
     }
 
-    /// Asks for the channel; false when the segment is refused on its way.
+    /// Requests the channel for a segment; false if a filter refuses the segment.
     fn send(&self, slot: usize, segment: Segment, linger: Duration) -> bool {
         if let Discipline::Asynchronous(path) = &self.discipline {
             match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
@@ -237,7 +239,7 @@ impl FixedController {
         true
     }
 
-    /// Describes the segment to the engine, which takes it when the arbiter or dispatcher says so.
+    /// Issues the segment to the engine, which starts it when the arbiter or dispatcher chooses it.
     fn drive(&self, slot: usize, segment: Segment, linger: Duration) {
         let place = self.units[slot].place;
         if segment.kind == SegmentKind::Reset {
@@ -247,7 +249,7 @@ impl FixedController {
         self.channel.issue(slot, self.exec.now(), linger);
     }
 
-    /// Lets words into the dispatcher's queues for which there is room now.
+    /// Moves words into the dispatcher's queues as far as there is room now.
     fn let_in(&self) {
         let Discipline::Asynchronous(path) = &self.discipline else { return };
         while let Some(slot) = path.next_inside() {
@@ -257,8 +259,8 @@ impl FixedController {
         }
     }
 
-    /// The stages have done with data of this unit, which has gone on meanwhile (C22), or a completion of it
-    /// has arrived.
+    /// The stages have finished with data of this unit, which has continued in the meantime (C22), or one
+    /// of its completions has arrived.
     fn endings_over(&self, slot: usize) {
         let now = self.exec.now();
         loop {
@@ -279,7 +281,8 @@ impl FixedController {
         let Some(result) = self.channel.take_result(slot) else { return };
         let now = self.exec.now();
         if self.config.polled {
-            // The ready/busy register (C24), before the result: whoever sees one sees the other.
+            // Update the ready/busy register (C24) before the result is delivered, so that both are seen
+            // together.
             let ready = self.channel.ready_from(unit.place.way);
             if ready > now {
                 self.requests.note_busy(unit.lun, ready);

@@ -1,4 +1,4 @@
-//! An operation module: the finite-state machine that carries a request out on one LUN (BABOL's Fig 4).
+//! An operation module: the finite-state machine that carries out a request on one LUN (BABOL's Fig 4).
 
 use super::config::FixedConfig;
 use super::segment::{Segment, SegmentKind};
@@ -36,48 +36,49 @@ impl FixedConfig {
     }
 }
 
-/// tPLPBSY's maximum (ONFI 5.1 §4.21), which vendors give for a load that waits for others.
+/// tPLPBSY's maximum (ONFI 5.1 §4.21), which vendors specify for a load that waits for others.
 const T_LOAD: Duration = Duration::from_nanos(1_000);
 
-/// Where a module stands between its segments.
+/// The state of a module between its segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// No request.
     Idle,
-    /// A segment that makes the array work is on its way.
+    /// A segment that starts the array is in progress.
     Start(SegmentKind),
-    /// A status check asked for at this instant is on its way; the array is given up at the second one.
+    /// A status check is in progress, requested at the first instant. The module gives up on the array at
+    /// the second.
     Check { asked: Instant, give_up: Instant },
-    /// The array was found busy.
+    /// The array was busy at the last check.
     Pause { give_up: Instant },
-    /// A transfer out of the page register is on its way.
+    /// A transfer out of the page register is in progress.
     Fetch,
-    /// The status that was asked for is on its way.
+    /// The requested status is being read.
     Look,
-    /// A feature is on its way to or from the package.
+    /// A feature is being set or read.
     Feature,
-    /// A lower page of a word line is on its way, or the package puts it aside.
+    /// A lower page of a word line is being loaded, or the package is putting it aside.
     Load,
 }
 
-/// What a module wants next.
+/// What a module needs next.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// This segment on the bus; its result so much after its end.
+    /// This segment on the bus, and its result this long after the segment's end.
     Send(Segment, Duration),
     /// Nothing until then.
     Pause(Instant),
-    /// The request has ended; its results are there from this instant on.
+    /// The request has ended. Its results are valid from this instant on.
     Finished(Tag, Outcomes, Instant),
 }
 
-/// The state machine of one LUN. It never waits: each call says what it wants next.
+/// The state machine of one LUN. It never waits: each call returns what it needs next.
 pub(super) struct Module {
     state: State,
     request: Option<(Tag, FlashRequest)>,
     target: usize,
     outcomes: Outcomes,
-    // When the stages have finished with everything that was fetched.
+    // When the stages have finished with all fetched data.
     finished: Instant,
 }
 
@@ -95,7 +96,7 @@ impl Module {
         self.request.is_none()
     }
 
-    /// A new request. `fault` is told why a target can't be served.
+    /// Starts a new request. `fault` gets the reason if a target can't be served.
     pub(super) fn begin(
         &mut self,
         tag: Tag,
@@ -156,7 +157,7 @@ impl Module {
                 self.next_target(config, now, fault)
             }
             State::Feature => {
-                // Nothing comes back from setting one.
+                // Setting a feature returns no value.
                 let outcome = Outcome { feature: result.mailbox as u32, ..Outcome::default() };
                 self.done(outcome, config, now, fault)
             }
@@ -172,7 +173,7 @@ impl Module {
         self.check(now, give_up)
     }
 
-    /// The segment that was to be sent is refused on its way.
+    /// A filter has refused the segment that was to be sent.
     pub(super) fn refused(
         &mut self,
         config: &FixedConfig,
@@ -196,7 +197,7 @@ impl Module {
     fn phase(&self) -> FlashOp {
         self.current().0.phase
     }
-    /// Whether the request ends when its array has begun.
+    /// Whether the request ends when its array has started.
     fn is_detached(&self, config: &FixedConfig) -> bool {
         config.polled && matches!(self.phase(), FlashOp::Trigger | FlashOp::Program | FlashOp::Erase)
     }
@@ -257,8 +258,8 @@ impl Module {
         self.send(kind, linger)
     }
 
-    /// What a page of a one-shot program takes: the last of a word line starts the array. `None` for what is
-    /// no word line, and for a controller that isn't built for that.
+    /// The segment for a page of a one-shot program: the last page of a word line starts the array.
+    /// `None` if the targets aren't word lines or the controller isn't built for that.
     fn line_segment(&self, config: &FixedConfig) -> Option<SegmentKind> {
         let targets = self.current().0.targets();
         let first = targets[0].row;
@@ -289,7 +290,7 @@ impl Module {
         self.done(Outcome { status: FlashStatus::Error, ..Outcome::default() }, config, now, fault)
     }
 
-    /// The target has ended: the next one, or the end of the request.
+    /// The target has ended: continues with the next one, or ends the request.
     fn done(
         &mut self,
         outcome: Outcome,
@@ -301,7 +302,7 @@ impl Module {
         self.target += 1;
         let (tag, request) = self.request.expect("a target of a request has ended");
         if request.phase == FlashOp::Program && request.flags.one_shot {
-            // One result for all: that of the array, or of what kept it from starting.
+            // All targets have the same result: that of the array, or of what prevented it from starting.
             self.outcomes = [outcome; MAX_TARGETS];
             self.target = request.targets().len();
         }
@@ -314,8 +315,8 @@ impl Module {
     }
 }
 
-/// FAIL means something after a program, an erase, a reset, or when it was asked for; a read's data are
-/// judged by the stages.
+/// FAIL is valid after a program, an erase or a reset, and when the status was requested. For a read, the
+/// stages judge the data.
 fn of_status(status: Status, phase: FlashOp) -> Outcome {
     let failed = status.fail() && phase != FlashOp::Trigger;
     let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };

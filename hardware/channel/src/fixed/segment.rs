@@ -1,4 +1,5 @@
-//! What a fixed controller can put on the bus: each segment's cycles are as constant as its circuit.
+//! The segments that a fixed controller can put on the bus. The cycles of each segment are fixed, as in a
+//! circuit.
 
 use super::config::FixedConfig;
 use aster_codec::seed_of_row;
@@ -19,10 +20,10 @@ pub enum SegmentKind {
     TransferSpare,
     /// PROGRAM with the page's burst, through the stages.
     Program,
-    /// The same for a lower page of a TLC word line, behind the vendor's prefix: it waits in the package for
-    /// the others (C83).
+    /// PROGRAM of a lower page of a TLC word line, after the vendor's prefix. The page waits in the
+    /// package for the others (C83).
     Load,
-    /// The word line's last page, behind its prefix: the array takes all three in one shot.
+    /// PROGRAM of the word line's last page, after its prefix: the array programs all three in one shot.
     ProgramLine,
     /// BLOCK ERASE.
     Erase,
@@ -54,8 +55,8 @@ impl SegmentKind {
         SegmentKind::SetFeatures,
         SegmentKind::GetFeatures,
     ];
-    /// True for what is short and sets an array to work: it overtakes what moves data or asks for a status,
-    /// since a die that works is worth more than a bus that does.
+    /// True for short segments that start an array. They overtake segments that move data or read a
+    /// status, since it is more important to keep the dies busy than the bus.
     pub(super) const fn starts_array(self) -> bool {
         matches!(self, SegmentKind::Trigger | SegmentKind::Erase | SegmentKind::Reset)
     }
@@ -82,13 +83,14 @@ impl SegmentKind {
 pub struct Segment {
     /// What it does.
     pub kind: SegmentKind,
-    /// To which page, and where its data are.
+    /// The page, and where its data are.
     pub target: Target,
     /// The feature, if it is about one.
     pub feature: Feature,
 }
 
-/// Waits that a controller adds to what the bus asks for. Those after a latch overlap the bus's own.
+/// Waits that a controller adds to those that the bus requires. Waits after a latch overlap the bus's
+/// own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Waits {
     /// Address latch to data input.
@@ -99,13 +101,13 @@ pub(super) struct Waits {
     pub(super) status: Duration,
     /// After a segment's last cycle.
     pub(super) after: Duration,
-    /// The package's time for SET FEATURES, which nobody polls.
+    /// The package's time for SET FEATURES, since the controller doesn't poll.
     pub(super) set_features: Duration,
     /// From GET FEATURES' address to its data.
     pub(super) get_features: Duration,
 }
 
-/// tFEAT at the most, and tRR behind it (ONFI 5.1 §4.21).
+/// The maximum of tFEAT, followed by tRR (ONFI 5.1 §4.21).
 const T_FEAT: Duration = Duration::from_nanos(1_000 + 20);
 
 impl Waits {
@@ -128,7 +130,7 @@ pub(super) struct Place {
     pub(super) shares_chip_enable: bool,
 }
 
-/// READ STATUS brings one byte.
+/// READ STATUS transfers one byte.
 const STATUS_BYTES: u32 = 1;
 
 fn pause(txn: &mut Txn, wait: Duration) {
@@ -208,7 +210,7 @@ impl Segment {
         txn.end();
     }
 
-    /// The command cycle before 80h, if there is one, and the one behind the data.
+    /// The command cycle before 80h, if there is one, and the command cycle after the data.
     fn line_commands(&self, config: &FixedConfig) -> (Option<u8>, u8) {
         let one_shot = config.one_shot.filter(|_| self.kind != SegmentKind::Program);
         let Some(one_shot) = one_shot else { return (None, command::PROGRAM_CONFIRM) };

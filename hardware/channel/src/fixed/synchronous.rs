@@ -2,8 +2,7 @@
 
 use aster_ports::channel::{Arbiter, ChannelPort};
 
-/// Grants the channel round robin: of the LUNs that want it, the one that comes next after the one that had
-/// it last.
+/// Grants the channel round robin: to the first LUN that wants it after the one that had it last.
 #[derive(Default)]
 pub(super) struct RoundRobin {
     next: u16,

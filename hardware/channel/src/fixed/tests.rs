@@ -1,4 +1,4 @@
-//! The parts of the fixed controllers by themselves. Whole controllers are tested on a bench
+//! Tests of the parts of the fixed controllers. Whole controllers are tested on a bench
 //! (`tests/tests/controllers.rs`).
 
 use super::config::FixedConfig;
@@ -106,7 +106,7 @@ fn finished(next: Next) -> Outcomes {
 #[test]
 fn a_read_is_trigger_checks_until_ready_and_transfer() {
     let mut bench = Bench::new();
-    // An LSB page: 58 µs, looked at 8 µs before.
+    // An LSB page takes 58 µs; the first check is 8 µs before that.
     assert_eq!(sent(bench.begin(request(FlashOp::Read, &[0]))), (SegmentKind::Trigger, US * 50));
     assert_eq!(sent(bench.status(50, 0)).0, SegmentKind::Status);
     match bench.status(51, 0x80) {
@@ -135,7 +135,7 @@ fn a_failed_program_is_told_and_the_next_target_follows() {
     assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Failed, FlashStatus::Done]);
 }
 
-/// What a controller is that was reconfigured for a TLC package (C83).
+/// A controller that was reconfigured for a TLC package (C83).
 fn tlc() -> Bench {
     let mut bench = Bench::new();
     bench.config.cells = CellMode::Tlc;
@@ -153,7 +153,7 @@ fn one_shot(rows: &[u32]) -> FlashRequest {
 fn a_word_line_is_two_loads_and_a_program_and_has_one_result() {
     for (status, expected) in [(0xe0, FlashStatus::Done), (0xe1, FlashStatus::Failed)] {
         let mut bench = tlc();
-        // The package puts a page aside for a microsecond at most.
+        // The package takes at most a microsecond to put a page aside.
         assert_eq!(sent(bench.begin(one_shot(&[3, 4, 5]))), (SegmentKind::Load, US));
         assert_eq!(sent(bench.status(92, 0)), (SegmentKind::Load, US));
         assert_eq!(sent(bench.status(184, 0)), (SegmentKind::ProgramLine, US * 1_592));
@@ -180,7 +180,8 @@ fn a_lun_that_never_gets_ready_is_given_up_after_its_patience() {
     let mut bench = Bench::new();
     sent(bench.begin(request(FlashOp::Erase, &[5])));
     sent(bench.status(5_000, 0));
-    // Two times 5 ms after the first check was asked for; a check asked for later is the last.
+    // The limit is two times 5 ms after the first check was requested. A check that is requested later is
+    // the last.
     assert!(matches!(bench.status(5_001, 0x80), Next::Pause(_)));
     sent(bench.module.resume(at(15_000)));
     assert!(matches!(bench.status(15_001, 0x80), Next::Pause(_)));

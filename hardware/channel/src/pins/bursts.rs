@@ -1,5 +1,5 @@
-//! The bursts of a transaction as hardware needs them: where each lies in memory, and what the stages make of
-//! it.
+//! The bursts of a transaction as hardware needs them: where each is in memory, and what the stages do
+//! with it.
 
 use crate::stages::Stages;
 use crate::timing::CycleTable;
@@ -18,19 +18,19 @@ pub(crate) struct Burst {
     pub out: bool,
     pub bytes: u32,
     pub transfers: u32,
-    /// Its descriptor's index, and how many bursts and bytes that had before.
+    /// Its descriptor's index, and the number of bursts and bytes of that descriptor before this one.
     pub descriptor: usize,
     pub part: u8,
     pub before: u32,
     pub path: Path,
     /// Where its bytes begin in its descriptor's window.
     pub at: usize,
-    /// What the stages refuse it for.
+    /// Why the stages refuse it, if they do.
     pub refusal: Option<TxnError>,
 }
 
-/// The bursts of `txn` into `bursts`. Those without a descriptor end the list: the hardware doesn't run such
-/// a transaction.
+/// Collects the bursts of `txn` in `bursts`. A burst without a descriptor ends the list, since the
+/// hardware doesn't run such a transaction.
 pub(crate) fn collect(
     txn: &Txn,
     table: &CycleTable,
@@ -67,7 +67,7 @@ pub(crate) fn collect(
     }
 }
 
-/// What keeps a burst from going through the stages.
+/// Checks that a burst can go through the stages.
 fn refusal(burst: &Burst, txn: &Txn, stages: &Stages, memory: &Buffers) -> Result<(), TxnError> {
     let descriptor = &txn.descriptors()[burst.descriptor];
     let layout = stages.layout();
@@ -89,7 +89,7 @@ fn refusal(burst: &Burst, txn: &Txn, stages: &Stages, memory: &Buffers) -> Resul
     if fits { Ok(()) } else { Err(TxnError::Frame) }
 }
 
-/// The page that a burst through the stages brings into a package.
+/// The page that a burst through the stages sends to a package.
 pub(crate) fn page<'a>(burst: &Burst, txn: &Txn, memory: &'a Buffers) -> PageData<'a> {
     let descriptor = &txn.descriptors()[burst.descriptor];
     let (data, oob) = memory.page_and_oob(descriptor.buffer);
@@ -97,7 +97,7 @@ pub(crate) fn page<'a>(burst: &Burst, txn: &Txn, memory: &'a Buffers) -> PageDat
     PageData { content, data, oob, seed: descriptor.immediate as u32 }
 }
 
-/// The bytes that memory holds for a burst into a package; they go to the end of its descriptor's `window`.
+/// Appends the bytes that memory holds for a burst to a package to its descriptor's `window`.
 pub(crate) fn fill(burst: &Burst, txn: &Txn, stages: &mut Stages, memory: &Buffers, window: &mut Vec<u8>) {
     window.resize(burst.at, 0);
     let descriptor = &txn.descriptors()[burst.descriptor];

@@ -1,4 +1,4 @@
-//! The packages behind the pins: what the decoder reads off the bus becomes calls of [`Package`].
+//! The packages at the pins. What the decoder reads from the bus becomes calls of [`Package`].
 
 use super::bursts::{self, Burst};
 use super::decoder::{Activity, PHASES};
@@ -11,7 +11,8 @@ use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Package, Prot
 use aster_txn::{Latch, Path, Txn};
 use aster_units::{Duration, Instant};
 
-/// Bus activity kept until its transaction's end is known, which a [`BusTap`] is told first.
+/// Bus activity that is kept until its transaction has ended: a [`BusTap`] needs the transaction's end
+/// first.
 pub(crate) enum Seen {
     Chips(Instant, u32),
     Latch(Instant, Instant, Latch),
@@ -34,13 +35,13 @@ impl Seen {
 pub(crate) struct Transcript {
     /// The chip enables asserted.
     chips: u32,
-    /// What was objected to first, and when. From then on the packages are let go.
+    /// The first error, and when. From then on the packages are not selected any more.
     objection: Option<(Instant, TxnError)>,
-    /// What the package drives in the burst of this number.
+    /// The burst that `shown` is for.
     shown_for: Option<usize>,
     shown: Vec<u8>,
     shown_twice: bool,
-    /// What a tap is to be told; kept only if there is one.
+    /// The activity for a tap; kept only if there is one.
     seen: Option<Vec<Seen>>,
 }
 
@@ -67,7 +68,7 @@ impl Transcript {
     pub fn objection(&self) -> Option<(Instant, TxnError)> {
         self.objection
     }
-    /// What a tap is to be told.
+    /// Takes the activity for a tap.
     pub fn take_seen(&mut self) -> Vec<Seen> {
         self.seen.take().unwrap_or_default()
     }
@@ -104,8 +105,8 @@ impl<P: Package> Bus<'_, P> {
         self.mode != DataMode::Sdr
     }
 
-    /// Calls `each` with every selected package; the first that objects ends the transaction for all of them,
-    /// though the hardware runs on to its end.
+    /// Calls `each` with every selected package. The first error ends the transaction for all packages,
+    /// although the hardware runs the transaction to its end.
     fn selected(&mut self, at: Instant, mut each: impl FnMut(&mut P) -> Result<(), ProtocolError>) {
         if self.transcript.objection.is_some() {
             return;
@@ -135,7 +136,7 @@ impl<P: Package> Bus<'_, P> {
         }
     }
 
-    /// Reads what the package will drive in a burst whose first strobe comes now.
+    /// Reads from the package what it will drive in a burst whose first strobe is now.
     fn show(&mut self, burst: usize, at: Instant) {
         self.transcript.shown_for = Some(burst);
         self.transcript.shown.clear();
@@ -157,7 +158,7 @@ impl<P: Package> Bus<'_, P> {
         self.transcript.shown = self.stages.bus_bytes(&shown.data, length);
     }
 
-    /// Bytes that the package counts in a burst of which `twice` tells whether each comes twice.
+    /// The bytes of a burst as the package counts them. `twice` says whether each byte comes twice.
     fn length(&self, burst: &Burst, twice: bool) -> usize {
         match (self.doubles(), twice, burst.path) {
             (true, true, _) => burst.transfers as usize / 2,
@@ -235,8 +236,8 @@ impl<P: Package> Activity for Bus<'_, P> {
             self.object(timing.first, refusal);
         }
         self.see(|| Seen::Burst(timing, false, bytes.clone()));
-        // What is on the bus is the code word of a page: the package may keep it plain, as it does of the
-        // timed model.
+        // The bytes on the bus are the code words of a page. The package may keep the page plain, as it
+        // does with the timed model.
         let memory = &*self.memory.window(burst.descriptor);
         let page = match self.txn {
             Some(txn)

@@ -1,6 +1,6 @@
-//! From pins to what they mean (`rtl/README.md`, Pins): latches at their edges, bursts strobe by strobe.
+//! Decodes the pins (`rtl/README.md`, Pins): latches at their edges, bursts strobe by strobe.
 //!
-//! Times are in phases from power-on, so that an edge in the wrong phase of a cycle shows.
+//! Times are in phases from power-on, so that an edge in the wrong phase of a cycle is found.
 
 use alloc::vec::Vec;
 use aster_ports::package::DataMode;
@@ -11,8 +11,8 @@ use aster_txn::interface::{CycleRegisters, limits};
 /// Phases of a cycle.
 pub(crate) const PHASES: u64 = limits::PHASES as u64;
 
-/// A burst that the transaction on the bus asks for. Pins alone don't tell where one burst ends and the next
-/// begins.
+/// A burst of the transaction on the bus. It is needed because pins alone don't show where one burst ends
+/// and the next begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BurstShape {
     /// True when the package drives the bytes.
@@ -23,17 +23,17 @@ pub(crate) struct BurstShape {
 
 /// What happens on the bus. `burst` counts the bursts of the transaction.
 pub(crate) trait Activity {
-    /// Just these chip enables are asserted from now on.
+    /// From now on exactly these chip enables are asserted.
     fn chips(&mut self, at: u64, chips: u32);
-    /// A latch cycle from `from` to its edge.
+    /// A latch cycle begins at `from` and has its edge at `edge`.
     fn latch(&mut self, from: u64, edge: u64, latch: Latch);
-    /// The byte that the package drives at a strobe; transfers of a burst count from 0.
+    /// Returns the byte that the package drives at a strobe. The transfers of a burst count from 0.
     fn byte(&mut self, burst: usize, transfer: u32, at: u64) -> u8;
-    /// A burst of data out has ended: its first strobe, and the cycle in which its last byte ends.
+    /// A burst of data out has ended. `first` is its first strobe, `last` the end of its last byte.
     fn burst_out(&mut self, burst: usize, first: u64, last: u64);
     /// A burst of data in has ended.
     fn burst_in(&mut self, burst: usize, first: u64, last: u64, bytes: &[u8]);
-    /// A strobe that belongs to nothing.
+    /// A strobe that belongs to no burst.
     fn stray(&mut self, at: u64);
 }
 
@@ -81,18 +81,19 @@ pub(crate) struct Decoder {
     mode: DataMode,
     table: CycleRegisters,
     bursts: Vec<BurstShape>,
-    /// The burst that the next strobe belongs to, and how many it has had.
+    /// The burst that the next strobe belongs to, and the strobes that it has had.
     burst: usize,
     strobed: u32,
     first: u64,
     bytes: Vec<u8>,
     before: PinsOut,
     we_fell: u64,
-    /// Since when the package is asked for data in NV-DDR2: RE# low.
+    /// Since when RE# is low in NV-DDR2, which asks the package for data.
     asked: Option<u64>,
-    /// CLK has risen on a data output cycle of NV-DDR, and hasn't fallen: a byte comes with each of the two.
+    /// CLK has risen on a data output cycle of NV-DDR and hasn't fallen yet. A byte comes with each of
+    /// the two edges.
     output_cycle: bool,
-    /// No strobe of the next burst can come before: the postamble of the one before.
+    /// The end of the last burst's postamble: no strobe of the next burst can come before.
     ended: u64,
     lanes: u64,
 }
@@ -127,7 +128,7 @@ impl Decoder {
         }
     }
 
-    /// A transaction begins that is driven in `mode` by `table` and has these bursts.
+    /// Begins a transaction that is driven in `mode` with the timing of `table` and has these bursts.
     pub fn begin(
         &mut self,
         mode: DataMode,
@@ -146,7 +147,7 @@ impl Decoder {
         self.ended = 0;
     }
 
-    /// One cycle of the pins. Gives the bytes that the package drives in it.
+    /// Decodes one cycle of the pins. Returns the bytes that the package drives in it.
     #[inline]
     pub fn cycle(&mut self, cycle: u64, pins: &PinsOut, bus: &mut impl Activity) -> u64 {
         let before = self.before;
@@ -167,7 +168,7 @@ impl Decoder {
             && still(before.ale, pins.ale)
             && still(before.dqs, pins.dqs)
             && before.dqs_enable == pins.dqs_enable;
-        // Nobody sees the pins of a bus that no chip is selected on.
+        // No package sees the pins while no chip is selected.
         if !quiet && pins.ce_n != u32::MAX {
             self.phases(cycle * PHASES, &before, pins, bus);
         }
@@ -175,7 +176,7 @@ impl Decoder {
     }
 
     fn phases(&mut self, base: u64, before: &PinsOut, pins: &PinsOut, bus: &mut impl Activity) {
-        // What was on the pins before a chip was selected is nobody's edge.
+        // Levels from before a chip was selected don't make an edge.
         let selected = before.ce_n != u32::MAX;
         let mut was = if selected { Levels::of(before, PHASES - 1) } else { Levels::of(pins, 0) };
         let mut lane = 0;
@@ -197,13 +198,14 @@ impl Decoder {
         }
     }
 
-    /// WE# in SDR and NV-DDR2: what it latches at its rise. Gives where a byte of data in began.
+    /// WE# in SDR and NV-DDR2, which latches at its rising edge. For a byte of data in, returns where the
+    /// byte began.
     #[inline]
     fn write_enable(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> Option<u64> {
         match (was.we, now.we) {
             (true, false) => self.we_fell = at,
             (false, true) => match was.latch() {
-                // It was low for the second half.
+                // WE# is low for the second half of the cycle.
                 Some(latch) => self.latch(at - 2 * (at - self.we_fell), at, latch, bus),
                 None => return Some(self.we_fell),
             },
@@ -217,7 +219,8 @@ impl Decoder {
         bus.latch(from, edge, latch);
     }
 
-    /// Each of these gives whether the package drives a byte from here on.
+    /// Decodes a phase in SDR. Like its siblings for the other modes, it returns whether the package
+    /// drives a byte from here on.
     fn sdr(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> bool {
         if let Some(from) = self.write_enable(at, was, now, bus) {
             self.strobe_in(at, from, was.dq, bus);
@@ -232,7 +235,7 @@ impl Decoder {
         self.data_strobe(at, was, now, bus);
         let edge = was.re != now.re;
         if edge && (now.cle || now.ale) {
-            // The strobe of a burst that is over is let go.
+            // The strobe of a burst that is over is released.
             self.asked = None;
             return false;
         }
@@ -270,16 +273,16 @@ impl Decoder {
         strobe
     }
 
-    /// Whether an edge at `at` can be a strobe of the next burst, which the package is asked for since
-    /// `since`.
+    /// Whether an edge at `at` can be a strobe of the next burst, if the package has been asked for data
+    /// since `since`.
     fn is_past_preamble(&self, at: u64, since: u64) -> bool {
         let out = self.bursts.get(self.burst).is_some_and(|b| b.out);
         let begins = since.max(self.ended) + u64::from(self.table.read_preamble) * PHASES;
         out && (self.strobed > 0 || at >= begins)
     }
 
-    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it. In NV-DDR DQ comes half a
-    /// period of CLK, the length of a byte, after the edge of the data input cycle that the byte belongs to.
+    /// DQS in NV-DDR and NV-DDR2: each edge is in the middle of a byte. In NV-DDR, DQ comes half a period
+    /// of CLK (the length of a byte) after the edge of the data input cycle that the byte belongs to.
     #[inline]
     fn data_strobe(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) {
         if let (Some(before), Some(level)) = (was.dqs, now.dqs)

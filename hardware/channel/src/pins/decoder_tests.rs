@@ -14,7 +14,7 @@ enum Seen {
 }
 use Seen::{Chips, In, Out, Stray};
 
-/// Drives a byte that tells burst and transfer.
+/// Drives bytes that identify burst and transfer.
 #[derive(Default)]
 struct Notes(Vec<Seen>);
 
@@ -76,7 +76,7 @@ impl Drawing {
         self.draw(phases, |p| &mut p.ale, true)
     }
 
-    /// What the decoder makes of it, and the bytes that go back in each cycle.
+    /// What the decoder reads from it, and the bytes that the package drives in each cycle.
     fn decode(
         &self,
         mode: DataMode,

@@ -1,4 +1,4 @@
-//! A channel that is hardware, under the same port as the timed engine: it is ticked cycle by cycle, and only
+//! A channel in hardware, under the same port as the timed engine. It is ticked cycle by cycle, and only
 //! while it has something to do (design §2).
 
 use super::bursts::{self, Burst};
@@ -27,14 +27,15 @@ use core::cell::{Cell, Ref, RefCell};
 
 const TICK: u64 = 0;
 
-/// Transactions that the engine keeps in the hardware's queue: the one that runs and the one that comes next.
+/// Transactions that the engine keeps in the hardware's queue: the running one and the next one.
 const QUEUED: usize = 2;
-/// Cycles after which a channel without a transaction changes no more, apart from the gap after the last one.
+/// Cycles after which a channel without a transaction doesn't change any more, apart from the gap after
+/// the last one.
 const SETTLING_CYCLES: u64 = 32;
-/// How many cycles longer than its bursts, timers and memory explain a transaction may take.
+/// The most cycles that a transaction may take beyond those of its bursts, timers and memory.
 const SLACK_CYCLES: u64 = 1 << 20;
 
-/// The engine of one channel that goes cycle by cycle, with its packages, one a way.
+/// The engine of one channel that is simulated cycle by cycle, with its packages, one per way.
 pub struct CycleEngine<P: Package> {
     exec: Exec,
     port: Rc<ChannelPort>,
@@ -89,7 +90,7 @@ struct Channel<P> {
     running: Option<Running>,
     /// The cycle that the hardware is in, counted from power-on.
     cycle: u64,
-    /// The edge that comes next: before the first one the hardware is in no cycle.
+    /// The number of the next edge. Before the first edge the hardware is in no cycle.
     next_edge: u64,
     /// The cycle by which a transaction must begin.
     begins_by: u64,
@@ -101,8 +102,8 @@ impl<P: Package + 'static> CycleEngine<P> {
     /// Builds the engine of `port`'s channel around `hardware`, which has just been reset, and connects it.
     ///
     /// # Panics
-    /// When the configuration is not the hardware's: its pipeline is as long as it is, and it has room for so
-    /// many tables.
+    /// If the configuration doesn't match the hardware, which has a pipeline of fixed length and room for
+    /// a fixed number of tables.
     pub fn start(
         port: &Rc<ChannelPort>,
         dram: &SharedDram,
@@ -155,7 +156,7 @@ impl<P: Package + 'static> CycleEngine<P> {
         engine
     }
 
-    /// The packages, one a way.
+    /// The packages, one per way.
     pub fn packages(&self) -> Ref<'_, Vec<P>> {
         Ref::map(self.channel.borrow(), |channel| &channel.packages)
     }
@@ -168,7 +169,7 @@ impl<P: Package + 'static> CycleEngine<P> {
         *self.tap.borrow_mut() = tap;
     }
 
-    /// Hands the hardware what it has room for.
+    /// Pushes as many transactions as the hardware has room for.
     fn push_pending(&self) {
         self.port.listen(true);
         let now = self.exec.now();
@@ -276,7 +277,7 @@ impl<P: Package> Channel<P> {
         Instant::ZERO + self.period * self.cycle
     }
 
-    /// The software's side: `slot`'s transaction goes into the queue, to be sampled at the next edge.
+    /// The software's side: puts `slot`'s transaction into the queue, which samples it at the next edge.
     fn push(&mut self, slot: usize, now: Instant) {
         if !self.ticking && self.queue.is_empty() {
             self.catch_up(now);
@@ -304,8 +305,8 @@ impl<P: Package> Channel<P> {
         self.tables.iter().map(|t| u64::from(t.gap)).max().unwrap_or(0)
     }
 
-    /// An idle channel was not ticked: what still changes in it is made up for, and its cycles are counted
-    /// on, so that the next edge is the first one from `now` on.
+    /// Catches up after the channel was idle and not ticked: runs the cycles in which it still changes
+    /// and skips the others, so that the next edge is the first one from `now` on.
     fn catch_up(&mut self, now: Instant) {
         let next = now.since(Instant::ZERO).cycles_up(self.period);
         for _ in 0..SETTLING_CYCLES + self.longest_gap() {
@@ -326,7 +327,8 @@ impl<P: Package> Channel<P> {
         *self.hardware.outputs()
     }
 
-    /// One cycle more: its pins reach the packages and memory. Gives a transaction that is over with it.
+    /// Runs one more cycle, in which its pins reach the packages and memory. Returns the transaction that
+    /// ends with it, if any.
     fn tick(&mut self, watched: bool, recorder: &Recorder) -> Option<Ended> {
         let out = self.edge();
         if out.begin {
@@ -404,7 +406,7 @@ impl<P: Package> Channel<P> {
         recorder.emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
     }
 
-    /// The transaction on the bus, or one that was refused when its turn came, is over.
+    /// Ends the transaction on the bus, or one that was refused at its turn.
     fn end(&mut self, over: &Over) -> Option<Ended> {
         let now = self.time();
         self.expect_begin();
@@ -445,7 +447,7 @@ impl<P: Package> Channel<P> {
         Ok((TxnResult { over: now, finished: now, mailbox: over.mailbox, frame }, latency))
     }
 
-    /// What has come to memory goes through the stages to the buffers.
+    /// Moves what the transaction wrote to memory through the stages to the buffers.
     fn deliver(&mut self, slot: usize) -> Result<(), TxnError> {
         let txn = self.port.in_flight(slot);
         let mut dram = self.dram.borrow_mut();
@@ -472,7 +474,7 @@ impl<P: Package> Channel<P> {
     }
 }
 
-/// Cycles that a transaction takes at the most.
+/// The most cycles that a transaction can take.
 fn longest(txn: &Txn, table: &CycleTable, bursts: &[Burst], period: Duration) -> u64 {
     let timers = txn.ops().iter().map(|op| match op {
         Op::Timer(nanoseconds) => Duration::from_nanos(u64::from(*nanoseconds)).cycles_up(period) + 1,

@@ -34,14 +34,14 @@ pub(crate) fn free_slots(channel: &mut dyn CycleChannel) -> u64 {
     status::FREE.get(channel.read_register(register::STATUS))
 }
 
-/// Takes away the results that wait: what they say, the engine has seen at the pins.
+/// Discards the results that wait. The engine has already seen at the pins what they say.
 pub(crate) fn take_results(channel: &mut dyn CycleChannel) {
     while result::VALID.get(channel.read_register(register::RESULT)) == 1 {
         channel.read_register(register::MAILBOX);
     }
 }
 
-/// Loads `txn` and pushes it, to run by the cycle table of this index. A slot must be free.
+/// Loads `txn` and pushes it, to run with the cycle table of this index. A slot must be free.
 pub(crate) fn load(channel: &mut dyn CycleChannel, txn: &Txn, table: usize) {
     channel.write_register(register::OPEN, 0);
     for (index, d) in txn.descriptors().iter().enumerate() {
@@ -58,8 +58,8 @@ pub(crate) fn load(channel: &mut dyn CycleChannel, txn: &Txn, table: usize) {
         channel.write_register(register::WORD, word);
     }
     if txn.overflowed() {
-        // What the buffer had no room for: the hardware counts it, as it would have counted the words
-        // themselves.
+        // Words for which `txn` had no room: the hardware only counts these, so zeroes do instead of the
+        // words.
         for _ in count..=MAX_WORDS {
             channel.write_register(register::WORD, 0);
         }
@@ -67,7 +67,7 @@ pub(crate) fn load(channel: &mut dyn CycleChannel, txn: &Txn, table: usize) {
     channel.write_register(register::PUSH, push::TABLE.put(table as u64));
 }
 
-/// What the hardware says of a transaction that is over, as an error.
+/// The hardware's verdict on a finished transaction, as an error.
 pub(crate) fn error_of(over: &Over) -> Option<TxnError> {
     let Some(verdict) = Verdict::of(over.verdict) else {
         return Some(TxnError::Hardware { what: "a verdict that doesn't exist" });

@@ -1,5 +1,5 @@
-//! Memory as the Packetizer sees it: an AXI4 slave that takes and gives words when the shared memory has the
-//! time for them (`rtl/README.md`, Memory).
+//! Memory as the Packetizer sees it: an AXI4 slave that accepts and delivers words when the shared memory
+//! has time for them (`rtl/README.md`, Memory).
 
 use super::bursts::Burst;
 use alloc::collections::VecDeque;
@@ -10,12 +10,12 @@ use aster_txn::Path;
 use aster_txn::interface::limits::DESCRIPTORS;
 use aster_units::{Duration, Instant};
 
-/// A descriptor's bytes begin at its number, counted from 1, times so many: more than all bursts of a
-/// transaction can move.
+/// The distance between the address ranges of descriptors. It is more than all bursts of a transaction
+/// can move. A descriptor's range begins at its number, counted from 1, times this.
 pub(crate) const WINDOW_BYTES: u64 = 1 << 26;
 /// The longest burst that the Packetizer makes, in beats.
 const BEATS_MAX: u64 = 16;
-/// AXI4: no burst crosses such a boundary.
+/// No AXI4 burst crosses a multiple of this.
 const BOUNDARY: u64 = 4096;
 
 const WORD: usize = WORD_BYTES as usize;
@@ -25,7 +25,7 @@ pub(crate) fn address_of(descriptor: usize) -> u64 {
     (descriptor as u64 + 1) * WINDOW_BYTES
 }
 
-/// A burst that memory has taken the address of.
+/// A burst whose address memory has accepted.
 #[derive(Clone, Copy, Debug)]
 struct Access {
     id: u8,
@@ -41,7 +41,7 @@ pub(crate) struct AxiMemory {
     // Words that came before their address did.
     written: VecDeque<AxiWrite>,
     answers: VecDeque<AxiAnswer>,
-    // The cycles from which on the words can pass, in their order, either way.
+    // The cycles from which on words can pass, in order, for each direction.
     inward: VecDeque<u64>,
     outward: VecDeque<u64>,
     breach: Option<&'static str>,
@@ -61,7 +61,8 @@ impl AxiMemory {
         }
     }
 
-    /// A transaction begins whose bytes pass as `window` says. Cycles are of `period`, counted from power-on.
+    /// Begins a transaction whose bytes pass as `window` says. Cycles have length `period` and are
+    /// counted from power-on.
     pub fn begin(&mut self, bursts: &[Burst], window: &Window, period: Duration) {
         self.windows.iter_mut().for_each(Vec::clear);
         self.inward.clear();
@@ -79,12 +80,13 @@ impl AxiMemory {
         }
     }
 
-    /// A descriptor's bytes: to fill before the transaction runs, or what has come.
+    /// A descriptor's bytes: to be filled before the transaction runs, or what the transaction has
+    /// written.
     pub fn window(&mut self, descriptor: usize) -> &mut Vec<u8> {
         &mut self.windows[descriptor]
     }
 
-    /// What the channel did against AXI4 or against its own rules.
+    /// The rule of AXI4, or of its own, that the channel has broken.
     pub fn breach(&self) -> Option<&'static str> {
         self.breach
     }
@@ -120,7 +122,7 @@ impl AxiMemory {
         }
     }
 
-    /// What has been handed over in a cycle in which the channel drove `master` and memory `slave`.
+    /// Notes the transfers of a cycle in which the channel drove `master` and memory drove `slave`.
     pub fn end_cycle(&mut self, master: &AxiMaster, slave: &AxiSlave) {
         if slave.read.valid && master.read_ready {
             self.inward.pop_front();

@@ -1,8 +1,7 @@
-//! The packages of `hardware/nand` at the pins of a channel that goes cycle by cycle.
+//! The packages of `hardware/nand` at the pins of a channel that is simulated cycle by cycle.
 //!
-//! - `decoder` reads latches and bursts off the pins, `bus` makes them calls of packages;
-//! - `bursts` says what a transaction's bursts carry, `memory` is the AXI4 slave that they come from and go
-//!   to;
+//! - `decoder` reads latches and bursts from the pins, `bus` turns them into calls of packages;
+//! - `bursts` finds the data of a transaction's bursts, `memory` is the AXI4 slave that holds them;
 //! - `engine` runs the channel under a [`aster_ports::channel::ChannelPort`].
 
 mod bursts;

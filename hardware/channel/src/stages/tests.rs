@@ -1,4 +1,4 @@
-//! What the stages leave alone.
+//! Tests of what the stages leave unchanged.
 
 use super::*;
 use aster_ports::dram::Dram;

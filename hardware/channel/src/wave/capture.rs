@@ -10,16 +10,16 @@ use aster_txn::Latch;
 use aster_units::{ChannelId, Duration, Instant};
 use core::cell::RefCell;
 
-/// Draws a channel's waveforms while the channel works. Clones draw the same picture: one is given to
-/// [`Engine::set_tap`](crate::Engine::set_tap), one is kept to look at it.
+/// Draws a channel's waveforms while the channel works. Clones share one capture: pass one to
+/// [`Engine::set_tap`](crate::Engine::set_tap) and keep one to read it.
 ///
-/// As a [`BusTap`] it learns of R/B# only when a transaction ends. Where it is also attached to the drive's
-/// recorder it learns from [`Event::ArrayBusy`] when each array begins and ends, and draws R/B# at those
+/// As a [`BusTap`] it sees R/B# only when a transaction ends. If it is also attached to the drive's
+/// recorder, [`Event::ArrayBusy`] tells it when each array starts and ends, and it draws R/B# at those
 /// times.
 #[derive(Clone)]
 pub struct WaveTap(Rc<RefCell<Capture>>);
 
-/// An array's work behind a way, as far as it is known.
+/// The work of an array behind a way, as far as it is known.
 #[derive(Clone, Copy)]
 struct Busy {
     from: Instant,
@@ -57,7 +57,7 @@ impl WaveTap {
         })))
     }
 
-    /// True when all that the filter asks for is there, or the capture is full. To be asked between
+    /// True when the capture has everything that the filter asks for, or is full. To be called between
     /// transactions.
     pub fn is_complete(&self) -> bool {
         let mut capture = self.0.borrow_mut();
@@ -65,12 +65,12 @@ impl WaveTap {
         capture.done()
     }
 
-    /// What was drawn so far, sorted by time.
+    /// What has been drawn so far, sorted by time.
     pub fn waveform(&self) -> Waveform {
         let mut capture = self.0.borrow_mut();
         capture.close();
         let mut changes = capture.kept.clone();
-        // An array that still works when the capture ends rises at the time that it told.
+        // If an array still works when the capture ends, R/B# rises at the announced time.
         for (way, busy) in capture.busy.iter().enumerate() {
             if let Some(Busy { until: Some(at), drawn: true, .. }) = *busy {
                 changes.push(Change { at, signal: Signal::Ready(way as u8), level: Level::High });
@@ -91,15 +91,16 @@ impl Capture {
         self.truncated || self.follow.complete()
     }
 
-    /// Ends the open transaction: keeps or forgets it.
+    /// Ends the open transaction: keeps or discards it.
     fn close(&mut self) {
         let Some(seen) = self.seen.take() else { return };
-        // A transaction that failed never told that its chips were let go.
+        // A transaction that failed never reported that its chips were released.
         let end = self.end;
         self.select(end, 0);
         self.pen.let_go(end);
         self.pen.name(end, Label::Idle);
-        // Asked before and after: the operation's last transaction is part of it, and so is its first.
+        // Checked before and after `keeps`, since both the operation's first transaction and its last are
+        // part of it.
         let watched = self.watched();
         if self.follow.keeps(&seen) && !self.truncated {
             if self.kept.len() + self.pen.changes().len() > MAX_CHANGES {
@@ -116,8 +117,8 @@ impl Capture {
         (0..self.busy.len()).filter(|&way| self.follow.watches(way)).fold(0, |ways, way| ways | 1 << way)
     }
 
-    /// Draws R/B# of the ways in `watched`, and what must rise again of the others, up to the end of the
-    /// transaction.
+    /// Draws R/B# up to the end of the transaction: of the ways in `watched`, and of other ways where it
+    /// must rise again.
     fn draw_ready(&mut self, watched: u32) {
         for (way, slot) in self.busy.iter_mut().enumerate() {
             let Some(busy) = slot else { continue };
@@ -151,7 +152,7 @@ impl Capture {
         let until = at + takes;
         let Some(slot) = self.busy.get_mut(way) else { return };
         match slot {
-            // Another LUN behind the same R/B#: low until the last is ready.
+            // Another LUN behind the same R/B#, which is low until the last LUN is ready.
             Some(busy) if busy.until.is_none_or(|b| at < b) => {
                 busy.until = Some(busy.until.map_or(until, |b| b.max(until)));
             }
@@ -207,7 +208,7 @@ impl BusTap for WaveTap {
         let Some(slot) = capture.busy.get_mut(way) else { return };
         match (slot, ready) {
             (Some(busy), true) => busy.until = Some(busy.until.map_or(at, |until| until.min(at))),
-            // Longer than was told: R/B# itself says when it ends.
+            // It takes longer than announced: R/B# itself will show the end.
             (Some(busy), false) => busy.until = busy.until.filter(|&until| until > at),
             (slot @ None, false) => *slot = Some(Busy { from: at, until: None, drawn: false }),
             (None, true) => {}

@@ -4,15 +4,15 @@ use aster_ports::package::{BurstTiming, DataMode};
 use aster_txn::Latch;
 use aster_units::{Duration, Instant};
 
-/// Set-up and hold of CLE, ALE and DQ around a latching edge as they are drawn: this part of the cycle. The
-/// channel tells edges, not set-up times.
+/// CLE, ALE and DQ are drawn from 1/`SETUP_PART` of the cycle before a latching edge to as much after it.
+/// The channel reports edges, not set-up times.
 const SETUP_PART: u64 = 4;
 
 /// Draws one transaction's cycles as pin changes.
 #[derive(Default)]
 pub(super) struct Pen {
     changes: Vec<Change>,
-    /// When the pins of the last cycle are let go, unless the next cycle takes them before.
+    /// When the pins of the last cycle are released, unless the next cycle uses them before.
     hold: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ impl Pen {
         self.pin(at, Signal::ChipEnable(way), !selected);
     }
 
-    /// Lets go of the last cycle's pins, at `by` at the latest.
+    /// Releases the last cycle's pins, at `by` at the latest.
     pub(super) fn let_go(&mut self, by: Instant) {
         if let Some(hold) = self.hold.take() {
             let at = hold.min(by);
@@ -54,7 +54,7 @@ impl Pen {
         }
     }
 
-    /// A latch cycle: WE# falls at its half and rises at the latching edge.
+    /// A latch cycle: WE# falls in its middle and rises at the latching edge.
     pub(super) fn latch(&mut self, from: Instant, edge: Instant, latch: Latch) {
         let cycle = edge.since(from);
         let margin = cycle / SETUP_PART;
@@ -85,7 +85,7 @@ impl Pen {
         let label = if out { Label::DataOut(length) } else { Label::DataIn(length) };
         self.label(timing.first, Signal::Cycle, label);
         if timing.mode == DataMode::NvDdr {
-            // CLE and ALE both high make a data cycle; W/R# says who drives (ONFI 5.1 §4.4).
+            // CLE and ALE both high are a data cycle. W/R# says who drives (ONFI 5.1 §4.4).
             self.pin(timing.first, Signal::CommandLatchEnable, true);
             self.pin(timing.first, Signal::AddressLatchEnable, true);
             self.pin(timing.first, Signal::ReadEnable, !out);
@@ -95,7 +95,7 @@ impl Pen {
             self.byte(timing.mode, out, i % 2 == 1, (from, to), byte);
         }
         if timing.mode != DataMode::Sdr {
-            // An odd burst leaves the strobes away from where they rest.
+            // A burst of an odd length leaves the strobes away from their idle level.
             self.pin(timing.last, Signal::Strobe, false);
             self.pin(timing.last, Signal::ReadEnable, true);
         }

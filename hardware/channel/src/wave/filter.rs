@@ -71,8 +71,8 @@ impl Seen {
     fn row(&self) -> Option<RowAddr> {
         (self.addresses >= 3).then_some(RowAddr(self.row))
     }
-    /// Status, column changes and the return to data output go on with an operation; other commands begin
-    /// one.
+    /// Whether the command continues an operation: status, column changes and the return to data output
+    /// do. Other commands begin an operation.
     fn goes_on(&self) -> bool {
         match self.command {
             Some(
@@ -93,8 +93,8 @@ struct KeptOperation {
     row: Option<RowAddr>,
     /// It ends with data output, not with ready.
     fetches: bool,
-    /// Another operation has begun behind the same chip enable: either the LUNs there take turns, or this one
-    /// was given up.
+    /// Another operation has begun behind the same chip enable: either the LUNs there take turns, or this
+    /// operation was abandoned.
     passed: bool,
 }
 
@@ -104,7 +104,7 @@ impl KeptOperation {
     }
 }
 
-/// Decides, transaction by transaction, what belongs to the operations that are wanted.
+/// Decides for each transaction whether it belongs to an operation that the filter asks for.
 pub(super) struct Follow {
     filter: WaveFilter,
     begun: Vec<usize>,
@@ -117,7 +117,7 @@ impl Follow {
         Follow { filter, begun: alloc::vec![0; names], open: Vec::new() }
     }
 
-    /// Nothing that is still to come would be kept.
+    /// Whether no further transaction would be kept.
     pub(super) fn complete(&self) -> bool {
         match &self.filter {
             WaveFilter::Everything => false,
@@ -127,18 +127,18 @@ impl Follow {
         }
     }
 
-    /// Does an operation that is kept use this way?
+    /// Whether an operation that is kept uses this way.
     pub(super) fn watches(&self, way: usize) -> bool {
         self.filter == WaveFilter::Everything || self.open.iter().any(|o| o.chips >> way & 1 == 1)
     }
 
-    /// Is the transaction kept? Asked once, at its end.
+    /// Whether the transaction is kept. Called once, at its end.
     pub(super) fn keeps(&mut self, seen: &Seen) -> bool {
         let WaveFilter::Operations { begin, each } = &self.filter else { return true };
         if seen.goes_on() {
             if seen.row().is_none() {
-                // Status or column without a row: one LUN behind the chip enable, and what was passed is
-                // over.
+                // Status or column without a row: there is one LUN behind the chip enable, so an
+                // operation that was passed is over.
                 self.open.retain(|o| !(o.passed && o.chips == seen.chips));
             }
             let same =

@@ -1,5 +1,5 @@
-//! A channel with a real package and the real flash operations, seen through its pins. Sequences are typed by
-//! hand from the standard.
+//! A channel with a real package and the real flash operations, observed at its pins. Sequences are typed
+//! by hand from the standard.
 
 extern crate std;
 use crate::wave::{Level, Signal, WaveFilter, WaveTap, Waveform};
@@ -108,7 +108,7 @@ impl Bench {
         Bench { exec, core, port, dram, config, recorder, engine }
     }
 
-    /// Brings up way 0, then programs, reads and erases a page of it; gives what the pins did meanwhile.
+    /// Brings up way 0, then programs, reads and erases a page of it. Returns the waveforms.
     fn capture(&self, filter: WaveFilter, events: bool) -> Waveform {
         let lun = Lun::new(&self.core, &self.port, &self.config, 0, 0);
         let scratch = self.dram.borrow().metadata_buffer(0);
@@ -134,8 +134,8 @@ impl Bench {
     }
 }
 
-/// What a logic analyser decodes from the pins alone: bytes with CLE or ALE at WE#'s rise, and DQS edges
-/// between them.
+/// What a logic analyser decodes from the pins alone: bytes with CLE or ALE at WE#'s rise, and the DQS
+/// edges between them.
 #[derive(Debug, PartialEq, Clone, Copy)]
 enum Decoded {
     Cmd(u8),
@@ -180,7 +180,8 @@ fn decode(wave: &Waveform) -> Vec<(Instant, Decoded)> {
 fn the_first_operations_of_a_run_are_read_off_the_pins() {
     use Decoded::*;
     let wave = Bench::new().capture(WaveFilter::first_of_each(), true);
-    // 64 code words of 277 bytes and an OOB record of 41; an odd burst brings the strobe back to rest.
+    // 64 code words of 277 bytes and an OOB record of 41. After an odd burst the strobe returns to its
+    // idle level with one more edge.
     let page = Strobes(64 * 277 + 41 + 1);
     let status = [Cmd(0x70), Strobes(2)];
     let want = [
@@ -197,7 +198,7 @@ fn the_first_operations_of_a_run_are_read_off_the_pins() {
     assert_eq!(decoded.iter().map(|d| d.1).collect::<Vec<_>>(), want);
     assert!(!wave.truncated());
 
-    // NV-DDR2 mode 4 at a 10 ns clock: tCS 20 ns, then a latch each 30 ns.
+    // NV-DDR2 mode 4 with a 10 ns clock: tCS 20 ns, then a latch every 30 ns.
     let chip =
         |level| wave.changes().iter().filter(move |c| (c.signal, c.level) == (Signal::ChipEnable(0), level));
     let read = decoded.iter().position(|d| d.1 == Cmd(0x00)).unwrap();

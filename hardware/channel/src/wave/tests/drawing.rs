@@ -52,7 +52,7 @@ fn latches_rise_at_their_edge_with_cle_or_ale_and_the_byte_held_around_it() {
     assert_eq!(of(&wave, Signal::ChipEnable(1)), [(0, Low), (1_000, High)]);
     let edges = [(150, Low), (200, High), (250, Low), (300, High), (350, Low), (400, High)];
     assert_eq!(of(&wave, Signal::WriteEnable), edges);
-    // What a sampler of rising WE# sees: CLE, ALE and DQ just then.
+    // What a sampler sees at WE#'s rise: CLE, ALE and DQ at that instant.
     let level = |signal, at| of(&wave, signal).into_iter().rfind(|&(t, _)| t <= at).unwrap().1;
     let sample = |at| {
         [Signal::CommandLatchEnable, Signal::AddressLatchEnable, Signal::Data].map(|signal| level(signal, at))
@@ -91,7 +91,7 @@ fn a_toggle_mode_burst_moves_dqs_once_a_byte_and_rests_low_after_an_odd_one() {
     assert_eq!(of(&out, Signal::ReadEnable), re);
     let odd = burst(DataMode::NvDdr2, true, &[7]);
     assert_eq!(of(&odd, Signal::Strobe), [(1_000, High), (1_400, Low)]);
-    // A write: the strobe stands in the middle of its byte, RE# doesn't move away from high.
+    // A write: the strobe is in the middle of its byte, and RE# stays high.
     let into = burst(DataMode::NvDdr2, false, &[1, 2]);
     assert_eq!(of(&into, Signal::Strobe), [(1_100, High), (1_300, Low), (1_400, Low)]);
     assert!(of(&into, Signal::ReadEnable).iter().all(|&(_, level)| level == High));
@@ -141,7 +141,7 @@ fn ready_follows_the_array_where_its_events_are_heard() {
     let busy = |way, picoseconds| Event::ArrayBusy { channel: 3, way, lun: 0, kind: 0, picoseconds };
     tap.transaction(ps(0), ps(100), "read");
     tap.event(ps(80), &busy(1, 700));
-    // Another LUN of the same way, for longer; another channel's array isn't ours.
+    // Another LUN of the same way is busy for longer. Another channel's array doesn't count.
     tap.event(ps(90), &busy(1, 810));
     tap.event(ps(95), &Event::ArrayBusy { channel: 2, way: 0, lun: 0, kind: 0, picoseconds: 5 });
     tap.ready(ps(100), 1, false);
@@ -177,7 +177,7 @@ fn a_full_capture_keeps_whole_transactions_only() {
     }
     let wave = tap.waveform();
     assert!(wave.truncated() && wave.changes().len() <= crate::MAX_CHANGES);
-    // Three changes a byte: two such pages fit.
+    // Three changes per byte: two such pages fit.
     assert_eq!(transactions, 3);
     let ends = |c: &&Change| c.level == Level::Text(Label::Idle) && c.signal == Signal::Transaction;
     assert_eq!(wave.changes().iter().filter(ends).count(), 2);

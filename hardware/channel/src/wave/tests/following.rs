@@ -1,4 +1,4 @@
-//! Which transactions belong to an operation.
+//! Tests of which transactions belong to an operation.
 
 use crate::wave::{Label, Level, Signal, WaveFilter, WaveTap};
 use alloc::vec::Vec;
@@ -133,7 +133,7 @@ fn as_many_operations_of_a_name_are_kept_as_asked_for() {
     for way in 0..3 {
         s.transfer(way);
     }
-    // Its bytes come in the same transaction: nothing more is waited for.
+    // Its bytes come in the same transaction, so the capture waits for nothing more.
     s.run("read id", 0, &[Latch::Command(0x90), Latch::Address(0)], &[0x2c, 0x88]);
     s.run("read id", 0, &[Latch::Command(0x90), Latch::Address(0x20)], b"ONFI");
     assert!(s.tap.is_complete());
