@@ -1,4 +1,4 @@
-//! A function's configuration space: bytes, and which of their bits a host may write (PCIe 4.0 §7.5).
+//! A function's configuration space: its bytes, and the bits that a host may write (PCIe 4.0 §7.5).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,15 +14,15 @@ use zerocopy::{FromZeros, IntoBytes};
 
 pub(crate) const COMMAND: usize = offset_of!(Header, command);
 pub(crate) const STATUS: usize = offset_of!(Header, status);
-/// Errors of the status register: a host clears those that it writes a one to (PCIe 4.0 §7.5.1.1.4).
+/// Error bits of the status register. A host clears a bit by writing a one to it (PCIe 4.0 §7.5.1.1.4).
 const STATUS_ERRORS: u16 = 0xf900;
 pub(crate) const PM: usize = CAPABILITIES_BEGIN as usize;
 pub(crate) const PM_CONTROL: usize = PM + offset_of!(PowerManagementCapability, control);
 pub(crate) const PCIE: usize = PM + 0x10;
 pub(crate) const DEVICE_CONTROL: usize = PCIE + offset_of!(PcieCapability, device_control);
-/// The MSI or MSI-X capability: a function has one of them.
+/// Where the MSI or MSI-X capability is: a function has one of them.
 pub(crate) const INTERRUPTS: usize = PCIE + 0x40;
-/// Their control registers lie at the same place.
+/// Both capabilities have their control register at the same place.
 pub(crate) const INTERRUPT_CONTROL: usize = INTERRUPTS + offset_of!(MsixCapability, control);
 const _: () = assert!(offset_of!(MsixCapability, control) == offset_of!(MsiCapability, control));
 
@@ -38,7 +38,7 @@ pub struct PciLink {
 /// Configuration space.
 pub(crate) struct ConfigSpace {
     bytes: Vec<u8>,
-    /// As after reset.
+    /// The bytes after reset.
     initial: Vec<u8>,
     /// Bits that a host may write.
     writable: Vec<u8>,
@@ -78,7 +78,7 @@ impl ConfigSpace {
         for spec in &spec.bars {
             let mut bar = Bar::new(spec.kind, spec.prefetchable, spec.bytes).expect("the spec was checked");
             let at = offset_of!(Header, bars) + 4 * usize::from(spec.register);
-            // A bit of the address that sticks is one that a host may write.
+            // A host may write the address bits that keep a one.
             let flags = bar.read_low();
             bar.write_low(u32::MAX);
             bar.write_high(u32::MAX);
@@ -115,7 +115,7 @@ impl ConfigSpace {
         self.writable[at..at + bits.len()].copy_from_slice(bits);
     }
 
-    /// As after power-on.
+    /// Sets all bytes to their values after power-on.
     pub(crate) fn reset(&mut self) {
         self.bytes.copy_from_slice(&self.initial);
     }
@@ -126,12 +126,12 @@ impl ConfigSpace {
     pub(crate) fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])
     }
-    /// The function's own change, of any bits.
+    /// A change by the function itself, of any bits.
     pub(crate) fn set(&mut self, at: usize, bytes: &[u8]) {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Reads 1, 2 or 4 bytes. Outside everything reads as ones.
+    /// Reads 1, 2 or 4 bytes. Offsets beyond the space read as ones.
     pub(crate) fn read(&self, offset: u16, size: u8) -> u32 {
         let (at, size) = (usize::from(offset), usize::from(size.clamp(1, 4)));
         let Some(found) = self.bytes.get(at..at + size) else { return u32::MAX };
@@ -139,7 +139,7 @@ impl ConfigSpace {
         value[..size].copy_from_slice(found);
         u32::from_le_bytes(value)
     }
-    /// Writes 1, 2 or 4 bytes; what reaches beyond the space is dropped. True when that asks for a
+    /// Writes 1, 2 or 4 bytes; bytes beyond the space are dropped. True if the write asks for a
     /// function-level reset.
     pub(crate) fn write(&mut self, offset: u16, size: u8, value: u32) -> bool {
         let (at, size) = (usize::from(offset), usize::from(size.clamp(1, 4)));

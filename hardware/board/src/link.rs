@@ -11,21 +11,21 @@ use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, RefCell};
 
-/// What a link costs.
+/// The cost of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Payload bytes a second in each direction, 0 for unlimited.
+    /// Payload bytes per second in each direction, 0 for unlimited.
     pub bytes_per_second: u64,
     /// One way through the link and root complex.
     pub latency: Duration,
-    /// Header, framing and acknowledgement bytes a packet.
+    /// Header, framing and acknowledgement bytes per packet.
     pub packet_overhead: u32,
-    /// Payload bytes a packet at most (max payload size).
+    /// The most payload bytes per packet (max payload size).
     pub packet_payload: u32,
 }
 
 impl LinkConfig {
-    /// Time that `bytes` of payload keep one direction busy, headers included.
+    /// How long `bytes` bytes of payload occupy one direction, headers included.
     pub fn occupies(&self, bytes: u32) -> Duration {
         if self.bytes_per_second == 0 {
             return Duration::ZERO;
@@ -58,7 +58,7 @@ struct Due {
     what: What,
 }
 
-/// What counts of an operation here.
+/// The properties of an operation that the link uses.
 #[derive(Clone, Copy)]
 struct What {
     dma: bool,
@@ -68,7 +68,7 @@ struct What {
     buffer: u32,
 }
 
-/// Where there is no page buffer at the device's end.
+/// Stands for no page buffer at the device's end.
 const NO_BUFFER: u32 = u32::MAX;
 
 /// [`LinkStats`] while they are counted.
@@ -151,7 +151,7 @@ impl Link {
     pub fn stats(&self) -> LinkStats {
         self.carried.stats()
     }
-    /// One way through the link: what a register access of the host takes to arrive.
+    /// One way through the link: how long a host's register access takes to arrive.
     pub fn latency(&self) -> Duration {
         self.config.latency
     }
@@ -282,7 +282,8 @@ mod tests {
         let (exec, port, _link) = link(config);
         port.push(dma(DmaDirection::ToHost, 4096, 1));
         port.push(LinkOp::Interrupt { vector: 3 });
-        // 4096 + 16 · 24 bytes at 1 GB/s, then the way up; the interrupt's 4 + 24 bytes queue behind.
+        // 4096 + 16 · 24 bytes at 1 GB/s, then the way up. The interrupt's 4 + 24 bytes queue behind
+        // them.
         let data = Instant::ZERO + Duration::from_nanos(4096 + 16 * 24 + 300);
         exec.advance_to(data - Duration::from_picos(1));
         assert!(port.next_out().is_none());

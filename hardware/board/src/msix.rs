@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use aster_wire::pcie::{MSIX_ENTRY_BYTES, MsixEntry, pba_word_and_bit};
 use zerocopy::IntoBytes;
 
-/// Pages that the structures lie in are theirs alone (PCIe 4.0 §7.7.2).
+/// The pages that contain the structures contain nothing else (PCIe 4.0 §7.7.2).
 const PAGE_BITS: u32 = 12;
 /// Vector control in an entry of the table; bit 0 masks (PCIe 4.0 §7.7.2.8).
 const VECTOR_CONTROL: u32 = 12;
@@ -13,17 +13,17 @@ const VECTOR_CONTROL: u32 = 12;
 /// Table and pending bits.
 pub(crate) struct MsixTable {
     bar: u8,
-    /// Where the table begins, and the pending bits.
+    /// Where the table and the pending bits begin.
     table_at: u32,
     pending_at: u32,
     table: Vec<MsixEntry>,
     pending: Vec<u64>,
-    /// Where the first page of either begins: most accesses are below.
+    /// Where the first page with a structure begins. Most accesses are below it.
     claimed_from: u32,
 }
 
 impl MsixTable {
-    /// As after reset: all vectors masked, nothing pending.
+    /// The state after reset: all vectors masked, nothing pending.
     pub(crate) fn new(vectors: u16, bar: u8, table_at: u32, pending_at: u32) -> Self {
         MsixTable {
             bar,
@@ -39,7 +39,7 @@ impl MsixTable {
         self.pending.fill(0);
     }
 
-    /// Whether an access there is to a page of the table or of the pending bits.
+    /// Whether an access is to a page of the table or of the pending bits.
     #[inline]
     pub(crate) fn claims(&self, bar: u8, offset: u32) -> bool {
         offset >= self.claimed_from && bar == self.bar && self.has_in_page_of(offset)
@@ -52,7 +52,7 @@ impl MsixTable {
         within(self.table_at, self.table.len() * MSIX_ENTRY_BYTES)
             || within(self.pending_at, self.pending.len() * size_of::<u64>())
     }
-    /// Reads `size` bytes at an offset that is claimed: zeroes beside the structures.
+    /// Reads `size` bytes at a claimed offset. Bytes outside the structures are zero.
     pub(crate) fn read(&self, offset: u32, size: u8) -> u64 {
         let mut value = [0u8; 8];
         for (byte, at) in value[..usize::from(size.clamp(1, 8))].iter_mut().zip(offset..) {
@@ -63,7 +63,7 @@ impl MsixTable {
         }
         u64::from_le_bytes(value)
     }
-    /// Writes at an offset that is claimed. Pending bits are read-only.
+    /// Writes at a claimed offset. Pending bits are read-only.
     pub(crate) fn write(&mut self, offset: u32, size: u8, value: u64) {
         let Some(at) = offset.checked_sub(self.table_at).map(|at| at as usize) else { return };
         let size = usize::from(size.clamp(1, 8));
@@ -72,8 +72,8 @@ impl MsixTable {
         }
     }
 
-    /// The message of `vector`, as (address, data), when neither the vector nor the function is masked; else
-    /// it becomes a pending bit.
+    /// The message of `vector`, as (address, data), if neither the vector nor the function is masked.
+    /// Otherwise sets the vector's pending bit.
     pub(crate) fn message(&mut self, vector: u16, function_mask: bool) -> Option<(u64, u32)> {
         let entry = self.table.get(usize::from(vector))?;
         if function_mask || entry.is_masked() {
@@ -83,12 +83,12 @@ impl MsixTable {
         }
         Some((entry.address.get(), entry.data.get()))
     }
-    /// Masks or unmasks a vector, if there is one of that number.
+    /// Masks or unmasks a vector, if it exists.
     pub(crate) fn set_mask(&mut self, vector: u16, masked: bool) {
         let offset = self.table_at + u32::from(vector) * MSIX_ENTRY_BYTES as u32 + VECTOR_CONTROL;
         self.write(offset, 4, masked.into());
     }
-    /// A vector whose message is pending and not masked; it isn't pending any more.
+    /// Takes a vector whose message is pending and not masked. It isn't pending any more.
     pub(crate) fn release(&mut self) -> Option<u16> {
         let vector = (0..self.table.len() as u16).find(|&vector| {
             let (word, bit) = pba_word_and_bit(vector);

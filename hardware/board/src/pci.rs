@@ -1,5 +1,5 @@
-//! The drive as a PCI function: configuration space, BARs, interrupts (PCIe 4.0 §7), as its front end wants
-//! them.
+//! The drive as a PCI function: configuration space, BARs, interrupts (PCIe 4.0 §7), as its front end
+//! specifies them.
 
 use crate::config_space::{COMMAND, ConfigSpace, INTERRUPT_CONTROL, INTERRUPTS, PM_CONTROL, PciLink, STATUS};
 use crate::msix::MsixTable;
@@ -11,14 +11,14 @@ use aster_wire::pcie::{
 use core::mem::offset_of;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The power state in which a function works.
+/// The power state in which a function operates.
 const D0: u8 = 0;
 
 /// A type 0 function with power management and PCI Express capabilities, and MSI or MSI-X.
 pub struct PciFunction {
     spec: FunctionSpec,
     config: ConfigSpace,
-    /// `None` for a function with MSI, which is in configuration space alone.
+    /// `None` for a function with MSI, which is only in configuration space.
     table: Option<MsixTable>,
     reset_asked: bool,
     decoded_outside: bool,
@@ -28,7 +28,7 @@ impl PciFunction {
     /// A function behind `link`, in its state after power-on.
     ///
     /// # Errors
-    /// When there can't be such a function.
+    /// If such a function can't exist.
     pub fn new(spec: FunctionSpec, link: PciLink) -> Result<Self, PieceError> {
         spec.check()?;
         let table = match spec.interrupts {
@@ -45,12 +45,12 @@ impl PciFunction {
             decoded_outside: false,
         })
     }
-    /// What it was made from.
+    /// The specification that it was built from.
     pub fn spec(&self) -> &FunctionSpec {
         &self.spec
     }
 
-    /// Back to the state after power-on: conventional or function-level reset (PCIe 4.0 §6.6).
+    /// Returns to the state after power-on: a conventional or function-level reset (PCIe 4.0 §6.6).
     pub fn reset(&mut self) {
         self.config.reset();
         if let Some(table) = &mut self.table {
@@ -59,20 +59,21 @@ impl PciFunction {
         self.reset_asked = false;
     }
 
-    /// True when the function may read and write host memory: the host lets it, and it is in D0 (PCIe 4.0
-    /// §5.3.1.4.1).
+    /// True when the function may read and write host memory: the host has enabled it, and it is in D0
+    /// (PCIe 4.0 §5.3.1.4.1).
     #[inline]
     pub fn is_bus_master(&self) -> bool {
         Command(self.config.word(COMMAND)).bus_master() && self.power_state() == D0
     }
-    /// True when the BARs answer: the function is in D0, and Memory Space is on or nobody's business here
+    /// True when the BARs answer: the function is in D0, and Memory Space Enable is set or ignored
     /// ([`PciFunction::decode_outside`]).
     #[inline]
     pub fn answers_memory(&self) -> bool {
         let claimed = self.decoded_outside || Command(self.config.word(COMMAND)).memory_space();
         claimed && self.power_state() == D0
     }
-    /// From now on, and over resets, whoever brings an access has found out which BAR it is meant for.
+    /// From now on, and over resets, the caller decodes addresses: each access comes with its BAR, and
+    /// Memory Space Enable is ignored.
     ///
     /// Memory Space Enable says whether the function claims addresses on its bus (PCIe 4.0 §7.5.1.1.3). A
     /// vfio-user client names region and offset instead: addresses are decoded on its side, if at all. Its
@@ -80,12 +81,12 @@ impl PciFunction {
     pub fn decode_outside(&mut self) {
         self.decoded_outside = true;
     }
-    /// True once after the host asked for a function-level reset.
+    /// True once after the host has asked for a function-level reset.
     pub fn take_reset_request(&mut self) -> bool {
         core::mem::take(&mut self.reset_asked)
     }
 
-    /// Reads 1, 2 or 4 bytes of configuration space. Outside it everything reads as ones.
+    /// Reads 1, 2 or 4 bytes of configuration space. Offsets beyond it read as ones.
     pub fn config_read(&self, offset: u16, size: u8) -> u32 {
         self.config.read(offset, size)
     }
@@ -94,17 +95,17 @@ impl PciFunction {
         self.reset_asked |= self.config.write(offset, size, value);
     }
 
-    /// Whether an access there is the function's own, to its MSI-X structures, and none of the front end.
+    /// Whether an access is to the function's MSI-X structures, and not for the front end.
     #[inline]
     pub fn claims(&self, bar: u8, offset: u32) -> bool {
         self.table.as_ref().is_some_and(|table| table.claims(bar, offset))
     }
-    /// Reads the MSI-X structures; `None` when it [claims](PciFunction::claims) nothing there.
+    /// Reads the MSI-X structures; `None` if it doesn't [claim](PciFunction::claims) the offset.
     pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> Option<u64> {
         self.table.as_ref().filter(|table| table.claims(bar, offset)).map(|table| table.read(offset, size))
     }
-    /// Writes the MSI-X table; `false` when it [claims](PciFunction::claims) nothing there. Pending bits are
-    /// read-only.
+    /// Writes the MSI-X table; `false` if it doesn't [claim](PciFunction::claims) the offset. Pending
+    /// bits are read-only.
     pub fn bar_write(&mut self, bar: u8, offset: u32, size: u8, value: u64) -> bool {
         let Some(table) = self.table.as_mut().filter(|table| table.claims(bar, offset)) else { return false };
         table.write(offset, size, value);
@@ -112,7 +113,8 @@ impl PciFunction {
     }
 
     /// The message of `vector` as (address, data), to be written to host memory. While the vector or the
-    /// function is masked the message becomes a pending bit; while interrupts are off there is none.
+    /// function is masked, it sets the pending bit instead. While interrupts are off, there is no
+    /// message.
     pub fn message(&mut self, vector: u16) -> Option<(u64, u32)> {
         let (control, may_write) = (self.config.word(INTERRUPT_CONTROL), self.is_bus_master());
         if let Some(table) = &mut self.table {
@@ -130,7 +132,7 @@ impl PciFunction {
         }
         Some(msi.message(vector))
     }
-    /// MSI or MSI-X is on, and the function may write to memory.
+    /// Whether MSI or MSI-X is on and the function may write to memory.
     #[inline]
     fn can_send(&self) -> bool {
         let control = self.config.word(INTERRUPT_CONTROL);
@@ -149,8 +151,8 @@ impl PciFunction {
         self.config.set(INTERRUPTS + offset_of!(MsiCapability, pending), &pending.to_le_bytes());
     }
 
-    /// Masks or unmasks `vector` as the host's own write of its mask bit does; of a vector that isn't,
-    /// nothing.
+    /// Masks or unmasks `vector`, as the host's own write of its mask bit does. Does nothing if the
+    /// vector doesn't exist.
     pub fn set_vector_mask(&mut self, vector: u16, masked: bool) {
         if vector >= self.vectors() {
             return;
@@ -166,8 +168,8 @@ impl PciFunction {
     pub fn vectors(&self) -> u16 {
         self.spec.interrupts.vectors()
     }
-    /// The vector of a message that was pending and may go now; it isn't pending any more. Ask after every
-    /// write to configuration space or to the MSI-X table until there is none.
+    /// Takes a vector whose message was pending and may be sent now; it isn't pending any more. Call it
+    /// after every write to configuration space or to the MSI-X table, until it returns `None`.
     pub fn next_released(&mut self) -> Option<u16> {
         if !self.can_send() {
             return None;
@@ -186,7 +188,7 @@ impl PciFunction {
         Some(vector as u16)
     }
 
-    /// The capability list's identifiers in order: what a host walks.
+    /// The identifiers in the capability list, in order, as a host walks it.
     pub fn capabilities(&self) -> impl Iterator<Item = CapabilityId> + '_ {
         CapabilityWalk::new(self.config.bytes()).filter_map(|(id, _)| CapabilityId::from_raw(id))
     }

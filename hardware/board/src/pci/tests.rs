@@ -20,7 +20,7 @@ fn bar(register: u8, kind: BarKind, bytes: u64) -> BarSpec {
     BarSpec { register, kind, prefetchable: false, bytes }
 }
 
-/// What an NVMe controller has.
+/// A function as an NVMe controller has it.
 fn function() -> PciFunction {
     let interrupts = Interrupts::MsiX { vectors: 65, bar: 0, table: TABLE, pending: PENDING };
     PciFunction::new(spec(vec![bar(0, BarKind::Memory64, BAR0_BYTES)], interrupts), LINK).unwrap()
@@ -154,7 +154,7 @@ fn each_bar_has_its_size_and_its_kind_and_a_register_without_one_is_empty() {
     assert_eq!(read(0x14) & 0xf, 0xc, "64 bits wide and prefetchable");
     assert_eq!(Bar::size_from_probe(read(0x24), 0), Some(0x1000));
     assert_eq!(empty.map(read), [0, 0]);
-    // A host may also write the bytes of an address one by one.
+    // A host may also write an address byte by byte.
     f.config_write(0x26, 1, 0xab);
     f.config_write(0x27, 1, 0xfe);
     assert_eq!(f.config_read(0x24, 4), 0xfeab_f000);
@@ -169,7 +169,7 @@ fn ids_class_and_link_are_those_that_were_asked_for() {
     assert_eq!(f.config_read(0x62, 2), 0x82, "5 GT/s over 8 lanes");
 }
 
-/// Of the MSI capability.
+/// Where the MSI capability is.
 const MSI: u16 = INTERRUPTS as u16;
 const MASK: u16 = MSI + 0x10;
 const MSI_PENDING: u16 = MSI + 0x14;
