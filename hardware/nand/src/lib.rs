@@ -8,8 +8,8 @@
 //!   `package` handles bursts, `lun` is a LUN's state, `work` lists what its array can do, `register` has
 //!   its page registers;
 //! - `variant` describes how packages differ: optional and vendor specific commands, read levels;
-//! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and
-//!   `identity` answer for the target;
+//! - `bus` holds the data interface and checks the waits that ONFI requires of the controller, `features`
+//!   and `identify` answer the target's commands;
 //! - `store` keeps pages and blocks, in memory or through to an image;
 //! - `timing` gives busy times, `errors` with `coupling` gives bit errors, and `faults` gives failures.
 //!
