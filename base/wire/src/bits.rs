@@ -1,11 +1,11 @@
-//! Two macros that declare packed fields and numbered enums, so that shifts and number tables stand in one
+//! Two macros that declare packed fields and numbered enums, so that shifts and number tables are in one
 //! place.
 
 /// Declares a newtype over an unsigned integer with named bit fields: a getter and a `with_…` setter for
 /// each.
 ///
-/// A field's type is `bool` (one bit) or an unsigned integer. The setters assert that the value fits: a value
-/// that does not is a bug of the caller, never input.
+/// A field's type is `bool` (one bit) or an unsigned integer. The setters assert that the value fits: a
+/// value that doesn't is a bug of the caller, and never input.
 macro_rules! bit_fields {
     (
         $(#[$meta:meta])*
@@ -49,8 +49,8 @@ macro_rules! bit_fields {
     (@from $value:ident, $kind:ident) => { $value as $kind };
 }
 
-/// Declares an enum whose variants are the values that a standard gives names to. `from_raw` answers `None`
-/// for the rest; `Display` prints the standard's name.
+/// Declares an enum whose variants are the values that a standard names. `from_raw` returns `None` for
+/// other values; `Display` prints the standard's name.
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])*

@@ -1,10 +1,11 @@
-//! On-wire structures, one module a standard: the only place where bytes from outside get a meaning.
+//! On-wire structures, one module per standard: the only place where bytes from outside are interpreted.
 //!
 //! Each format has one plain-data type that doubles as checked view and value: a `zerocopy` structure of
-//! little-endian integers with alignment 1, borrowed from bytes with [`zerocopy::FromBytes::ref_from_bytes`]
-//! or owned. Every bit pattern is a valid structure, so parsing never fails for content; what a field *means*
-//! is decided by typed accessors that return an `Option` or a typed error. Packed fields inside an integer
-//! are newtypes made by one macro (`bit_fields`), so nobody shifts by hand.
+//! little-endian integers with alignment 1, borrowed from bytes with
+//! [`zerocopy::FromBytes::ref_from_bytes`] or owned. Every bit pattern is a valid structure, so parsing
+//! never fails because of content. Typed accessors interpret the fields and return an `Option` or a typed
+//! error. One macro (`bit_fields`) makes newtypes for packed fields inside an integer, so no code shifts
+//! by hand.
 //!
 //! - [`nvme`]: NVM Express 1.4
 //! - [`onfi`]: ONFI 5.1

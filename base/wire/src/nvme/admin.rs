@@ -1,6 +1,6 @@
 //! Admin commands, decoded (NVMe 1.4 §5).
 //!
-//! As in [`super::io`], each command is a value that encodes to a [`Sqe`] and decodes from one; command
+//! As in [`super::io`], each command is a value that encodes to a [`Sqe`] and decodes from one. Command
 //! identifier, PRPs and namespace stay in the entry.
 
 use super::features::FeatureSelect;
@@ -206,7 +206,7 @@ pub struct GetFeatures {
 }
 
 impl GetFeatures {
-    /// Which of the feature's values is asked for; `None` when reserved.
+    /// Which of the feature's values the host asks for; `None` if reserved.
     pub const fn select(&self) -> Option<FeatureSelect> {
         FeatureSelect::from_raw(self.control.select())
     }
@@ -243,7 +243,7 @@ impl GetLogPage {
             offset: 0,
         }
     }
-    /// Bytes asked for: 4 to 2³⁴.
+    /// Bytes that the host asks for: 4 to 2³⁴.
     pub const fn bytes(&self) -> u64 {
         ((self.control.dwords_lower() as u64 | (self.control_upper.dwords_upper() as u64) << 16) + 1) * 4
     }
@@ -289,7 +289,7 @@ pub enum AdminCommand {
     DoorbellBufferConfig,
     /// Format a namespace (§5.23).
     FormatNvm(FormatDword10),
-    /// A command that the standard names and that has no decoder here; optional in NVMe 1.4.
+    /// A command of the standard that this module doesn't decode; optional in NVMe 1.4.
     Other(AdminOpcode),
 }
 
@@ -366,7 +366,7 @@ impl AdminCommand {
         }
     }
 
-    /// The entry for a namespace (0 for none), its command identifier and PRPs still zero.
+    /// The entry for a namespace (0 for none), with command identifier and PRPs still zero.
     pub fn encode(&self, nsid: u32) -> Sqe {
         let sqe = Sqe::new(self.opcode().raw(), nsid);
         match self {

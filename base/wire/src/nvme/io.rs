@@ -1,7 +1,7 @@
 //! Commands of the NVM command set, decoded (NVMe 1.4 §6).
 //!
-//! Each command is a value that encodes to a [`Sqe`] and decodes from one. The command identifier and the PRP
-//! entries stay in the entry: they belong to the queue and the transfer, not to the command.
+//! Each command is a value that encodes to a [`Sqe`] and decodes from one. Command identifier and PRPs
+//! stay in the entry: they belong to the queue and the transfer, not to the command.
 
 use super::opcode::IoOpcode;
 use super::sqe::{DecodeError, Sqe};
@@ -59,7 +59,7 @@ pub struct BlockRange {
     pub slba: u64,
     /// Length and flags.
     pub control: RangeDword12,
-    /// Hints; zero but for Read and Write.
+    /// Hints; zero except for Read and Write.
     pub hints: HintDword13,
     /// Expected initial (or initial) logical block reference tag.
     pub reference_tag: u32,
@@ -161,7 +161,7 @@ impl DatasetManagement {
     }
 }
 
-/// A command of the NVM command set, reservations excepted.
+/// A command of the NVM command set, except reservations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoCommand {
     /// Commit volatile data (§6.8).
@@ -226,7 +226,7 @@ impl IoCommand {
         }
     }
 
-    /// The entry for a namespace, its command identifier and PRPs still zero.
+    /// The entry for a namespace, with command identifier and PRPs still zero.
     pub fn encode(&self, nsid: u32) -> Sqe {
         match self {
             IoCommand::Flush => Sqe::new(self.opcode().raw(), nsid),

@@ -31,8 +31,8 @@ wire_enum! {
     }
 }
 
-/// Bytes of the operation monitor's log, which is this drive's own (C46): the latest sample as one line of
-/// JSON, zeroes behind it.
+/// Bytes of the operation monitor's log, which is specific to this drive (C46): the latest sample as one
+/// line of JSON, followed by zeroes.
 pub const STATISTICS_BYTES: usize = 4096;
 
 bit_fields! {

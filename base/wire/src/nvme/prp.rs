@@ -1,8 +1,8 @@
 //! Physical region pages: how a command names host memory (NVMe 1.4 §4.3).
 //!
-//! [`PrpWalk`] is sans-I/O: it says which memory comes next and which list page it needs read; the caller
-//! does the DMA. [`PrpShape`] is the other side: how many entries a transfer needs and what a driver puts
-//! into PRP2.
+//! [`PrpWalk`] is sans-I/O: it says which memory comes next and which list page it needs; the caller does
+//! the DMA. [`PrpShape`] is for the driver's side: how many entries a transfer needs and what goes into
+//! PRP2.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ pub struct PageSize {
 impl PageSize {
     /// 4 KiB, the smallest and the usual one.
     pub const FOUR_KIB: PageSize = PageSize { log2: 12 };
-    /// The size that CC.MPS encodes: `2^(12 + mps)` bytes; `mps` is a 4-bit field. Asserts that it is.
+    /// The size that CC.MPS encodes: `2^(12 + mps)` bytes. Asserts that `mps` fits its four bits.
     pub const fn from_mps(mps: u8) -> Self {
         assert!(mps < 16, "MPS has 4 bits");
         PageSize { log2: 12 + mps }
@@ -54,7 +54,7 @@ impl PrpEntry {
     pub const fn offset(self, page: PageSize) -> u64 {
         page.offset(self.0)
     }
-    /// From the entry's position to its page's end.
+    /// Bytes from the entry's position to its page's end.
     #[inline]
     pub const fn bytes_left(self, page: PageSize) -> u64 {
         page.bytes() - self.offset(page)
@@ -114,19 +114,19 @@ pub struct Segment {
     pub bytes: u32,
 }
 
-/// What a walk says next.
+/// The next step of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrpStep {
     /// The next memory of the transfer, in order.
     Segment(Segment),
-    /// Read `entries` PRP entries at `address` and hand their bytes to the following calls.
+    /// Read `entries` PRP entries at `address` and pass their bytes to the following calls.
     NeedList {
         /// Where the list page's entries begin: a multiple of 8.
         address: u64,
-        /// How many: what the transfer needs, or up to the page's end; never 0.
+        /// How many: as many as the transfer needs, or up to the page's end; never 0.
         entries: u32,
     },
-    /// Every byte was named.
+    /// The walk has named every byte.
     Done,
 }
 
@@ -136,14 +136,14 @@ enum Position {
     Prp1,
     /// PRP2 comes next.
     Prp2,
-    /// A list was asked for; entry `index` of `entries` comes next.
+    /// The walk has asked for a list. Entry `index` of `entries` comes next.
     List { index: u32, entries: u32 },
 }
 
 /// Walks the PRPs of one command (NVMe 1.4 §4.3).
 ///
-/// Call [`PrpWalk::step`] until it says [`PrpStep::Done`]. At first pass an empty list; after
-/// [`PrpStep::NeedList`] pass the bytes read, and keep passing them until the next `NeedList`.
+/// Call [`PrpWalk::step`] until it returns [`PrpStep::Done`]. Pass an empty list at first. After
+/// [`PrpStep::NeedList`], pass the bytes that were read, until the next `NeedList`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrpWalk {
     prp1: PrpEntry,
@@ -171,11 +171,11 @@ impl PrpWalk {
         self.left
     }
 
-    /// The next step. `list` holds the entries asked for by the last [`PrpStep::NeedList`], little-endian.
-    /// Asserts that it holds as many.
+    /// The next step. `list` holds the entries that the last [`PrpStep::NeedList`] asked for,
+    /// little-endian. Asserts their number.
     ///
     /// # Errors
-    /// Whatever is wrong with the entry that comes next; the walk then stays where it is.
+    /// If the next entry is wrong. The walk then stays where it is.
     #[inline]
     pub fn step(&mut self, list: &[u8]) -> Result<PrpStep, PrpError> {
         if self.left == 0 {
@@ -239,7 +239,7 @@ fn list_entry(list: &[u8], index: u32) -> PrpEntry {
     PrpEntry(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
-/// What a transfer's PRPs look like, given where it begins (NVMe 1.4 §4.3).
+/// The shape of a transfer's PRPs, which depends on where it begins (NVMe 1.4 §4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrpShape {
     /// No data: both entries are 0.
@@ -250,9 +250,9 @@ pub enum PrpShape {
     Two,
     /// PRP1 names a page, PRP2 points to a list.
     List {
-        /// Pages that the list names, pointers to further list pages not counted.
+        /// Pages that the list names, without pointers to further list pages.
         data_entries: u64,
-        /// List pages, when the list begins at a page's start.
+        /// List pages, if the list begins at a page's start.
         list_pages: u64,
     },
 }
@@ -275,8 +275,8 @@ impl PrpShape {
     }
 }
 
-/// How many pages a transfer of `bytes` bytes touches that begins `offset` bytes into a page: the PRP entries
-/// it needs.
+/// The PRP entries that a transfer needs: the number of pages it touches, with `bytes` bytes from
+/// `offset` bytes into a page on.
 pub const fn prp_entries(offset: u64, bytes: u64, page: PageSize) -> u64 {
     if bytes == 0 { 0 } else { (page.offset(offset) + bytes).div_ceil(page.bytes()) }
 }

@@ -217,12 +217,12 @@ pub const DOORBELLS: u64 = 0x1000;
 
 macro_rules! registers {
     ($( $(#[$meta:meta])* $variant:ident = $offset:literal, $bytes:literal, $name:literal; )*) => {
-        /// A controller register that is no doorbell (NVMe 1.4 §3.1).
+        /// A controller register other than a doorbell (NVMe 1.4 §3.1).
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Register { $( $(#[$meta])* $variant, )* }
 
         impl Register {
-            /// Every register, by rising offset.
+            /// Every register, by ascending offset.
             pub const ALL: &'static [Register] = &[$( Register::$variant, )*];
             /// Offset in BAR0.
             pub const fn offset(self) -> u64 {
@@ -324,14 +324,14 @@ impl Doorbell {
         let kind = if index & 1 == 0 { DoorbellKind::SubmissionTail } else { DoorbellKind::CompletionHead };
         Some(Doorbell { queue: (index >> 1) as u16, kind })
     }
-    /// Bytes of BAR0 that doorbells of queues `0..=last_queue` need, everything before included.
+    /// Bytes of BAR0 up to the end of the doorbells of queues `0..=last_queue`.
     pub const fn bar_bytes(last_queue: u16, dstrd: u8) -> u64 {
         let last = Doorbell { queue: last_queue, kind: DoorbellKind::CompletionHead };
         last.offset(dstrd) + (4 << dstrd)
     }
 }
 
-/// What a naturally aligned 4- or 8-byte access to BAR0 reaches.
+/// The target of a naturally aligned 4- or 8-byte access to BAR0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// A register, from byte `from` of it (0, or 4 for the upper half of an 8-byte one).

@@ -103,7 +103,7 @@ impl Sqe {
     pub const fn data_transfer(&self) -> Option<DataTransfer> {
         DataTransfer::from_raw(self.dword0().psdt())
     }
-    /// Command dword `n`, 10 to 15. Panics outside: the caller names the dword, not the input.
+    /// Command dword `n`, 10 to 15. Panics outside: `n` comes from the caller's code, never from input.
     #[inline]
     pub const fn dword(&self, n: usize) -> u32 {
         self.dwords_10_15[n - 10].get()
@@ -139,8 +139,8 @@ impl Sqe {
         self.prp2 = U64::new(prp2);
         self
     }
-    /// Refuses what no PRP-only controller takes: fused commands and SGLs (§4.2). Every decoder calls it
-    /// first.
+    /// Refuses what a PRP-only controller doesn't take: fused commands and SGLs (§4.2). Every decoder
+    /// calls this first.
     ///
     /// # Errors
     /// [`DecodeError::ReservedValue`] naming FUSE or PSDT.
@@ -181,7 +181,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The status that the standard asks for; retrying the same command is useless.
+    /// The status that the standard requires, with "do not retry" set.
     pub const fn status(self) -> Status {
         match self {
             DecodeError::UnknownOpcode(_) => Status::INVALID_OPCODE.with_dnr(true),

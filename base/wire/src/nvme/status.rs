@@ -5,8 +5,8 @@ use core::fmt;
 bit_fields! {
     /// A status field without its phase tag: 15 bits (NVMe 1.4 §4.6.1).
     ///
-    /// Compare with [`Status::is`], which looks at type and code alone: a controller may set the other bits
-    /// at will.
+    /// Compare with [`Status::is`], which checks only type and code: a controller is free to set the
+    /// other bits.
     pub struct StatusBits(u16) {
         /// Status code, meaningful within its type.
         code, with_code: 0, 8 => u8;
@@ -14,7 +14,7 @@ bit_fields! {
         code_type, with_code_type: 8, 3 => u8;
         /// Command retry delay: 0 for none, else which of CRDT1–3 applies.
         retry_delay, with_retry_delay: 11, 2 => u8;
-        /// More information stands in the error information log.
+        /// More information is in the error information log.
         more, with_more: 13, 1 => bool;
         /// Do not retry: the same command would fail again.
         dnr, with_dnr: 14, 1 => bool;

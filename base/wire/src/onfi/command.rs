@@ -38,7 +38,7 @@ pub const ERASE: u8 = 0x60;
 pub const ERASE_CONFIRM: u8 = 0xd0;
 /// Multi-plane BLOCK ERASE: second cycle of every plane but the last; busy for tPLEBSY.
 pub const ERASE_MULTI_PLANE: u8 = 0xd1;
-/// READ STATUS: of the LUN last addressed; not while another LUN of the target drives the bus (§5.12).
+/// READ STATUS: of the LUN addressed last; not while another LUN of the target drives the bus (§5.12).
 pub const READ_STATUS: u8 = 0x70;
 /// READ STATUS ENHANCED: of the LUN and plane that the row address names; turns the other LUNs' outputs off.
 pub const READ_STATUS_ENHANCED: u8 = 0x78;
@@ -80,8 +80,8 @@ pub const fn accepted_while_busy(opcode: u8) -> bool {
     )
 }
 
-/// The standard's name of an opcode as a first command cycle; `None` when it is no first cycle of a command
-/// above. Where several commands share the cycle the most usual one is named.
+/// The standard's name for an opcode as a first command cycle; `None` if no command above begins with it.
+/// If several commands share the cycle, this is the most common one.
 pub const fn name(opcode: u8) -> Option<&'static str> {
     Some(match opcode {
         READ => "READ",

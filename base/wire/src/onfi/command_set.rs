@@ -1,11 +1,11 @@
-//! Which commands a package has beyond those that ONFI makes mandatory, and the opcodes that each vendor
-//! chooses itself.
+//! The commands that a package has beyond those that ONFI makes mandatory, and the opcodes that each
+//! vendor chooses.
 //!
-//! The package model reads it as a device, the flash operations as a host. Vendors publish no common rule for
-//! the commands that ONFI leaves to them; the forms below are the ones in common use and are part of this
+//! The package model uses it as the device, the flash operations as the host. There is no common rule for
+//! the commands that ONFI leaves to vendors. The forms below are in common use and are part of this
 //! model's contract:
-//! - a *prefix* is one command cycle right before the first cycle of READ, PROGRAM or ERASE and holds for
-//!   that command only (Algorithm 3 of BABOL);
+//! - a *prefix* is one command cycle right before the first cycle of READ, PROGRAM or ERASE and applies
+//!   to that command only (Algorithm 3 of BABOL);
 //! - suspend and resume are one command cycle and three row cycles, which name the LUN.
 
 use super::command;
@@ -31,20 +31,20 @@ pub struct CommandSet {
     pub pseudo_slc: Option<u8>,
     /// One-shot programming of the three pages of a TLC word line. Vendor specific.
     pub one_shot: Option<OneShot>,
-    /// Suspending programs and erases. Vendor specific.
+    /// Suspend and resume of programs and erases. Vendor specific.
     pub suspend: Option<Suspend>,
-    /// Read levels to choose by SET FEATURES. Vendor specific.
+    /// Read levels that SET FEATURES can choose. Vendor specific.
     pub read_retry: Option<ReadRetry>,
 }
 
-/// One-shot programming: each page of a word line is loaded with its prefix; the last one's 10h programs all
-/// three.
+/// One-shot programming: each page of a word line is loaded with its prefix, and the last one's 10h
+/// programs all three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OneShot {
     /// Prefixes that say which page of the word line a PROGRAM loads: LSB, CSB, MSB.
     pub pages: [u8; 3],
-    /// Second cycle in place of 10h of the pages before the last: the page is loaded, the array does not
-    /// start.
+    /// Second cycle, instead of 10h, of the pages before the last: the page is loaded and the array does
+    /// not start.
     pub load_confirm: u8,
 }
 
@@ -71,7 +71,7 @@ pub struct ReadRetry {
 }
 
 impl CommandSet {
-    /// A vendor's opcode that means something else already, in ONFI or in this set.
+    /// A vendor's opcode that already has another meaning, in ONFI or in this set.
     pub fn collision(&self) -> Option<u8> {
         let mut taken = [false; 256];
         let confirms = [

@@ -1,7 +1,8 @@
 //! ONFI 5.1: commands, status, features, the parameter page and timing modes.
 //!
-//! The package model reads this as a device, the flash operations as a host. Because both sides share it, the
-//! goldens that check them are typed from the standard by hand, never from this module.
+//! The package model uses this as the device, the flash operations as the host. Because both sides share
+//! it, the goldens that check them are typed by hand from the standard, and never derived from this
+//! module.
 
 pub mod command;
 pub mod command_set;
@@ -16,7 +17,7 @@ pub use parameter_page::{ParameterPage, ParameterPageError};
 pub use status::Status;
 pub use timing::{DataInterface, Timing};
 
-/// What READ ID answers at address [`READ_ID_ONFI`] (ONFI 5.1 §5.6).
+/// The answer of READ ID at address [`READ_ID_ONFI`] (ONFI 5.1 §5.6).
 pub const SIGNATURE: [u8; 4] = *b"ONFI";
 
 /// READ ID address of the manufacturer and device identifiers (ONFI 5.1 §5.6).
@@ -48,7 +49,7 @@ pub const fn crc16(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// Long division of message and initial value by x¹⁶+x¹⁵+x²+1, written out another way.
+    /// Long division of message and initial value by x¹⁶+x¹⁵+x²+1, implemented in another way.
     #[test]
     fn the_crc_is_the_remainder_by_polynomial_18005() {
         for bytes in [&b""[..], b"\0", b"ONFI", b"123456789"] {

@@ -15,7 +15,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes of one copy of the parameter page.
 pub const PARAMETER_PAGE_BYTES: usize = 256;
-/// Copies that a package returns, at least (ONFI 5.1 §5.7.1).
+/// The fewest copies that a package returns (ONFI 5.1 §5.7.1).
 pub const COPIES_MIN: usize = 3;
 /// Bytes that a reader needs: the mandatory copies.
 pub const COPIES_BYTES: usize = COPIES_MIN * PARAMETER_PAGE_BYTES;
@@ -28,7 +28,7 @@ pub enum ParameterPageError {
         /// How many there were.
         bytes: usize,
     },
-    /// No copy has the right CRC, nor has the bit-wise majority of three.
+    /// Neither a copy nor the bit-wise majority of three has the right CRC.
     Corrupt,
     /// The CRC is right and the signature is not "ONFI".
     NotOnfi,
@@ -60,8 +60,8 @@ impl ParameterPage {
         bytes
     }
 
-    /// Reads the page out of its copies: the first one with a right CRC, else the bit-wise majority of the
-    /// first three (ONFI 5.1 §5.7.1 leaves the host that freedom).
+    /// Reads the page from its copies: the first copy with a right CRC, else the bit-wise majority of the
+    /// first three (ONFI 5.1 §5.7.1 allows the host to do so).
     ///
     /// # Errors
     /// See [`ParameterPageError`].
@@ -87,7 +87,7 @@ impl ParameterPage {
     pub const fn register_bytes(&self) -> u64 {
         self.page_bytes as u64 + self.spare_bytes as u64
     }
-    /// Planes a LUN.
+    /// Planes per LUN.
     pub const fn planes(&self) -> u32 {
         1 << (self.plane_address_bits & 0xf)
     }

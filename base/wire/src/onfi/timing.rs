@@ -1,8 +1,8 @@
 //! Timing parameters under their datasheet names, per data interface and mode (ONFI 5.1, chapter 4: the
 //! timing mode tables of SDR, NV-DDR and NV-DDR2).
 //!
-//! Values are minima unless the name's comment says maximum. Parameters that a package reports in its
-//! parameter page (tR, tPROG, tBERS, tCCS) are not modes' business; tCCS has a default that
+//! Values are minima unless the name's comment says maximum. A mode doesn't define the parameters that a
+//! package reports in its parameter page (tR, tPROG, tBERS, tCCS). tCCS has a default, which
 //! [`Timing::with_ccs`] replaces.
 
 mod nvddr;
@@ -18,11 +18,11 @@ pub use parameters::{InterfaceTiming, NvDdr2Timing, NvDdrTiming, ResetTimes, Sdr
 /// How data crosses the bus (ONFI 5.1 §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DataInterface {
-    /// Asynchronous, one byte a WE_n or RE_n cycle.
+    /// Asynchronous, one byte per WE_n or RE_n cycle.
     Sdr,
-    /// Source synchronous with a clock, two bytes a DQS cycle.
+    /// Source synchronous with a clock, two bytes per DQS cycle.
     NvDdr,
-    /// Source synchronous without a clock, two bytes a DQS cycle; also called toggle mode.
+    /// Source synchronous without a clock, two bytes per DQS cycle; also called toggle mode.
     NvDdr2,
 }
 
@@ -150,7 +150,7 @@ impl Timing {
             InterfaceTiming::NvDdr2(t) => t.t_rc,
         }
     }
-    /// The fastest data rate in bytes a second (transfers a second on an 8-bit bus), reads.
+    /// The fastest data rate of reads in bytes per second (transfers per second on an 8-bit bus).
     pub fn transfers_per_second(&self) -> u64 {
         2_000_000_000_000 / self.data_out_pair().as_picos()
     }

@@ -54,7 +54,7 @@ impl Bar {
     /// A BAR of `bytes` bytes at address 0.
     ///
     /// # Errors
-    /// When `bytes` is no power of two, below 16, or does not fit the address width.
+    /// If `bytes` is not a power of two, is below 16, or does not fit the address width.
     pub const fn new(kind: BarKind, prefetchable: bool, bytes: u64) -> Result<Self, BarSizeError> {
         let max = match kind {
             BarKind::Memory32 => 1 << 31,
@@ -86,7 +86,7 @@ impl Bar {
     pub const fn read_high(&self) -> u32 {
         (self.address >> 32) as u32
     }
-    /// Software writes the low register: only address bits at or above the size stick.
+    /// Software writes the low register: only address bits at or above the size are kept.
     pub const fn write_low(&mut self, value: u32) {
         self.address = ((self.address & !0xffff_ffff) | value as u64) & !(self.bytes - 1);
     }
@@ -96,15 +96,15 @@ impl Bar {
             self.address = ((self.address & 0xffff_ffff) | (value as u64) << 32) & !(self.bytes - 1);
         }
     }
-    /// The offset inside the BAR of an address; `None` outside.
+    /// The offset of an address in the BAR; `None` outside.
     pub const fn offset_of(&self, address: u64) -> Option<u64> {
         match address.checked_sub(self.address) {
             Some(offset) if offset < self.bytes => Some(offset),
             _ => None,
         }
     }
-    /// The size that a register pair answers after all ones were written to it: what a driver computes.
-    /// `None` when no BAR is there. Pass 0 as `high` for a 32-bit BAR.
+    /// The size that a driver computes from what a register pair reads after all ones were written to it.
+    /// `None` if there is no BAR. Pass 0 as `high` for a 32-bit BAR.
     pub const fn size_from_probe(low: u32, high: u32) -> Option<u64> {
         let is_64 = BarRegister(low).memory_type() == 0b10;
         let address = (low & !0xf) as u64 | if is_64 { (high as u64) << 32 } else { 0xffff_ffff << 32 };

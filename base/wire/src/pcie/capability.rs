@@ -12,8 +12,9 @@ wire_enum! {
     }
 }
 
-/// Finds the capabilities in a configuration space from outside. Ends at a null pointer, at one that leaves
-/// the space, and after as many steps as capabilities fit, so a loop in the list ends too.
+/// Finds the capabilities in a configuration space from outside. It ends at a null pointer or at a
+/// pointer out of the space. It also ends after as many steps as capabilities fit, so that a loop in the
+/// list ends, too.
 #[derive(Clone, Debug)]
 pub struct CapabilityWalk<'a> {
     config: &'a [u8],

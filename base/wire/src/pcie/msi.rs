@@ -12,7 +12,7 @@ bit_fields! {
         enable, with_enable: 0, 1 => bool;
         /// Vectors that the function asks for, as a power of two. Read only.
         capable_log2, with_capable_log2: 1, 3 => u8;
-        /// Vectors that software has given it, as a power of two.
+        /// Vectors that software has enabled, as a power of two.
         enabled_log2, with_enabled_log2: 4, 3 => u8;
         /// The address has 64 bits. Read only.
         is_64_bit, with_is_64_bit: 7, 1 => bool;
@@ -41,12 +41,12 @@ pub struct MsiCapability {
     pub address_low: U32,
     /// Upper half of that address.
     pub address_high: U32,
-    /// What vector 0 writes; the others change its low bits.
+    /// The data of vector 0's message; the other vectors change its low bits.
     pub data: U16,
     reserved_14: [u8; 2],
-    /// A bit per vector: its message waits.
+    /// A bit per vector: while it is set, the vector's message is held pending.
     pub mask: U32,
-    /// A bit per vector: a message waits behind the mask. Read only.
+    /// A bit per vector: a message is pending. Read only.
     pub pending: U32,
 }
 
@@ -66,8 +66,9 @@ impl MsiCapability {
     pub const fn control(&self) -> MsiControl {
         MsiControl(self.control.get())
     }
-    /// The message of `vector` as (address, data): the low bits of the data name the vector, as many as
-    /// vectors were given; a function that was given fewer than it asked for shares them (PCIe 4.0 §6.1.4.2).
+    /// The message of `vector` as (address, data). The low bits of the data name the vector, as many bits
+    /// as the enabled vectors need. A function that has fewer enabled vectors than it asked for shares
+    /// them (PCIe 4.0 §6.1.4.2).
     pub fn message(&self, vector: u16) -> (u64, u32) {
         let control = self.control();
         let given = (1u16 << control.enabled_log2().min(control.capable_log2())) - 1;

@@ -121,7 +121,7 @@ impl Default for MsixEntry {
     }
 }
 
-/// Bytes of the pending bit array: a bit a vector, in whole 8-byte words (PCIe 4.0 §7.7.2.9).
+/// Bytes of the pending bit array: a bit per vector, in whole 8-byte words (PCIe 4.0 §7.7.2.9).
 pub const fn pba_bytes(vectors: u16) -> u32 {
     (vectors as u32).div_ceil(64) * 8
 }

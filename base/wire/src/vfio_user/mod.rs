@@ -1,9 +1,10 @@
 //! vfio-user: a PCI function behind a UNIX socket (vfio-user specification 0.9.2, minor version 1 of major
 //! version 0; structures and flags after Linux `vfio.h`).
 //!
-//! A message is a [`Header`] and the command's structure, in the byte order of the machine that both ends run
-//! on; this implementation speaks little-endian. File descriptors travel beside it. [`Request::parse`] gives
-//! a whole message of a client its meaning; the structures are written as they lie here by both ends.
+//! A message is a [`Header`] and the command's structure, in the byte order of the machine that both ends
+//! run on; this implementation uses little-endian. File descriptors accompany the message.
+//! [`Request::parse`] interprets a whole message of a client. Both ends write the structures in the
+//! layout given here.
 
 mod request;
 
@@ -12,9 +13,9 @@ pub use request::{Request, RequestError};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Major version spoken here.
+/// The major version implemented here.
 pub const MAJOR: u16 = 0;
-/// Minor version spoken here.
+/// The minor version implemented here.
 pub const MINOR: u16 = 1;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = size_of::<Header>();
@@ -59,11 +60,11 @@ bit_fields! {
     }
 }
 
-/// What every message begins with: 16 bytes.
+/// The 16 bytes with which every message begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Header {
-    /// The sender's name for it; a reply carries the command's.
+    /// The sender's identifier for it; a reply has that of the command.
     pub id: U16,
     /// See [`Command`].
     pub command: U16,
@@ -76,7 +77,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A command with `payload` bytes behind the header. Asserts that the message's size fits its field.
+    /// A command with `payload` bytes after the header. Asserts that the message's size fits its field.
     pub fn command(id: u16, command: Command, payload: usize) -> Self {
         Header {
             id: U16::new(id),
@@ -86,7 +87,7 @@ impl Header {
             error: U32::new(0),
         }
     }
-    /// The reply to this command, with `payload` bytes behind the header.
+    /// The reply to this command, with `payload` bytes after the header.
     pub fn reply(&self, payload: usize) -> Self {
         let flags = HeaderFlags(0).with_message_type(MessageType::Reply.raw());
         Header {
@@ -136,7 +137,7 @@ bit_fields! {
     }
 }
 
-/// A region of host memory becomes reachable; its file comes with the message.
+/// A region of host memory becomes accessible. Its file comes with the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DmaMap {
@@ -155,14 +156,14 @@ pub struct DmaMap {
 bit_fields! {
     /// What to unmap.
     pub struct DmaUnmapFlags(u32) {
-        /// A bitmap of dirty pages is asked for.
+        /// The client asks for a bitmap of dirty pages.
         dirty_bitmap, with_dirty_bitmap: 0, 1 => bool;
         /// Everything; address and size are zero.
         all, with_all: 1, 1 => bool;
     }
 }
 
-/// A region of host memory goes away.
+/// A region of host memory is no longer accessible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DmaUnmap {
@@ -186,7 +187,7 @@ bit_fields! {
     }
 }
 
-/// What there is of a device.
+/// The number of a device's regions and interrupts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DeviceInfo {
@@ -244,7 +245,7 @@ bit_fields! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct RegionInfo {
-    /// Asked: bytes that the client has room for. Answered: bytes that there are.
+    /// In the request: bytes that the client has room for. In the reply: bytes that there are.
     pub argsz: U32,
     /// See [`RegionFlags`].
     pub flags: U32,
@@ -258,8 +259,7 @@ pub struct RegionInfo {
     pub offset: U64,
 }
 
-/// The capability that names the only part of a region that can be mapped
-/// (`VFIO_REGION_INFO_CAP_SPARSE_MMAP`).
+/// The capability that names the only mappable part of a region (`VFIO_REGION_INFO_CAP_SPARSE_MMAP`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SparseArea {
@@ -316,9 +316,9 @@ bit_fields! {
     pub struct IrqSetFlags(u32) {
         /// No data: for all vectors.
         none, with_none: 0, 1 => bool;
-        /// A byte a vector: for those whose byte is not zero.
+        /// A byte per vector: for the vectors whose byte is not zero.
         boolean, with_boolean: 1, 1 => bool;
-        /// An eventfd a vector comes with the message.
+        /// An eventfd per vector comes with the message.
         eventfd, with_eventfd: 2, 1 => bool;
         /// Mask.
         mask, with_mask: 3, 1 => bool;
@@ -345,7 +345,7 @@ pub struct SetIrqs {
     pub count: U32,
 }
 
-/// An access to a region; with a write, and with the reply to a read, the bytes follow.
+/// An access to a region. In a write, and in the reply to a read, the bytes follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct RegionAccess {

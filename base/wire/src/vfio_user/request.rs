@@ -1,4 +1,4 @@
-//! What a client asks.
+//! The requests of a client.
 
 use super::{
     Command, DmaMap, DmaUnmap, HEADER_BYTES, Header, MessageType, RegionAccess, RegionInfo, SetIrqs, Version,
@@ -11,20 +11,20 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 pub enum Request<'a> {
     /// Version negotiation, and the client's capabilities as JSON without the zero byte at its end.
     Version(Version, &'a [u8]),
-    /// Memory comes.
+    /// A region of memory is added.
     DmaMap(DmaMap),
-    /// Memory goes.
+    /// A region of memory is removed.
     DmaUnmap(DmaUnmap),
-    /// What is the device?
+    /// Describe the device.
     DeviceInfo,
-    /// What is the region of this index? With the bytes that there is room for.
+    /// Describe the region of this index.
     RegionInfo {
         /// See [`super::PciRegion`].
         index: u32,
-        /// Bytes of [`RegionInfo`] and capabilities that the client takes.
+        /// Bytes of [`RegionInfo`] and capabilities that the client has room for.
         room: u32,
     },
-    /// What are the interrupts of this index?
+    /// Describe the interrupts of this index.
     IrqInfo(u32),
     /// Set up vectors; the data for [`super::IrqSetFlags::boolean`].
     SetIrqs(SetIrqs, &'a [u8]),
@@ -34,22 +34,22 @@ pub enum Request<'a> {
     RegionWrite(RegionAccess, &'a [u8]),
     /// Reset the device.
     Reset,
-    /// A command that the protocol names and that only other servers know.
+    /// A command of the protocol that this server doesn't implement.
     Unsupported(Command),
 }
 
-/// Why a message means nothing.
+/// Why a message is not a valid request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestError {
-    /// It is a reply, or of a reserved type, where a command is due.
+    /// It is a reply, or of a reserved type, instead of a command.
     NotACommand,
-    /// The command has no name.
+    /// The command is not one of the protocol's.
     UnknownCommand(u16),
     /// The message is too short for its command.
     Short {
         /// The command.
         command: Command,
-        /// Bytes that it needs behind the header.
+        /// Bytes that it needs after the header.
         needed: usize,
         /// Bytes that there are.
         found: usize,
@@ -85,7 +85,7 @@ impl<'a> Request<'a> {
     /// Parses the message `header` with all the bytes that follow it.
     ///
     /// # Errors
-    /// When the message is none that a client may send.
+    /// If it is not a message that a client may send.
     pub fn parse(header: &Header, payload: &'a [u8]) -> Result<Self, RequestError> {
         if header.message_type() != Some(MessageType::Command) {
             return Err(RequestError::NotACommand);

@@ -7,8 +7,8 @@ pub const NAMESPACE_LIST_MAX: usize = 1024;
 /// Controller identifiers in one controller list.
 pub const CONTROLLER_LIST_MAX: usize = 2047;
 
-/// A namespace list: up to 1,024 rising identifiers, zero-filled (NVMe 1.4 §4.10). Also the changed namespace
-/// log.
+/// A namespace list: up to 1,024 ascending identifiers, zero-filled (NVMe 1.4 §4.10). Also the changed
+/// namespace log.
 #[derive(Clone, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NamespaceList {
@@ -16,7 +16,7 @@ pub struct NamespaceList {
 }
 
 impl NamespaceList {
-    /// The identifiers above `after` among `ids`, which rise; as many as fit.
+    /// The identifiers above `after` among `ids`, as many as fit. `ids` must be ascending.
     pub fn after(after: u32, ids: impl IntoIterator<Item = u32>) -> Self {
         let mut list = NamespaceList::new_zeroed();
         for (to, id) in list.ids.iter_mut().zip(ids.into_iter().filter(|&id| id > after)) {
@@ -34,7 +34,7 @@ impl NamespaceList {
     }
 }
 
-/// A controller list: a count and up to 2,047 rising identifiers (NVMe 1.4 §4.9).
+/// A controller list: a count and up to 2,047 ascending identifiers (NVMe 1.4 §4.9).
 #[derive(Clone, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ControllerList {
@@ -43,7 +43,7 @@ pub struct ControllerList {
 }
 
 impl ControllerList {
-    /// The identifiers at or above `from` among `ids`, which rise; as many as fit.
+    /// The identifiers at or above `from` among `ids`, as many as fit. `ids` must be ascending.
     pub fn starting_at(from: u16, ids: impl IntoIterator<Item = u16>) -> Self {
         let mut list = ControllerList::new_zeroed();
         let mut count = 0;
@@ -54,7 +54,7 @@ impl ControllerList {
         list.count = U16::new(count);
         list
     }
-    /// The identifiers; a count past the end is cut.
+    /// The identifiers. A count beyond the list's end is cut.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.ids.iter().take(usize::from(self.count.get())).map(|id| id.get())
     }
@@ -116,7 +116,7 @@ pub fn write_descriptors(descriptors: &[NamespaceDescriptor], out: &mut [u8]) {
 pub enum DescriptorError {
     /// A descriptor runs past the list's end.
     Truncated,
-    /// A known type with a length that is not its own.
+    /// A known type with a wrong length.
     WrongLength(DescriptorType),
 }
 

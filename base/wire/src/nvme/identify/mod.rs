@@ -48,7 +48,7 @@ pub fn ascii_field<const N: usize>(text: &str) -> [u8; N] {
     field
 }
 
-/// Reads an ASCII field: without the padding, `None` when it is no printable ASCII.
+/// Reads an ASCII field without its padding; `None` if it isn't printable ASCII.
 pub fn ascii_text(field: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(field).ok()?.trim_end_matches([' ', '\0']);
     text.bytes().all(|b| matches!(b, b' '..=b'~')).then_some(text)

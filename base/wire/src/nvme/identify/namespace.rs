@@ -7,7 +7,7 @@ pub const LBA_FORMATS_MAX: usize = 16;
 bit_fields! {
     /// LBA format (NVMe 1.4 §5.15.2.1).
     pub struct LbaFormat(u32) {
-        /// Metadata bytes a logical block (MS).
+        /// Metadata bytes per logical block (MS).
         metadata_bytes, with_metadata_bytes: 0, 16 => u16;
         /// Logical block size as a power of two, at least 9; 0 for an unused format (LBADS).
         data_size_log2, with_data_size_log2: 16, 8 => u8;
@@ -35,13 +35,13 @@ bit_fields! {
     pub struct NamespaceFeatures(u8) {
         /// Thin provisioning (THINP).
         thin_provisioning, with_thin_provisioning: 0, 1 => bool;
-        /// NAWUN, NAWUPF and NACWU hold (NSABP).
+        /// NAWUN, NAWUPF and NACWU are valid (NSABP).
         atomic_fields, with_atomic_fields: 1, 1 => bool;
         /// Deallocated or unwritten blocks can be reported as errors (DAE).
         deallocated_error, with_deallocated_error: 2, 1 => bool;
         /// NGUID and EUI64 are never reused (UIDREUSE).
         no_identifier_reuse, with_no_identifier_reuse: 3, 1 => bool;
-        /// NPWG, NPWA, NPDG, NPDA and NOWS hold (OPTPERF).
+        /// NPWG, NPWA, NPDG, NPDA and NOWS are valid (OPTPERF).
         optimal_performance, with_optimal_performance: 4, 1 => bool;
     }
 }

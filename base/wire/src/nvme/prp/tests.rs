@@ -10,7 +10,7 @@ const PAGE: PageSize = PageSize::FOUR_KIB;
 /// Host memory that holds only PRP list entries, by address.
 type Lists = BTreeMap<u64, u64>;
 
-/// The segments that a walk named, and address and length of each list read.
+/// The segments that a walk named, and the address and length of each list that it read.
 type Walked = (Vec<Segment>, Vec<(u64, u32)>);
 
 fn walk(prp1: u64, prp2: u64, bytes: u64, lists: &Lists) -> Result<Walked, PrpError> {
@@ -130,7 +130,8 @@ proptest! {
         }
     }
 
-    /// Whatever a guest puts there, a walk ends: each list page read names at least one page or is the last.
+    /// A walk ends whatever a guest puts into the lists: each list page names at least one page or is the
+    /// last.
     #[test]
     fn hostile_entries_never_panic_or_loop(
         prp1: u64, prp2: u64, bytes in 0u64..3_000_000, entries: Vec<u64>, aligned: bool,

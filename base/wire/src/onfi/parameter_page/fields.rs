@@ -1,4 +1,4 @@
-//! What a parameter page says, as values.
+//! The fields of a parameter page, as values.
 
 bit_fields! {
     /// Revisions of the standard that the package supports (bytes 5:4).
@@ -157,31 +157,31 @@ pub struct ParameterPage {
     pub model: [u8; 20],
     /// JEDEC manufacturer ID (byte 64).
     pub jedec_id: u8,
-    /// Date code (bytes 66:65); 0 from a package that gives none.
+    /// Date code (bytes 66:65); 0 if not given.
     pub date_code: u16,
-    /// Data bytes a page (bytes 83:80).
+    /// Data bytes per page (bytes 83:80).
     pub page_bytes: u32,
-    /// Spare bytes a page (bytes 85:84).
+    /// Spare bytes per page (bytes 85:84).
     pub spare_bytes: u16,
-    /// Pages a block (bytes 95:92).
+    /// Pages per block (bytes 95:92).
     pub pages_per_block: u32,
-    /// Blocks a LUN (bytes 99:96).
+    /// Blocks per LUN (bytes 99:96).
     pub blocks_per_lun: u32,
     /// LUNs behind a chip enable (byte 100).
     pub luns: u8,
     /// Address cycles (byte 101).
     pub address_cycles: AddressCycles,
-    /// Bits a cell (byte 102); FFh when not reported.
+    /// Bits per cell (byte 102); FFh when not reported.
     pub bits_per_cell: u8,
-    /// Bad blocks a LUN over its life, at most (bytes 104:103).
+    /// The most bad blocks per LUN over its life (bytes 104:103).
     pub bad_blocks_max: u16,
     /// Block endurance (bytes 106:105).
     pub endurance: Endurance,
     /// Blocks from block 0 on that are valid when shipped (byte 107).
     pub guaranteed_valid_blocks: u8,
-    /// Endurance of those (bytes 109:108).
+    /// Endurance of those blocks (bytes 109:108).
     pub guaranteed_endurance: Endurance,
-    /// Programs a page before an erase (byte 110).
+    /// Programs per page before an erase (byte 110).
     pub programs_per_page: u8,
     /// ECC bits that the host must correct per 528 bytes (byte 112); FFh refers to the extended parameter
     /// page.

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 /// Where the integrity CRC is: the last two bytes.
 pub(super) const CRC_AT: usize = 254;
 
-/// The page as it lies in memory (ONFI 5.1 §5.7.1).
+/// The layout of the page (ONFI 5.1 §5.7.1).
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct RawPage {

@@ -55,7 +55,7 @@ pub struct Timing {
     pub t_whr: Duration,
     /// tWW: WP_n transition to command.
     pub t_ww: Duration,
-    /// What only this data interface has.
+    /// The parameters that only this data interface has.
     pub interface: InterfaceTiming,
 }
 
