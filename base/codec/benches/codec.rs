@@ -26,7 +26,7 @@ const PAGE_BYTES: usize = 16_384;
 const CODES: [(u32, usize, usize); 6] =
     [(12, 13, 256), (12, 14, 256), (13, 8, 512), (13, 12, 512), (14, 40, 1024), (16, 100, 4096)];
 
-/// MB/s of a call that treats `bytes` bytes.
+/// MB/s of a call that processes `bytes` bytes.
 fn rate(bytes: usize, mut call: impl FnMut()) -> f64 {
     call();
     let mut calls = 1u32;
@@ -91,7 +91,7 @@ fn decode_rate(code: &Bch, errors: usize) -> f64 {
 }
 
 fn main() {
-    // Cargo hands `--bench` on.
+    // Cargo passes `--bench` on.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     println!("BCH, MB/s of chunk data, one core; 'many' = over a {PAGE_BYTES}-byte page");
     println!(

@@ -1,4 +1,4 @@
-//! Codes that stand in the data path between DRAM and flash, and golden models of their RTL.
+//! Codes in the data path between DRAM and flash, and golden models of their RTL.
 //!
 //! - [`Bch`]: binary BCH for any field, strength and chunk size (C21, C23, G6).
 //! - [`Scrambler`]: byte-wise XOR with an 8-bit LFSR seeded by the row (C20, G7).

@@ -2,14 +2,14 @@
 
 /// XORs `source` into `accumulator`: `accumulator[i] ^= source[i]`.
 ///
-/// Folding every member of a stripe into a zeroed buffer gives its parity; folding the parity and all members
-/// but one gives the missing one back (H33, G25).
+/// Folding every member of a stripe into a zeroed buffer gives its parity. Folding the parity and all
+/// members but one gives the missing member (H33, G25).
 ///
 /// # Panics
 /// If the lengths differ: members of a stripe have one size.
 pub fn xor_into(accumulator: &mut [u8], source: &[u8]) {
     assert_eq!(accumulator.len(), source.len(), "members of a stripe have one size");
-    // A plain element-wise loop over equal lengths: the compiler makes full-width vector code of it.
+    // The compiler turns a plain element-wise loop over equal lengths into full-width vector code.
     for (a, s) in accumulator.iter_mut().zip(source) {
         *a ^= *s;
     }

@@ -2,8 +2,9 @@
 //!
 //! One 8-bit register has only 255 states, so that 255 pages would exhaust it. The register is therefore
 //! reloaded at the start of every 256-byte segment from a mix of the page's 32-bit seed and the segment's
-//! number: pages, and segments of a page, differ although the register stays 8 bits wide, and any segment can
-//! be entered without running through those before it (CHANGE READ COLUMN into the middle of a page).
+//! number: pages, and segments of a page, differ although the register is only 8 bits wide. Any segment
+//! can be descrambled without running through those before it (CHANGE READ COLUMN into the middle of a
+//! page).
 
 use aster_units::RowAddr;
 
@@ -27,8 +28,8 @@ const fn sequence() -> [u8; SCRAMBLER_PERIOD + SEGMENT_BYTES] {
     let mut i = 0;
     while i < bytes.len() {
         bytes[i] = register;
-        // Eight shifts a byte, so that neighbours share no bits. 8 and 255 have no common factor: the period
-        // stays 255.
+        // Eight shifts per byte, so that neighbouring bytes share no bits. 8 and 255 have no common
+        // factor, so the period stays 255.
         let mut shift = 0;
         while shift < 8 {
             let carry = register >> 7;
@@ -50,17 +51,18 @@ const fn mix(mut word: u32) -> u32 {
     word ^ (word >> 16)
 }
 
-/// The scrambler seed of a row: mixed, so that neighbouring rows get unlike streams, and never 0 (G7).
-/// It travels unscrambled in the OOB, so that a page moved by COPYBACK stays readable at its new row.
+/// The scrambler seed of a row. It is mixed, so that neighbouring rows get different streams, and is
+/// never 0 (G7). It is stored unscrambled in front of the OOB, so that a page moved by COPYBACK stays
+/// readable at its new row.
 pub const fn seed_of_row(row: RowAddr) -> u32 {
-    // `mix` maps only 0 to 0; the offset moves that one input to a row number that no package reaches.
+    // `mix` maps only 0 to 0. The offset moves that input to a row number that no package reaches.
     match mix(row.0 ^ 0xA5A5_5A5A) {
         0 => 0xFFFF_FFFF,
         seed => seed,
     }
 }
 
-/// The scrambler at some byte of a page. Applying it twice from the same place gives the bytes back.
+/// The scrambler at a byte of a page. Applying it twice from the same place restores the bytes.
 #[derive(Clone, Debug)]
 pub struct Scrambler {
     seed: u32,
@@ -74,13 +76,13 @@ impl Scrambler {
         Scrambler { seed, offset: 0 }
     }
 
-    /// XORs the next `bytes` of the page in place and moves on behind them.
+    /// XORs the next `bytes` of the page in place, and advances past them.
     pub fn apply(&mut self, bytes: &mut [u8]) {
         Scrambler::apply_at(self.seed, self.offset, bytes);
         self.offset += bytes.len();
     }
 
-    /// XORs `bytes`, which begin at `byte_offset` of the page, in place: for partial reads.
+    /// XORs `bytes`, which begin at `byte_offset` of the page, in place. For partial reads.
     pub fn apply_at(seed: u32, byte_offset: usize, bytes: &mut [u8]) {
         let mut segment = byte_offset / SEGMENT_BYTES;
         let mut skip = byte_offset % SEGMENT_BYTES;
@@ -95,7 +97,7 @@ impl Scrambler {
     }
 }
 
-/// Where in its period the register stands at the start of `segment`: 0 to 254.
+/// The register's position in its period at the start of `segment`: 0 to 254.
 const fn phase(seed: u32, segment: usize) -> usize {
     let mixed = mix(seed.wrapping_add((segment as u32).wrapping_mul(0x9E37_79B9)));
     ((mixed as u64 * SCRAMBLER_PERIOD as u64) >> 32) as usize

@@ -1,4 +1,4 @@
-//! Coding allocates nothing once the code and its scratch are made.
+//! Coding allocates nothing once the code and its scratch have been created.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

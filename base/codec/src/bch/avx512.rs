@@ -1,4 +1,5 @@
-//! Division by carry-less multiplication on 512-bit vectors (VPCLMULQDQ): one step takes in 64 bytes of data.
+//! Division by carry-less multiplication on 512-bit vectors (VPCLMULQDQ): one step processes 64 bytes of
+//! data.
 
 use core::arch::x86_64::*;
 
@@ -8,7 +9,7 @@ use super::remainder::{PARITY_WORDS_MAX, Remainder};
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1", "avx512f", "avx512bw", "vpclmulqdq", "gfni");
 
-/// Made only when the processor has AVX-512 F and BW, VPCLMULQDQ, GFNI and what [`pclmul`] asks for.
+/// Exists only if the processor has AVX-512 F and BW, VPCLMULQDQ, GFNI and what [`pclmul`] requires.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proof(());
 
@@ -31,8 +32,8 @@ pub(super) fn remainder(_proof: Proof, folding: &Folding, data: &[u8], out: &mut
     unsafe { divide(folding, data, out) }
 }
 
-/// The remainders of four chunks that stand one after the other in `data`: the constants are loaded once for
-/// all four and the reductions run side by side.
+/// The remainders of four chunks that follow each other in `data`. The constants are loaded once for all
+/// four, and the reductions run side by side.
 pub(super) fn remainders_of_four(
     _proof: Proof,
     folding: &Folding,
@@ -129,7 +130,7 @@ fn divide_four<const W: usize>(folding: &Folding, data: &[u8], out: &mut [[u64; 
         sum[j] = gather_lanes(accumulator[0][j], accumulator[1][j], accumulator[2][j], accumulator[3][j]);
     }
     let reciprocal = _mm512_set1_epi64(folding.reciprocal as i64);
-    // In the high halves; the low halves are not looked at.
+    // In the high halves; the low halves are ignored.
     let quotient = _mm512_xor_si512(sum[0], _mm512_clmulepi64_epi128::<0x01>(sum[0], reciprocal));
     for (slot, word) in sum.iter_mut().zip(&folding.generator) {
         let generator = _mm512_set1_epi64(*word as i64);
@@ -166,7 +167,7 @@ fn gather_lanes(a: __m512i, b: __m512i, c: __m512i, d: __m512i) -> __m512i {
     )
 }
 
-/// A first, short block behind leading zeroes, which add nothing.
+/// A first, short block after leading zeroes, which add nothing.
 #[inline]
 fn padded(head: &[u8]) -> [u8; BLOCK_BYTES] {
     let mut block = [0u8; BLOCK_BYTES];

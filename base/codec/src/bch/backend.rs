@@ -1,9 +1,9 @@
-//! Which instructions do the work.
+//! The choice of instructions.
 
 /// The instructions that a code runs on. All give the same bits; they differ in speed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// Tables, eight bytes a step: every processor.
+    /// Tables, eight bytes per step: every processor.
     Portable,
     /// Carry-less multiplication of 128-bit vectors: x86-64 with PCLMULQDQ and SSE4.1.
     Pclmul,

@@ -1,4 +1,4 @@
-//! Chien's search: which positions make the locator vanish.
+//! Chien's search: finds the positions where the locator is zero.
 
 use alloc::vec::Vec;
 
@@ -8,9 +8,9 @@ use super::chien_avx512;
 use super::chien_sliced;
 use super::field::Field;
 
-/// The search on one backend. All walk the positions in order and move each term of the locator on by a fixed
-/// factor a step, as the hardware does; they differ in how many positions a step takes and how a
-/// multiplication is done.
+/// The search on one backend. All backends walk the positions in order and multiply each term of the
+/// locator by a fixed factor per step, as the hardware does. They differ in the number of positions per
+/// step and in how they multiply.
 #[derive(Clone, Debug)]
 pub(super) enum Chien {
     Sliced(chien_sliced::Steps),
@@ -18,7 +18,7 @@ pub(super) enum Chien {
     Avx512(chien_avx512::Steps),
 }
 
-/// Working space of a search, made once.
+/// Working space of a search, allocated once.
 #[derive(Clone, Debug)]
 pub(super) enum ChienSpace {
     Sliced(Vec<chien_sliced::Slices>),
@@ -55,9 +55,9 @@ impl Chien {
     /// Writes to `positions` the exponents p below `length` with Λ(α^−p) = 0, ascending, and returns how many
     /// there are.
     ///
-    /// `locator` holds Λ_0 … Λ_v, lowest first, v ≤ `positions.len()`. Roots outside 0..`length` lie in the
-    /// zeroes that shortening leaves out and aren't found: a count below v says that the word cannot be
-    /// corrected.
+    /// `locator` holds Λ_0 … Λ_v, lowest first, v ≤ `positions.len()`. Roots outside 0..`length` are in
+    /// the zeroes that shortening leaves out, and aren't found: a count below v means that the word
+    /// cannot be corrected.
     ///
     /// # Panics
     /// If `space` is that of another code.

@@ -1,4 +1,5 @@
-//! Chien's search for 64 positions a step, with multiplications by constants as bit-matrix products (GFNI).
+//! Chien's search for 64 positions per step, with multiplications by constants as bit-matrix products
+//! (GFNI).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use super::field::Field;
 /// Positions in a step.
 const STEP: usize = 64;
 
-/// The low and high bytes of one field element a position.
+/// The low and high bytes of one field element per position.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Values {
@@ -24,8 +25,8 @@ pub(super) fn values(bits: usize) -> Vec<Values> {
     vec![Values { low: [0; STEP], high: [0; STEP] }; bits.div_ceil(STEP)]
 }
 
-/// Multiplication by a constant as four 8 × 8 bit matrices: from which byte of the factor to which of the
-/// product.
+/// Multiplication by a constant as four 8 × 8 bit matrices, one for each pair of a byte of the factor and
+/// a byte of the product.
 #[derive(Clone, Copy, Debug)]
 struct Matrix {
     low_to_low: u64,
@@ -56,11 +57,11 @@ impl Matrix {
     }
 }
 
-/// Multiplication by α^−64j for each term j of a locator: what takes it 64 positions further.
+/// Multiplication by α^−64j for each term j of a locator, which advances it by 64 positions.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     proof: Proof,
-    /// That of term j at j − 1.
+    /// The matrix of term j is at j − 1.
     matrices: Vec<Matrix>,
 }
 
@@ -138,7 +139,7 @@ fn first_step(field: &Field, coefficient: u16, j: usize) -> Values {
     values
 }
 
-/// Adds the terms at each step to `sums`, moving them on by their matrices.
+/// Adds the terms at each step to `sums`, and advances them by their matrices.
 fn add_terms(_proof: Proof, terms: &[Values; TERMS], matrices: &[Matrix; TERMS], sums: &mut [Values]) {
     // SAFETY: a `Proof` exists only where the processor has the features that the callee is compiled for.
     unsafe { add_terms_by_vector(terms, matrices, sums) }

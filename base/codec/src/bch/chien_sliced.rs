@@ -1,5 +1,5 @@
-//! Chien's search for 256 positions a step on any processor: bit r of all their elements lies in one row of
-//! four words, so that a multiplication by a constant is a handful of XORs of rows for all 256 at once.
+//! Chien's search for 256 positions per step on any processor. Bit r of all their elements is in one row
+//! of four words, so that a multiplication by a constant is a few XORs of rows for all 256 at once.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,8 @@ const ROWS: usize = FIELD_DEGREE_MAX as usize;
 /// The elements of a step's positions by bits, lowest first; rows from m on are zero.
 pub(super) type Slices = [Row; ROWS];
 
-/// Multiplication by a constant: bit c of word r says that bit c of the factor reaches bit r of the product.
+/// Multiplication by a constant: bit c of word r is set if bit c of the factor contributes to bit r of
+/// the product.
 type Matrix = [u16; ROWS];
 
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ struct Term {
     step: Matrix,
 }
 
-/// What the search needs for each term j of a locator, that of term j at j − 1.
+/// What the search needs for each term j of a locator, at index j − 1.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     degree: usize,
@@ -117,8 +118,8 @@ impl Steps {
     }
 }
 
-/// Multiplies a step's elements by a constant. Four bits of them at a time: all 16 sums of their rows are
-/// made once, then each bit of the product takes the one that it needs.
+/// Multiplies a step's elements by a constant, four bits at a time: computes all 16 sums of their rows
+/// once, and then adds the sum that each bit of the product needs.
 #[inline(always)]
 fn multiply<const GROUPS: usize>(elements: &mut Slices, constant: &Matrix) {
     let mut sums = [[[0; 4]; 16]; GROUPS];

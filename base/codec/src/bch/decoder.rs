@@ -1,4 +1,4 @@
-//! Correction: syndromes, key equation, search, in the three steps that the hardware pipelines (C21, C22).
+//! Correction in the three steps that the hardware pipelines: syndromes, key equation, search (C21, C22).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use super::key_equation::Solver;
 use super::remainder::{PARITY_WORDS_MAX, Remainder};
 use super::{Bch, load_word};
 
-/// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are as they
-/// were.
+/// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are
+/// unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("more bit errors than the code corrects")]
 pub struct Uncorrectable;
 
-/// Working space of a decode, made once a code: decoding allocates nothing.
+/// Working space of a decode, allocated once per code, so that decoding allocates nothing.
 #[derive(Clone, Debug)]
 pub struct BchScratch {
     odd: Vec<u16>,
@@ -56,9 +56,9 @@ impl BchScratch {
 impl Bch {
     /// Corrects a chunk and its parity in place and returns the number of bits that were wrong.
     ///
-    /// A result is accepted only if the locator has exactly as many roots within the word as its degree, and
-    /// its degree is at most the limit. Beyond the design distance a BCH code can still be taken for another
-    /// word: only a check over the content can tell.
+    /// A result is accepted only if the locator has exactly as many roots within the word as its degree,
+    /// and its degree is at most the limit. With more errors than the design distance allows, a received
+    /// word can still be decoded to a wrong word. Only a check over the content can detect that.
     ///
     /// # Errors
     /// [`Uncorrectable`]; then `data` and `parity` are untouched.

@@ -65,7 +65,7 @@ impl Divider {
         }
     }
 
-    /// The parities of the chunks that `data` is made of, in order, each handed to `take(index, words)`.
+    /// Computes the parities of the chunks in `data`, in order, and passes each to `take(index, words)`.
     #[inline]
     pub fn remainders(&self, data: &[u8], mut take: impl FnMut(usize, &[u64])) {
         assert_eq!(data.len() % self.data_bytes, 0, "whole chunks");

@@ -8,8 +8,9 @@ pub const FIELD_DEGREE_MIN: u32 = 5;
 /// Largest supported field degree m.
 pub const FIELD_DEGREE_MAX: u32 = 16;
 
-/// One primitive polynomial a degree, leading term included, from m = 5. They are the customary ones of least
-/// weight (Lin and Costello, Error Control Coding, table 2.7), which other BCH implementations take too.
+/// One primitive polynomial per degree, leading term included, from m = 5. They are the usual ones of
+/// least weight (Lin and Costello, Error Control Coding, table 2.7), which other BCH implementations use,
+/// too.
 const PRIMITIVE: [u32; 12] =
     [0x25, 0x43, 0x83, 0x11D, 0x211, 0x409, 0x805, 0x1053, 0x201B, 0x402B, 0x8003, 0x1100B];
 

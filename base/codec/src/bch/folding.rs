@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use super::generator::Generator;
 use super::slicing;
 
-/// Words that one carry-less step takes in: 64 bytes of data.
+/// Words that one carry-less step processes: 64 bytes of data.
 pub(super) const BLOCK_WORDS: usize = 8;
-/// Bytes that one carry-less step takes in.
+/// Bytes that one carry-less step processes.
 pub(super) const BLOCK_BYTES: usize = 8 * BLOCK_WORDS;
 
 /// One cache line of constants.
@@ -16,14 +16,15 @@ pub(super) const BLOCK_BYTES: usize = 8 * BLOCK_WORDS;
 #[repr(C, align(64))]
 pub(super) struct Line(pub [u64; BLOCK_WORDS]);
 
-/// What the carry-less backends need. The remainder is linear in the data words: with d(k) the word whose
-/// lowest bit stands at x^64k, data · x^64w ≡ Σ d(k) · (x^(64k + 64w) mod g′). The products of 64 by 64w bits
-/// don't depend on each other, and only their sum, one word longer than the remainder, needs a reduction.
+/// The constants of the carry-less backends. The remainder is linear in the data words: with d(k) the
+/// word whose lowest bit is the coefficient of x^64k, data · x^64w ≡ Σ d(k) · (x^(64k + 64w) mod g′). The
+/// products of 64 by 64w bits don't depend on each other, and only their sum, one word longer than the
+/// remainder, needs a reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Folding {
     /// Words of parity, w.
     pub words: usize,
-    /// w lines a block of data, first block first: line j holds word j of x^(64k + 64w) mod g′ for the
+    /// w lines per block of data, first block first: line j holds word j of x^(64k + 64w) mod g′ for the
     /// block's words.
     pub constants: Vec<Line>,
     /// g′ without its leading term, word 0 highest.

@@ -15,9 +15,9 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// The product of the different minimal polynomials of α, α^3, … α^(2t−1): the code whose words have all
-    /// of α, α^2, … α^2t as roots. `None` when those roots exhaust the field, so that no data bit would be
-    /// left.
+    /// The product of the distinct minimal polynomials of α, α^3, … α^(2t−1): the code whose words have
+    /// all of α, α^2, … α^2t as roots. `None` if those roots exhaust the field, so that no data bit would
+    /// be left.
     pub fn new(field: &Field, correction: usize) -> Option<Generator> {
         let order = field.order();
         let mut covered = vec![false; order];

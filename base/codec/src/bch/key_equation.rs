@@ -22,7 +22,7 @@ impl Solver {
 
     /// Finds the shortest recurrence Λ that generates `syndromes` (S_1 … S_2t) and returns its degree, or
     /// `None` if it takes more than `limit` errors. Every second discrepancy of a binary code is 0, so t
-    /// turns suffice.
+    /// iterations suffice.
     pub fn solve(&mut self, field: &Field, syndromes: &[u16], limit: usize) -> Option<usize> {
         let Solver { locator, previous, saved } = self;
         locator.fill(0);
@@ -46,8 +46,7 @@ impl Solver {
                     saved[length + 1..].fill(0);
                 }
                 let factor = field.divide(discrepancy, previous_discrepancy);
-                // A term beyond the end would make the locator longer than the number of errors it stands
-                // for.
+                // A term beyond the end would make the locator longer than its number of errors.
                 for i in 0..=previous_length {
                     let term = field.multiply(factor, previous[i]);
                     if term != 0 {
@@ -64,7 +63,8 @@ impl Solver {
             }
             shift += 2;
         }
-        // A recurrence longer than its polynomial's degree belongs to no set of that many errors.
+        // If a recurrence is longer than its polynomial's degree, no set of that many errors has these
+        // syndromes.
         (length <= limit && locator[length] != 0).then_some(length)
     }
 }

@@ -1,14 +1,14 @@
 //! Binary BCH codes, systematic, shortened to any chunk size.
 //!
 //! # Bit order
-//! A code word is the chunk's data followed by its parity. Bits are taken most significant first within each
-//! byte, and the first bit is the coefficient of the highest power of x: bit i of a word of n bits stands for
-//! x^(n−1−i). Parity is data(x) · x^r mod g(x), r = deg g, written the same way and filled up with zero bits
-//! to a whole byte. That is the order of Linux's `lib/bch.c` without bit swapping, and the primitive
-//! polynomials ([`Field`]) are its too.
+//! A code word is the chunk's data followed by its parity. Bits are taken most significant first within
+//! each byte, and the first bit is the coefficient of the highest power of x: bit i of a word of n bits
+//! stands for x^(n−1−i). Parity is data(x) · x^r mod g(x), r = deg g, written the same way and padded
+//! with zero bits to a whole byte. This is the order of Linux's `lib/bch.c` without bit swapping, which
+//! also uses the same primitive polynomials ([`Field`]).
 //!
-//! The filling bits of the last parity byte belong to no code word: whatever stands there in flash is neither
-//! an error nor counted, and a successful decode clears it.
+//! The padding bits of the last parity byte don't belong to the code word. Whatever they are in flash,
+//! they don't count as errors, and a successful decode clears them.
 //!
 //! # Which codes
 //! m from 5 to 16, any t and chunk size with 8·data + r ≤ 2^m − 1 and r ≤ 64·[`PARITY_WORDS_MAX`].
@@ -99,9 +99,9 @@ pub enum BchError {
 
 /// A binary BCH code for chunks of one size, with all the tables that coding needs.
 ///
-/// Tables take 6 bytes a field element, about 2·t·r bytes for
-/// syndromes, at most 544·t for the search, and for division either 16 KiB a word of parity
-/// (portable) or data_bytes·w bytes (w = words of parity; carry-less backends).
+/// Tables take 6 bytes per field element, about 2·t·r bytes for syndromes, at most 544·t for the search,
+/// and for division either 16 KiB per word of parity (portable) or data_bytes·w bytes (w = words of
+/// parity; carry-less backends).
 #[derive(Clone, Debug)]
 pub struct Bch {
     field: Field,
@@ -123,8 +123,8 @@ impl Bch {
     }
 
     /// A code designed for `correction` bits of which a decode accepts at most `limit`; more are
-    /// [`Uncorrectable`]. Cosmos+ stores 168 parity bits a 256-byte chunk, a design for 14, and corrects 13
-    /// (G6): the distance that is left makes a false correction rarer.
+    /// [`Uncorrectable`]. Cosmos+ stores 168 parity bits per 256-byte chunk, which is a design for 14
+    /// bits, and corrects 13 (G6). The remaining distance makes a false correction rarer.
     pub fn with_limit(
         degree: u32,
         correction: usize,
@@ -134,7 +134,7 @@ impl Bch {
         Bch::with_backend(degree, correction, limit, data_bytes, Backend::fastest())
     }
 
-    /// As [`Bch::with_limit`] on a backend of choice. All backends give the same bits.
+    /// As [`Bch::with_limit`], on the given backend. All backends give the same bits.
     pub fn with_backend(
         degree: u32,
         correction: usize,
@@ -199,12 +199,12 @@ impl Bch {
         self.parity_bits
     }
 
-    /// Parity bytes of a chunk: r bits and the filling up to a byte.
+    /// Parity bytes of a chunk: r bits, padded to a whole byte.
     pub fn parity_bytes(&self) -> usize {
         self.parity_bits.div_ceil(8)
     }
 
-    /// Bits in a code word, filling not counted.
+    /// Bits in a code word, without padding.
     pub fn word_bits(&self) -> usize {
         self.data_bytes * 8 + self.parity_bits
     }
@@ -225,8 +225,8 @@ impl Bch {
         store_words(&remainder, parity);
     }
 
-    /// Computes the parities of several chunks: `data` holds them one after the other, and so does `parity`
-    /// theirs. Faster than one by one: they hide each other's latency.
+    /// Computes the parities of several chunks. `data` holds the chunks one after the other, and `parity`
+    /// their parities. This is faster than one by one, since the chunks hide each other's latency.
     ///
     /// # Panics
     /// If `data` isn't whole chunks, or `parity` isn't as many parities.
@@ -249,8 +249,8 @@ impl Bch {
         self.matches(&remainder[..self.divider.words()], parity)
     }
 
-    /// Checks several chunks, laid out as for [`Bch::encode_many`]; `dirty` is called with the index of each
-    /// chunk that isn't clean, in rising order. Returns how many those are.
+    /// Checks several chunks, laid out as for [`Bch::encode_many`]. Calls `dirty` with the index of each
+    /// chunk that isn't clean, in ascending order. Returns their number.
     ///
     /// # Panics
     /// If `data` isn't whole chunks, or `parity` isn't as many parities.
@@ -277,7 +277,7 @@ impl Bch {
         assert_eq!(data.len() / self.data_bytes * self.parity_bytes(), parity.len(), "one parity a chunk");
     }
 
-    /// Whether stored parity equals a remainder, filling bits aside.
+    /// Whether stored parity equals a remainder, padding bits aside.
     #[inline]
     fn matches(&self, remainder: &[u64], parity: &[u8]) -> bool {
         let mut difference = 0;
@@ -297,13 +297,13 @@ impl Bch {
     }
 }
 
-/// Word `index` of a parity, big-endian; behind its end come zeroes.
+/// Word `index` of a parity, big-endian, with zeroes beyond its end.
 #[inline]
 fn load_word(parity: &[u8], index: usize) -> u64 {
     let rest = &parity[8 * index..];
     match rest.first_chunk::<8>() {
         Some(bytes) => u64::from_be_bytes(*bytes),
-        // The last, short word. Reading the eight bytes that end with the parity, where there are so many, is
+        // The last, short word. If there are eight bytes, reading the eight that end with the parity is
         // one load.
         None => match parity.last_chunk::<8>() {
             Some(bytes) => u64::from_be_bytes(*bytes) << (64 - 8 * rest.len()),

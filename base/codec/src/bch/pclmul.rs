@@ -7,7 +7,7 @@ use super::remainder::{PARITY_WORDS_MAX, Remainder};
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1");
 
-/// Made only when the processor has PCLMULQDQ, SSSE3 and SSE4.1.
+/// Exists only if the processor has PCLMULQDQ, SSSE3 and SSE4.1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proof(());
 
@@ -23,8 +23,8 @@ pub(super) fn remainder(_proof: Proof, folding: &Folding, data: &[u8], out: &mut
     unsafe { divide(folding, data, out) }
 }
 
-/// Accumulators of one pass; with the data, the byte order and two products they fit the sixteen vector
-/// registers.
+/// Accumulators of one pass. Together with the data, the byte order and two products, they fit the
+/// sixteen vector registers.
 const PASS_WORDS_MAX: usize = 6;
 
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
@@ -90,8 +90,8 @@ fn fold_block<const J: usize>(block: &[u8; BLOCK_BYTES], row: &[Line], accumulat
     }
 }
 
-/// Barrett's reduction of the sum, which is one word longer than a remainder. `sum[j]`'s low half belongs to
-/// word j, its high half to the word above; the half above word 0 is what has to go.
+/// Barrett's reduction of the sum, which is one word longer than a remainder. `sum[j]`'s low half belongs
+/// to word j, its high half to the word above. The half above word 0 is the excess to be reduced.
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
 pub(super) fn reduce(folding: &Folding, sum: &[[u64; 2]; PARITY_WORDS_MAX], out: &mut Remainder) {
     let excess = sum[0][1];

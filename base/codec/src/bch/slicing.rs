@@ -1,4 +1,4 @@
-//! Division by table, eight bytes a step: works on every processor.
+//! Division by table, eight bytes per step: works on every processor.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ pub(super) fn multiply_by_x(remainder: &mut [u64], generator: &[u64]) {
 }
 
 /// Byte b (0 lowest) of the feedback word, of value v, contributes v · x^(8b) · x^64w mod g′, found at
-/// (256·b + v) · w. That is 16 KiB a word of parity.
+/// (256·b + v) · w. That is 16 KiB per word of parity.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     words: usize,
@@ -45,7 +45,7 @@ impl Tables {
 
     /// Writes the remainder of `data` to `out`, `out.len()` = w.
     pub fn remainder(&self, data: &[u8], out: &mut [u64]) {
-        // The usual widths get code with the inner loops unrolled.
+        // The common widths have code with unrolled inner loops.
         match self.words {
             1 => self.divide::<1>(data, out),
             2 => self.divide::<2>(data, out),
@@ -96,8 +96,8 @@ impl Tables {
     }
 }
 
-/// Feeds `data` as big-endian words; a first part that is no whole word gets leading zeroes, which leave the
-/// zero state as it is.
+/// Feeds `data` as big-endian words. If the first part isn't a whole word, it gets leading zeroes, which
+/// don't change the zero state.
 #[inline(always)]
 fn feed(data: &[u8], mut step: impl FnMut(u64)) {
     let (head, body) = data.split_at(data.len() % 8);

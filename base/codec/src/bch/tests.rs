@@ -1,4 +1,4 @@
-//! Whole-code tests. What holds for one backend is checked on all that this processor has.
+//! Tests of whole codes. Each test runs on all backends that this processor has.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -107,7 +107,7 @@ fn parity_by_shift_register(code: &Bch, data: &[u8]) -> Vec<u8> {
     parity
 }
 
-/// Any field, strength and size that make a code: (m, t, data bytes).
+/// Any field, strength and size for which there is a code: (m, t, data bytes).
 fn any_code() -> impl Strategy<Value = (u32, usize, usize)> {
     (FIELD_DEGREE_MIN..=14)
         .prop_flat_map(|degree| {
@@ -164,8 +164,8 @@ proptest! {
         }
     }
 
-    /// Garbage either is refused and left alone, or becomes a word of the code within the limit: never
-    /// anything else.
+    /// Garbage is either refused and left unchanged, or corrected to a word of the code within the limit.
+    /// Nothing else may happen.
     #[test]
     fn whatever_decode_accepts_is_a_code_word((degree, correction, data_bytes) in any_code(), seed in 1u32..,
         extra in 1usize..40) {

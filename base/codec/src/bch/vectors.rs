@@ -1,12 +1,12 @@
 //! Parities computed by other implementations.
 //!
-//! Made with PyPI `bchlib` 2.1.3 (the code of Linux's `lib/bch.c`; `BCH(t, prim_poly=…).encode(data)`, no bit
-//! swapping) and, independently, with PyPI `galois` 0.4.11: g(x) as the product of the minimal polynomials of
-//! α, α^3, … α^(2t−1) that it finds in GF(2^m) with the same primitive polynomial, and data · x^r mod g by
-//! Python's integers. Both agree; `bchlib` stops at m = 15, so that (16, 100, 4096) stands on `galois` alone.
-//! Primitive polynomials: 1053h (m 12), 201Bh (13), 402Bh (14), 1100Bh (16). First bit = highest power of x.
-//! Data: the low byte of each state of the 32-bit xorshift 13, 17, 5 that starts at 1234567h + 256·m + t,
-//! stepped before each byte.
+//! Made with PyPI `bchlib` 2.1.3 (the code of Linux's `lib/bch.c`; `BCH(t, prim_poly=…).encode(data)`, no
+//! bit swapping) and, independently, with PyPI `galois` 0.4.11: g(x) as the product of the minimal
+//! polynomials of α, α^3, … α^(2t−1) that it finds in GF(2^m) with the same primitive polynomial, and
+//! data · x^r mod g by Python's integers. Both agree. `bchlib` stops at m = 15, so that (16, 100, 4096)
+//! comes from `galois` alone. Primitive polynomials: 1053h (m 12), 201Bh (13), 402Bh (14), 1100Bh (16).
+//! First bit = highest power of x. Data: the low byte of each state of the 32-bit xorshift 13, 17, 5 that
+//! starts at 1234567h + 256·m + t, stepped before each byte.
 
 /// A code and the parity of its test chunk.
 pub(super) struct Vector {

@@ -1,5 +1,6 @@
-//! Cyclic redundancy checks: thin names over the `crc` crate, so that every room uses the same parameters.
-//! CRC-32C, which runs over every page of an image, is the processor's own where it has one.
+//! Cyclic redundancy checks: thin names over the `crc` crate, so that every room uses the same
+//! parameters. CRC-32C, which runs over every page of an image, uses the processor's instruction if it
+//! has one.
 
 #[cfg(target_arch = "x86_64")]
 mod sse42;
@@ -31,7 +32,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_of([bytes])
 }
 
-/// CRC-32C over several slices as if they stood one after the other.
+/// CRC-32C over several slices as if they were concatenated.
 pub fn crc32c_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = sse42::Proof::of_support() {

@@ -1,14 +1,14 @@
-//! CRC-32C by the processor's own instruction (SSE4.2 `crc32`).
+//! CRC-32C with the processor's instruction (SSE4.2 `crc32`).
 //!
-//! The instruction takes eight bytes a cycle but gives its result three cycles later. Three lanes of the
-//! input therefore go side by side, and their sums are put together: a sum that is followed by a lane of
-//! zeroes is a linear function of it, which four tables hold, one for each of its bytes.
+//! The instruction takes eight bytes per cycle, but its result comes three cycles later. Three lanes of
+//! the input are therefore processed side by side, and their sums are combined. Appending a lane of
+//! zeroes is a linear function of the sum. Four tables hold this function, one for each byte of the sum.
 
 use core::arch::x86_64::_mm_crc32_u64;
 
 cpufeatures::new!(support, "sse4.2");
 
-/// Made only when the processor has SSE4.2.
+/// Exists only if the processor has SSE4.2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proof(());
 
@@ -18,13 +18,13 @@ impl Proof {
     }
 }
 
-/// Bytes of a lane: twelve times three of them are a 4 KiB sector but for 64 bytes.
+/// Bytes of a lane: twelve rounds of three lanes are a 4 KiB sector less 64 bytes.
 const LANE_BYTES: usize = 112;
 const ROUND_BYTES: usize = 3 * LANE_BYTES;
 /// The polynomial, reflected (RFC 3720 §12.1).
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// What a register value becomes when a lane of zeroes follows, by each of its bytes.
+/// The value of the register after a lane of zeroes, by each of its bytes.
 static AFTER_A_LANE: [[u32; 256]; 4] = after_a_lane();
 
 const fn after_a_lane() -> [[u32; 256]; 4] {
@@ -60,7 +60,8 @@ fn shifted(value: u32) -> u32 {
     first[a] ^ second[b] ^ third[c] ^ fourth[d]
 }
 
-/// The register after `bytes`, from `register` on; both as the shift register has them, not inverted.
+/// The register after `bytes`, starting from `register`. Both are the shift register's values, not
+/// inverted.
 pub(super) fn update(_proof: Proof, register: u32, bytes: &[u8]) -> u32 {
     // SAFETY: a `Proof` exists only where the processor has the feature that `sum` is compiled for.
     unsafe { sum(register, bytes) }
