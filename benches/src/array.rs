@@ -1,5 +1,5 @@
 //! The array alone: channels, packages, flash operations and scheduler under I3, with no FTL and no host.
-//! What is left of a request's cost when these are taken off belongs to the floors above.
+//! The rest of a request's cost belongs to the layers above.
 
 use crate::clock::cpu_seconds;
 use aster_channel::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
@@ -143,7 +143,7 @@ impl Array {
         }
     }
 
-    /// `CALLERS` callers each ask for `phase` of the pages that `next` gives them until they got `None`.
+    /// `CALLERS` callers each request `phase` of the pages that `next` returns, until it returns `None`.
     fn drive(
         &self,
         phase: FlashOp,
@@ -199,7 +199,7 @@ impl Cost {
 pub fn measure() {
     println!("array under I3, 8 × 8, fingerprint");
     let array = array();
-    // Four callers a LUN would program out of order; one caller a LUN fills it.
+    // One caller per LUN fills it; four callers per LUN would program out of order.
     let luns = u64::from(GEOMETRY.total_luns());
     let programs = array.drive(FlashOp::Program, move |caller, turn| {
         (caller < luns && turn < u64::from(GEOMETRY.pages_per_lun())).then(|| {

@@ -1,4 +1,4 @@
-//! One channel on a bench, by controller: what an operation costs the simulator when nothing is above I3.
+//! One channel on a bench, per controller: what an operation costs the simulator with nothing above I3.
 
 use crate::clock::cpu_seconds;
 use aster_device::profile::{ControllerName, shipped};
@@ -42,7 +42,7 @@ fn one(controller: ControllerName, work: BenchWork, name: &str) {
     let (counts, from) = (bench.exec().counts(), cpu_seconds());
     let mut operations = 0u64;
     let ran = bench.run(prepared, &mut |sample| {
-        // A profile's failing programs are part of it.
+        // Programs that fail by the profile's error rate are part of the measurement.
         assert!(sample.right && sample.status != FlashStatus::Error);
         operations += 1;
         true

@@ -1,10 +1,10 @@
-//! `costs`: what flash software costs, as the instructions that callgrind counts on this machine. Prints a
+//! `costs`: what flash software costs, in instructions that callgrind counts on this machine. Prints a
 //! cost file.
 //!
-//! Each number is a difference: one step is carried out so many times and then twice as often, and what the
-//! second run executes more is divided by the steps it has more. So nothing of starting and of the loop's
-//! surroundings counts, and the same binary gives the same numbers on every run. The hardware answers at
-//! once; what it executes is left out.
+//! Each number is a difference: a step is carried out a number of times and then twice as often, and the
+//! additional instructions are divided by the additional steps. So neither start-up nor the code around
+//! the loop counts, and the same binary gives the same numbers on every run. The hardware answers at once;
+//! its instructions are left out.
 
 use aster_exec::{Core, Exec, Handler};
 use aster_flash::{Controller, FlashConfig, FlashCosts, Lun, LunShape, PollPolicy};
@@ -27,7 +27,7 @@ const BUSY: u64 = 0x80;
 /// What is measured.
 const MEASURED: [&str; 4] = ["enqueue", "status", "two-statuses", "busy-poll"];
 
-/// A channel that has done what it is told as soon as it is told. It says busy so many times after each
+/// A channel that carries out each transaction at once. It reports busy a fixed number of times after each
 /// erase.
 struct Instantly {
     port: Rc<ChannelPort>,
@@ -41,7 +41,7 @@ impl Handler for Instantly {
     }
 }
 
-/// The hardware's part, apart so that callgrind can leave it out by its name.
+/// The hardware's part, in a function of its own so that callgrind can leave it out by name.
 #[inline(never)]
 fn answer(channel: &Instantly) {
     let port = &channel.port;
@@ -114,7 +114,7 @@ fn carry_out(step: &str, times: u64) {
             let mut txn = lun.txn("read status");
             txn.cmd(aster_wire::onfi::command::READ_STATUS);
             txn.describe(Descriptor::mailbox_out()).data_read(1);
-            // Nobody waits for it: no task is switched to.
+            // No task waits for it, so there is no task switch.
             drop(lun.issue(txn));
             exec.advance_to(exec.now());
         }
@@ -149,7 +149,7 @@ fn instructions(step: &str, times: u64) -> Result<u64, String> {
     let this = std::env::current_exe().map_err(|e| e.to_string())?;
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        // In this order: the first switches collecting off.
+        // The order matters: the first option switches collecting off.
         .args(["--toggle-collect=*costs*answer*", "--collect-atstart=yes"])
         .arg(this)
         .args([step, &times.to_string()])
@@ -163,7 +163,7 @@ fn instructions(step: &str, times: u64) -> Result<u64, String> {
     }
 }
 
-/// Instructions a step, to the nearest.
+/// Instructions per step, rounded to the nearest.
 fn each(step: &str) -> Result<u64, String> {
     let (once, twice) = (instructions(step, STEPS)?, instructions(step, 2 * STEPS)?);
     Ok((twice - once + STEPS / 2) / STEPS)

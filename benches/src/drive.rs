@@ -94,7 +94,7 @@ fn print(name: &str, cost: &Cost) {
     );
 }
 
-/// Prints requests and flash operations a CPU second, and the memory that they took.
+/// Prints requests and flash operations per CPU second, and the memory that they took.
 pub fn measure() {
     println!("whole drive, profile ideal, 8 × 8, 16 KiB mapping, fingerprint, 7 % over-provisioning");
     let bench = Bench::new("ideal", |_| {});
@@ -107,7 +107,7 @@ pub fn measure() {
     let memory = peak_bytes();
     print("4 KiB random read, QD 128", &bench.run(Access::Random, Mix::Read, 4 << 10, READS, 128));
     print("128 KiB sequential read", &bench.run(Access::Sequential, Mix::Read, 128 << 10, pages / 16, 16));
-    // Into the steady state first; then what is measured.
+    // This job brings the drive to its steady state; the next one is measured.
     bench.run(Access::Random, Mix::Write, 16 << 10, pages, 128);
     print("16 KiB random write in GC", &bench.run(Access::Random, Mix::Write, 16 << 10, pages / 4, 128));
     let bound = 200_000_000 + 48 * written + 4 * pages;
@@ -123,13 +123,13 @@ pub fn measure() {
 const BOARD_BLOCKS: u32 = 64;
 const BOARD_READS: u64 = 20_000;
 
-/// Prints how fast the drives of the Cosmos+ paper go by: simulated seconds a CPU second at full read
-/// bandwidth.
+/// Prints how fast the drives of the Cosmos+ paper are simulated: simulated seconds per CPU second at full
+/// read bandwidth.
 pub fn measure_boards() {
     println!("128 KiB sequential reads, 16 outstanding, 8 × 8 MLC, fingerprint");
     for name in ["cosmos-plus", "cosmos-board"] {
         let bench = Bench::new(name, |p| p.restrict.blocks_per_lun = Some(BOARD_BLOCKS));
-        // What is read has been written.
+        // The pages that are read have been written.
         bench.run(Access::Sequential, Mix::Write, 128 << 10, BOARD_READS, 16);
         let cost = bench.run(Access::Sequential, Mix::Read, 128 << 10, BOARD_READS, 16);
         println!(

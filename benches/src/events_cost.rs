@@ -1,10 +1,10 @@
-//! `events-cost`: what events cost that nobody listens to, in instructions of a run; fails at two percent or
+//! `events-cost`: what events without a listener cost, in instructions of a run. Fails at two percent or
 //! more.
 //!
-//! Callgrind counts the instructions of the same run twice: in this build, and in one from which events fall
-//! away (`--cfg aster_without_events`, see `aster_events::Recorder::is_on`), which is made here. Each number
-//! is the difference between a run and one of twice the requests, so that start-up does not count. Both are
-//! the same whenever they are counted.
+//! Callgrind counts the instructions of the same run twice: in this build, and in one without events
+//! (`--cfg aster_without_events`, see `aster_events::Recorder::is_on`), which this program builds. Each
+//! number is the difference between a run and one with twice the requests, so start-up doesn't count. Both
+//! numbers are the same each time they are counted.
 
 use aster_device::Media;
 use aster_device::profile::shipped;
@@ -20,7 +20,7 @@ use std::process::{Command, ExitCode};
 const SHARE_MAX: f64 = 0.02;
 /// Requests of each kind in the first run of a pair.
 const REQUESTS: u64 = 5_000;
-/// Profiles that are measured: the one with the least work around its events, and one with all of a board's.
+/// The measured profiles: the one that does the least work per event, and a board's with all of its costs.
 const PROFILES: [&str; 2] = ["ideal", "tiny"];
 
 /// Fills a small drive of the profile, reads at random and writes at random until garbage is collected.
@@ -54,7 +54,7 @@ fn work(profile: &str, requests: u64) {
             block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
             number_ios: Some(number),
             size: Some(Extent::Percent(100)),
-            // Without it a job ends when it has moved as many bytes as the drive has.
+            // Without this a job ends when it has moved as many bytes as the drive has.
             io_size: Some(Extent::Bytes(number * u64::from(block))),
             queue_depth: 32,
             random_map: false,

@@ -8,7 +8,7 @@ use std::rc::Rc;
 const EVENTS: u64 = 4_000_000;
 const SWITCHES: u64 = 8_000_000;
 
-/// Prints nanoseconds of CPU time an event and a switch.
+/// Prints nanoseconds of CPU time per event and per switch.
 pub fn measure() {
     println!("executor");
     for pending in [1_000u64, 100_000] {
@@ -17,8 +17,8 @@ pub fn measure() {
     println!("  task switch                  {:7.1} ns", task_switch());
 }
 
-/// `pending` tasks that sleep for random times: each event is popped, its task polled, and its next sleep
-/// pushed.
+/// `pending` tasks sleep for random times. For each event the executor pops it, polls its task and pushes
+/// the next sleep.
 fn timer_event(pending: u64) -> f64 {
     let exec = Exec::new();
     for i in 0..pending {
@@ -40,7 +40,7 @@ fn timer_event(pending: u64) -> f64 {
     took * 1e9 / events as f64
 }
 
-/// Two tasks that hand a token back and forth through rings: one poll a hand-over.
+/// Two tasks pass a token back and forth through rings, with one poll per pass.
 fn task_switch() -> f64 {
     let exec = Exec::new();
     let rings = Rc::new([Ring::new(1), Ring::new(1)]);

@@ -1,11 +1,11 @@
-//! `firmware-costs`: what the steps of the big loop and of the FTL below it cost, as the instructions that
-//! callgrind counts on this machine while a board's drive serves reads and writes. Prints the counted part of
-//! costs/cosmos.toml.
+//! `firmware-costs`: what the steps of the big loop and of the FTL below it cost, in instructions that
+//! callgrind counts on this machine while a board's drive serves reads and writes. Prints the counted part
+//! of costs/cosmos.toml.
 //!
-//! Each count is a difference: a drive serves so many requests and then twice as many, and what the second
-//! run executes more in a step's functions is divided by how often the second run took that step more.
-//! Instructions are told apart by the source line that they were compiled from, so that inlining doesn't move
-//! them; what the standard library has them execute counts for the function that it was inlined into. The
+//! Each count is a difference: a drive serves a number of requests and then twice as many. The additional
+//! instructions in a step's functions are divided by how many more times the second run took that step.
+//! Instructions are attributed by the source line that they were compiled from, so inlining doesn't move
+//! them. Instructions of the standard library count for the function into which it was inlined. The
 //! executor, ports and hardware stand for what the board has in hardware, and are left out.
 
 use aster_device::Media;
@@ -21,13 +21,12 @@ use std::process::{Command, ExitCode};
 
 /// Requests of the first run of a pair, in each direction. Reads come after writes.
 const REQUESTS: u64 = 3_000;
-/// Requests outstanding: every way has work.
+/// Requests outstanding, enough to give every way work.
 const OUTSTANDING: u32 = 64;
-/// What the drive that is counted prints before its counters.
+/// What the measured drive prints before its counters.
 const MARK: &str = "counters";
 
-/// Cycles that each step is made to take, whatever the profile says: so many that the core always has
-/// something to do.
+/// Cycles that each step takes here, whatever the profile says: enough to keep the core always busy.
 const STEP_CYCLES: u64 = 500;
 
 /// The board's drive, small.
@@ -82,8 +81,8 @@ fn steps(stats: &LoopStats) -> BTreeMap<&'static str, u64> {
     ])
 }
 
-/// What of the FTL is there for recovery alone, which the board's firmware hasn't (P9): files, and rooms as a
-/// whole. Of the journal's, programs themselves are the translation's.
+/// Files and folders of the FTL that exist only for recovery, which the board's firmware doesn't have
+/// (P9). The journal's functions that program pages belong to the translation.
 const RECOVERY: [&str; 5] =
     ["checkpoint/", "journal/", "recovery/", "page/lost.rs", "blocks/unsafe_programs.rs"];
 const PROGRAMS: &str = "journal/append.rs";
@@ -96,7 +95,7 @@ const STEPS: [(&str, &str); 6] = [
     ("cache/buffer.rs", "buffer"),
     ("host/transfer.rs", "dma"),
 ];
-/// Collecting is `costs.move_page`'s, and nothing is collected here.
+/// Garbage collection is covered by `costs.move_page`, and none happens here.
 const COLLECTOR: &str = "collector/gc.rs";
 
 /// The step that a function of a file belongs to.
@@ -104,7 +103,7 @@ fn step_of(file: &str, function: &str) -> Option<&'static str> {
     if let Some(file) = file.strip_prefix("firmware/sched/src/cosmos/") {
         return Some(match (file, function) {
             ("big_loop.rs", "run") | ("exchange.rs", "take_operations" | "deliver") => "loop_pass",
-            // Counters, the bell and the buses: what the board has in hardware, or not at all.
+            // Counters, the bell and the buses: the board has these in hardware or not at all.
             ("big_loop.rs" | "stats.rs", _) => return None,
             ("exchange.rs", "take_command" | "answer_commands") => "command",
             (
@@ -143,7 +142,7 @@ fn serve(requests: u64) {
     steps(&stats).iter().for_each(|(step, count)| println!("{step} {count}"));
 }
 
-/// What a run has executed, by step, and how often each step was taken.
+/// The instructions of a run by step, and how often each step was taken.
 struct Run {
     instructions: BTreeMap<&'static str, u64>,
     taken: BTreeMap<String, u64>,
@@ -172,7 +171,7 @@ impl Functions {
 fn by_step(profile: &str) -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
     let mut sources: BTreeMap<String, Functions> = BTreeMap::new();
-    // The file of the line that is on, and the last line of ours in the function that is on.
+    // The file of the current line, and our last line in the current function.
     let (mut file, mut ours): (String, Option<&'static str>) = Default::default();
     let mut inclusive = false;
     for line in profile.lines() {
@@ -268,7 +267,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Where a file is moved, its functions would be counted as another step's.
+    /// If a file were moved, its functions would count for another step.
     #[test]
     fn the_files_that_are_told_apart_are_there() {
         let ftl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../firmware/ftl/src");

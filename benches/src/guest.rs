@@ -1,6 +1,6 @@
-//! A stock Linux guest: 4 KiB random reads at queue depth 32, our whole drive beside QEMU's own NVMe device,
-//! which has a file behind it, in the same guest and run. Both share the machine with the guest's own work,
-//! so the ratio says more than the numbers.
+//! A stock Linux guest: 4 KiB random reads at queue depth 32 on our whole drive, and in the same guest and
+//! run on QEMU's own NVMe device, which a file backs. Both share the machine with the guest's own work, so
+//! the ratio is more meaningful than the numbers.
 
 use aster_run_live::Pace;
 use aster_tests::live::Running;

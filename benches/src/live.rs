@@ -2,10 +2,10 @@
 //! 32. The whole drive beside the same server and front end with a null backend, which completes every
 //! command at once and moves no data.
 //!
-//! Client and server take turns on one core, so that other work on the machine matters little: that is
-//! requests a second of one core's time, the client's share included. Then the client has a core of its own,
-//! as it would have outside of a bench: requests a second of the wall clock, of which a machine with fewer
-//! free cores has less.
+//! First, client and server take turns on one core, so that other work on the machine matters little. The
+//! result is in requests per second of one core's time, including the client's share. Then the client has
+//! a core of its own, as it would outside of a bench. That result is in requests per second of wall-clock
+//! time, and is lower on a machine with fewer free cores.
 
 use crate::clock::cpu_seconds;
 use aster_device::plug::{
@@ -33,13 +33,13 @@ const READS: u64 = 400_000;
 const PREPARED: u64 = 2_000;
 const MEASURED: Duration = Duration::from_secs(3);
 
-/// A host that never waits: each of its turns rings for what fits and takes what has come.
+/// A host that never waits: in each turn it submits what fits and takes the completions that have come.
 struct Polled {
     host: Host,
     queue: Queue,
     buffers: Vec<u64>,
     random: Rng,
-    /// Blocks from the first on that hold something.
+    /// How many blocks, from the first on, have been written.
     written: u64,
     sent: u64,
     done: u64,
@@ -49,7 +49,7 @@ impl Polled {
     fn connect(socket: &Path) -> Self {
         Polled::with(Host::connect(socket, Ring::Mapped, MEMORY))
     }
-    /// As SPDK would, with memory of some kind; `None` where there is none of it.
+    /// Connects as SPDK would, with this kind of memory; `None` if the machine has none.
     fn connect_in(socket: &Path, memory: Memory) -> Option<Self> {
         Host::connect_as_spdk(socket, MEMORY, memory).map(Polled::with)
     }
@@ -179,7 +179,7 @@ fn in_memory(memory: Memory) -> Option<f64> {
 fn on_two_cores(kind: &str) -> f64 {
     let drive = Running::start_with(pieces, &ideal(kind), Pace::Fast, None);
     let mut host = Polled::connect(&drive.socket());
-    // Whoever has nothing to do lets others have the core: there may be one for both.
+    // A side without work yields the core, since there may be one core for both.
     let mut turn = |write, requests| {
         let before = host.done;
         let over = host.turn(write, requests);
@@ -199,7 +199,7 @@ fn on_two_cores(kind: &str) -> f64 {
     rate
 }
 
-/// Prints requests a second by the kind of memory that the client shares: the ratios should be 1.
+/// Prints requests per second by the kind of memory that the client shares. The ratios should be 1.
 fn measure_memory() {
     let sealed = in_memory(Memory::Sealed).expect("a memfd");
     println!("  memory sealed          {sealed:>9.0} requests/CPU s, client and server on one core");
@@ -211,7 +211,7 @@ fn measure_memory() {
     }
 }
 
-/// Prints requests a second.
+/// Prints requests per second.
 pub fn measure() {
     println!("live: a polled client on the vfio-user socket, 4 KiB random reads, QD {DEPTH}");
     for (what, kind) in [("null backend", NULL), ("whole drive", WHOLE)] {

@@ -55,8 +55,8 @@ pub fn check(members: &[Member]) -> Vec<Violation> {
     members.iter().flat_map(check_member).collect()
 }
 
-/// Checks that every name in the table is a room that exists: a row for a room to come would let anything be
-/// built by that name.
+/// Checks that every room in the table exists. A row for a future room would permit any crate of that
+/// name.
 pub fn check_rooms(members: &[Member]) -> Vec<Violation> {
     let exists = |name: &str| members.iter().any(|member| matches(name, &member.folder));
     let names = ARROWS.iter().flat_map(|arrow| [arrow.from].into_iter().chain(arrow.to.iter().copied()));

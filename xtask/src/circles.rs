@@ -1,8 +1,9 @@
-//! No circles: files of a crate that use each other, straight or by way of others, are one concept in several
-//! files. Rooms neither.
+//! Refuses circles: files of a crate that use each other, directly or through other files, are one concept
+//! in several files. Rooms must not form circles either.
 //!
-//! Those that were there when the rule came stand in `xtask/known-circles.toml`. That list only shrinks: a
-//! circle that isn't part of one of its entries is refused, and so is an entry that names more than there is.
+//! `xtask/known-circles.toml` lists the circles that existed when the rule was introduced. That list only
+//! shrinks: the check refuses a circle that isn't part of an entry, and an entry that lists files that
+//! aren't in a circle any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,7 @@ pub struct Circle {
     pub uses: Vec<Use>,
 }
 
-/// The circles among the files of each crate: each is as large as can be.
+/// The circles among the files of each crate, each as large as possible.
 ///
 /// # Errors
 /// A file that isn't Rust.
@@ -76,7 +77,8 @@ fn reach<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTre
     found
 }
 
-/// Refuses circles of files that `known` doesn't list, and what it lists that is none any more.
+/// Refuses circles of files that `known` doesn't list, and entries of `known` that are no circles any
+/// more.
 pub fn check(sources: &[SourceFile], known: &str) -> Vec<Violation> {
     let known: Known = match toml::from_str(known) {
         Ok(known) => known,
@@ -192,14 +194,14 @@ mod tests {
     fn uses_of_one_direction_are_none() {
         for files in [
             &[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", "pub struct B;")][..],
-            // A front page names what its modules define, and they use each other's names by way of it.
+            // A `mod.rs` names what its modules define, and they use each other's names through it.
             &[
                 ("lib.rs", "mod a; mod b; pub use a::A; pub use b::B;"),
                 ("a.rs", "use crate::B;"),
                 ("b.rs", "pub struct B;"),
             ],
             &[("lib.rs", "mod a; pub use a::A;"), ("a.rs", "use crate::A as Other; use super::A;")],
-            // What is for tests may use everything.
+            // Tests may use everything.
             &[
                 ("lib.rs", "mod a; mod b;"),
                 ("a.rs", "use crate::b::B;"),
@@ -208,12 +210,12 @@ mod tests {
                     "#[cfg(test)] mod tests { use crate::a::A; }\n#[cfg(all(test, unix))] use crate::a::A;",
                 ),
             ],
-            // Who may use something is no use.
+            // A visibility such as `pub(in path)` is not a use.
             &[
                 ("lib.rs", "mod a; fn f() { a::g() }"),
                 ("a.rs", "pub(crate) fn g() {} pub(super) struct A { pub(in crate) x: u8 }"),
             ],
-            // A macro's single words are its own.
+            // A single word in a macro's arguments is not a path.
             &[
                 ("lib.rs", "mod a; pub use a::A; pub struct Own; declare! { A = 4 }"),
                 ("a.rs", "use super::Own; pub struct A;"),

@@ -100,7 +100,7 @@ fn section<T: for<'de> Deserialize<'de>>(table: &Table, name: &str) -> Result<Na
         .collect()
 }
 
-/// No two entries of a section may say the same.
+/// Refuses equal entries in a section.
 fn distinct<T>(name: &str, entries: &Named<T>, value: impl Fn(&T) -> u64) -> Result<(), String> {
     for (i, (key, entry)) in entries.iter().enumerate() {
         if let Some((other, _)) = entries[..i].iter().find(|(_, e)| value(e) == value(entry)) {
@@ -172,7 +172,7 @@ fn check_slices(name: &str, slices: &Named<Slice>) -> Result<(), String> {
     Ok(())
 }
 
-/// Lays the table's entries out one after the other; none crosses a word.
+/// Places the table's entries one after the other, so that none crosses a word boundary.
 fn place(entries: Named<Entry>) -> Result<Vec<Placed>, String> {
     let (mut word, mut lsb) = (0, 0);
     entries
@@ -204,7 +204,7 @@ fn camel(name: &str) -> String {
 /// The generated files with their text, for the workspace at `root`.
 ///
 /// # Errors
-/// A declaration that can't be read or doesn't fit; a rustfmt that isn't there.
+/// When the declaration can't be read or is wrong, or rustfmt is missing.
 pub fn generated(root: &Path) -> io::Result<[(&'static str, String); 2]> {
     let text = std::fs::read_to_string(root.join(SOURCE))?;
     let interface =

@@ -31,14 +31,14 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// What people wrote for people: one comment, or one string literal.
+/// Text for people: one comment, or one string literal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage<'a> {
     /// The characters as written, with `//` or quotes.
     pub text: &'a str,
     /// Line in the file where it begins, from 1.
     pub line: usize,
-    /// A comment, and no string.
+    /// True for a comment, false for a string.
     pub comment: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's own checks, for `make lint` and for a hand at work.
+//! `cargo xtask`: the project's own checks, for `make lint` and for use during development.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ Commands:
            Each requirement of docs/requirements.md with how often it is cited; of ID where
   generate Write the Rust and SystemVerilog that rtl/interface.toml declares";
 
-/// A target without an operating system: what builds for it needs no `std`.
+/// A target without an operating system. A crate that builds for it needs no `std`.
 const BARE_METAL_TARGET: &str = "riscv64gc-unknown-none-elf";
 
 fn main() -> ExitCode {
@@ -62,7 +62,7 @@ fn check(workspace: &Workspace) -> bool {
     report.violations.is_empty()
 }
 
-/// Prints where requirements are cited; false when one of `wanted` isn't there.
+/// Prints where requirements are cited. Returns false if one of `wanted` doesn't exist.
 fn list(workspace: &Workspace, wanted: &[&str]) -> bool {
     let listing = match requirements::listing(&workspace.files()) {
         Ok(listing) => listing,
@@ -92,7 +92,7 @@ fn list(workspace: &Workspace, wanted: &[&str]) -> bool {
     unknown.is_empty()
 }
 
-/// Writes the files that are made of `rtl/interface.toml`, the Rust one as rustfmt has it.
+/// Writes the files that are generated from `rtl/interface.toml`; the Rust file is formatted by rustfmt.
 fn generate(root: &std::path::Path) -> io::Result<bool> {
     for (path, text) in interface::generated(root)? {
         std::fs::write(root.join(path), text)?;

@@ -6,7 +6,7 @@ use crate::workspace::Member;
 /// The licence of every crate, as SPDX writes it.
 pub const LICENSE: &str = "Apache-2.0";
 
-/// Checks licence, Rust version, lints and that nothing is published by accident.
+/// Checks the licence, the Rust version and the lints, and that no crate can be published by accident.
 pub fn check(members: &[Member]) -> Vec<Violation> {
     members.iter().flat_map(check_member).collect()
 }

@@ -1,10 +1,10 @@
-//! Which file of a crate uses which: the modules of a crate, read from its sources, and the paths in them
-//! that lead to another file.
+//! Finds which file of a crate uses which: reads the crate's modules, and the paths in them that lead to
+//! another file.
 //!
-//! A use is a path in code that isn't for tests only: in a `use`, a type, an expression, a pattern or inside
-//! a macro's arguments. It counts for the file that defines the name, so that a re-export leads through. `mod
-//! x;` and `pub use x::Y;` alone are no uses: a room's front page names what it shows. Methods are not
-//! resolved: who calls a method of a type uses whoever made the value.
+//! A use is a path in code that isn't for tests only: in a `use`, a type, an expression, a pattern or a
+//! macro's arguments. It counts for the file that defines the name, so re-exports are followed. `mod x;`
+//! and `pub use x::Y;` alone are not uses, since a `mod.rs` only lists what it exports. Method calls are
+//! not resolved: code that calls a method got the value through a path that counts already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ struct Mention {
     module: usize,
     path: Vec<String>,
     line: usize,
-    // Of a `pub use`: it counts where the name is used beside it.
+    // A `pub use` counts only if this module also uses the name.
     shows: bool,
 }
 
@@ -102,7 +102,7 @@ impl Tree<'_> {
         folder: &str,
         items: &[syn::Item],
     ) -> Result<(), (String, String)> {
-        // Modules first: paths may name those that come further down.
+        // Modules come first, since paths may name modules that are declared further down.
         for item in items {
             let syn::Item::Mod(inner) = item else { continue };
             if is_for_tests(&inner.attrs) {
@@ -123,7 +123,7 @@ impl Tree<'_> {
                         ],
                         None => [format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
                     };
-                    // A file that is generated while building is nobody's here.
+                    // A file that is generated during the build is left out.
                     let Some(found) = candidates.iter().find(|path| self.sources.contains_key(path.as_str()))
                     else {
                         continue;
@@ -162,7 +162,7 @@ impl Tree<'_> {
     /// The module that defines what `path` names in `module`; `None` for names of other crates and of the
     /// prelude.
     fn resolve(&self, module: usize, path: &[String], depth: usize) -> Option<usize> {
-        // A re-export of a re-export ends somewhere; a crate that goes in circles here doesn't compile.
+        // This recursion ends: a crate whose re-exports form a circle doesn't compile.
         if depth > 16 {
             return None;
         }
@@ -196,7 +196,7 @@ impl Tree<'_> {
                 continue;
             }
             if let Some(import) = self.modules[at].imports.get(name) {
-                // `use x::x;` would ask for itself.
+                // `use x::x;` would look itself up.
                 if *import == path {
                     return None;
                 }
@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
 
     fn end_path(&mut self, path: &mut Vec<String>, line: usize) {
         let path = std::mem::take(path);
-        // A single word may be anything to a macro: a field, a variant that it declares.
+        // A single word may have any meaning to a macro, such as a field or a variant that it declares.
         if path.len() > 1 {
             self.mention(path, line, false);
         }
@@ -291,7 +291,7 @@ impl<'ast> Visit<'ast> for Reader<'_, '_> {
         }
     }
     fn visit_item_mod(&mut self, _: &'ast syn::ItemMod) {
-        // Read as a module of its own.
+        // This is read as a separate module.
     }
     fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
         let attributes = match item {
@@ -318,7 +318,7 @@ impl<'ast> Visit<'ast> for Reader<'_, '_> {
         visit::visit_macro(self, called);
     }
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {
-        // `pub(crate)` and `pub(super)` say who may use this, not what this uses.
+        // `pub(crate)` and `pub(super)` state who may use this, not what this uses.
     }
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {
         // Names of derives and lints.

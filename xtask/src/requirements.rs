@@ -1,4 +1,5 @@
-//! Requirement ids: what a citation looks like, and that each has its line in `docs/requirements.md`.
+//! Requirement ids: recognises citations, and checks that each cited id has a line in
+//! `docs/requirements.md`.
 //!
 //! An id is one of the letters C, S, O, B, H, P, G and a number (`C31`). Source is full of words that look
 //! like one (ONFI's feature parameters P1 to P4, address cycles C1 and C2), so it is a citation only at these
@@ -102,7 +103,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Violation> {
 
 /// What a file cites, in its order.
 pub fn citations(file: &SourceFile) -> Vec<Citation> {
-    // This crate's own tests are full of what should look like a citation.
+    // This crate's own tests contain strings that look like citations.
     if file.path == PAGE || file.path.starts_with("xtask/") {
         return Vec::new();
     }
@@ -119,7 +120,7 @@ pub fn citations(file: &SourceFile) -> Vec<Citation> {
 #[derive(Default)]
 struct Prose {
     text: String,
-    // Where in `text` a line of the file begins, and which.
+    // Where each line of the file begins in `text`, and its number.
     lines: Vec<(usize, usize)>,
     // Where in `text` rule 2 applies.
     openings: Vec<usize>,
@@ -132,7 +133,7 @@ impl Prose {
             self.openings.push(self.text.len());
         }
         self.text.push_str(text);
-        // A citation may go on in the next line.
+        // A citation may continue on the next line.
         self.text.push('\n');
     }
 

@@ -1,4 +1,4 @@
-//! What a rule says when it is broken.
+//! The report of a broken rule.
 
 use std::fmt;
 

@@ -26,7 +26,7 @@ pub struct Workspace {
     pub known_circles: String,
     /// (room, text) of each deterministic room's `clippy.toml`.
     pub clippy_files: Vec<(String, String)>,
-    /// Of the crates that are no members.
+    /// The lock files of crates that aren't workspace members.
     pub lock_files: Vec<SourceFile>,
 }
 
@@ -73,7 +73,7 @@ impl Member {
 pub struct Dependency {
     /// Folder of the crate that is used.
     pub folder: String,
-    /// For what it is used.
+    /// What it is used for.
     pub kind: DependencyKind,
 }
 
@@ -147,7 +147,7 @@ impl Workspace {
     }
 }
 
-/// The `cargo` that runs us, or the one on the path.
+/// The `cargo` that runs this program, or the one on the path.
 pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -212,10 +212,10 @@ fn read_member(root: &Path, package: Package) -> io::Result<Member> {
     })
 }
 
-/// Extensions of files that people write here and that should stay short.
+/// Extensions of source files, which should stay short.
 const SOURCE_EXTENSIONS: [&str; 8] = ["rs", "sv", "v", "c", "h", "py", "sh", "js"];
 
-/// Extensions of what people read here beside source.
+/// Extensions of documents that people read beside source.
 const DOCUMENT_EXTENSIONS: [&str; 3] = ["md", "toml", "svh"];
 
 /// Directories that hold no source of ours.

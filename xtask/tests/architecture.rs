@@ -1,4 +1,4 @@
-//! The arrows of the house and the rules beside them, held by this tree itself.
+//! Checks that this tree keeps its own rules.
 
 use aster_xtask::workspace::Workspace;
 
