@@ -16,7 +16,7 @@ const QUEUE: QueueId = QueueId(1);
 /// Bytes of one command when everything is written or read back.
 pub(super) const CHUNK_BYTES: u64 = 128 << 10;
 
-/// Between two looks at what others do.
+/// Time between two checks of what other tasks do.
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// What a command does.
@@ -32,13 +32,13 @@ enum HostCommandKind {
 /// How a round's commands are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mix {
-    /// Of a thousand commands.
+    /// How many of a thousand commands are of each kind; the rest are writes.
     flushes: u64,
     forced: u64,
     trims: u64,
     zeroes: u64,
     reads: u64,
-    /// Blocks that half of the commands go to, and where they begin.
+    /// The blocks that half of the commands go to: where they begin, and how many.
     hot: (u64, u64),
     /// Most blocks of a command.
     blocks_max: u64,
@@ -47,7 +47,7 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// A mix for a drive of so many blocks.
+    /// Draws a mix for a drive of `blocks` blocks.
     pub(super) fn draw(rng: &mut Rng, blocks: u64, block_bytes: u64) -> Mix {
         let hot = (blocks / [1, 4, 16, 64][rng.below(4) as usize]).max(1);
         let most = (CHUNK_BYTES / block_bytes).min(blocks);
@@ -70,14 +70,14 @@ pub(super) struct Host {
     /// Commands sent, flushes and forced writes that completed.
     pub(super) commands: u64,
     pub(super) durable: u64,
-    /// What a command brought that it must not.
+    /// The first violation: wrong content, or an error that must not occur.
     pub(super) wrong: Option<String>,
     seed: u64,
     block_bytes: u64,
     content: Content,
-    /// Blocks of commands in flight: first block, and the one behind the last.
+    /// Blocks of commands in flight: the first block, and the one after the last.
     busy: BTreeMap<u64, u64>,
-    /// Tasks that may send commands, and whether they are to send no more.
+    /// Tasks that send commands, and whether they must stop.
     workers: u32,
     stopping: bool,
     /// A format is under way: nothing else may be sent.
@@ -122,7 +122,7 @@ impl Host {
             shut_down: false,
         }))
     }
-    /// The power is gone: nothing is in flight any more.
+    /// The power was cut: nothing is in flight any more.
     pub(super) fn power_lost(&mut self) {
         self.busy.clear();
         (self.workers, self.stopping, self.formatting) = (0, false, false);
@@ -200,8 +200,8 @@ impl Host {
     fn blame(&mut self, wrong: String) {
         self.wrong.get_or_insert(wrong);
     }
-    /// A command was answered with an error. What it was about may hold what it held, or what the command
-    /// said.
+    /// Records that a command was answered with an error. Its blocks may hold their old content or the
+    /// command's.
     fn failed(&mut self, what: impl Debug, error: &DriverError) {
         match error {
             DriverError::Command { status, .. } if status.is(Status::WRITE_TO_READ_ONLY_RANGE) => {
@@ -303,7 +303,7 @@ async fn carry_out(
     Ok(())
 }
 
-/// Sends one command after the other, as `mix` has it, until something goes wrong or the power does.
+/// Sends one command after the other, drawn from `mix`, until something goes wrong or the power is cut.
 pub(super) async fn work(host: SharedHost, driver: Rc<Driver<VirtualBar>>, mix: Mix, mut rng: Rng) {
     host.borrow_mut().workers += 1;
     loop {
@@ -320,7 +320,7 @@ pub(super) async fn work(host: SharedHost, driver: Rc<Driver<VirtualBar>>, mix: 
         }
         let command = if waits { None } else { host.borrow_mut().draw(&mix, &mut rng) };
         let Some(command) = command else {
-            // Blocks in use by another command: that one needs time.
+            // Another command uses some of these blocks. Give it time to complete.
             driver.exec().sleep(MOMENT).await;
             continue;
         };
@@ -333,7 +333,7 @@ pub(super) async fn work(host: SharedHost, driver: Rc<Driver<VirtualBar>>, mix: 
     host.borrow_mut().workers -= 1;
 }
 
-/// Formats the drive as it is formatted already.
+/// Formats the drive with its current format.
 pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     let change = {
         let mut host = host.borrow_mut();
@@ -345,7 +345,7 @@ pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     let formatted = driver.format(driver.namespace().lba_format, SecureErase::None).await;
     let mut host = host.borrow_mut();
     match formatted {
-        // What a format has removed no loss of power brings back.
+        // No loss of power may bring back data that a format has removed.
         Ok(()) => {
             host.durability.complete_format(change);
             (host.formatting, host.durable) = (false, host.durable + 1);
@@ -354,7 +354,7 @@ pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     }
 }
 
-/// Lets what is in flight come to its end, and shuts the drive down.
+/// Waits until all commands in flight have ended, and shuts the drive down.
 pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     host.borrow_mut().stopping = true;
     while host.borrow().workers > 0 {
@@ -364,7 +364,7 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
     let ended = driver.shut_down().await;
     let mut host = host.borrow_mut();
     match ended {
-        // A drive that takes no more writes may not be able to write what it has, and says so.
+        // A read-only drive may be unable to write its cached data, and then reports a fatal status.
         Ok(()) if driver.is_fatal() => host.refused = true,
         Ok(()) => {
             host.durability.complete_shutdown(mark);
@@ -396,10 +396,10 @@ pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>)
     }
 }
 
-/// Reads everything, and what a loss of power has left open once more.
+/// Reads everything, and reads blocks whose version the loss of power left open a second time.
 ///
 /// # Errors
-/// What is wrong with the first block that holds what it must not.
+/// What is wrong with the first block whose content is not allowed.
 pub(super) async fn verify(host: SharedHost, driver: Rc<Driver<VirtualBar>>) -> Result<(), String> {
     let (all, step, undecided) = {
         let host = host.borrow();

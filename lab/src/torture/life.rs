@@ -12,32 +12,32 @@ use std::ops::{AddAssign, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// Work before a cut, at most: now and then so long that garbage collection and the stored map come into it.
+/// The longest work before a cut. Some rounds last long enough for garbage collection and a stored map.
 const LONG: Duration = Duration::from_millis(300);
 const SHORT: Duration = Duration::from_millis(20);
-/// Steps of host and drive, at most, between the instant that was drawn and a cut at one of their next
-/// events.
+/// The most steps of host and drive between the drawn instant and a cut at one of their next events.
 const STEPS_MAX: u64 = 400;
-/// Time, at most, between a flush or forced write that has completed and a cut right behind it.
+/// The longest time between the completion of a flush or forced write and a cut right after it.
 const BEHIND: Duration = Duration::from_micros(20);
-/// Recovery is cut off once more in one of so many boots.
+/// Recovery itself loses its power in one of this many boots.
 const RECOVERY_CUT_IN: u64 = 3;
-/// Blocks that the log needs: one that it stands in, and a spare one.
+/// Blocks that the log needs: the one that it is in, and a spare one.
 const LOG_BLOCKS_MIN: usize = 2;
-/// The drive is formatted in one of so many rounds, and shut down in one of so many of a third of them.
+/// The drive is formatted in one of `FORMAT_IN` rounds. In a third of the rounds it is shut down in one of
+/// `SHUTDOWN_IN`.
 const FORMAT_IN: u64 = 16;
 const SHUTDOWN_IN: u64 = 3;
 
 /// A life that can be repeated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// Decides everything that a round leaves to chance, together with the round's number.
+    /// Together with a round's number it determines all random choices of the round.
     pub seed: u64,
     /// The rounds, by number.
     pub rounds: Vec<u32>,
     /// Commands in flight.
     pub depth: u16,
-    /// Recovery loses its power, too.
+    /// Whether recovery loses its power, too.
     pub cut_recovery: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// What a life has seen.
+/// What happened during a life.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// Losses of power during work.
@@ -63,17 +63,17 @@ pub struct Seen {
     pub torn_programs: u64,
     /// Erases that were cut off.
     pub torn_erases: u64,
-    /// Whole pages that programs which were cut off took along.
+    /// Pages that had been programmed and were destroyed when another page's program was cut off.
     pub pages_lost: u64,
-    /// Formats, and shutdowns that were complete when the power went.
+    /// Formats, and shutdowns that were complete when the power was cut.
     pub formats: u64,
     /// See `formats`.
     pub shutdowns: u64,
     /// Blocks in which a program or an erase failed, other than by a loss of power.
     pub failed_blocks: u64,
-    /// Drives that came to their end: too many blocks had gone bad.
+    /// Drives that reached their end of life, because too many blocks had gone bad.
     pub worn_out: u64,
-    /// Blocks that moved for wear, and since their data faded; pages that the scan read.
+    /// Blocks moved by wear levelling, blocks refreshed, and pages that the background scan read.
     pub levelled: u64,
     /// See `levelled`.
     pub refreshed: u64,
@@ -83,7 +83,7 @@ pub struct Seen {
     pub commands: u64,
     /// Flushes and forced writes that completed.
     pub durable: u64,
-    /// The longest recovery in simulated milliseconds, from power to service.
+    /// The longest recovery, from power-on to service, in simulated milliseconds.
     pub recovery_ms_max: f64,
     /// The most pages that a recovery has read.
     pub recovery_reads_max: u64,
@@ -110,26 +110,27 @@ impl AddAssign for Seen {
     }
 }
 
-/// Why a life ended before its time.
+/// Why a life ended early.
 #[derive(Debug)]
 pub enum End {
-    /// The drive has lost something, or broke.
+    /// The drive has lost data or failed.
     Broken(Broken),
-    /// Whoever follows it asked to stop.
+    /// The caller asked to stop.
     Stopped,
-    /// Somebody else ended its process, or the system did for want of memory. That says nothing of the drive.
+    /// Another process, or the system for lack of memory, ended its process. That isn't a failure of the
+    /// drive.
     Ended(String),
-    /// It could not be led.
+    /// It could not be run.
     Unable(String),
 }
 
-/// Where lives are led: here, or in a process of their own.
+/// Runs lives, in this process or in others.
 pub trait Lives {
-    /// Lives a case, and adds what was seen. `tick` is called after each loss of power with its time, in
+    /// Runs a case, and adds to what was seen. `tick` is called after each loss of power with its time, in
     /// picoseconds from power-on.
     ///
     /// # Errors
-    /// Why it came to no good end.
+    /// Why the life ended early.
     fn live(
         &mut self,
         case: &Case,
@@ -138,8 +139,8 @@ pub trait Lives {
     ) -> Result<(), End>;
 }
 
-/// Leads lives in this process. Assertions of the firmware are told as failures where panics unwind. Drives
-/// are held to what their translation promises
+/// Runs lives in this process. If panics unwind, it reports the firmware's assertions as failures. It
+/// holds drives to what their translation promises
 /// ([`TranslationView::promises`](aster_device::plug::TranslationView::promises)).
 pub struct Here<'a> {
     /// The profile's name.
@@ -153,7 +154,7 @@ pub struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    /// Leads lives of drives of `profile`, which reports call `name`, with our own pieces.
+    /// Runs lives of drives of `profile`, which reports call `name`, with our own pieces.
     pub fn new(name: &'a str, profile: &'a Profile, content: Option<Content>) -> Self {
         Here { name, profile, content, pieces: &Pieces::default }
     }
@@ -180,7 +181,8 @@ impl Lives for Here<'_> {
             at: (0, Duration::from_picos(0)),
             seen,
         };
-        // A bug in the firmware asserts: the case that led there is worth as much as one that lost something.
+        // A bug in the firmware may show as an assertion. The case that led there matters as much as one
+        // that lost data.
         let lived = catch_unwind(AssertUnwindSafe(|| life.run(tick)));
         let (rounds, cut_at) = life.at;
         let broken = |what| End::Broken(Broken { rounds, cut_at_ps: cut_at.as_picos(), what });
@@ -200,19 +202,19 @@ impl Lives for Here<'_> {
 struct Life<'a> {
     victim: &'a Here<'a>,
     case: &'a Case,
-    /// None before the drive was up for the first time.
+    /// `None` until the drive has come up for the first time.
     host: Option<SharedHost>,
     /// How long the last boot took.
     boot: Duration,
-    /// Of them, see [`Seen`], those that were counted already.
+    /// Failed blocks that [`Seen`] counts already.
     failed_blocks: u64,
     /// Rounds begun, and the last cut.
     at: (usize, Duration),
     seen: &'a mut Seen,
 }
 
-/// The blocks of each LUN, from the first on, that are the log's, where the translation has one. Two good
-/// ones in all are what it needs.
+/// How many blocks of each LUN, from the first on, belong to the log; `None` if the translation has no
+/// log. It needs two good ones on the whole drive.
 pub(super) fn log_blocks(device: &Device) -> Option<u32> {
     device.translation().counter("log_blocks_per_lun").map(|blocks| blocks as u32)
 }
@@ -228,7 +230,7 @@ fn since_power_on(machine: &Machine) -> Duration {
 }
 
 impl Life<'_> {
-    /// True when it came to its end.
+    /// Runs all rounds. Returns false if `tick` stopped it.
     fn run(&mut self, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<bool, String> {
         let mut media = Media::fresh();
         for (n, &round) in self.case.rounds.iter().enumerate() {
@@ -259,14 +261,14 @@ impl Life<'_> {
         let machine = Machine::power_on_with(pieces(), name, profile, content, media, &recorder, config);
         machine.map_err(|error| error.to_string())
     }
-    /// Counts the blocks that have failed since it looked last.
+    /// Counts the blocks that have failed since the last call.
     fn count_failed_blocks(&mut self, machine: &Machine) {
         let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
         let bad = (0..luns).flat_map(|lun| nand.bad_blocks(LunIndex(lun)));
         let failed = bad.filter(|(_, bad)| *bad == BadBlock::Grown).count() as u64;
         self.seen.failed_blocks += failed - core::mem::replace(&mut self.failed_blocks, failed);
     }
-    /// Removes the power, and counts what that tore.
+    /// Cuts the power, and counts the programs and erases that this cut off.
     fn cut(&mut self, machine: Machine) -> Media {
         self.at.1 = since_power_on(&machine);
         self.count_failed_blocks(&machine);
@@ -292,8 +294,8 @@ impl Life<'_> {
         }
         media
     }
-    /// Power is back: the drive recovers, perhaps not at the first attempt, and everything is looked at.
-    /// `None` when it has come to its end in order.
+    /// Restores the power: the drive recovers, perhaps not at the first attempt, and all its data is
+    /// checked. Returns `None` if it has properly reached its end of life.
     fn come_back(&mut self, mut media: Media, rng: &mut Rng) -> Result<Option<Machine>, String> {
         let is_fresh = self.host.is_none();
         let mut again = false;
@@ -319,10 +321,11 @@ impl Life<'_> {
             self.host = Some(Host::new(self.case.seed, blocks, bytes, content, promises));
             return Ok(Some(machine));
         }
-        // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again.
-        // A shutdown may be complete before the host has heard so, and a drive that was up for a moment may
-        // have begun to work. One that has lost blocks may have had no room for its map: the log leads on
-        // then.
+        // A drive that lost its log and was rebuilt from every page may hold trimmed data again, which is
+        // an error here. After a shutdown the boot must be clean, unless the drive was up again in between
+        // and may have begun to work, or has lost blocks and may have had no room for its map. It then
+        // recovers by its log. A clean boot is always allowed, since a shutdown may be complete before the
+        // host learns of it.
         let shut_down = self.host().borrow().shut_down && !again && self.failed_blocks == 0;
         if ftl.boot != Boot::Clean && (shut_down || ftl.boot != Boot::Recovered) {
             let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
@@ -336,8 +339,8 @@ impl Life<'_> {
         self.seen.worn_out += u64::from(at_its_end);
         Ok((!at_its_end).then_some(machine))
     }
-    /// Whether a drive that takes no more writes says so, and has a reason: its profile lets blocks go bad,
-    /// and there is no spare one left, or its log has lost so many of its own that it can't go on.
+    /// Whether a read-only drive reports that it is, and has a reason: its profile lets blocks go bad, and
+    /// either no spare block is left, or the log has too few good blocks.
     fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
         let package = &self.victim.profile.package;
         let lasts = package.program_failures_per_million == 0
@@ -356,7 +359,7 @@ impl Life<'_> {
     fn host(&self) -> &SharedHost {
         self.host.as_ref().expect("the drive was up")
     }
-    /// Works until the power is to go.
+    /// Works until the moment at which the power is to be cut.
     fn work(&mut self, machine: &Machine, is_first: bool, rng: &mut Rng) -> Result<(), String> {
         let host = self.host().clone();
         let (commands, relied_on) = (host.borrow().commands, host.borrow().durable);
@@ -378,16 +381,16 @@ impl Life<'_> {
         let longest = if rng.below(4) == 0 { LONG } else { SHORT };
         machine.idle(Duration::from_picos(rng.below(longest.as_picos())));
         match rng.below(3) {
-            // At an event: a latch, a burst, the end of an operation, a doorbell, a DMA.
+            // Cut at an event: a latch, a burst, the end of an operation, a doorbell, a DMA.
             0 => drop((0..rng.below(STEPS_MAX)).take_while(|_| machine.step()).count()),
-            // As soon as the host may rely on something.
+            // Cut as soon as the host may rely on data being durable.
             1 => {
                 let durable = host.borrow().durable;
                 let until = machine.now().since(Instant::ZERO) + SHORT;
                 while host.borrow().durable == durable && since_power_on(machine) < until && machine.step() {}
                 machine.idle(Duration::from_picos(rng.below(BEHIND.as_picos())));
             }
-            // In a shutdown or behind it, or anywhere between.
+            // Cut during a shutdown or after it; otherwise at the drawn instant.
             _ if rng.below(SHUTDOWN_IN) == 0 => {
                 machine.host().spawn(host::shut_down(host.clone(), Rc::clone(machine.driver())));
                 machine.idle(Duration::from_picos(rng.below(LONG.as_picos())));
@@ -407,7 +410,7 @@ impl Life<'_> {
             (None, None) => Ok(()),
         }
     }
-    /// At the end the whole drive is written once more.
+    /// Writes the whole drive once more after the last round.
     fn goes_on(&mut self, machine: &Machine) -> Result<(), String> {
         let filling = host::fill_drive(self.host().clone(), Rc::clone(machine.driver()));
         machine.block_on("filling the drive", filling).map_err(|error| error.to_string())?;

@@ -1,11 +1,11 @@
-//! Drives whose power goes at any moment, again and again: what was flushed must be there, everything else
-//! whole.
+//! Cuts a drive's power at arbitrary moments, again and again. Flushed data must survive, and no block may
+//! be torn.
 //!
-//! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe driver,
-//! each ended by a loss of power at some instant: anywhere, at one of the drive's events, right behind a
-//! flush, in a shutdown or after it. Recovery loses its power now and then as well. After each, every logical
-//! block is read and held against its versions (`durability`). A case that fails is made smaller while it
-//! goes on failing.
+//! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe
+//! driver, each ended by a loss of power at some instant: anywhere, at one of the drive's events, right
+//! behind a flush, in a shutdown or after it. Some recoveries lose their power as well. After each loss
+//! every logical block is read and compared with the versions that it may hold (`durability`). A failing case
+//! is reduced as long as it still fails.
 
 mod durability;
 mod host;
@@ -25,20 +25,20 @@ pub const DEPTH: u16 = 12;
 /// Attempts to make a failing case smaller.
 const ATTEMPTS: u32 = 60;
 
-/// What is to be done.
+/// What to torture, and for how long.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The profile's name.
     pub name: String,
-    /// Of the first drive; the others' follow.
+    /// The seed of the first drive; the others have the next numbers.
     pub seed: u64,
-    /// Losses of power during work, after which no further drive is begun; `None` for no end.
+    /// After this many losses of power during work no further drive is begun; `None` for no end.
     pub cuts: Option<u64>,
-    /// Live this case alone.
+    /// Run only this case.
     pub only: Option<Case>,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// The profile.
@@ -47,23 +47,23 @@ pub struct Report {
     pub seed: u64,
     /// Drives.
     pub drives: u64,
-    /// What they have seen.
+    /// What happened to them.
     #[serde(flatten)]
     pub seen: Seen,
-    /// It was broken off before the plan was done.
+    /// Whether it was stopped before the plan was done.
     pub stopped: bool,
-    /// By somebody else than who began it, who ended the process of a life: how.
+    /// How another process or the system ended the process of a life, if one did.
     pub ended: Option<String>,
     /// The first case that failed.
     pub failure: Option<Failure>,
 }
 
-/// A case that failed, and the smallest that was found to fail like it.
+/// A case that failed, and the smallest case that was found to fail in the same way.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Failure {
     /// The drive's seed.
     pub seed: u64,
-    /// The round in whose wake it failed, counted from 0.
+    /// The round after which it failed, counted from 0.
     pub round: u32,
     /// The last loss of power, in picoseconds from power-on.
     pub cut_at_ps: u64,
@@ -98,24 +98,24 @@ impl Failure {
     }
 }
 
-/// What is going on.
+/// Progress.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment<'a> {
-    /// So many cuts are done; this drive's life goes on.
+    /// A cut is done, and this drive's life continues.
     Cut {
         /// The life.
         case: &'a Case,
         /// Cuts so far.
         cuts: u64,
     },
-    /// A case failed and is made smaller: this is tried.
+    /// A case failed and is being reduced; this smaller one is tried.
     Smaller(&'a Case),
 }
 
-/// Tortures drives until the plan is done, one fails, or `tick` breaks it off.
+/// Tortures drives until the plan is done, a drive fails, or `tick` stops it.
 ///
 /// # Errors
-/// When lives can't be led.
+/// When lives can't be run.
 pub fn run(
     plan: &Plan,
     lives: &mut dyn Lives,
@@ -169,10 +169,10 @@ pub fn run(
     }
 }
 
-/// Whether two failures say the same, but for the numbers.
+/// Whether two failure messages are equal except for numbers.
 fn is_alike(one: &str, other: &str) -> bool {
     let kind = |what: &str| {
-        // Which versions a block might hold is another matter in every case.
+        // The versions that a block may hold differ from case to case.
         let what = what.split(", but must").next().unwrap_or_default();
         what.split(|c: char| c.is_ascii_digit())
             .filter(|piece| !piece.is_empty())
@@ -182,8 +182,8 @@ fn is_alike(one: &str, other: &str) -> bool {
     kind(one) == kind(other)
 }
 
-/// Leaves out of a failing case whatever it fails without. A life that can't be led, or that somebody ends,
-/// ends that: what has failed by then is told.
+/// Removes from a failing case everything that isn't needed for the failure. If a life can't be run, or
+/// another process ends it, the reduction stops with the smallest case so far.
 fn smaller(
     lives: &mut dyn Lives,
     case: &Case,

@@ -10,7 +10,7 @@ fn profile(name: &str) -> Profile {
     shipped(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Tortures drives of `profile` over so many losses of power.
+/// Tortures drives of `profile` with `cuts` losses of power.
 fn go(profile: &Profile, content: Content, seed: u64, cuts: u64) -> Report {
     let plan = Plan { name: profile.description.clone(), seed, cuts: Some(cuts), only: None };
     let mut here = Here::new("drive", profile, Some(content));
@@ -71,8 +71,8 @@ fn work_in_the_background_takes_nothing_along_either() {
     assert!(seen.refreshed > 0 && seen.scanned > 0 && (seen.levelled > 0 || !is_long()), "{seen:?}");
 }
 
-/// Under the big loop the FTL hears of data passes after the host knows its write done; a slow core makes
-/// that long.
+/// Under the big loop the FTL learns that data has arrived some passes after the host has seen its write
+/// complete. A slow core makes that time long.
 #[test]
 fn a_host_that_is_ahead_of_the_firmware_loses_nothing_that_was_flushed() {
     for (policy, frequency_mhz) in [("fifo", 1000.0), (COSMOS, 20.0)] {
@@ -109,7 +109,7 @@ fn a_bad_block_of_the_log_excuses_nothing_while_two_good_ones_are_left() {
     let (of_log, luns) = (of_log, device.geometry().total_luns() as usize);
     assert_eq!((of_log, luns), (2, 2));
     let mut bad = vec![Vec::new(); luns];
-    // The next one behind the log's is not the log's.
+    // The block after the log's blocks doesn't belong to the log.
     bad[0].push((BlockAddr(of_log), BadBlock::Grown));
     assert_eq!(life::good_of_first(of_log, &bad), 4);
     bad[0].push((BlockAddr(of_log - 1), BadBlock::Grown));
@@ -123,7 +123,7 @@ fn the_same_seed_lives_the_same_life() {
     assert_eq!(once(), once());
 }
 
-/// Breaks in a round, if it had another one before.
+/// Fails in round `needs[1]` if round `needs[0]` came before it.
 struct Planted {
     needs: [u32; 2],
     lives: u32,
@@ -149,7 +149,7 @@ impl Lives for Planted {
                     case.depth
                 ));
             }
-            // A smaller case may show another fault: that is not the one looked for.
+            // A smaller case may show another fault, which is not the one that is reduced.
             if !had && round + 1 == self.needs[1] {
                 return broken("the drive does not come up".to_owned());
             }
@@ -192,7 +192,7 @@ fn failures_are_alike_that_differ_in_numbers_alone() {
 #[test]
 fn a_drive_that_fails_is_told_with_a_smaller_case_that_fails_again() {
     let mut profile = profile("pocket");
-    // Cells that lose so much with each read that no code corrects it.
+    // Each read disturbs the cells so much that no code can correct them.
     profile.package.errors.read = 1e-3;
     let failure = go(&profile, Content::Full, 3, 240).failure.expect("a drive whose data is lost fails");
     let plan = Plan { name: "pocket".into(), seed: failure.seed, cuts: None, only: Some(failure.case()) };
@@ -202,7 +202,7 @@ fn a_drive_that_fails_is_told_with_a_smaller_case_that_fails_again() {
     assert!(is_alike(&failure.what, &failure.what_smaller), "{failure:?}");
 }
 
-/// Lives of which somebody ends the `ends`th, and of which each from the second on fails.
+/// Another process ends life number `ends`. Each life from the second on fails.
 struct EndedByOthers {
     ends: u32,
     lives: u32,
@@ -228,8 +228,8 @@ impl Lives for EndedByOthers {
     }
 }
 
-/// Whoever ends a life from outside says nothing of the drive: it is told as that. A failure that was found
-/// before stays one, though nobody could make it smaller.
+/// If another process ends a life, the report says so, and doesn't count it as the drive's failure. A
+/// failure that was found before is still reported, although it could not be reduced.
 #[test]
 fn a_life_that_others_end_is_neither_a_failure_nor_hides_one() {
     let plan = Plan { name: "planted".into(), seed: 4, cuts: Some(240), only: None };
