@@ -29,7 +29,7 @@ pub const TABLE_III: [Area; 3] = [
     Area { controller: "asynchronous", lut: 3_909, ff: 3_745, bram: 8.0 },
 ];
 
-/// yosys' result for our controller, and the paper's columns.
+/// yosys's result for our controller, and the paper's columns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AreaReport {
     /// Ours, with eight ways.
@@ -69,7 +69,7 @@ pub enum AreaError {
 /// Synthesises the controller of the folder `rtl` for a 7-series FPGA. Takes a minute.
 ///
 /// # Errors
-/// When yosys is missing or fails, or `rtl` doesn't hold the controller.
+/// When yosys is missing or fails, or `rtl` doesn't contain the controller.
 pub fn babol_area(rtl: &Path) -> Result<AreaReport, AreaError> {
     let version = yosys(Path::new("."), &["-V"])?;
     let mut files = Vec::new();

@@ -53,7 +53,7 @@ impl Kept {
     }
 }
 
-/// Hears the pieces of a run and keeps those of the command that is asked for.
+/// Receives the pieces of a run and keeps those of the requested command.
 pub struct Collector {
     which: Which,
     first: u64,
@@ -65,7 +65,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Nothing counts before [`Collector::begin`].
+    /// Ignores everything before [`Collector::begin`].
     pub fn new(which: Which) -> Self {
         Collector {
             which,
@@ -78,7 +78,7 @@ impl Collector {
     }
 
     /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
-    /// Of those that begin before the first moment of `within`, or not before the second, none is the
+    /// Commands that begin before the first moment of `within`, or at or after the second, can't be the
     /// slowest.
     pub fn begin(&mut self, first: u64, within: Option<(Instant, Instant)>) {
         self.first = first;
@@ -121,8 +121,8 @@ pub struct ExplainedStep {
     pub at_us: f64,
     /// How long it took, in microseconds.
     pub took_us: f64,
-    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and
-    /// array, and what the holder of a data buffer entry did for which the slice waited.
+    /// Its level in the drive: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and array,
+    /// and what the holder of a data buffer entry did for which the slice waited.
     pub depth: u8,
     /// What it was.
     pub what: String,
@@ -235,7 +235,7 @@ struct Drawn {
     what: String,
 }
 
-/// What leads up to each stage of a command, beside the work itself.
+/// What leads to each stage of a command, beside the work itself.
 const fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Doorbell => "doorbell",
@@ -301,7 +301,7 @@ const fn direction(from_host: bool) -> &'static str {
     if from_host { "from the host" } else { "to the host" }
 }
 
-/// What an activity is called, and how deep it stands.
+/// An activity's name and its level in the drive.
 pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String) {
     let lun_name = |lun| lun_name(lun, geometry);
     match *activity {

@@ -74,7 +74,7 @@ pub(crate) fn measure_what_is_done(
         let in_wave = statistics.iter().filter(|other| other.wave == wave).count();
         let alone = in_wave == row.len() && statistics[row.clone()].iter().all(|s| s.wave == wave);
         let drive = alone.then(|| drive_during(wave, &latencies.waves, (ended, &after))).flatten();
-        // A task without writes has no WAF, whatever the drive still does for the task before.
+        // A task without writes has no WAF, even if the drive still works for the previous task.
         let drive = drive.map(|drive| DriveReport { waf: drive.waf.filter(|_| merged.writes()), ..drive });
         TaskReport {
             name,

@@ -1,4 +1,4 @@
-//! What a bench's bus shows while it reads.
+//! What the bus of a bench shows during reads.
 
 use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
@@ -57,7 +57,7 @@ pub(super) fn one_read(
     }
 }
 
-/// Whether a request ended well, and its content was what had been programmed.
+/// Whether a request succeeded and returned the programmed content.
 pub(super) fn is_right(sample: &Sample) -> bool {
     sample.status == FlashStatus::Done && sample.right
 }

@@ -5,7 +5,7 @@ use super::{PollingReport, Shown, ThroughputReport};
 use crate::figure::{Figure, Lane, Panel, Scale, Series, Source, Span, Timeline, quoted};
 use std::io;
 
-/// What the paper's times of Table I come to.
+/// The result of the paper's times of Table I.
 const TABLE_I: Source = Source::Paper("by Table I's times");
 
 /// Fig 10: a panel for each package and rate, a line for each controller, and what the times of bus and array
@@ -46,8 +46,8 @@ fn panel(report: &ThroughputReport, bounds: &Bounds) -> Panel {
     Panel { title, x: "LUNs", scale: Scale::Steps, y: "MB/s", series }
 }
 
-/// Writes the numbers of Fig 11 as CSV: a line a transaction, and the paper's period, which is all that it
-/// prints.
+/// Writes the numbers of Fig 11 as CSV: a line per transaction, and the paper's period, the only number
+/// that it prints.
 ///
 /// # Errors
 /// Those of `out`.
@@ -64,7 +64,7 @@ pub fn polling_csv(mut out: impl io::Write, reports: &[PollingReport], paper_us:
     out.flush()
 }
 
-/// Fig 11: when the bus works in one READ. Every check is a span.
+/// Fig 11: when the bus is in use during one READ. Every status check is a span.
 pub fn polling_figure(reports: &[PollingReport]) -> Timeline {
     let lane = |report: &PollingReport| {
         let note = match report.period_us {

@@ -4,7 +4,7 @@ use super::plan::{Lines, PaperLines, Plan};
 use crate::experiment::ExperimentError;
 use serde::Serialize;
 
-/// Where operations in software stand.
+/// The folder of the operations in software.
 const SOURCES: [&str; 4] = [
     include_str!("../../../firmware/flash/src/operations.rs"),
     include_str!("../../../firmware/flash/src/operations/read.rs"),
@@ -25,7 +25,7 @@ pub struct LinesReport {
     pub operation: String,
     /// Lines of its functions.
     pub ours: usize,
-    /// Lines of the polling loop beside them, which all operations share.
+    /// Lines of the polling loop, which all operations share.
     pub shared: usize,
     /// The paper's.
     pub paper: PaperLines,
@@ -77,7 +77,7 @@ fn begins(line: &str, name: &str) -> bool {
     })
 }
 
-/// Source with its comments and the insides of its literals taken out, line by line as it was.
+/// The source without comments and the content of literals, with its lines kept.
 fn without_comments(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;

@@ -24,8 +24,8 @@ pub use transfer::TransferReport;
 use crate::experiment::{ExperimentError, heard};
 use std::ops::ControlFlow;
 
-/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop
-/// it.
+/// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
+/// `progress` may stop it.
 ///
 /// # Errors
 /// When a file is wrong, a READ fails, or it was stopped.

@@ -17,7 +17,7 @@ pub struct Plan {
     pub packages: Vec<String>,
     /// Bus rates in MT/s.
     pub rates_mt_s: Vec<u32>,
-    /// What a coroutine's steps cost: a shipped cost file, by name.
+    /// The costs of a coroutine's steps: a shipped cost file, by name.
     #[serde(deserialize_with = "named")]
     pub costs: CostFile,
     /// READs of each point of Fig 10.
@@ -52,7 +52,7 @@ pub struct Paper {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Throughput {
-    /// LUNs a channel by package.
+    /// LUNs per channel, by package.
     pub luns_max: Vec<u8>,
     /// Core clocks of operations in software.
     pub clocks_mhz: Vec<u32>,
@@ -110,7 +110,7 @@ impl Plan {
     /// The shipped experiment file.
     ///
     /// # Errors
-    /// When it is wrong: a key or name that there isn't.
+    /// When it is wrong, for example when a key or name is unknown.
     pub fn shipped() -> Result<Self, ExperimentError> {
         Self::parse(FILE, TEXT)
     }
@@ -144,7 +144,7 @@ impl Plan {
     /// The profile with another package and rate.
     ///
     /// # Errors
-    /// When there is no such profile or package, or they don't go together.
+    /// When there is no such profile or package, or they don't fit together.
     pub(super) fn bench_profile(&self, package: &str, rate_mt_s: u32) -> Result<Profile, ExperimentError> {
         let mut file = ProfileFile::shipped(FILE, &self.profile)?;
         file.put("package.part", package.into())?;

@@ -1,4 +1,4 @@
-//! Fig 11: how often an operation looks whether its LUN is ready.
+//! Fig 11: how often an operation checks whether its LUN is ready.
 
 use super::bus::{Shown, one_read, ready, transactions};
 use super::plan::Plan;
@@ -8,7 +8,7 @@ use aster_device::units::Content;
 use aster_device::wave::Waveform;
 use serde::Serialize;
 
-/// One READ with one LUN on the channel, nobody else there.
+/// One READ with a single LUN on the channel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PollingReport {
     /// What drives the channel.

@@ -1,4 +1,4 @@
-//! What the experiment found.
+//! The experiment's results.
 
 use super::lines::LinesReport;
 use super::polling::PollingReport;
@@ -20,7 +20,7 @@ pub struct BabolReport {
     pub paper_poll_period_us: f64,
     /// Table II.
     pub lines: Vec<LinesReport>,
-    /// What a coroutine's steps were taken to cost.
+    /// The assumed costs of a coroutine's steps.
     pub costs: CostFile,
     /// Fig 9 as a picture.
     #[serde(skip)]

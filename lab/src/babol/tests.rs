@@ -1,4 +1,5 @@
-//! What the paper's figures say of shapes, and its tables of numbers, on a smaller grid than the shipped one.
+//! Checks the shapes of the paper's figures and the numbers of its tables, on a smaller grid than the
+//! shipped one.
 
 use super::*;
 use crate::experiment::CostFile;
@@ -20,7 +21,7 @@ static REPORT: LazyLock<BabolReport> = LazyLock::new(|| {
     run(&small(), &mut |_, _| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// Every package and rate, with what bounds it.
+/// Every package and rate, with its bounds.
 fn panels() -> impl Iterator<Item = (&'static str, u32, &'static throughput::Bounds)> {
     REPORT.throughput.bounds.iter().map(|b| (b.package.as_str(), b.rate_mt_s, b))
 }
@@ -64,7 +65,7 @@ fn nothing_exceeds_what_the_array_and_the_channel_allow() {
         for controller in controllers() {
             for point in points(package, rate, controller) {
                 let most = bounds.ours_channel.min(bounds.ours_one_lun * f64::from(point.luns));
-                // A page's tR is within its deviation of the typical one that the bound has.
+                // A page's tR differs from the bound's typical tR by at most its deviation.
                 assert!(point.mb_per_s <= most * 1.01, "{package} {rate} {controller} {point:?}, {most}");
             }
         }
@@ -112,7 +113,7 @@ fn a_faster_core_reads_faster() {
         for pair in controllers()[HARDWARE.len()..].windows(2) {
             let (slower, faster) = (points(package, rate, pair[0]), points(package, rate, pair[1]));
             assert!(faster[0].mb_per_s > slower[0].mb_per_s, "{package} {rate} {pair:?}");
-            // Where the channel is full there is nothing to win.
+            // Where the channel is full, no controller can be faster.
             for (s, f) in slower.iter().zip(faster) {
                 let at = s.luns;
                 assert!(f.mb_per_s >= s.mb_per_s * 0.975, "{package} {rate} {at} LUNs: {s:?} {f:?}");
@@ -123,7 +124,7 @@ fn a_faster_core_reads_faster() {
 
 #[test]
 fn software_costs_more_on_the_faster_channel_and_with_the_slower_core() {
-    // What a coroutine lacks of the hardware's throughput, one LUN.
+    // By how much a coroutine is slower than the hardware, with one LUN.
     let lack = |package, rate, clock| {
         1.0 - points(package, rate, clock)[0].mb_per_s
             / points(package, rate, Controller::Synchronous)[0].mb_per_s
@@ -146,9 +147,9 @@ fn the_polling_period_is_what_a_poll_costs_the_core_and_the_bus() {
         let check = report.transactions.iter().find(|t| t.name == "read status").unwrap();
         let bus_us = check.until_us - check.from_us;
         let period = report.period_us.unwrap();
-        // FIFO and the gap between transactions beside them.
+        // Besides, the FIFO and the gap between transactions.
         assert!((core_us + bus_us..core_us + bus_us + 0.1).contains(&period), "{period} {core_us} {bus_us}");
-        // One period at worst until a check says ready; then looking at it, and enqueueing the transfer.
+        // At worst one period until a check reports ready, then evaluating it and enqueueing the transfer.
         let most = period + core_us + 0.1;
         assert!((0.0..most).contains(&report.detection_us), "{} {most}", report.detection_us);
     }
@@ -172,8 +173,8 @@ fn pictures_and_tables_say_what_was_found() {
     };
     let figure = throughput_figure(&REPORT.throughput);
     let fig10 = picture(&|out| figure.write_svg(out));
-    // Beside each package's and rate's tracks what bounds one LUN and the channel, by our bytes and by the
-    // paper's times.
+    // Beside each package's and rate's curves are the bounds of one LUN and of the channel, by our bytes
+    // and by the paper's times.
     let bounds = REPORT.throughput.bounds.len();
     let drawn: usize = figure.panels.iter().map(|panel| panel.series.len()).sum();
     assert_eq!(drawn, REPORT.throughput.tracks.len() + 4 * bounds);
@@ -190,7 +191,7 @@ fn pictures_and_tables_say_what_was_found() {
     let polling = polling_figure(&REPORT.polling);
     let fig11 = picture(&|out| polling.write_svg(out));
     let boxes: usize = REPORT.polling.iter().map(|p| p.transactions.len()).sum();
-    // Beside them the ground and the legend.
+    // Besides, the background and the legend.
     assert_eq!(fig11.matches("<rect").count(), boxes + 4);
     let polls = picture(&|out| polling_csv(out, &REPORT.polling, REPORT.paper_poll_period_us));
     assert_eq!(polls.lines().count(), 2 + boxes, "a head, every box, and the paper's line: {polls}");

@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "controller")]
 pub enum Controller {
-    /// Hardware: an operation module a LUN and an arbiter (BABOL's Fig 4).
+    /// Hardware: an operation module per LUN and an arbiter (BABOL's Fig 4).
     Synchronous,
     /// Hardware: control words and a dispatcher (Cosmos+).
     Asynchronous,
@@ -55,12 +55,12 @@ impl Controller {
     }
 }
 
-/// A number of LUNs, and what they brought.
+/// A number of LUNs and their throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// LUNs on the channel.
     pub luns: u8,
-    /// 10⁶ data bytes a second.
+    /// 10⁶ data bytes per second.
     pub mb_per_s: f64,
     /// Share of the time that the bus was owned.
     pub bus: f64,
@@ -80,7 +80,7 @@ pub struct Track {
     pub points: Vec<Point>,
 }
 
-/// What bounds a package at a rate, whatever the controller.
+/// The bounds of a package at a rate, for any controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// The package.
@@ -102,12 +102,12 @@ pub struct Bounds {
 pub struct ThroughputReport {
     /// What no controller can exceed.
     pub bounds: Vec<Bounds>,
-    /// What each did.
+    /// The throughput of each.
     pub tracks: Vec<Track>,
 }
 
 impl ThroughputReport {
-    /// What a controller did.
+    /// A controller's throughput.
     pub fn points(&self, package: &str, rate_mt_s: u32, controller: Controller) -> Option<&[Point]> {
         let same =
             |t: &&Track| t.package == package && t.rate_mt_s == rate_mt_s && t.controller == controller;

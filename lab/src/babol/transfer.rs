@@ -10,7 +10,7 @@ use serde::Serialize;
 /// A page's transfer at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferReport {
-    /// Millions of bytes a second on the bus.
+    /// Millions of bytes per second on the bus.
     pub rate_mt_s: u32,
     /// Bytes of a page, its OOB and their parity that the bus moved.
     pub bytes: u32,
@@ -18,7 +18,7 @@ pub struct TransferReport {
     pub ours_us: f64,
     /// Table I.
     pub paper_us: f64,
-    /// Ours against the paper's, percent of the paper's.
+    /// The difference between ours and the paper's, in percent of the paper's.
     pub error_percent: f64,
 }
 

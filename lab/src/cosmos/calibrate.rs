@@ -1,5 +1,5 @@
-//! `aster reproduce cosmos --calibrate`: finds the numbers that costs/cosmos.toml says are fitted, each by
-//! its own cell of Table 7. It looks at no other cell.
+//! `aster reproduce cosmos --calibrate`: finds the numbers that costs/cosmos.toml marks as fitted, each by
+//! its own cell of Table 7. It uses no other cell.
 
 use super::costs::{Costs, Fitted};
 use super::plan::Plan;
@@ -9,24 +9,24 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-/// A number and how near its cell it brings us.
+/// A number, and how close the result is to its cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// The profile's key, or `cycles_per_instruction`.
     pub key: String,
-    /// What costs/cosmos.toml has.
+    /// The value in costs/cosmos.toml.
     pub shipped: f64,
-    /// What was found.
+    /// The value found.
     pub value: f64,
     /// The cell.
     pub cell: String,
-    /// What we come to with all that was found, µs.
+    /// Our result with all found values, µs.
     pub ours_us: f64,
     /// The paper's, µs.
     pub paper_us: f64,
 }
 
-/// Seeks the numbers, beginning in the middle of the range that the file gives each. `progress` is as that of
+/// Seeks the numbers, beginning in the middle of each one's range in the file. `progress` is called as by
 /// [`super::run`].
 ///
 /// # Errors

@@ -25,7 +25,7 @@ pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
     ]
 }
 
-/// Fig 21, with what the paper's text says of eight channels of eight ways.
+/// Fig 21, with the paper's numbers for eight channels of eight ways.
 fn throughput(report: &CosmosReport, plan: &Plan) -> Figure {
     let label = "Fig 21: throughput by channels and ways";
     let mut figure = grid("fig21", label, "MB/s", &report.throughput, |p| p.found.mb_per_s);
@@ -128,8 +128,8 @@ fn sizes(report: &CosmosReport) -> Figure {
     Figure::of("fig25-26", "Figs 25 and 26: latency and distribution by size", panels.collect())
 }
 
-/// Fig 27. The paper's points are what its text says is lost at most by the lowest clock, of ours at the
-/// highest.
+/// Fig 27. The paper's points are our throughput at the highest clock, minus the largest loss that its
+/// text states for the lowest clock.
 fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
     let mut squares: Vec<u8> = report.clock.iter().map(|p| p.square).collect();
     squares.sort_unstable();
@@ -157,7 +157,7 @@ fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
     Figure::of("fig27", "Fig 27: throughput by the core's clock", panels.into())
 }
 
-/// What the text says is lost at most from the highest clock to the lowest, percent.
+/// The largest loss from the highest clock to the lowest that the text states, percent.
 fn paper_loss(plan: &Plan, square: u8, write: bool) -> Option<f64> {
     let paper = &plan.paper.clock;
     match (square, write) {
@@ -197,7 +197,7 @@ fn scrambler(report: &CosmosReport) -> Figure {
 fn one_shot(report: &CosmosReport) -> Figure {
     let series = one_shot::MODES.into_iter().flat_map(|mode| {
         type Of = fn(&Utilisation) -> f64;
-        // What the times of bus and array come to, if nothing else took any.
+        // The result if only bus and array took time.
         let of: [(Of, Source); 2] = [(|u| u.utilisation, Source::Ours), (|u| u.ideal, Source::Bound)];
         of.map(|(of, source)| Series {
             name: row_name(mode, true).to_owned(),
@@ -215,7 +215,8 @@ fn one_shot(report: &CosmosReport) -> Figure {
     Figure::of("fig32", "Fig 32: channel utilisation by programs", vec![panel])
 }
 
-/// BABOL's Fig 12. The paper's point is what its text says that coroutines lose at most, of ours in hardware.
+/// BABOL's Fig 12. The paper's point is our throughput in hardware, minus the largest loss by coroutines
+/// that its text states.
 fn controllers(report: &CosmosReport, plan: &Plan) -> Figure {
     type Of = fn(&Exchange) -> f64;
     let paper = &plan.paper.babol_12;

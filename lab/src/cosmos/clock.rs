@@ -1,4 +1,4 @@
-//! Fig 27: throughput by the core's clock (C78), and what its time goes to (C79).
+//! Fig 27: throughput by the core's clock (C78), and what the core spends its time on (C79).
 
 use super::drive::{Measured, Setup};
 use super::grid;
@@ -16,11 +16,11 @@ pub struct ClockPoint {
     pub write: bool,
     /// The core's clock.
     pub mhz: u32,
-    /// What came of it.
+    /// The result.
     pub found: Measured,
 }
 
-/// Fig 27: MLC mode, drives of as many ways as channels.
+/// Fig 27: MLC mode, drives with as many ways as channels.
 pub(super) fn measure(
     plan: &Plan,
     told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,

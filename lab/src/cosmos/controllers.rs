@@ -1,6 +1,6 @@
-//! BABOL's Fig 12: the same drive with the asynchronous controller, and with flash operations as coroutines
-//! in its place (B26). Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own
-//! has been measured.
+//! BABOL's Fig 12: the same drive with the asynchronous controller, and with flash operations as
+//! coroutines in its place (B26). Nothing else changes. The costs of coroutines come from costs/host.toml
+//! until they have been measured on a board.
 
 use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
@@ -24,13 +24,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// What coroutines lose, in percent.
+    /// How much slower coroutines are, in percent.
     pub fn deficit_percent(&self) -> f64 {
         100.0 * (1.0 - self.coroutines / self.hardware)
     }
 }
 
-/// The data buffer has this part of the profile's entries.
+/// The data buffer has the profile's entries divided by this.
 const BUFFER_PART: u32 = 16;
 
 pub(super) fn measure(
@@ -50,7 +50,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-/// The drive with so many ways and that controller.
+/// The drive with this number of ways and this controller.
 pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Result<Profile, ExperimentError> {
     let setup = Setup { channels: 1, ways, controller, ..Setup::full(Mode::Mlc) };
     let mut profile = setup.profile(plan)?;
@@ -61,8 +61,8 @@ pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Resu
     profile.costs.poll = costs.poll;
     // The board's other core.
     profile.cores.flash_core = true;
-    // What hits the data buffer doesn't pass the channel, which is what is compared: with a sixteenth of the
-    // entries little does.
+    // Requests that hit the data buffer don't use the channel, which is what is compared. With a sixteenth
+    // of the entries few requests hit.
     profile.ftl.buffer_entries /= BUFFER_PART;
     Ok(profile)
 }

@@ -1,4 +1,4 @@
-//! Where the profile's numbers that the paper doesn't say come from (costs/cosmos.toml).
+//! The sources of those profile numbers that the paper doesn't state (costs/cosmos.toml).
 
 use super::drive::Measured;
 use super::mode::{Mode, ROWS, row_name};
@@ -22,13 +22,13 @@ pub(super) enum Latency {
     Storage,
 }
 
-/// A number, and the one cell of Table 7 that it is fitted to: the cell grows with it.
+/// A number, and the one cell of Table 7 to which it is fitted. The cell grows with the number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fitted {
     pub(super) key: String,
     pub(super) value: f64,
-    /// Between what it is sought, and how finely.
+    /// The range in which it is sought, and the step.
     from: f64,
     to: f64,
     step: f64,
@@ -38,7 +38,7 @@ pub(super) struct Fitted {
     pub(super) latency: Latency,
 }
 
-/// A step of the firmware, by the instructions that were counted.
+/// A step of the firmware, by counted instructions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counted {
@@ -46,7 +46,7 @@ pub(super) struct Counted {
     pub(super) instructions: f64,
 }
 
-/// A number that was chosen and fitted to nothing.
+/// A number that was chosen, not fitted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stated {
@@ -72,7 +72,7 @@ pub(super) struct Costs {
 }
 
 impl Fitted {
-    /// Where it is sought.
+    /// The range in which it is sought.
     pub(super) fn range(&self) -> Range {
         Range { from: self.from, to: self.to, step: self.step }
     }
@@ -80,7 +80,7 @@ impl Fitted {
     fn row(&self) -> usize {
         ROWS.iter().position(|row| *row == (self.mode, self.write)).unwrap_or(0)
     }
-    /// The paper's number, µs; none when its table has no such column.
+    /// The paper's number, µs; `None` if its table has no such column.
     pub(super) fn paper_us(&self, plan: &Plan) -> Option<f64> {
         let table = &plan.paper.table_7;
         let column = table.outstanding.iter().position(|ios| *ios == self.outstanding)?;
@@ -92,7 +92,7 @@ impl Fitted {
         };
         Some(rows[self.row()][column])
     }
-    /// The same of ours.
+    /// Our number for the same cell.
     pub(super) fn ours_us(&self, found: &Measured) -> f64 {
         match self.latency {
             Latency::System => found.system_us,
@@ -117,7 +117,7 @@ impl Costs {
     pub(super) fn shipped() -> Result<Self, ExperimentError> {
         parse(FILE, TEXT)
     }
-    /// The profile's numbers with these in place of what was fitted.
+    /// The profile's numbers, with these in place of the fitted ones.
     pub(super) fn numbers(&self, fitted: &[f64]) -> Vec<(String, f64)> {
         let named = self.fitted.iter().map(|entry| entry.key.clone()).zip(fitted.iter().copied());
         let (instruction, mut numbers): (Vec<_>, Vec<_>) =
@@ -129,12 +129,12 @@ impl Costs {
         numbers.extend(self.stated.iter().map(|entry| (entry.key.clone(), entry.value)));
         numbers
     }
-    /// True for a system latency that a number is fitted to.
+    /// True for a system latency to which a number is fitted.
     pub(super) fn fits_system_latency(&self, mode: Mode, write: bool, outstanding: u32) -> bool {
         let cell = (mode, write, outstanding, Latency::System);
         self.fitted.iter().any(|entry| (entry.mode, entry.write, entry.outstanding, entry.latency) == cell)
     }
-    /// What the file says was fitted.
+    /// The fitted numbers, as the file states them.
     pub(super) fn values(&self) -> Vec<f64> {
         self.fitted.iter().map(|entry| entry.value).collect()
     }
@@ -147,7 +147,7 @@ impl Costs {
             let profile = plan.profile_file(name)?;
             for (key, value) in self.numbers(&self.values()) {
                 let found = profile.number(&key);
-                // A package's numbers are its own.
+                // A package's numbers are in its own file.
                 let others = name != plan.profiles()[0] && key.starts_with("package.");
                 if !others && found != Some(value) {
                     let reason = format!("{key} comes to {value}, but profile {name} has {found:?}");

@@ -1,5 +1,5 @@
-//! Figs 25 and 26: the latency of one request by its size, and how its data lie on channels and ways, by
-//! assigner.
+//! Figs 25 and 26: the latency of one request by its size, and how its data is distributed over channels
+//! and ways, by assigner.
 
 use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
@@ -21,7 +21,7 @@ pub struct Distribution {
     pub read_us: f64,
     /// System latency of a write, µs.
     pub write_us: f64,
-    /// Standard deviation of the KiB that channels hold of a request, mean over requests (C74).
+    /// Standard deviation of a request's KiB per channel, mean over requests (C74).
     pub deviation_channels: f64,
     /// The same over ways.
     pub deviation_ways: f64,
@@ -64,7 +64,7 @@ fn point(
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
     let pages = (plan.single_requests * each).max(2 * buffered);
     let read = bench.steady(pages, &work(false))?;
-    // The writes' evictions are of the pages before, in the same order.
+    // The writes evict the previous pages, in the same order.
     let mut writing = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let write = writing.steady(pages, &work(true))?;
     let device = bench.machine.device();
@@ -90,7 +90,7 @@ fn point(
     })
 }
 
-/// Standard deviations, in pages, of what channels and ways hold.
+/// Standard deviations of the pages per channel and per way.
 fn deviations(geometry: &Geometry, luns: &[LunAddr]) -> (f64, f64) {
     let deviation = |places: usize, of: &dyn Fn(&LunAddr) -> usize| {
         let mut counts = vec![0u32; places];

@@ -1,4 +1,4 @@
-//! Drives of the experiment: what is varied of the profile, and how one is brought to a state and measured.
+//! The experiment's drives: what varies in the profile, and how a drive is prepared and measured.
 
 use super::mode::Mode;
 use super::plan::Plan;
@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 /// LUNs of the paper's full drive.
 const FULL_LUNS: u64 = 64;
-/// Times as many blocks that a LUN of a small drive has at most.
+/// The largest factor by which a small drive's LUNs have more blocks.
 const MORE_BLOCKS_MAX: u64 = 16;
 
 /// Which drive.
@@ -53,7 +53,7 @@ impl Setup {
     pub fn luns(&self) -> u64 {
         u64::from(self.channels) * u64::from(self.ways)
     }
-    /// The plan's profile so varied.
+    /// The plan's profile with these variations.
     pub(super) fn profile(&self, plan: &Plan) -> Result<Profile, ExperimentError> {
         let mut p = match self.mode {
             Mode::Slc | Mode::Mlc => plan.profile()?,
@@ -99,12 +99,12 @@ pub struct AccessPattern {
     pub requests: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// 10⁶ bytes a second.
+    /// 10⁶ bytes per second.
     pub mb_per_s: f64,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
     /// System latency of a command (C66), µs.
     pub system_us: f64,
@@ -119,7 +119,7 @@ pub struct Measured {
     pub parts: [f64; PARTS],
     /// Share of the time that a channel's bus is owned.
     pub utilisation: f64,
-    /// Bytes through DRAM a second, 10⁶.
+    /// 10⁶ bytes per second through DRAM.
     pub dram_mb_per_s: f64,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct PaperDrive {
     contents: Option<Contents>,
 }
 
-/// Of what is written beforehand.
+/// Bytes per request of the writes before the measurement.
 const FILL_BYTES: u32 = 128 << 10;
 const FILL_OUTSTANDING: u32 = 32;
 /// Commands outstanding at most: those of a queue of the board (P12).
@@ -202,7 +202,7 @@ impl PaperDrive {
             ..Job::default()
         }
     }
-    /// Writes `pages` pages from page `first` on, one after the other.
+    /// Writes `pages` pages in order, beginning with page `first`.
     pub(super) fn fill(&mut self, first: u64, pages: u64) -> Result<(), ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
         let requests = size.div_ceil(u64::from(FILL_BYTES));
@@ -215,7 +215,7 @@ impl PaperDrive {
         };
         self.run(Self::job("fill", offset, size, &work)).map(|_| ())
     }
-    /// Everything written is on flash afterwards.
+    /// Flushes all written data to flash.
     pub(super) fn flush(&self) -> Result<(), ExperimentError> {
         let driver = std::rc::Rc::clone(self.machine.driver());
         let flushed = self.machine.block_on("flushing", async move { driver.flush(QueueId(1)).await })?;
@@ -235,8 +235,8 @@ impl PaperDrive {
         let after = self.machine.device().stats();
         Ok(found(&before, &after, took, bytes))
     }
-    /// As [`PaperDrive::measure`] of a drive whose buffer is as it is after long work of the kind: full of
-    /// other pages, and those dirty when the work writes (G9).
+    /// As [`PaperDrive::measure`], but first brings the data buffer to its state after long work of this
+    /// kind: full of other pages, which are dirty if the work writes (G9).
     pub(super) fn steady(&mut self, pages: u64, work: &AccessPattern) -> Result<Measured, ExperimentError> {
         let buffered = u64::from(self.profile.ftl.buffer_entries);
         if !work.write {

@@ -1,4 +1,4 @@
-//! Every drive that the experiment builds, before the first minute of work.
+//! Checks every drive of the experiment before minutes of work.
 
 use super::drive::Setup;
 use super::mode::Mode;
@@ -12,7 +12,7 @@ impl Plan {
     /// Checks that each drive of the plan can be built.
     ///
     /// # Errors
-    /// Names the figure whose drive can't, and why.
+    /// Names the figure whose drive can't be built, and why.
     pub fn check(&self) -> Result<(), ExperimentError> {
         for (figure, profile) in self.drives()? {
             aster_device::check(&profile, Some(Content::Fingerprint)).map_err(|error| {

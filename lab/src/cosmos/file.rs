@@ -1,4 +1,4 @@
-//! Reading of the experiment file, which has to agree with the cost file.
+//! Reads the experiment file, and checks that it agrees with the cost file.
 
 use super::costs::Costs;
 use super::plan::{FILE, Plan};
@@ -10,15 +10,15 @@ impl Plan {
     /// The shipped experiment file.
     ///
     /// # Errors
-    /// When it is wrong: a key or name that there isn't.
+    /// When it is wrong, for example when a key or name is unknown.
     pub fn shipped() -> Result<Self, ExperimentError> {
         Self::parse(FILE, TEXT)
     }
     /// Reads an experiment file; `name` stands for it in errors.
     ///
     /// # Errors
-    /// When a key is unknown or missing, lists that belong together differ in length, or its profiles haven't
-    /// the numbers of costs/cosmos.toml.
+    /// When a key is unknown or missing, lists that belong together differ in length, or its profiles
+    /// don't have the numbers of costs/cosmos.toml.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let plan: Plan = parse(name, text)?;
         let t = &plan.paper.table_7;

@@ -1,4 +1,5 @@
-//! Figs 21 and 22: throughput of long sequential requests and IOPS of small random ones by channels and ways.
+//! Figs 21 and 22: throughput of large sequential requests and IOPS of small random ones, by channels and
+//! ways.
 
 use super::drive::{AccessPattern, Measured, PaperDrive, Setup};
 use super::mode::Mode;
@@ -18,7 +19,7 @@ pub struct GridPoint {
     pub channels: u16,
     /// Ways.
     pub ways: u8,
-    /// What came of it.
+    /// The result.
     pub found: Measured,
 }
 
@@ -30,7 +31,7 @@ pub(super) fn measure(
 ) -> Result<Vec<GridPoint>, ExperimentError> {
     let kinds = [(Mode::Slc, false), (Mode::Mlc, false), (Mode::Slc, true), (Mode::Mlc, true)];
     let mut points = Vec::new();
-    // What a drive takes goes with the pages that are written and read.
+    // A drive's run time grows with the pages that are written and read.
     let cost = |channels: u16, ways: u8| pages(plan, u64::from(channels) * u64::from(ways)) as f64;
     let each: f64 = plan.channels.iter().flat_map(|&c| plan.ways.iter().map(move |&w| cost(c, w))).sum();
     let (total, mut done) = (kinds.len() as f64 * each, 0.0);
@@ -48,7 +49,8 @@ pub(super) fn measure(
     Ok(points)
 }
 
-/// Pages that a drive of so many LUNs is measured with: smaller ones need fewer for the same time.
+/// Pages for the measurement of a drive with this many LUNs. Smaller drives need fewer for the same
+/// simulated time.
 fn pages(plan: &Plan, luns: u64) -> u64 {
     (plan.requests * luns / 64).next_multiple_of(2 * luns).max(1024)
 }
@@ -71,6 +73,6 @@ pub(super) fn point(
         return bench.steady(if write { pages } else { pages.max(2 * buffered) }, &work);
     }
     let work = AccessPattern { write, random, bytes: 4 << 10, outstanding: 128, requests: pages };
-    // Many times what the buffer holds, so that little hits.
+    // Many times the buffer's size, so that few requests hit.
     bench.steady(plan.random_buffers * buffered, &work)
 }

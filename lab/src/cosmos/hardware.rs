@@ -1,4 +1,4 @@
-//! Table 5 by the cells' own busy times, and Table 6 by what the profile gives the buses.
+//! Table 5 from the array's busy times, and Table 6 from the profile's bus rates.
 
 use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 pub struct ArrayRow {
     /// Which.
     pub name: &'static str,
-    /// Mean of the busy times seen, µs.
+    /// Mean of the observed busy times, µs.
     pub ours_us: f64,
     /// The paper's.
     pub paper_us: f64,
@@ -93,7 +93,7 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, ExperimentError> {
     Ok(rows)
 }
 
-/// Table 6, but for bus 5, which is the channel itself (Table 5's experiment runs over it).
+/// Table 6 without bus 5, which is the channel itself (Table 5's experiment runs over it).
 pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, ExperimentError> {
     let p = plan.profile()?;
     let (b, mb) = (&p.board.buses, "MB/s");

@@ -1,4 +1,4 @@
-//! The report for programs: ours with the paper's numbers beside them.
+//! The report for programs: our numbers beside the paper's.
 
 use super::plan::{Interference, Paper, Plan};
 use super::report::CosmosReport;
@@ -15,7 +15,7 @@ pub struct Json<'a> {
     paper: &'a Paper,
     /// What was fitted to Fig 30.
     interference: &'a Interference,
-    /// Keys of the profiles that this run has other values of.
+    /// Keys of the profiles whose values this run overrides.
     changed: BTreeMap<&'a str, &'a Value>,
 }
 

@@ -41,8 +41,8 @@ pub use text::table;
 use crate::experiment::{ExperimentError, heard};
 use std::ops::ControlFlow;
 
-/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop
-/// it.
+/// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
+/// `progress` may stop it.
 ///
 /// # Errors
 /// When a file is wrong, a request fails, or it was stopped.

@@ -1,4 +1,4 @@
-//! Fig 32: how much of the time the channels' data buses are in use while the host writes much (7.4, C84).
+//! Fig 32: the share of time that the channels' data buses are in use under a heavy write load (7.4, C84).
 
 use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
@@ -20,13 +20,13 @@ const PAGE_US: f64 = 90.24;
 pub struct Utilisation {
     /// How its flash is used.
     pub mode: Mode,
-    /// Ways a channel.
+    /// Ways per channel.
     pub ways: u8,
-    /// Share of the time in which data move on a channel's bus, percent.
+    /// Share of the time in which data moves on a channel's bus, percent.
     pub utilisation: f64,
-    /// What the times of bus and array come to, percent, if nothing else took any (C84).
+    /// The same if only bus and array took time, percent (C84).
     pub ideal: f64,
-    /// 10⁶ bytes a second that the host writes.
+    /// 10⁶ bytes per second that the host writes.
     pub mb_per_s: f64,
 }
 
@@ -81,7 +81,7 @@ fn point(plan: &Plan, mode: Mode, ways: u8) -> Result<Utilisation, ExperimentErr
     })
 }
 
-/// Each way takes its transfers and then its program, and no two transfers of a channel at once.
+/// Each way does its transfers and then its program. A channel does one transfer at a time.
 fn ideal(plan: &Plan, mode: Mode, ways: u8) -> f64 {
     let t = &plan.paper.table_5;
     let (pages, program) = match mode {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The shipped experiment file.
 pub(super) const FILE: &str = "experiments/cosmos.toml";
 
-/// What the experiment does, and what the paper found.
+/// The experiment's parameters, and the paper's results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -17,7 +17,8 @@ pub struct Plan {
     one_shot_profile: String,
     /// Blocks of each LUN that the drives use (C31).
     pub blocks_per_lun: u32,
-    /// Requests of a point with the most outstanding, pages of one with the most LUNs; others have fewer.
+    /// Requests of the point with the most outstanding, and pages of the point with the most LUNs; other
+    /// points have fewer.
     pub requests: u64,
     /// Figs 21 and 22: channels of the drives.
     pub channels: Vec<u16>,
@@ -41,16 +42,16 @@ pub struct Plan {
     pub interference: Interference,
     /// The paper's numbers.
     pub paper: Paper,
-    /// Values that take the place of the profiles', by their keys.
+    /// Values that override the profiles', by key.
     #[serde(skip)]
     changed: Changes,
 }
 
-/// How the package's cells lift each other: keys of `[package.errors]`.
+/// The coupling between the package's cells: keys of `[package.errors]`.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Interference {
-    /// Lift by all neighbours, millivolts a thousand cycles.
+    /// Lift by all neighbours, in millivolts per thousand cycles.
     pub coupling_mv: f64,
     /// The share of each level's errors that a lift makes.
     pub lifted: Vec<f64>,
@@ -76,17 +77,17 @@ pub struct Paper {
     pub babol_12: PaperBabol12,
 }
 
-/// What the text says of Fig 30.
+/// The text's statements about Fig 30.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFig30 {
-    /// How far bit errors with a scrambler are below those without, percent at most, at the most cycles.
+    /// The largest reduction of bit errors by a scrambler at the most cycles, percent.
     pub reduction_percent: f64,
-    /// The pattern for which a scrambler is of no use.
+    /// The pattern for which a scrambler doesn't help.
     pub unaffected: String,
 }
 
-/// What the text says of Fig 32's package.
+/// The text's statements about Fig 32's package.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFig32 {
@@ -120,8 +121,8 @@ pub struct PaperClock {
     pub loss_8_write_percent: f64,
 }
 
-/// What BABOL's coroutines lose to the controller in hardware with 8 LUNs, percent at most, and the package's
-/// tR.
+/// How much slower BABOL's coroutines are at most than the controller in hardware, with 8 LUNs, percent,
+/// and the package's tR.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperBabol12 {
@@ -187,7 +188,8 @@ impl Plan {
     /// A profile's file, with what has been changed.
     pub(super) fn profile_file(&self, name: &str) -> Result<ProfileFile, ExperimentError> {
         let mut file = ProfileFile::shipped(FILE, name)?;
-        // A package's values are its own: one that is changed is that of the profile which is varied.
+        // A package's values are in its own file. A changed value applies to the package of the varied
+        // profile.
         let is_varied = name == self.profile;
         for (key, value) in self.changed.iter().filter(|(key, _)| is_varied || !key.starts_with("package.")) {
             file.put(key, value.clone())?;
@@ -198,14 +200,14 @@ impl Plan {
     pub(super) fn changes(&self) -> &Changes {
         &self.changed
     }
-    /// The same with other values in its profiles, by keys with their tables. Those of `package` are the
-    /// varied profile's alone.
+    /// The same plan with other values in its profiles, by keys with their tables. Keys of `package` apply
+    /// only to the varied profile.
     #[must_use]
     pub fn changed(&self, values: Changes) -> Self {
         Plan { changed: values, ..self.clone() }
     }
-    /// The same with a quarter of the requests and fewer points, for a first look: curves keep three points
-    /// at least.
+    /// The same plan with a quarter of the requests and fewer points, for a quick run. Curves keep at
+    /// least three points.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.requests /= 4;

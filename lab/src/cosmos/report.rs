@@ -1,4 +1,4 @@
-//! What the experiment found.
+//! The experiment's results.
 
 use super::clock::ClockPoint;
 use super::controllers::Exchange;

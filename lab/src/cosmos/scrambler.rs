@@ -1,10 +1,10 @@
 //! Fig 30: bit errors by data pattern, with a scrambler in the storage controller and without (7.3, C81,
 //! C82).
 //!
-//! One channel with its controller and ECC engine programs the patterns and reads them back, as often worn as
-//! the figure says by as many erases. What a pattern does arises from its bytes: `[interference]` of the
-//! experiment file says how the package's cells lift each other, and the package looks at the levels that
-//! data and scrambler leave around each cell.
+//! One channel with its controller and ECC engine programs the patterns and reads them back, on blocks
+//! that were erased as often as the figure states. A pattern's effect follows from its bytes:
+//! `[interference]` of the experiment file defines how the package's cells lift each other, and the
+//! package computes the levels around each cell from data and scrambler.
 
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
@@ -32,8 +32,8 @@ pub(super) fn patterns() -> [Pattern; 6] {
 }
 
 impl Pattern {
-    /// The byte that all of an MLC page consists of: cells alternate along the word line, and word lines
-    /// begin in turn.
+    /// The byte that fills an MLC page. Cells alternate along the word line, and so do the first cells of
+    /// the word lines.
     fn byte(&self, page: u16) -> u8 {
         let (word_line, is_msb) = (page / 2, !page.is_multiple_of(2));
         (0..8).fold(0, |byte, cell| {
@@ -57,7 +57,7 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// How far those with a scrambler are below those without, percent.
+    /// How much lower the number with a scrambler is, percent.
     pub fn reduction_percent(&self) -> f64 {
         100.0 * (1.0 - self.scrambled / self.plain)
     }
@@ -85,14 +85,14 @@ pub(super) fn profile(plan: &Plan, scramble: bool) -> Result<Profile, Experiment
     p.package.errors.neighbour = 0.0;
     p.package.errors.coupling_mv = plan.interference.coupling_mv;
     p.package.errors.lifted = plan.interference.lifted.clone();
-    // What is measured is bits, on blocks that last.
+    // Only bit errors are measured, so blocks don't fail.
     p.package.factory_bad_per_mille = 0;
     p.package.program_failures_per_million = 0;
     p.package.erase_failures_per_million = 0;
     Ok(p)
 }
 
-/// The mean of a page at each of the plan's cycles.
+/// The mean per page at each of the plan's cycles.
 fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, ExperimentError> {
     let bench = Bench::power_on(&profile(plan, scramble)?, 1, 1, Some(Content::Full), &Recorder::default())?;
     let mut worn = 0;
@@ -110,7 +110,8 @@ fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, Ex
     Ok(means)
 }
 
-/// Fills a block that is erased with the pattern, and counts what the ECC engine corrects when it is read.
+/// Fills an erased block with the pattern, and counts the bits that the ECC engine corrects when it is
+/// read.
 fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, ExperimentError> {
     let pages = bench.geometry().pages_per_block;
     for page in 0..pages {

@@ -27,7 +27,7 @@ pub struct Table7 {
     pub rows: Vec<LatencyRow>,
 }
 
-/// Measures it; `told` hears the share that is done.
+/// Measures it; Calls `told` with the share done.
 pub(super) fn measure(
     plan: &Plan,
     told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
@@ -48,7 +48,8 @@ pub(super) fn measure(
     Ok(Table7 { outstanding, rows })
 }
 
-/// Requests that a column is measured with: as many pages of each type in each LUN.
+/// The number of requests for a column, chosen so that every LUN gets the same number of pages of each
+/// type.
 fn requests(plan: &Plan, ios: u32) -> u64 {
     (plan.requests / 4 + plan.requests * u64::from(ios) / 64)
         .next_multiple_of(2 * Setup::full(Mode::Slc).luns())
@@ -61,7 +62,7 @@ pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Me
     let work = AccessPattern { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
     let mut bench = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
-    // Reads pass more pages than the buffer holds, so that none hits (C57).
+    // The reads cover more pages than the buffer holds, so that none hits (C57).
     let pages = if write { requests } else { requests.max(2 * buffered) };
     bench.steady(pages, &work)
 }

@@ -12,8 +12,8 @@ use super::table_7::{LatencyRow, Table7};
 use crate::experiment::{Cells, error_percent};
 use std::fmt::Write;
 
-/// The errors of Table 7's predicted system latencies, in percent: those with one outstanding, to whose parts
-/// numbers are fitted, and those that a number is fitted to are left out.
+/// The errors of Table 7's predicted system latencies, in percent. Leaves out those with one request
+/// outstanding, to whose parts numbers are fitted, and those to which a number is fitted itself.
 ///
 /// # Panics
 /// Never with the plan that the table was made from: its cost file has been read before.
@@ -131,7 +131,7 @@ fn grid(out: &mut String, title: &str, points: &[GridPoint], of: impl Fn(&GridPo
     out.push('\n');
 }
 
-/// What the text says of Fig 21.
+/// The text's statements about Fig 21.
 fn full(out: &mut String, report: &CosmosReport, plan: &Plan) {
     let paper = &plan.paper.fig_21;
     for (mode, write, paper) in

@@ -1,4 +1,4 @@
-//! Cost files: what a step of flash software costs a core (design §2).
+//! Cost files: what each step of flash software costs a core (design §2).
 
 use super::error::ExperimentError;
 use super::plan::{parse, wrong};
@@ -12,7 +12,7 @@ const SHIPPED: &[(&str, &str)] = &[("host", include_str!("../../../costs/host.to
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostSource {
-    /// Instructions counted, times cycles an instruction that are stated.
+    /// Counted instructions, times stated cycles per instruction.
     Measured,
 }
 
@@ -22,7 +22,7 @@ pub enum CostSource {
 pub struct CostFile {
     /// Where the numbers come from.
     pub source: CostSource,
-    /// Core cycles that an instruction takes.
+    /// Core cycles per instruction.
     pub cycles_per_instruction: f64,
     /// Instructions of each step.
     pub instructions: Instructions,
@@ -36,20 +36,20 @@ pub struct Instructions {
     pub request: u64,
     /// Building a transaction and enqueueing it.
     pub enqueue: u64,
-    /// From a task that waits to one that goes on.
+    /// Switching from a task that waits to one that continues.
     pub switch: u64,
-    /// Looking at a status that says busy, and waiting to ask again.
+    /// Evaluating a busy status, and waiting for the next poll.
     pub poll: u64,
 }
 
-/// Most cycles that an instruction can be said to take.
+/// The most cycles per instruction that a file may state.
 const CYCLES_PER_INSTRUCTION_MAX: f64 = 1000.0;
 
 impl CostFile {
     /// A shipped cost file.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When there is no cost file of that name.
     pub fn shipped(name: &str) -> Result<Self, ExperimentError> {
         let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
             let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
@@ -61,7 +61,7 @@ impl CostFile {
     /// Reads a cost file; `name` stands for it in errors.
     ///
     /// # Errors
-    /// When a key is unknown or missing, or a number can't be.
+    /// When a key is unknown or missing, or a number is out of range.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let file: CostFile = parse(name, text)?;
         if !(file.cycles_per_instruction > 0.0 && file.cycles_per_instruction <= CYCLES_PER_INSTRUCTION_MAX) {
@@ -71,8 +71,8 @@ impl CostFile {
         Ok(file)
     }
 
-    /// As a profile's cycles. An operation waits once for each of its transactions, so that each pays for a
-    /// switch.
+    /// The costs as a profile's cycles. An operation waits once per transaction, so each transaction
+    /// includes the cost of a switch.
     pub fn cycles(&self) -> CostsProfile {
         let cycles = |instructions: u64| (instructions as f64 * self.cycles_per_instruction).round() as u64;
         let steps = &self.instructions;

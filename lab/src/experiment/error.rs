@@ -19,7 +19,7 @@ pub enum ExperimentError {
     Drive {
         /// What it is for.
         figure: &'static str,
-        /// The profile's key that is to blame.
+        /// The profile's key at fault.
         key: String,
         /// What is wrong with it.
         reason: String,
@@ -33,7 +33,7 @@ pub enum ExperimentError {
     /// A request of the host or of the bench failed.
     #[error("{0}")]
     Run(String),
-    /// READs of the bench failed or brought other content.
+    /// READs of the bench failed or returned wrong content.
     #[error("{point}: {failures} READs failed or brought wrong content")]
     Wrong {
         /// Where.
@@ -44,12 +44,12 @@ pub enum ExperimentError {
     /// A picture can't be drawn.
     #[error("a picture can't be drawn: {0}")]
     Picture(#[from] std::io::Error),
-    /// Whoever watches had it stopped.
+    /// The caller stopped it.
     #[error("stopped")]
     Stopped,
 }
 
-/// Passes on what whoever watches has answered.
+/// Turns the caller's answer into a result.
 pub(crate) fn heard(answer: ControlFlow<()>) -> Result<(), ExperimentError> {
     match answer {
         ControlFlow::Continue(()) => Ok(()),

@@ -1,15 +1,15 @@
-//! Fitting of numbers that a paper doesn't say, each to one result that it does.
+//! Fits numbers that a paper doesn't state, each to one result that it states.
 
 use super::error::ExperimentError;
 
-/// Where a number is sought.
+/// The range in which a number is sought.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// The least that it can be.
+    /// Its lower end.
     pub(crate) from: f64,
-    /// The most.
+    /// Its upper end.
     pub(crate) to: f64,
-    /// How finely it is sought.
+    /// The step.
     pub(crate) step: f64,
 }
 
@@ -17,19 +17,20 @@ impl Range {
     fn steps(&self) -> u32 {
         ((self.to - self.from) / self.step).round() as u32
     }
-    /// The number after so many steps, without what binary fractions add.
+    /// The number after `steps` steps, without the rounding error of binary fractions.
     fn at(&self, steps: u32) -> f64 {
         let value = self.from + self.step * f64::from(steps);
         (value * 1e6).round() / 1e6
     }
 }
 
-/// Times that all numbers are sought: each moves the others' results a little.
+/// How many times all numbers are sought. Each changes the others' results a little.
 const ROUNDS: usize = 8;
 
 /// Seeks a number in each of `ranges`, one after the other and all of them several times, beginning in the
-/// middle of each. `ours` measures the result that the number of an index is fitted to, which grows with it,
-/// and `papers` has what it should be. `told` hears the share that is done, 0 to 1, before each measurement.
+/// middle of each. `ours` measures the result to which the number of an index is fitted; the result grows
+/// with the number. `papers` has the paper's results. Calls `told` with the share done, from 0 to 1,
+/// before each measurement.
 ///
 /// # Errors
 /// Those of `told` and `ours`.
@@ -72,7 +73,7 @@ mod tests {
     const RANGES: [Range; 2] =
         [Range { from: 0.1, to: 4.0, step: 0.01 }, Range { from: 100.0, to: 900.0, step: 10.0 }];
 
-    /// Two results, each of which grows with both numbers, with its own the most.
+    /// Two results. Each grows with both numbers, and most with its own.
     fn results(values: &[f64]) -> [f64; 2] {
         [values[0] * 100.0 + values[1] / 100.0, values[1] + values[0]]
     }

@@ -1,4 +1,4 @@
-//! What the experiments of all papers share: how a plan is read, how it varies shipped profiles, what steps
+//! Shared by the experiments of all papers: how a plan is read, how it varies shipped profiles, what steps
 //! of software cost a core, how a number is fitted, and how tables are written. Figures are in
 //! [`crate::figure`].
 

@@ -9,13 +9,13 @@ use toml::{Table, Value};
 /// Reads `text` as a plan or a cost file; `name` stands for the file in errors.
 ///
 /// # Errors
-/// When it isn't TOML, or a key is unknown, missing, or has a value that can't be: by its key.
+/// When it isn't TOML, or a key is unknown, missing or has an invalid value. The error names the key.
 pub(crate) fn parse<P: DeserializeOwned>(name: &str, text: &str) -> Result<P, ExperimentError> {
     let file: Table = toml::from_str(text).map_err(|error| wrong(name, error))?;
     read(Value::Table(file)).map_err(|error| wrong(name, error))
 }
 
-/// The error for `what` is wrong in the file `name`.
+/// The error that `what` is wrong in the file `name`.
 pub(crate) fn wrong(name: &str, what: impl Display) -> ExperimentError {
     ExperimentError::File(format!("{name}: {what}"))
 }

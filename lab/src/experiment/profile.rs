@@ -11,7 +11,7 @@ pub type Changes = Vec<(String, Value)>;
 /// A shipped profile's file, whose values an experiment varies.
 #[derive(Clone, Debug)]
 pub(crate) struct ProfileFile {
-    /// As errors call it.
+    /// Its name in errors.
     name: String,
     table: Table,
 }
@@ -20,7 +20,7 @@ impl ProfileFile {
     /// The shipped profile `name`, which the experiment file `plan` asks for.
     ///
     /// # Errors
-    /// When there is none of that name: says which there are.
+    /// When there is no profile of that name. The error lists those that exist.
     pub(crate) fn shipped(plan: &str, name: &str) -> Result<Self, ExperimentError> {
         let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
             let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
@@ -32,10 +32,10 @@ impl ProfileFile {
         Ok(ProfileFile { name, table })
     }
 
-    /// Puts a value at a dotted key. Tables on the way that the file lacks are made.
+    /// Sets the value of a dotted key. Creates missing tables on the way.
     ///
     /// # Errors
-    /// When a part of the key before its last is no table in the file.
+    /// When a part of the key before the last one isn't a table in the file.
     pub(crate) fn put(&mut self, key: &str, value: Value) -> Result<(), ExperimentError> {
         let (tables, last) = key.rsplit_once('.').map_or((None, key), |(tables, last)| (Some(tables), last));
         let mut at = &mut self.table;
@@ -61,14 +61,14 @@ impl ProfileFile {
     /// The profile that the file describes.
     ///
     /// # Errors
-    /// When it can't be: by its key.
+    /// When a value is invalid; the error names its key.
     pub(crate) fn profile(&self) -> Result<Profile, ExperimentError> {
         let text = toml::to_string(&self.table).map_err(|error| wrong(&self.name, error))?;
         Ok(Profile::parse(&self.name, &text)?)
     }
 }
 
-/// A number as a profile has it: whole where it is.
+/// A number as profiles write it: an integer if it is whole.
 pub(crate) fn value_of(number: f64) -> Value {
     if number.fract() == 0.0 { Value::Integer(number as i64) } else { Value::Float(number) }
 }

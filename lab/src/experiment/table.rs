@@ -2,22 +2,22 @@
 
 use std::fmt::{Display, Write};
 
-/// By how much a number of ours is off the paper's, in percent of the paper's.
+/// The difference between our number and the paper's, in percent of the paper's.
 pub(crate) fn error_percent(ours: f64, paper: f64) -> f64 {
     100.0 * (ours / paper - 1.0)
 }
 
-/// How a table's rows are set: a name on the left, then columns of one width.
+/// The layout of a table's rows: a name on the left, then columns of one width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cells {
     /// Characters of the name's column.
     pub(crate) name: usize,
-    /// Characters of each other.
+    /// Characters of each other column.
     pub(crate) width: usize,
 }
 
 impl Cells {
-    /// Writes the row over the numbers: the name, and what each column is of.
+    /// Writes the heading row: the name, and each column's title.
     pub(crate) fn head(self, out: &mut String, name: &str, columns: impl Iterator<Item = impl Display>) {
         let Cells { name: left, width } = self;
         let _ = write!(out, "{name:<left$}");
@@ -26,7 +26,7 @@ impl Cells {
         });
         out.push('\n');
     }
-    /// Writes a row of numbers with one digit behind the point.
+    /// Writes a row of numbers with one digit after the point.
     pub(crate) fn row(self, out: &mut String, name: &str, values: impl Iterator<Item = f64>) {
         self.head(out, name, values.map(|value| format!("{value:.1}")));
     }

@@ -1,4 +1,4 @@
-//! What is told of commands on whole drives.
+//! Explanations of commands on whole drives.
 
 use super::names::*;
 use super::*;
@@ -27,7 +27,7 @@ fn job(access: Access, mix: Mix, block: u32, requests: u64) -> Job {
     }
 }
 
-/// Every command of `work`, explained, and then of a flush; `before` goes before.
+/// Explains every command of `work` and a flush after it; `before` runs first.
 fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Vec<Explanation> {
     let recorder = Recorder::default();
     let config = Config { depth: 64, transfer_bytes_max: 128 << 10, ..Config::default() };
@@ -141,7 +141,7 @@ fn under_auto_completion_a_command_is_shorter_by_what_the_firmware_does_after_it
         let all = explained(&profile, &[fill], &[work], true);
         add_up(&all);
         assert_eq!(all.len(), 41, "none is lost");
-        // The flush is the firmware's to answer.
+        // The firmware answers the flush.
         let (flushes, others): (Vec<_>, _) = all.into_iter().partition(|told| told.name == "Flush");
         assert!(share(&flushes[0], LAST) > 0.0);
         others
@@ -151,24 +151,24 @@ fn under_auto_completion_a_command_is_shorter_by_what_the_firmware_does_after_it
     let mean = |all: &[Explanation]| total(all) / all.len() as f64;
     for mix in [Mix::Read, Mix::Write] {
         let [by_firmware, by_itself] = runs("tiny", mix, 1);
-        // But for those that wait for the end of something else.
+        // Each command is shorter by a microsecond, except some that wait for another one's end.
         let shorter = by_firmware.iter().zip(&by_itself).map(|(one, other)| one.total_us - other.total_us);
         let exact = shorter.filter(|us| (0.99..1.01).contains(us)).count();
         assert!(exact > 35, "{exact} of 40");
         let last = |all: &[Explanation]| all.iter().filter(|told| share(told, LAST) > 0.0).count();
         assert_eq!((last(&by_firmware), last(&by_itself)), (40, 0));
     }
-    // The status checker has to come by before the FTL hears of the data.
+    // The FTL learns that the data has moved only when the status checker has checked the transfer.
     let [by_firmware, by_itself] = runs("cosmos-board", Mix::Read, 1);
     assert!(mean(&by_firmware) - mean(&by_itself) > 1.5);
-    // Many at once, and slices that end long after their commands.
+    // Many commands at once, and slices that end long after their commands.
     for name in ["tiny", "cosmos-board"] {
         run(name, Mix::Read, 8, true);
         run(name, Mix::Write, 8, true);
     }
 }
 
-/// Microseconds of all commands that went to shares of that name, of all that they took.
+/// Microseconds that all commands spent on shares of that name, and in total.
 fn spent(all: &[Explanation], is: impl Fn(&str) -> bool) -> f64 {
     let shares = all.iter().flat_map(|told| &told.shares);
     shares.filter(|share| is(&share.what)).map(|share| share.us).sum::<f64>() / total(all)

@@ -5,10 +5,10 @@ use aster_run_virtual::events::{Activity, Holder, Piece};
 use aster_units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Pieces that are kept of each firmware task: more than any slice is made of.
+/// Pieces that are kept per firmware task: more than any slice consists of.
 const PIECES_MAX: usize = 256;
 
-/// Holders that waited for holders are followed so far: a write that waits for one that waits for the one
+/// How far holders that wait for other holders are followed: a write waits for one that waits for the one
 /// that programs.
 const DEPTH_MAX: u8 = 8;
 
@@ -17,13 +17,13 @@ const DEPTH_MAX: u8 = 8;
 pub(super) struct Followed {
     /// The task that waited for it.
     pub waiter: Option<u32>,
-    /// What it did, as far as it was waited for.
+    /// What it did while the task waited.
     pub piece: Piece,
     /// How many holders wait for holders before it.
     pub depth: u8,
 }
 
-/// What each firmware task has done of late.
+/// What each firmware task has done recently.
 #[derive(Default)]
 pub(super) struct Histories(BTreeMap<u32, VecDeque<Piece>>);
 
@@ -37,7 +37,7 @@ impl Histories {
         history.push_back(*piece);
     }
 
-    /// What was done while the wait that `piece` tells of lasted.
+    /// What was done during the wait that `piece` describes.
     pub fn follow(&self, piece: &Piece) -> Vec<Followed> {
         let (mut found, waiter) = (Vec::new(), piece.task);
         if let Activity::Waiting { holder: Some(holder), .. } = piece.activity {
@@ -57,7 +57,7 @@ impl Histories {
         if from >= to || depth == DEPTH_MAX {
             return;
         }
-        // Without anything else the holder waits for its core.
+        // If the holder does nothing else, it waits for its core.
         if let Some((lpn, write)) = holder.slice {
             let activity = Activity::Slice { lpn, write };
             found(Piece { activity, command: None, task: Some(holder.task), from, to }, depth);

@@ -35,7 +35,7 @@ pub(super) const fn wait_name(reason: Wait) -> &'static str {
     }
 }
 
-/// All names of shares, in the order in which they are told.
+/// All names of shares, in the order of the report.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let first = [QUEUE, FRONT, REST, DIVIDE, FIRMWARE, CORE];
     let last = [
@@ -56,13 +56,13 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     first.into_iter().chain(Wait::ALL.map(wait_name)).chain(last)
 }
 
-/// What an instant within a slice is spent on, the higher number before the lower where several go on at
-/// once.
+/// What an instant within a slice is spent on. If several activities go on at once, the highest number
+/// counts.
 pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
     Some(match *activity {
         Activity::Link { .. } => (9, LINK),
         Activity::LinkQueued { .. } => (8, LINK_QUEUED),
-        // While an operation of host DMA waits, its task knows of a transfer.
+        // While a host DMA operation waits, its task's transfer has begun, too, so these rank above it.
         Activity::Dependent { kind: 0 | 1 } => (7, DEPENDENCY),
         Activity::Reserved { kind: 0 | 1 } => (7, STATION),
         Activity::Transfer { .. } => (6, TRANSFER),

@@ -18,7 +18,7 @@ pub struct Share {
     pub percent: f64,
 }
 
-/// On what a part of the time was spent, by whom.
+/// What a part of the time was spent on, and by whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct What {
     /// By the holder of a data buffer entry for which the command waited.
@@ -42,7 +42,7 @@ impl What {
 /// The ends of parts that follow each other, each with what it was.
 type Parts = Vec<(Instant, What)>;
 
-/// Something between two instants: how far it was followed, its rank and name.
+/// An activity between two instants: how far it was followed, its rank and its name.
 type Ranked = (Instant, Instant, (u8, u8, &'static str));
 
 fn first_of(all: &[Ranked], from: Instant, to: Instant) -> Option<&'static str> {
@@ -91,7 +91,7 @@ impl<'a> Slices<'a> {
             .followed
             .iter()
             .filter(|f| f.waiter == slice.task && f.piece.to > from && f.piece.from < to)
-            // A holder for which nothing is done waits for its core.
+            // A holder without an activity waits for its core.
             .map(|Followed { piece, depth, .. }| {
                 let (rank, name) = rank(&piece.activity).unwrap_or((0, CORE));
                 (piece.from, piece.to, (*depth, rank, name))
@@ -137,7 +137,7 @@ impl<'a> Slices<'a> {
             let before = self
                 .slices
                 .iter()
-                // A slice that takes no time ends where it begins, but is not before itself.
+                // A slice that takes no time ends at its beginning, but doesn't precede itself.
                 .filter(|one| one.task == last.task && one.to <= first.from && one.to > from)
                 .filter(|one| one.from < first.from);
             let Some(one) = before.max_by_key(|one| one.to) else { break };

@@ -86,12 +86,12 @@ fn the_shares_of_a_command_add_up_to_its_time() {
 fn the_shares_of_a_command_that_is_answered_ahead_end_with_its_completion() {
     let (ahead, task) = (|from: u64| read(from, 50, 0), 10);
     let mut events = ahead(100);
-    // What follows the transfer's beginning, at 169, comes late.
+    // The event after the transfer's beginning, at 169, comes late.
     events.truncate(events.len() - 4);
     let moving = |at, buffer| (at, Event::DmaStarted { from_host: false, bytes: 4096, buffer, waits: 0 });
     let moved = |at| (at, Event::DmaFinished { from_host: false, bytes: 4096 });
     events.extend([
-        // Another slice, whose data are moved first, and which the FTL ends last.
+        // Another slice, whose data is moved first, but which the FTL ends last.
         (104, Event::SliceStarted { command: 0, lpn: 1, write: false, task: 11 }),
         (105, Event::TransferQueued { task: 11, from_host: false, bytes: 4096, buffer: 11, compare: false }),
         moving(105, 11),

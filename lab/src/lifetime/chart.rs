@@ -4,8 +4,8 @@ use super::report::{Life, Report, Sample, levelling_key, levelling_title};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 use std::io;
 
-/// The lives side by side, over the same drive writes: the least, the mean and the most erased block with the
-/// cycles that blocks last for, and below the spare that SMART tells.
+/// The lives side by side over the same range of drive writes: above, the erases of the least, mean and
+/// most erased block and the cycles that blocks last for; below, SMART's available spare.
 pub fn figure(report: &Report) -> Figure {
     type Of = fn(&Sample) -> f64;
     let title = |life: &Life| {
@@ -45,7 +45,7 @@ pub fn figure(report: &Report) -> Figure {
         panels: erases.chain(spare).collect(),
     }
 }
-/// Writes the numbers that are drawn as CSV: a line a sample of each life.
+/// Writes the drawn numbers as CSV, one line per sample of each life.
 ///
 /// # Errors
 /// Those of `out`.

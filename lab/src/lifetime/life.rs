@@ -14,22 +14,22 @@ use std::rc::Rc;
 
 /// The queue pair that the host uses.
 const QUEUE: QueueId = QueueId(1);
-/// Logical blocks, of 4 KiB, that one write brings.
+/// Logical blocks of 4 KiB per write.
 const WRITE_BLOCKS: u64 = 16;
-/// Samples of the life that is expected.
+/// Samples over the expected life.
 const SAMPLES: f64 = 200.0;
 /// SMART's critical warning that the media are read-only (NVMe 1.4 §5.14.1.2, byte 0).
 const READ_ONLY: u8 = 1 << 3;
 
-/// What the host knows of the drive's pieces of [`WRITE_BLOCKS`].
+/// What the host knows about each piece of [`WRITE_BLOCKS`] blocks.
 struct Known {
     /// The version that each holds.
     versions: Vec<u32>,
-    /// The last one given out.
+    /// The last version that was used.
     latest: u32,
-    /// Pieces of which a write failed on the way, and the version that they may hold.
+    /// Pieces whose write failed half-way, and the version that they may hold.
     unsure: Vec<(usize, u32)>,
-    /// Pieces that were written since the last flush, and what they held before: a loss of power may bring it
+    /// Pieces written since the last flush, and their previous versions, which a loss of power may bring
     /// back.
     older: Vec<(usize, u32)>,
     is_cut: bool,
@@ -39,7 +39,7 @@ struct Known {
 
 type Shared = Rc<RefCell<Known>>;
 
-/// A write that was refused for good.
+/// The status of the write that the drive refused.
 struct Refused(String);
 
 impl Known {
@@ -52,7 +52,7 @@ impl Known {
             || self.unsure.contains(&(piece, version))
             || (self.is_cut && self.older.contains(&(piece, version)))
     }
-    /// Whether a loss of power may have brought something older back.
+    /// Whether a loss of power may have brought older versions back.
     fn may_be_older(&self, block: u64) -> bool {
         let piece = (block / WRITE_BLOCKS) as usize;
         self.older.iter().chain(&self.unsure).any(|(of, _)| *of == piece)
@@ -97,8 +97,8 @@ async fn write_all(
             Err(error) => return Err(error),
         }
     }
-    // A drive that has just become read-only may not be able to: then what was written since the last time is
-    // at stake.
+    // A drive that has just become read-only may be unable to flush. Data written since the last flush may
+    // then be lost.
     if driver.flush(QUEUE).await.is_ok() {
         known.borrow_mut().older.clear();
     }
@@ -108,11 +108,11 @@ async fn write_all(
 /// Everything that the drive holds, read once.
 struct ReadBack {
     blocks: u64,
-    /// Those that the drive says it can't read, ascending.
+    /// The blocks that the drive reports as unreadable, ascending.
     lost: Vec<u64>,
 }
 
-/// Reads everything. Blocks that are lost are found; what else goes wrong is an error.
+/// Reads everything and returns the lost blocks. Any other failure is an error.
 async fn read_all(known: Shared, driver: Rc<Driver<VirtualBar>>) -> Result<ReadBack, LifetimeError> {
     let (pieces, mut read) = (known.borrow().versions.len(), ReadBack { blocks: 0, lost: Vec::new() });
     for piece in 0..pieces {
@@ -122,7 +122,7 @@ async fn read_all(known: Shared, driver: Rc<Driver<VirtualBar>>) -> Result<ReadB
         match driver.read_tags(QUEUE, first, &mut tags).await {
             Ok(()) => check(&known, piece, first, &tags)?,
             Err(error) if !error.is_unrecovered_read() => return Err(error.into()),
-            // One block after the other: those beside a lost one are there.
+            // Blocks are read one by one, since the neighbours of a lost block are readable.
             Err(_) => {
                 for block in first..first + blocks {
                     let mut one = [[0xE7; 8]];
@@ -175,7 +175,7 @@ fn power_on(plan: &Plan, profile: &Profile, media: Media) -> Result<Machine, Lif
     Ok(machine)
 }
 
-/// Lives a life of a drive whose blocks last for some `cycles`.
+/// Runs a life of a drive whose blocks last for about `cycles` cycles.
 pub(super) fn live(
     plan: &Plan,
     profile: &Profile,
@@ -227,8 +227,8 @@ pub(super) fn live(
     let machine = power_on_as(state, plan, profile, machine.cut_power())?;
     known.borrow_mut().is_cut = true;
     let after = read(&machine)?;
-    // Cells that a read disturbs, or finds now above and now below its level, may be lost in one read and not
-    // in the other.
+    // Cells that reads disturb, or whose charge is near a read level, may be lost in one read and not in
+    // another.
     let errors = &profile.package.errors;
     if (errors.read, errors.read_noise_mv) == (0.0, 0.0) {
         same_lost(&before.lost, &after.lost, &|block| known.borrow().may_be_older(block))?;
@@ -249,7 +249,7 @@ pub(super) fn live(
     })
 }
 
-/// A loss of power costs no block that was flushed, and brings none back.
+/// A loss of power must neither lose a flushed block nor bring an older version back.
 fn same_lost(before: &[u64], after: &[u64], is_unsure: &dyn Fn(u64) -> bool) -> Result<(), LifetimeError> {
     let only_in = |some: &[u64], others: &[u64]| {
         some.iter().copied().find(|block| !others.contains(block) && !is_unsure(*block))
@@ -262,7 +262,7 @@ fn same_lost(before: &[u64], after: &[u64], is_unsure: &dyn Fn(u64) -> bool) -> 
     Err(LifetimeError::Wrong(wrong))
 }
 
-/// The drive after a loss of power, which has changed nothing about whether it takes writes.
+/// The drive after a loss of power, which must not change whether it accepts writes.
 fn power_on_as(
     state: DriveState,
     plan: &Plan,

@@ -1,9 +1,9 @@
-//! Drives that are written until they take no more: how evenly their blocks wear, and how long they last for
-//! it.
+//! Writes drives until they accept no more writes, and measures how evenly their blocks wear and how long
+//! they last.
 //!
-//! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is. The
-//! work is the same without wear levelling, with dynamic, and with static. When the drive refuses to write,
-//! everything is read back, the power goes, and everything is read again.
+//! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is.
+//! The work is the same without wear levelling, with dynamic and with static wear levelling. When the
+//! drive refuses a write, everything is read back, the power is cut, and everything is read again.
 
 mod chart;
 mod life;
@@ -18,10 +18,10 @@ use aster_device::profile::LevellingName;
 use report::levelling_key;
 use std::fmt::Write;
 
-/// Lives the lives.
+/// Runs the lives.
 ///
 /// # Errors
-/// When a drive can't be made, holds what was never written, or the caller stops it.
+/// When a drive can't be built or returns data that was never written, or when the caller stops it.
 pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, LifetimeError> {
     let mut profile = plan.profile.clone();
     let wear_out_assumed = profile.package.wear_out_percent == 0;

@@ -1,4 +1,4 @@
-//! What a life is to be, and what came of it.
+//! The plan of a life, and its result.
 
 use aster_device::profile::{LevellingName, Profile};
 use aster_run_virtual::RunError;
@@ -24,18 +24,18 @@ pub(super) fn levelling_title(levelling: LevellingName) -> &'static str {
     }
 }
 
-/// What is to be done.
+/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The profile's name.
     pub name: String,
     /// The drive. Its pages keep tags.
     pub profile: Profile,
-    /// Decides where is written.
+    /// The seed of the addresses that are written.
     pub seed: u64,
     /// The part of the drive that is written again and again, in percent, 1 to 100.
     pub hot_percent: u32,
-    /// Drives that last for so many drive writes are written no further; `None` for no end.
+    /// Drives that reach this many drive writes are written no further; `None` for no end.
     pub drive_writes_max: Option<f64>,
 }
 
@@ -61,17 +61,17 @@ pub struct Sample {
 /// A drive's life.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Life {
-    /// How its blocks were worn alike.
+    /// Its kind of wear levelling.
     pub wear_levelling: LevellingName,
     /// Bytes written by the host, over the capacity.
     pub drive_writes: f64,
     /// Bytes programmed over bytes written by the host.
     pub waf: f64,
-    /// Blocks emptied since they were left behind in wear.
+    /// Blocks emptied for wear levelling.
     pub levelled_blocks: u64,
-    /// Blocks whose data was written anew before it fades.
+    /// Blocks whose data was refreshed before it could fade.
     pub refreshed_blocks: u64,
-    /// It takes no more writes; else it was written no further.
+    /// True if it accepts no more writes; false if it reached the limit of the plan.
     pub read_only: bool,
     /// The status that the last write got.
     pub refused_with: Option<String>,
@@ -79,15 +79,15 @@ pub struct Life {
     pub critical_warning: u8,
     /// Logical blocks read back at the end, all whole.
     pub checked_blocks: u64,
-    /// And those of them that the drive said to be lost.
+    /// How many of them the drive reported as lost.
     pub lost_blocks: u64,
-    /// As many were lost when the power had gone and all was read again.
+    /// How many were lost when everything was read again after a power cut.
     pub lost_after_power_loss: u64,
-    /// Along its life.
+    /// Samples along its life.
     pub samples: Vec<Sample>,
 }
 
-/// What came of it.
+/// The lives of a profile's drives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// The profile.
@@ -98,7 +98,7 @@ pub struct Report {
     pub hot_percent: u32,
     /// Cycles after which blocks can't be erased any more, and up to a quarter more.
     pub wear_out_cycles: u64,
-    /// The profile has no such limit: the endurance that it promises was taken.
+    /// True if the profile has no such limit, so that its endurance was taken.
     pub wear_out_assumed: bool,
     /// Without levelling, with dynamic, and with static.
     pub lives: Vec<Life>,
@@ -110,10 +110,10 @@ pub enum LifetimeError {
     /// The machine.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A command failed that must not.
+    /// A command failed that must succeed.
     #[error("{0}")]
     Driver(#[from] DriverError),
-    /// The drive did what it must not.
+    /// The drive violated what it promises.
     #[error("{0}")]
     Wrong(String),
     /// The caller stopped it.
@@ -121,31 +121,32 @@ pub enum LifetimeError {
     Stopped,
 }
 
-/// How far a life is. When it ends nobody knows before: that depends on how unevenly its blocks wear.
+/// The progress of a life. Its end can't be known in advance, since it depends on how unevenly blocks
+/// wear.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Age {
     /// The drive now.
     pub now: Sample,
-    /// Cycles that its blocks last for at least.
+    /// The least number of cycles that its blocks last for.
     pub cycles: u64,
-    /// It is written no further than to so many drive writes, if that was asked for.
+    /// The limit in drive writes, if there is one.
     pub drive_writes_max: Option<f64>,
 }
 
 impl Age {
-    /// Erases in the mean over blocks, in percent of the cycles that they last for.
+    /// Mean erases of a block, in percent of the cycles that blocks last for.
     pub fn mean_percent(&self) -> f64 {
         100.0 * self.now.erases_mean / self.cycles.max(1) as f64
     }
-    /// The same of the block that is worn most.
+    /// The same for the most worn block.
     pub fn most_percent(&self) -> f64 {
         100.0 * f64::from(self.now.erases_max) / self.cycles.max(1) as f64
     }
-    /// The share of what was asked for that is written; `None` where the drive is written to its end.
+    /// The share of the limit that is written; `None` if the drive is written to its end.
     pub fn share(&self) -> Option<f64> {
         self.drive_writes_max.map(|most| (self.now.drive_writes / most.max(f64::MIN_POSITIVE)).min(1.0))
     }
 }
 
-/// Follows a life by its name.
+/// Reports a life's progress by its name.
 pub type Follow<'a> = &'a mut dyn FnMut(&'static str, &Age) -> ControlFlow<()>;

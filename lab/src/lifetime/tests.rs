@@ -2,7 +2,7 @@ use super::*;
 use aster_device::profile::shipped;
 use std::ops::ControlFlow;
 
-/// A drive with blocks that don't last, most of whose data is at rest.
+/// A drive whose blocks wear out soon, and most of whose data is never rewritten.
 fn plan() -> Plan {
     let mut profile = shipped("pocket").unwrap_or_else(|error| panic!("{error}"));
     profile.geometry.blocks_per_lun = 48;
@@ -89,7 +89,7 @@ fn the_picture_shows_each_sample_where_the_axes_say() {
     let titles: Vec<&str> = drawn.panels.iter().map(|panel| panel.title.as_str()).collect();
     assert!(titles[0].starts_with("no wear levelling: still written after"), "{titles:?}");
     assert_eq!((titles[2], titles[3], drawn.columns), ("no wear levelling", "static wear levelling", 2));
-    // Beside most, mean and least stands what blocks last for, as long as the life.
+    // Beside most, mean and least, a line as long as the life shows what blocks last for.
     let tracks = |nth: usize| drawn.panels[nth].series.iter().map(|s| s.points.clone()).collect::<Vec<_>>();
     assert_eq!(
         tracks(0),

@@ -3,8 +3,8 @@
 use super::report::{Point, Report};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 
-/// A panel for each over-provisioning, in which each victim policy has the drive's points, the simulation's
-/// line and what theory says.
+/// A panel per over-provisioning. Each victim policy has the drive's points, the simulation's line and
+/// theory's.
 pub fn figure(report: &Report) -> Figure {
     let mut over_provisioning: Vec<f64> = report.points.iter().map(|p| p.over_provisioning_percent).collect();
     over_provisioning.dedup();

@@ -14,7 +14,7 @@ use aster_workload::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDire
 /// Commands in flight.
 pub(super) const QUEUE_DEPTH: u32 = 32;
 
-/// Fills a drive, writes it over until it has settled, and measures.
+/// Fills a drive, overwrites it until write amplification has settled, and measures.
 pub(super) fn write_amplification(
     plan: &Plan,
     profile: &Profile,
@@ -67,7 +67,7 @@ pub(super) fn write_amplification(
     Ok((written + copied) as f64 / written.max(1) as f64)
 }
 
-/// Writes of a page each, anywhere.
+/// Writes of one page each, anywhere.
 fn writes(page: u32, requests: u64) -> Job {
     Job {
         name: "writes".into(),
@@ -79,7 +79,8 @@ fn writes(page: u32, requests: u64) -> Job {
         io_size: Some(Extent::Bytes(requests * u64::from(page))),
         queue_depth: QUEUE_DEPTH,
         random_map: false,
-        // Otherwise the pages that are written while it settles would be written again, in the same order.
+        // With repeatable addresses, the measured writes would go to the same pages in the same order as
+        // those of the settling phase.
         repeatable: false,
         ..Job::default()
     }

@@ -1,9 +1,8 @@
-//! What garbage collection costs a drive, beside what it costs in a bare simulation and by theory: write
-//! amplification by victim policy over skew.
+//! Write amplification by victim policy and skew: of a drive, of a bare simulation, and by theory.
 //!
-//! Garbage collection alone is measured. The drives have no bad blocks, and move nothing for wear or refresh.
-//! Pages of the map and of the log don't count: what does is the pages that garbage collection copies for
-//! each page that the data buffer evicts.
+//! Only garbage collection is measured. The drives have no bad blocks, and move nothing for wear or
+//! refresh. Pages of the map and of the log don't count, only the pages that garbage collection copies per
+//! page that the data buffer evicts.
 
 mod chart;
 mod drive;
@@ -19,10 +18,10 @@ use aster_device::profile::Profile;
 use aster_theory::{Pool, Simulation, VictimRule, Workload, analytic};
 use aster_units::Content;
 
-/// Of a policy its name in profiles, and what the simulation does.
+/// A policy: its name in profiles, and the simulation's rule.
 type Policy = (&'static str, VictimRule);
 
-/// The victim policies, in the order of the report, as this profile has them.
+/// The victim policies in the order of the report, with this profile's parameters.
 fn policies(profile: &Profile) -> [Policy; 5] {
     let choices = profile.ftl.victim_choices.unwrap_or(aster_device::CHOICES);
     let window = profile.ftl.victim_window_percent.unwrap_or(aster_device::WINDOW_PERCENT);
@@ -35,14 +34,13 @@ fn policies(profile: &Profile) -> [Policy; 5] {
     ]
 }
 
-/// So many percent of the writes go to the pages that the others leave: 50 is uniform, 90 sends nine of ten
-/// writes to a tenth of the pages.
+/// The writes of a skew: with 90, 90 % of the writes go to 10 % of the pages; 50 is uniform.
 fn workload(hot_percent: u8) -> Workload {
     let writes = f64::from(hot_percent) / 100.0;
     if hot_percent == 50 { Workload::uniform() } else { Workload::hot_cold(1.0 - writes, writes) }
 }
 
-/// The pool of a LUN as the simulation has it.
+/// A LUN's blocks as the simulation's pool.
 fn pool(profile: &Profile) -> Pool {
     let lun = aster_device::lun_pool(profile, Content::Fingerprint);
     Pool {
@@ -51,12 +49,13 @@ fn pool(profile: &Profile) -> Pool {
         logical_pages: lun.logical_pages,
         reserve: lun.reserve,
         separate_copies: true,
-        // Each command in flight has taken an entry that is being evicted: nothing is written over there.
+        // Each command in flight occupies an entry that is being evicted, where no page can be
+        // overwritten.
         buffered_pages: lun.dirty_max.saturating_sub(drive::QUEUE_DEPTH) / lun.luns,
     }
 }
 
-/// What theory says of a pool, where it says something.
+/// Theory's value for a pool, if there is one.
 fn theory(rule: VictimRule, hot_percent: u8, pool: &Pool) -> Option<f64> {
     let (pages, fill) = (pool.pages_per_block, pool.fill_of_closed());
     match rule {
@@ -103,7 +102,7 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, ExperimentError> {
     Ok(Report { profile, seed, blocks, pages_per_block, reserve, points })
 }
 
-/// A profile with this victim policy, and no key of another.
+/// A profile with this victim policy, without keys of other policies.
 fn collected_by(victims: &str, mut profile: Profile) -> Profile {
     let ftl = &mut profile.ftl;
     if ftl.victims != victims {

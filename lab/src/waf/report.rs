@@ -23,7 +23,7 @@ pub struct Plan {
     pub name: String,
     /// The drive. Its pages keep tags.
     pub profile: Profile,
-    /// Decides where is written.
+    /// The seed of the addresses that are written.
     pub seed: u64,
     /// `ftl.over_provisioning_percent` of the drives.
     pub over_provisioning: Vec<f64>,

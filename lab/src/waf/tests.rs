@@ -3,10 +3,10 @@ use crate::figure::Source;
 use aster_device::profile::{CellUse, shipped};
 use std::ops::ControlFlow;
 
-/// Measured beside simulated, at most so many percent off.
+/// Measured and simulated values may differ by at most this many percent.
 const ERROR_PERCENT_MAX: f64 = 5.0;
 
-/// One LUN of small blocks, uniform and with nine of ten writes on a tenth of the pages.
+/// One LUN of small blocks, with uniform writes and with nine of ten writes to a tenth of the pages.
 fn plan() -> Plan {
     let mut profile = shipped("tiny").unwrap_or_else(|error| panic!("{error}"));
     (profile.geometry.channels, profile.geometry.ways, profile.geometry.luns) = (1, 1, 1);
@@ -38,7 +38,7 @@ fn each_policy_copies_on_a_drive_what_it_copies_in_the_simulation() {
         let mut points = report.points.iter();
         *points.find(|point| (point.victims, point.hot_percent) == (victims, skew)).expect("it is measured")
     };
-    // What each of them is for (docs/ftl.md).
+    // The purpose of each policy (docs/ftl.md).
     let drive = |victims, skew| of(victims, skew).drive;
     assert!(drive("greedy", 50) < drive("d-choices", 50) && drive("d-choices", 50) < drive("fifo", 50));
     assert!(drive("cost-benefit", 90) < 0.8 * drive("greedy", 90));
@@ -87,8 +87,8 @@ fn a_plan_with_a_drive_that_cannot_be_is_refused() {
     assert!(error.contains("over-provisioning"), "{error}");
 }
 
-/// Larger blocks, more of them, and less spare: the drive of docs/ftl.md. `ASTER_LONG=1` (`make test-all`)
-/// alone does so.
+/// Larger blocks, more of them, and less spare: the drive of docs/ftl.md. Runs only with `ASTER_LONG=1`
+/// (`make test-all`).
 #[test]
 fn larger_drives_with_less_spare_agree_as_well() {
     if std::env::var("ASTER_LONG").as_deref() != Ok("1") {

@@ -82,7 +82,7 @@ impl<W: Write> Output<W> {
             }
         }
     }
-    /// From the beginning of the work.
+    /// Samples from the beginning of the work.
     fn micros(&self, at: Instant) -> f64 {
         at.since(self.begin).as_micros_f64()
     }

@@ -1,4 +1,4 @@
-//! Everybody that listens to one run.
+//! All listeners of one run.
 
 use super::error::WatchError;
 use super::events::EventFile;
@@ -22,7 +22,7 @@ pub struct Watch {
     /// The ONFI waveforms of the work's first READ, PROGRAM and ERASE: VCD, or a picture when it ends in
     /// `.svg`.
     pub wave: Option<PathBuf>,
-    /// Every event from power-on, one JSON object a line.
+    /// Every event from power-on, one JSON object per line.
     pub events: Option<PathBuf>,
     /// The work's commands, for ui.perfetto.dev.
     pub perfetto: Option<PathBuf>,
@@ -137,7 +137,7 @@ impl Watchers {
         }
     }
 
-    /// To be called now and then while the work goes on.
+    /// Must be called from time to time during the work.
     pub fn settle(&self) {
         if let Some(wave) = &self.wave {
             wave.settle();
