@@ -1,4 +1,4 @@
-//! A stock Linux guest, booted by `scripts/guest.sh`. `scripts/setup.sh --guest` brings what it is made of.
+//! A stock Linux guest, booted by `scripts/guest.sh`. `scripts/setup.sh --guest` downloads its parts.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub enum Kernel {
     Modular,
 }
 
-/// A guest that is running. Dropped, it is ended.
+/// A running guest; dropping it ends it.
 pub struct Guest {
     child: Child,
     console: BufReader<ChildStdout>,
@@ -58,8 +58,8 @@ impl Guest {
         let console = BufReader::new(child.stdout.take().expect("it is piped"));
         Guest { child, console, script: script.to_owned(), said: String::new(), folder }
     }
-    /// Waits until the console says a line with this in it. Panics with the console when the guest ends
-    /// before.
+    /// Waits until the console prints a line that contains this. If the guest ends first, panics with the
+    /// console's output.
     pub fn wait_for(&mut self, text: &str) {
         loop {
             let begin = self.said.len();
@@ -79,7 +79,8 @@ impl Guest {
             );
         }
     }
-    /// Waits for its end: the console. Panics with it when the script has failed.
+    /// Waits for the guest's end and returns the console's output. Panics with it if the script has
+    /// failed.
     pub fn finish(mut self) -> String {
         let mut rest = Vec::new();
         self.console.read_to_end(&mut rest).expect("a console");
@@ -96,7 +97,8 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // The script with its emulator and whatever else it has begun; one that has ended has left nothing.
+        // Ends the script, its emulator and all other processes that it started. A script that has ended
+        // has none left.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _ = self.child.wait();

@@ -1,5 +1,5 @@
-//! What whole-device tests share: a drive and its host made from a shipped profile, runs of jobs with checked
-//! content, and case counts that `ASTER_LONG=1` multiplies.
+//! Helpers of whole-device tests: a drive and its host from a shipped profile, runs of jobs with checked
+//! content, and case counts that `ASTER_LONG=1` increases.
 #![forbid(unsafe_code)]
 
 pub mod fuzz;
@@ -34,8 +34,7 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     profile
 }
 
-/// Cosmos+'s firmware, one big loop on one core, with all of its costs and the buses that its registers are
-/// behind.
+/// Cosmos+'s firmware: one big loop on one core, with all its costs and the buses to its registers.
 pub fn big_loop(p: &mut Profile) {
     p.cores.flash_core = false;
     p.scheduler.policy = COSMOS.to_owned();
@@ -83,7 +82,7 @@ pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
         block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
         number_ios: Some(requests),
         size: Some(Extent::Percent(100)),
-        // Without it a job ends when it has moved as many bytes as the drive has, whatever its number of
+        // Without this a job ends when it has moved as many bytes as the drive has, whatever its number of
         // requests.
         io_size: Some(Extent::Bytes(requests * (1 << 20))),
         queue_depth: 16,
@@ -94,7 +93,7 @@ pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
     }
 }
 
-/// Runs jobs after each other. Panics when the run can't go on; failing requests are in the statistics.
+/// Runs jobs one after the other. Panics if the run can't continue; failed requests are in the statistics.
 pub fn run_with<L: LatencySink>(
     machine: &Machine,
     jobs: &[Job],
@@ -108,7 +107,7 @@ pub fn run_with<L: LatencySink>(
     (statistics, contents)
 }
 
-/// As [`run_with`]; panics when any request failed or brought wrong content.
+/// As [`run_with`], but panics if a request failed or returned wrong content.
 pub fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> Contents {
     let (statistics, contents) = run_with(machine, jobs, contents, ());
     for s in &statistics {
@@ -119,7 +118,7 @@ pub fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> Contents {
     contents
 }
 
-/// Content that is followed version by version.
+/// Content whose versions are tracked.
 pub fn versioned(machine: &Machine) -> Contents {
     Contents::versioned(drive(machine), 1)
 }

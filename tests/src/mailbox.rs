@@ -1,5 +1,5 @@
-//! A front end that knows no NVMe: a few boxes of registers, one request each, whose data move by the link's
-//! DMA and whose end one MSI vector announces.
+//! A front end that knows no NVMe: a few boxes of registers, each for one request. The link's DMA moves a
+//! request's data, and one MSI vector announces its end.
 
 use aster_device::Pieces;
 use aster_device::plug::{
@@ -31,27 +31,27 @@ pub mod register {
     pub const SPARE: u32 = 0x0c;
 }
 
-/// What a box can be asked.
+/// Commands to a box.
 pub mod command {
     /// Drive to host.
     pub const READ: u32 = 1;
     /// Host to drive.
     pub const WRITE: u32 = 2;
-    /// What was written before is to outlast a loss of power.
+    /// Makes all earlier writes survive a loss of power.
     pub const FLUSH: u32 = 3;
 }
 
-/// How a box is.
+/// The state of a box.
 pub mod status {
-    /// Nothing was asked of it since power-on or reset.
+    /// It has had no command since power-on or reset.
     pub const IDLE: u32 = 0;
     /// It has a request in the drive.
     pub const BUSY: u32 = 1;
     /// The last request was carried out.
     pub const DONE: u32 = 2;
-    /// It was not.
+    /// The last request failed.
     pub const FAILED: u32 = 3;
-    /// It was none: an unknown command, or bytes that the drive doesn't have.
+    /// The last request was invalid: an unknown command, or bytes beyond the drive.
     pub const REFUSED: u32 = 4;
 }
 
@@ -143,10 +143,11 @@ struct Slot {
     offset: u64,
     length: u32,
     status: u32,
-    /// The translation has a command of this box. After a reset it may be one that nobody waits for.
+    /// The translation has a command of this box. After a reset the command may be one whose host no
+    /// longer waits for it.
     in_work: bool,
     orphan: bool,
-    /// Where the data of the command in work are, whatever the host writes meanwhile.
+    /// Where the data of the command in work is. Register writes by the host don't change it meanwhile.
     data_at: u64,
 }
 
@@ -186,12 +187,12 @@ impl Mailbox {
         let ByteRange { offset, length } = range;
         self.commands.push_command(HostCommand { id: CommandId(id as u16), op, offset, length, fua: false });
     }
-    /// The host is told by an interrupt, behind all data that are on their way to it.
+    /// The interrupt to the host follows all data that is on its way to it.
     fn announce(&self) {
         self.completed.set(self.completed.get() + 1);
         self.link.push(LinkOp::Interrupt { vector: 0 });
     }
-    /// The translation wants data of a box moved.
+    /// The translation requests a transfer of a box's data.
     fn transfer(&self, tag: DmaTag, request: DmaRequest) {
         let slot = self.boxes.borrow()[usize::from(request.command.0)];
         if slot.orphan {

@@ -9,8 +9,8 @@ const PAGE_BYTES: u64 = 4096;
 
 type Page = Box<[u8; PAGE_BYTES as usize]>;
 
-/// An image of NAND on a disk that has room for so many more bytes, as whoever made it says. It starts at
-/// byte 2⁴⁰. A clone is the same image, opened again.
+/// An image of NAND on a disk with room for a settable number of further bytes. It starts at byte 2⁴⁰. A
+/// clone is the same image, opened again.
 #[derive(Clone, Debug)]
 pub struct SmallDisk {
     pages: Rc<RefCell<BTreeMap<u64, Page>>>,

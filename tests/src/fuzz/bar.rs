@@ -5,13 +5,13 @@ use super::input::Input;
 use aster_units::Duration;
 use aster_wire::nvme::registers::Register;
 
-/// Bytes of BAR0 in which something is, and some more.
+/// The used bytes of BAR0, and some more.
 const BAR: u32 = 0x3400;
 
 pub(super) fn run(bytes: &[u8]) {
     let (mut input, mut function) = (Input::new(bytes), Function::new());
     while !input.is_empty() {
-        // What a function is asked is aligned to its size: the server cuts other accesses into such.
+        // A function only gets accesses that are aligned to their size. The server splits others.
         let size = input.of(&[1u8, 2, 4, 8]);
         let aligned = |offset: u32, size: u8| offset & !(u32::from(size) - 1);
         match input.below(8) {
@@ -23,13 +23,13 @@ pub(super) fn run(bytes: &[u8]) {
                 let (offset, value) = (aligned(input.below(BAR), size), input.u64());
                 function.device.bar_write(0, offset, size, value);
             }
-            // Mostly past the end.
+            // Most of these are past the end.
             2 => {
                 let (offset, value) = (aligned(input.u32(), size), input.u64());
                 function.device.bar_write(0, offset, size, value);
                 function.device.bar_read(0, offset, size);
             }
-            // Registers by their names are written more often than any other byte.
+            // Named registers are written more often than other bytes.
             3 | 4 => {
                 let register = input.of(Register::ALL);
                 let value = if input.u8() & 1 == 0 { input.u64() } else { u64::from(input.u8()) };

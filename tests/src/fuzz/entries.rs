@@ -11,7 +11,7 @@ pub(super) fn run(bytes: &[u8]) {
     function.enable();
     function.create_pair(1);
     function.create_pair(2);
-    // What the drive can answer is what was sent to it: more completions would be somebody else's.
+    // The drive can't send more completions than it got commands.
     let (mut sent, mut answered) = ([0u32; 3], [0u32; 3]);
     while !input.is_empty() {
         let queue = input.below(3) as u16;
@@ -20,7 +20,7 @@ pub(super) fn run(bytes: &[u8]) {
         } else {
             plausible(&mut input, queue)
         };
-        // A queue that is full is full: what is ahead of it has to come back first.
+        // A full queue takes no more entries until completions come.
         if sent[usize::from(queue)].saturating_sub(answered[usize::from(queue)])
             < super::function::ENTRIES - 1
         {
@@ -47,13 +47,14 @@ pub(super) fn run(bytes: &[u8]) {
         while function.reap(queue).is_some() {
             answered[usize::from(queue)] += 1;
         }
-        // Entries may have created a queue anew over the memory of another: then the count is theirs.
+        // Entries may have created a queue over the memory of another one, so each queue is only held to
+        // the commands of all queues.
         assert!(answered[usize::from(queue)] <= sent.iter().sum(), "completions of nobody's commands");
     }
     function.must_work_after_a_reset();
 }
 
-/// An entry whose fields are mostly where something happens.
+/// An entry whose fields mostly have values with an effect.
 fn plausible(input: &mut Input, queue: u16) -> Sqe {
     let opcode = match queue {
         0 => input.of(AdminOpcode::ALL).raw(),
@@ -62,7 +63,7 @@ fn plausible(input: &mut Input, queue: u16) -> Sqe {
     let mut address = || match input.u8() % 8 {
         0 => input.u64(),
         1 => Function::data() + u64::from(input.below(0x8000)),
-        // Over the queues, the other commands' lists or the end of memory.
+        // Across the queues, other commands' lists or the end of memory.
         2 => Memory::AT + u64::from(input.u8()) * 4096,
         _ => Function::data() + u64::from(input.u8() % 32) * 4096,
     };

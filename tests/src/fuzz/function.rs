@@ -1,5 +1,4 @@
-//! A whole drive and the memory of its host, without socket and threads: a run is the same whenever its input
-//! is.
+//! A whole drive and its host's memory, without a socket or threads, so that equal inputs give equal runs.
 
 use crate::profile;
 use aster_device::{Device, Media, Profile};
@@ -24,29 +23,29 @@ const MSIX_CONTROL: u16 = 0x92;
 pub(super) const ENTRIES: u32 = 16;
 /// Queue pairs, the admin queue among them.
 pub(super) const QUEUES: u16 = 3;
-/// Identifiers of commands whose completion is waited for begin here.
+/// The first identifier of commands whose completion the test waits for.
 const SENT: u16 = 0x8000;
-/// A block that nobody else writes who looks at what is there.
+/// The block with which [`Function::must_work_after_a_reset`] checks the drive.
 const PROBED: u64 = 900;
-/// Simulated time within which everything that was begun has come to its end.
+/// Simulated time within which everything that has begun must end.
 const PATIENCE: Duration = Duration::from_millis(2_000);
 
-/// Memory of the host: pages that follow each other, and nothing else.
+/// The host's memory: a contiguous range of pages.
 pub struct Memory {
     bytes: Vec<u8>,
-    /// What the host has taken away.
+    /// What the host has unmapped.
     absent: Range<u64>,
     /// Accesses of the drive so far.
     accesses: Cell<u64>,
 }
 
 impl Memory {
-    /// Where it begins on the bus.
+    /// Its bus address.
     pub const AT: u64 = 0x10_0000;
     /// Its bytes: queues, then room for data.
     pub const BYTES: u64 = 64 * 4096;
 
-    /// Where an access of the drive goes.
+    /// The offset of an access by the drive.
     fn range(&self, address: u64, length: usize) -> Result<Range<usize>, BadAddress> {
         self.accesses.set(self.accesses.get() + 1);
         let bad = BadAddress(address);
@@ -57,11 +56,11 @@ impl Memory {
         }
         Ok(start as usize..end as usize)
     }
-    /// Takes memory away: from `at`, an address, to the end. What was taken before is back.
+    /// Unmaps the memory from address `at` to the end. Memory that was unmapped before is mapped again.
     pub fn take_away(&mut self, at: u64) {
         self.absent = at - Self::AT..Self::BYTES;
     }
-    /// All memory is there.
+    /// Maps all memory again.
     pub fn give_back(&mut self) {
         self.absent = 0..0;
     }
@@ -69,7 +68,7 @@ impl Memory {
     pub fn accesses(&self) -> u64 {
         self.accesses.get()
     }
-    /// The bytes from `at`, an address, on.
+    /// The bytes from address `at` on.
     pub fn at(&mut self, at: u64, length: usize) -> &mut [u8] {
         let start = (at - Self::AT) as usize;
         &mut self.bytes[start..start + length]
@@ -109,7 +108,7 @@ pub struct Function {
     next_cid: u16,
 }
 
-/// A small drive that has everything, and a data buffer so small that most commands need the flash.
+/// A small drive with all features, and a data buffer so small that most commands need flash.
 fn small() -> Profile {
     profile("tiny", |p| {
         (p.geometry.channels, p.geometry.ways, p.geometry.luns) = (1, 1, 2);
@@ -118,11 +117,11 @@ fn small() -> Profile {
 }
 
 impl Function {
-    /// A drive with a host that has found it and knows nothing else of it.
+    /// A drive whose host has found it on the bus and done nothing else.
     pub fn new() -> Self {
         Function::on(Media::fresh())
     }
-    /// The power goes and comes back: the drive begins to boot, and its host has found it again.
+    /// Cycles the power: the drive begins to boot, and its host has found it again.
     #[must_use]
     pub fn lose_power(self) -> Self {
         Function::on(self.device.power_off())
@@ -147,7 +146,7 @@ impl Function {
 
     // ---- time ----
 
-    /// Carries out what the drive asks for at this instant.
+    /// Carries out the drive's requests of this instant.
     fn carry_out(&mut self) {
         while let Some(op) = self.device.next_out() {
             match op {
@@ -164,14 +163,14 @@ impl Function {
             }
         }
     }
-    /// The next thing that the drive does, if it does any by `until`.
+    /// Runs the drive's next event, if there is one by `until`.
     pub fn step(&mut self, until: Instant) -> bool {
         let Some(at) = self.device.next_deadline().filter(|&at| at <= until) else { return false };
         self.device.advance_to(at);
         self.carry_out();
         true
     }
-    /// Everything that happens within `duration`.
+    /// Runs all events within `duration`.
     pub fn run_for(&mut self, duration: Duration) {
         let until = self.device.now() + duration;
         self.device.advance_to(self.device.now());
@@ -179,7 +178,7 @@ impl Function {
         while self.step(until) {}
         self.device.catch_up(until);
     }
-    /// Runs until `done`; panics when that is never.
+    /// Runs until `done`; panics if that never happens.
     pub fn run_until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
         let until = self.device.now() + PATIENCE;
         while !done(self) {
@@ -204,7 +203,7 @@ impl Function {
     fn submission(queue: u16) -> u64 {
         Memory::AT + 2 * 4096 * u64::from(queue)
     }
-    /// Where a queue's completions are: a page.
+    /// Where a queue's completions are; they take a page.
     pub fn completion(queue: u16) -> u64 {
         Self::submission(queue) + 4096
     }
@@ -212,7 +211,7 @@ impl Function {
     pub fn data() -> u64 {
         Self::submission(QUEUES)
     }
-    /// CC.EN falls, and RDY after it: the controller has let go of memory.
+    /// Clears CC.EN and waits until RDY is clear: the controller then doesn't access memory any more.
     pub fn disable(&mut self) {
         self.set_register(Register::Configuration, 0);
         self.run_until("CSTS.RDY falls", |f| !f.status().rdy());
@@ -243,7 +242,7 @@ impl Function {
         let submission = AdminCommand::CreateIoSq(CreateIoSq { queue: size, control, nvm_set: 0 });
         self.admin(submission.to_sqe(0, 0, Self::submission(id), 0));
     }
-    /// Puts an entry into a queue, without ringing.
+    /// Puts an entry into a queue without ringing the doorbell.
     pub fn push(&mut self, queue: u16, sqe: Sqe) {
         let ends = &mut self.ends[usize::from(queue)];
         let at = Self::submission(queue) + 64 * u64::from(ends.tail);
@@ -297,8 +296,8 @@ impl Function {
 
     // ---- what must hold whatever came before ----
 
-    /// A host that resets the function finds a drive that does everything a drive does, and nobody else's
-    /// transfers.
+    /// After a reset of the function the host must find a working drive, without transfers of earlier
+    /// commands.
     pub fn must_work_after_a_reset(&mut self) {
         assert_eq!(self.device.fault(), None);
         self.reset_function();
@@ -306,7 +305,7 @@ impl Function {
         self.memory.bytes.fill(0x5a);
         self.enable_function();
         self.run_until("CSTS.RDY falls", |f| !f.status().rdy());
-        // What the drive still has to do, it does without this memory.
+        // The drive must finish its remaining work without this memory.
         let before = self.memory.accesses();
         self.run_for(Duration::from_millis(20));
         assert_eq!(self.memory.accesses(), before, "memory was used after the reset");

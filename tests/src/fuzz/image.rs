@@ -1,4 +1,4 @@
-//! Images: one of a drive that was shut down, with other bytes in it or without its end.
+//! Images: one of a drive that was shut down, with bytes changed or its end cut off.
 
 use super::input::Input;
 use crate::{config, job, profile, versioned};
@@ -20,12 +20,12 @@ fn small() -> Profile {
     profile("tiny", |p| (p.geometry.channels, p.geometry.ways) = (1, 1))
 }
 
-/// The image that all inputs change, and which is as it was afterwards.
+/// The image that every input changes. It is restored afterwards.
 struct Image {
     _folder: TempDir,
     path: PathBuf,
     file: File,
-    /// Where bytes were written: elsewhere are holes.
+    /// The ranges that contain data; the rest are holes.
     written: Vec<Range<u64>>,
     bytes: u64,
 }
@@ -52,7 +52,7 @@ impl Image {
         }
         Image { _folder: folder, path, file, written, bytes }
     }
-    /// An offset, mostly where something is.
+    /// An offset, in most cases of existing data.
     fn place(&self, input: &mut Input) -> u64 {
         let piece = match input.below(4) {
             0 => 0..4096,

@@ -1,6 +1,6 @@
-//! Choices out of bytes.
+//! Choices drawn from bytes.
 
-/// Bytes that are taken from the front. Where they are used up, everything is zero.
+/// Bytes that are taken from the front. When they are used up, every choice is zero.
 pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -19,7 +19,7 @@ impl<'a> Input<'a> {
         self.0 = rest;
         taken
     }
-    /// So many of the next bytes as there are.
+    /// The next `count` bytes, or fewer if they run out.
     pub(super) fn take(&mut self, count: usize) -> &'a [u8] {
         let (front, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

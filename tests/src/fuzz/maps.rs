@@ -1,4 +1,4 @@
-//! Memory that a client hands over, takes back and cuts short while the drive is using it.
+//! Memory that a client maps, unmaps and truncates while the drive is using it.
 
 use super::input::Input;
 use super::script::{self, Act, FILES_MAX, message, message_with};
@@ -22,10 +22,10 @@ const QUEUES_AT: u64 = 0x10_0000;
 pub(super) const DATA_AT: u64 = 0x20_0000;
 pub(super) const DATA_PAGES: u32 = 16;
 pub(super) const ENTRIES: u16 = 64;
-/// Bytes of a huge page, as most machines have them: a file of them has no smaller size.
+/// Bytes of a huge page on most machines. A file of huge pages can't be smaller.
 const HUGE_PAGE: u64 = 2 << 20;
 
-/// What a client mostly lets the drive do with its memory.
+/// The usual access rights of the drive to a client's memory.
 pub(super) fn all_of_it() -> DmaMapFlags {
     DmaMapFlags(0).with_readable(true).with_writable(true)
 }
@@ -51,16 +51,16 @@ pub(super) fn set(register: Register, value: u64) -> Act {
     write(0, register.offset(), &value.to_le_bytes()[..register.bytes() as usize])
 }
 
-/// What kind of file a client's data are in.
+/// The kind of file that holds a client's data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It may shrink.
+    /// It can shrink.
     Plain,
-    /// It can't.
+    /// It is sealed and can't shrink.
     Sealed,
-    /// Of pages that this machine need not have.
+    /// Huge pages, which this machine may not have.
     HugePages,
-    /// Handed over for reading alone.
+    /// Mapped read-only.
     ReadOnly,
 }
 
@@ -72,7 +72,7 @@ impl Kind {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
         let data_bytes = u64::from(DATA_PAGES) * PAGE;
         if self == Kind::HugePages {
-            // Where the system has none at all, there is nothing to try.
+            // If the system has no huge pages, there is nothing to try.
             if let Ok(fd) = memfd_create("fuzz", flags | MemfdFlags::HUGETLB) {
                 ftruncate(&fd, HUGE_PAGE).expect("its size");
                 fcntl_add_seals(&fd, SealFlags::SHRINK).expect("its seals");
@@ -106,7 +106,7 @@ impl Files {
         fcntl_add_seals(&queues, SealFlags::SHRINK).expect("its seals");
         Files { queues, data: kind.make(), tails: [0; 2] }
     }
-    /// Puts an entry into queue 0 or 1 when its turn comes, and rings.
+    /// Puts an entry into queue 0 or 1 and rings the doorbell.
     pub(super) fn send(&mut self, queue: u16, sqe: Sqe) -> [Act; 2] {
         let tail = &mut self.tails[usize::from(queue)];
         let at = 2 * PAGE * u64::from(queue) + 64 * u64::from(*tail);
@@ -116,7 +116,7 @@ impl Files {
         let doorbell = Doorbell { queue, kind: DoorbellKind::SubmissionTail };
         [put, write(0, doorbell.offset(0), &u32::from(*tail).to_le_bytes())]
     }
-    /// The tail of a queue after what was sent.
+    /// The tail of a queue after the entries sent so far.
     pub(super) fn tail(&self, queue: u16) -> u32 {
         self.tails[usize::from(queue)].into()
     }
@@ -154,7 +154,7 @@ impl Files {
     }
 }
 
-/// Now and then less than everything.
+/// Sometimes only a part.
 fn some_flags(input: &mut Input) -> DmaMapFlags {
     match input.u8() {
         n if n.is_multiple_of(6) => DmaMapFlags(u32::from(n / 6) % 4),
@@ -180,13 +180,14 @@ pub(super) fn run(bytes: &[u8]) {
                 let given = vec![&files.data; count];
                 acts.push(map(DATA_AT + page * PAGE, pages * PAGE, offset, some_flags(&mut input), &given));
             }
-            // The queues' memory, which may just have gone, in another place or for less than they need.
+            // The queues' memory, which may have been unmapped, at another address or shorter than the
+            // queues.
             8 => {
                 let offset = u64::from(input.u8().is_multiple_of(4)) * PAGE;
                 let flags = some_flags(&mut input);
                 acts.push(map(QUEUES_AT, 4 * PAGE - offset, offset, flags, &[&files.queues]));
             }
-            // Shadow doorbells in memory that comes and goes.
+            // Shadow doorbells in memory that is mapped and unmapped.
             9 => {
                 let at = DATA_AT + page * PAGE;
                 acts.extend(files.send(0, AdminCommand::DoorbellBufferConfig.to_sqe(0, 0, at, at + PAGE)));
@@ -201,7 +202,7 @@ pub(super) fn run(bytes: &[u8]) {
                 };
                 acts.push(message(Command::DmaUnmap, &[unmap.as_bytes()], None));
             }
-            // A sealed file refuses.
+            // A sealed file refuses to shrink.
             3 => {
                 let file = files.data.try_clone().expect("another descriptor");
                 let bytes = u64::from(input.below(DATA_PAGES + 1)) * PAGE;

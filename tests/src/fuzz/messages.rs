@@ -14,7 +14,7 @@ pub(super) fn run(bytes: &[u8]) {
     while !input.is_empty() {
         let act = act(&mut input);
         match act {
-            // Not all at once; its files come with the first bytes.
+            // The message is sent in parts; its files come with the first bytes.
             Act::Send(mut bytes, files) if input.u8().is_multiple_of(16) && bytes.len() > 1 => {
                 let rest = bytes.split_off(1 + usize::from(input.u8()) % (bytes.len() - 1));
                 acts.push(Act::Send(bytes, files));
@@ -56,8 +56,8 @@ fn act(input: &mut Input) -> Act {
             let file = eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd");
             message(command, &[&words], (input.u8() & 1 == 0).then_some(&file))
         }
-        // Vectors that are listened to, masked or triggered, several at once; most often as many files as
-        // vectors.
+        // Vectors that are enabled, masked or triggered, several at once, usually with one file per
+        // vector.
         6 => {
             let (start, count) = (input.below(4), input.below(6));
             let set = SetIrqs {

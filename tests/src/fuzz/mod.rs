@@ -1,8 +1,8 @@
-//! What a host, a client and a file may do to a drive, drawn from arbitrary bytes: the bodies of the fuzz
-//! targets in `fuzz/`.
+//! The bodies of the fuzz targets in `fuzz/`: what a host, a client or a file may do to a drive, drawn
+//! from arbitrary bytes.
 //!
-//! Each is an ordinary function that panics when the drive doesn't hold. `tests/tests/fuzz.rs` runs all of
-//! them on bytes from a seed and on what was once found; `fuzz/` gives them to libFuzzer (docs/fuzzing.md).
+//! Each is an ordinary function that panics if the drive misbehaves. `tests/tests/fuzz.rs` runs all of
+//! them on bytes from a seed and on earlier findings; `fuzz/` passes them to libFuzzer (docs/fuzzing.md).
 
 mod bar;
 mod doorbells;
@@ -23,9 +23,9 @@ pub struct Target {
     /// Its name, which is also that of its program in `fuzz/fuzz_targets` and of its folder in
     /// `fuzz/regressions`.
     pub name: &'static str,
-    /// Runs it once; panics when the drive doesn't hold.
+    /// Runs it once; panics if the drive misbehaves.
     pub run: fn(&[u8]),
-    /// Bytes that are enough for a run to be a long one.
+    /// Enough bytes for a long run.
     pub bytes: usize,
 }
 

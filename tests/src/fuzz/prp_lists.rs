@@ -1,4 +1,4 @@
-//! PRP lists: any entries, chained in any way. What a read writes lies in the pages that its list may name.
+//! PRP lists: any entries, chained in any way. A read may write only to the pages that its list names.
 
 use super::function::{Function, Memory};
 use super::input::Input;
@@ -6,10 +6,10 @@ use aster_wire::nvme::io::{BlockRange, IoCommand};
 
 const PAGE: u64 = 4096;
 const ALL_PAGES: usize = (Memory::BYTES / PAGE) as usize;
-/// Pages behind the queues.
+/// Pages after the queues.
 const DATA_PAGES: u64 = (Memory::BYTES - 6 * PAGE) / PAGE;
 
-/// An address that is mostly in memory.
+/// An address, in most cases in memory.
 fn entry(input: &mut Input) -> u64 {
     let page = Function::data() + u64::from(input.u8()) % DATA_PAGES * PAGE;
     match input.u8() {
@@ -20,7 +20,7 @@ fn entry(input: &mut Input) -> u64 {
     }
 }
 
-/// Which pages of memory any entry has named that the drive may have seen.
+/// Which pages of memory are named by any entry that the drive may have seen.
 struct Named([bool; ALL_PAGES]);
 
 impl Named {
@@ -29,7 +29,7 @@ impl Named {
             *page = true;
         }
     }
-    /// Every word may be taken for an entry: a list may lie where another command's data do.
+    /// The drive may take any word for an entry, since a list may overlap another command's data.
     fn note_words(&mut self, memory: &[u8]) {
         for at in (0..memory.len() - 7).step_by(4) {
             self.note(u64::from_le_bytes(memory[at..at + 8].try_into().expect("eight bytes")));

@@ -1,4 +1,4 @@
-//! A client that follows a script, whatever the server says.
+//! A client that follows a script and ignores the server's replies.
 
 use crate::live::Here;
 use crate::profile;
@@ -18,17 +18,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
-/// One thing that a client does.
+/// A step of a client.
 pub(super) enum Act {
     /// Sends bytes, with files.
     Send(Vec<u8>, Vec<OwnedFd>),
-    /// Does something to memory that it shares.
+    /// Changes memory that it shares.
     Do(Box<dyn FnOnce() + Send>),
     /// Waits.
     Wait(Duration),
 }
 
-/// Files that a script sends with a message at most: more than a server takes.
+/// The most files that a script sends with a message: more than a server accepts.
 pub(super) const FILES_MAX: usize = 20;
 
 /// A message.
@@ -50,7 +50,7 @@ pub(super) fn drive() -> Here {
     Here::start(Pieces::default(), &profile, Pace::Fast)
 }
 
-/// Sends bytes, with files; false when the server takes no more.
+/// Sends bytes, with files. Returns false if the server accepts no more.
 fn send(stream: &UnixStream, mut bytes: &[u8], files: &[OwnedFd]) -> bool {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -68,14 +68,15 @@ fn send(stream: &UnixStream, mut bytes: &[u8], files: &[OwnedFd]) -> bool {
     true
 }
 
-/// Plays a script to its end: everything that the server has answered.
+/// Plays a script to its end. Returns everything that the server has sent.
 pub(super) fn play(drive: &mut Here, acts: Vec<Act>) -> Vec<u8> {
     let socket = drive.socket();
     let over = Arc::new(AtomicBool::new(false));
     let tell = Arc::clone(&over);
     let client = std::thread::spawn(move || {
         let stream = UnixStream::connect(&socket).expect("the server listens");
-        // A client that only sends would wait for a server that waits for it to read.
+        // A thread reads the replies. A client that only sends could wait for a server that waits for the
+        // client to read.
         let mut answering = stream.try_clone().expect("another descriptor");
         let reader = std::thread::spawn(move || {
             let mut answers = Vec::new();
@@ -98,7 +99,7 @@ pub(super) fn play(drive: &mut Here, acts: Vec<Act>) -> Vec<u8> {
         let _ = stream.shutdown(Shutdown::Write);
         let answers = reader.join().expect("reading does not panic");
         tell.store(true, Ordering::Relaxed);
-        // Whoever sleeps is woken, to see that.
+        // Wake the sleeping server, so that it sees this.
         let _ = UnixStream::connect(&socket);
         answers
     });
@@ -106,7 +107,7 @@ pub(super) fn play(drive: &mut Here, acts: Vec<Act>) -> Vec<u8> {
     client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The next client is served whatever the last one did: it reads the version register.
+/// The next client must be served, whatever the last one did: it reads the version register.
 pub(super) fn must_serve_the_next(drive: &mut Here) {
     use aster_wire::nvme::registers::Register;
     use aster_wire::vfio_user::{RegionAccess, Version};

@@ -1,5 +1,5 @@
-//! Shadow doorbells (NVMe 1.4 §5.7): buffers anywhere, with anything in them, that come, go and are shared
-//! with data, while queues come and go and controllers are reset.
+//! Shadow doorbells (NVMe 1.4 §5.7): buffers with any address and content, which are set, moved and shared
+//! with data, while queues are created and deleted and controllers are reset.
 
 use super::input::Input;
 use super::maps::{DATA_AT, DATA_PAGES, ENTRIES, Files, Kind, PAGE, all_of_it, map, set, write};
@@ -13,18 +13,18 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
-/// Pages of the data's file where buffers mostly are: shadow doorbells, then event indexes.
+/// The usual pages of the buffers in the data's file: shadow doorbells, then event indexes.
 const BUFFERS: [u64; 2] = [0, 1];
 /// Bytes of a word of a queue's two.
 const WORD: u64 = 4;
 
-/// Writes to the data's file, as a host writes its memory.
+/// Writes to the data's file as a host writes to its memory.
 fn store(files: &Files, at: u64, value: u32) -> Act {
     let file = File::from(files.data.try_clone().expect("another descriptor"));
     Act::Do(Box::new(move || file.write_all_at(&value.to_le_bytes(), at).expect("in the file")))
 }
 
-/// An address of a buffer: mostly a right one.
+/// An address of a buffer, in most cases a valid one.
 fn buffer(input: &mut Input<'_>, page: u64) -> u64 {
     match input.below(8) {
         0 => input.u64(),
@@ -45,7 +45,7 @@ pub(super) fn run(bytes: &[u8]) {
     acts.push(Act::Wait(Duration::from_micros(200)));
     while !input.is_empty() {
         match input.below(10) {
-            // Any value in any word of either buffer; mostly that of the I/O queue's.
+            // Any value in any word of either buffer, in most cases a word of the I/O queue.
             0 | 1 => {
                 let page = BUFFERS[input.below(2) as usize] * PAGE;
                 let word = if input.u8().is_multiple_of(4) { input.below(1024) } else { input.below(6) };
@@ -56,7 +56,7 @@ pub(super) fn run(bytes: &[u8]) {
                 };
                 acts.push(store(&files, page + WORD * u64::from(word), value));
             }
-            // As a host does it: entry, shadow, and the register when it is in the mood.
+            // As a host does it: the entry, the shadow doorbell, and sometimes the register.
             2..=4 => {
                 let at = DATA_AT + u64::from(input.below(DATA_PAGES)) * PAGE;
                 let range = BlockRange::new(u64::from(input.u8()), 1 + input.below(16));

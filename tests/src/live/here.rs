@@ -1,5 +1,5 @@
-//! A live drive on the thread that asks for it, which takes turns with its host: what both cost is one
-//! thread's CPU time, whatever else the machine does.
+//! A live drive on the caller's thread, which takes turns with its host. The cost of both is one thread's
+//! CPU time, independent of other work on the machine.
 
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, Pieces};
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A drive that is served while its owner calls.
+/// A drive that is served while its owner calls its methods.
 pub struct Here {
     folder: TempDir,
     server: Server,
@@ -41,7 +41,7 @@ impl Here {
     pub fn device(&self) -> &Device {
         self.server.device()
     }
-    /// What a person was told.
+    /// The messages for people.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
@@ -49,22 +49,22 @@ impl Here {
     pub fn status(&self) -> Option<&Status> {
         self.status.as_ref()
     }
-    /// Shuts the drive down as it is and removes its power.
+    /// Shuts the drive down and cuts its power.
     ///
     /// # Errors
     /// When it doesn't shut down.
     pub fn stop(self) -> Result<(), String> {
         self.server.shut_down().map(drop).map_err(|error| error.to_string())
     }
-    /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Gives back
-    /// what it found.
+    /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Returns its
+    /// result.
     pub fn meet<T: Send + 'static>(&mut self, meet: impl FnOnce(&Path) -> T + Send + 'static) -> T {
         let socket = self.socket();
         let client = std::thread::spawn(move || meet(&socket));
         self.serve(|| client.is_finished());
         client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
-    /// Serves; between two turns of the server `turn` has its own. Until that says true.
+    /// Serves, and calls `turn` after each turn of the server until it returns true.
     pub fn serve(&mut self, turn: impl FnMut() -> bool) {
         let turn = RefCell::new(turn);
         let told = |status: &Status| self.status = Some(*status);

@@ -20,7 +20,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Where the host's memory begins on the bus.
 pub const MEMORY_AT: u64 = 0x4000_0000;
-/// Nothing takes so long.
+/// No wait may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BAR0: u32 = 0;
 const CONFIG: u32 = 7;
@@ -37,24 +37,24 @@ const MSIX_CONTROL: u64 = 0x92;
 /// How doorbells are rung.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ring {
-    /// By a message each.
+    /// By one message per ring.
     Messages,
     /// By a write to the mapped page of BAR0.
     Mapped,
-    /// By shadow doorbells, and messages when the drive asks for them.
+    /// By shadow doorbells, and by messages if the drive asks for them.
     Shadow,
 }
 
-/// What kind of file a host's memory is in.
+/// The kind of file that holds a host's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Sealed against shrinking, as QEMU's is.
     Sealed,
-    /// One that could be sealed, and isn't.
+    /// A file that can be sealed but isn't.
     Unsealed,
-    /// One that nobody can seal: DPDK's without huge pages.
+    /// A file that can't be sealed, as DPDK's without huge pages.
     Unsealable,
-    /// Huge pages, which nobody has sealed: DPDK's by default.
+    /// Huge pages, not sealed, as DPDK's by default.
     Huge,
 }
 
@@ -75,7 +75,7 @@ impl Memory {
         match self {
             Memory::Sealed => fcntl_add_seals(&file, SealFlags::SHRINK).expect("its seal"),
             Memory::Huge => {
-                // Takes the pages now, or says that there are not enough.
+                // Allocates the pages now, or fails if there are not enough.
                 rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
             }
             Memory::Unsealed | Memory::Unsealable => {}
@@ -131,9 +131,9 @@ impl Host {
         host.enable_function();
         host
     }
-    /// Connects as SPDK's initiator does, and does no more than it does: maps the doorbells, shares its
-    /// memory, lets the function be bus master and turns INTx off. It never asks for Memory Space, and wants
-    /// no interrupts. `None` where there is no memory of that kind.
+    /// Connects as SPDK's initiator does: maps the doorbells, shares its memory, enables bus mastering and
+    /// disables INTx. It doesn't enable Memory Space and uses no interrupts. Returns `None` if there is no
+    /// memory of that kind.
     pub fn connect_as_spdk(socket: &Path, bytes: u64, memory: Memory) -> Option<Self> {
         let file = memory.file(bytes)?;
         let mut host = Host::share(socket, Ring::Mapped, bytes, file);
@@ -204,33 +204,33 @@ impl Host {
         self.admin = None;
         self.buffers = None;
     }
-    /// Takes away the memory from `at`, a bus address, on; the whole region when it is [`MEMORY_AT`].
+    /// Unmaps the memory from bus address `at` on; the whole region if that is [`MEMORY_AT`].
     pub fn unmap(&mut self, at: u64, bytes: u64) {
         self.client.dma_unmap(at, bytes).expect("an answer");
     }
-    /// Hands over `bytes` of the memory's file, from `offset` on, at the bus address `at`.
+    /// Maps `bytes` of the memory's file, from `offset` on, at bus address `at`.
     pub fn map(&mut self, at: u64, offset: u64, bytes: u64) {
         self.client.dma_map(offset, at, bytes, self.file.as_raw_fd()).expect("an answer");
     }
-    /// Hands over all of another file at the bus address `at`.
+    /// Maps all of another file at bus address `at`.
     pub fn map_file(&mut self, at: u64, file: &OwnedFd, bytes: u64) {
         self.client.dma_map(0, at, bytes, file.as_raw_fd()).expect("an answer");
     }
-    /// Cuts the memory's file short.
+    /// Truncates the memory's file.
     pub fn shrink(&mut self, bytes: u64) -> rustix::io::Result<()> {
         ftruncate(&self.file, bytes)
     }
 
     // ---- memory ----
 
-    /// Takes whole pages: their bus address.
+    /// Allocates whole pages and returns their bus address.
     pub fn alloc(&mut self, bytes: u64) -> u64 {
         let at = self.used;
         self.used += bytes.next_multiple_of(4096);
         assert!(self.used <= self.memory.size() as u64, "the host has too little memory");
         MEMORY_AT + at
     }
-    /// Gives all memory back: the controller is off.
+    /// Frees all memory; the controller must be off.
     pub fn free_all(&mut self) {
         self.used = 0;
     }
@@ -260,14 +260,15 @@ impl Host {
         let bytes = &value.to_le_bytes()[..register.bytes() as usize];
         self.client.region_write(BAR0, register.offset(), bytes).expect("BAR0");
     }
-    /// Waits until the controller is ready, or no more.
+    /// Waits until the controller is ready, or isn't ready any more.
     pub fn wait_ready(&mut self, ready: bool) {
         let until = Instant::now() + PATIENCE;
         while Csts(self.register(Register::Status) as u32).rdy() != ready {
             assert!(Instant::now() < until, "CSTS.RDY does not become {ready}");
         }
     }
-    /// Sets the admin queue up and enables the controller; with [`Ring::Shadow`] also the doorbell buffers.
+    /// Sets up the admin queue and enables the controller; with [`Ring::Shadow`] also the doorbell
+    /// buffers.
     pub fn enable(&mut self) {
         let admin = self.new_queue(0, ADMIN_ENTRIES.into());
         self.set_register(Register::AdminQueueAttributes, Aqa::of(ADMIN_ENTRIES, ADMIN_ENTRIES).0.into());
@@ -306,7 +307,7 @@ impl Host {
     pub fn create_queue(&mut self, id: u16, entries: u32) -> Queue {
         self.create_queue_that(id, entries, true)
     }
-    /// Creates I/O queue pair `id`, which signals nobody: its host looks by itself.
+    /// Creates I/O queue pair `id` without interrupts; its host polls.
     pub fn create_silent_queue(&mut self, id: u16, entries: u32) -> Queue {
         self.create_queue_that(id, entries, false)
     }
@@ -323,7 +324,7 @@ impl Host {
         }
         queue
     }
-    /// Deletes I/O queue pair `id` and creates another one with that number, all in one ring.
+    /// Deletes I/O queue pair `id` and creates another one with the same number, with a single ring.
     pub fn replace_queue(&mut self, id: u16, entries: u32) -> Queue {
         let queue = self.new_queue(id, entries);
         let commands = [AdminCommand::DeleteIoSq(id).encode(0), AdminCommand::DeleteIoCq(id).encode(0)];
@@ -351,7 +352,7 @@ impl Host {
         let submission = AdminCommand::CreateIoSq(CreateIoSq { queue: size, control, nvm_set: 0 });
         [completion.to_sqe(0, 0, queue.completion, 0), submission.to_sqe(0, 0, queue.submission, 0)]
     }
-    /// Puts a command into a queue without ringing: its identifier.
+    /// Puts a command into a queue without ringing, and returns its identifier.
     pub fn push(&mut self, queue: &mut Queue, sqe: Sqe) -> u16 {
         self.next_cid = self.next_cid.wrapping_add(1);
         self.write(queue.submission + 64 * u64::from(queue.tail), sqe.with_cid(self.next_cid).as_bytes());
@@ -366,7 +367,7 @@ impl Host {
             queue.entries,
         );
     }
-    /// Rings the admin queue's tail, whatever lies there.
+    /// Rings the admin queue's tail doorbell, whatever the entries contain.
     pub fn ring_admin(&mut self, tail: u32) {
         self.ring_doorbell(
             Doorbell { queue: 0, kind: DoorbellKind::SubmissionTail },
@@ -374,7 +375,7 @@ impl Host {
             ADMIN_ENTRIES.into(),
         );
     }
-    /// Adds a command of zeroes and rings: a host that has lost its memory and goes on.
+    /// Adds a command of zeroes and rings, as a host that has lost its memory and continues.
     pub fn ring_once_more(&mut self, mut queue: Queue) -> Queue {
         queue.tail = (queue.tail + 1) % queue.entries;
         self.ring(&queue);
@@ -389,10 +390,10 @@ impl Host {
         }
         if let (Some((shadow, event_index)), true) = (self.buffers, doorbell.queue > 0) {
             let old = self.word(shadow + place).swap(value, Ordering::Release);
-            // The drive writes its index, then looks at ours.
+            // The drive writes its event index and then reads our shadow doorbell.
             fence(Ordering::SeqCst);
             let event = self.word(event_index + place).load(Ordering::Acquire);
-            // As far as the queue is a ring: has the value passed the index?
+            // Has the value passed the index, modulo the queue's size?
             let past = |from: u32, to: u32| (to + entries - from) % entries;
             if past(old, event) >= past(old, value) {
                 return;
@@ -403,7 +404,7 @@ impl Host {
     /// The next completion, if there is one.
     pub fn poll(&mut self, queue: &mut Queue) -> Option<Cqe> {
         let at = queue.completion + 16 * u64::from(queue.head);
-        // The last word has the phase: what it announces is there when it is.
+        // The last word has the phase tag. Once it is there, the whole entry is.
         let last = self.word(at + 12).load(Ordering::Acquire);
         if (last >> 16 & 1 == 1) != queue.phase {
             return None;
@@ -416,7 +417,7 @@ impl Host {
         }
         Some(Cqe::read_from_bytes(&bytes).expect("16 bytes"))
     }
-    /// Tells the drive which completions were taken.
+    /// Rings the head doorbell for the completions that were taken.
     pub fn ring_head(&mut self, queue: &Queue) {
         self.ring_doorbell(
             Doorbell { queue: queue.id, kind: DoorbellKind::CompletionHead },
@@ -465,7 +466,7 @@ impl Host {
         self.admin = Some(queue);
         cqe
     }
-    /// Times that a vector was signalled since last asked.
+    /// How often a vector was signalled since the last call.
     pub fn signals(&self, vector: u16) -> u64 {
         let mut count = [0; 8];
         match rustix::io::read(&self.vectors[usize::from(vector)], &mut count) {

@@ -1,5 +1,5 @@
-//! A live drive in a thread, and a host for it: a polled NVMe driver on rust-vmm's vfio-user client, which we
-//! didn't write.
+//! A live drive in a thread, and its host: a polled NVMe driver on rust-vmm's vfio-user client, an
+//! independent implementation.
 
 mod here;
 mod host;
@@ -66,7 +66,7 @@ impl Running {
         let notices = Arc::<Mutex<Vec<String>>>::default();
         let heard = Arc::clone(&notices);
         let (profile, stopped) = (profile.clone(), Arc::clone(&stop));
-        // A drive lives on one thread, from power-on to power-off.
+        // A drive stays on one thread from power-on to power-off.
         let thread = std::thread::spawn(move || {
             let content = Some(Content::Full);
             let media = media()?;
@@ -92,18 +92,18 @@ impl Running {
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("s")
     }
-    /// What the status line has said so far, once a second.
+    /// The status lines so far, one per second.
     pub fn statuses(&self) -> Vec<Status> {
         self.statuses.lock().expect("nobody panics with it").clone()
     }
-    /// What a person was told so far.
+    /// The messages for people so far.
     pub fn notices(&self) -> Vec<String> {
         self.notices.lock().expect("nobody panics with it").clone()
     }
-    /// Stops the server and shuts the drive down: how late completions were.
+    /// Stops the server and shuts the drive down. Returns how late completions were.
     ///
     /// # Errors
-    /// What the server ended with.
+    /// The error with which the server ended.
     pub fn stop(mut self) -> Result<Option<Lateness>, String> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("stopped once");
@@ -115,7 +115,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic there has printed itself; the test that ends here has its own reason.
+            // A panic in the thread has printed its message; the test ends here with its own.
             let _ = thread.join();
         }
     }
