@@ -99,7 +99,7 @@ fn one_shot(change: impl FnOnce(&mut Profile)) -> Profile {
     })
 }
 
-/// The programs that a drive's arrays have been given, by the time that each took, in microseconds.
+/// The number of programs of a drive's arrays, by the time that each took, in microseconds.
 #[derive(Clone, Default)]
 struct Programs(Rc<RefCell<BTreeMap<u64, u64>>>);
 
@@ -130,7 +130,7 @@ fn word_lines_are_programmed_in_one_shot_and_keep_every_byte() {
         run(&m, &[mixed("mixed", cases(800, 6_000), 1), rewrite, read], contents);
         let stats = m.device().stats();
         assert!(stats.ftl.gc_runs > 5, "{controller:?}: {:?}", stats.ftl);
-        // Nothing is programmed page by page.
+        // No page is programmed by itself.
         let programs = programs.0.borrow();
         let lines: u64 = programs.iter().filter(|(us, _)| **us == 1_600).map(|(_, n)| n).sum();
         assert_eq!(programs.len(), 1, "{controller:?}: {programs:?}");
@@ -141,7 +141,7 @@ fn word_lines_are_programmed_in_one_shot_and_keep_every_byte() {
 }
 
 /// Figs 13 and 14 through the whole drive (C43): LPN 0 is read, LPNs 1 and 2 are written through to flash,
-/// all on one channel. The loop takes one command a pass (Algorithm 1), so that steps 2-1 and 2-2 come for
+/// all on one channel. The loop takes one command per pass (Algorithm 1), so steps 2-1 and 2-2 happen for
 /// each command.
 #[test]
 fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
@@ -160,7 +160,7 @@ fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
         let driver = Rc::clone(m.driver());
         async move { driver.write(QueueId(1), lpn * blocks, &[lpn as u8; 16 << 10], fua).await }
     };
-    // LPN 0 is on flash, and others have its place in the data buffer.
+    // LPN 0 is on flash, and other pages have replaced it in the data buffer.
     for lpn in [0, 4, 5, 6, 7] {
         m.block_on("writing", write(lpn, true)).unwrap().unwrap();
     }
@@ -249,11 +249,11 @@ fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
     );
 }
 
-/// What moves data from or to an entry of the data buffer.
+/// The operations that move data from or to a data buffer entry.
 #[derive(Default)]
 struct Entry {
     under_way: Vec<u8>,
-    /// Data have come, and nothing that brings others has been delivered since.
+    /// It holds data, and no operation that replaces them has been delivered since.
     filled: bool,
 }
 
@@ -261,7 +261,7 @@ struct Entry {
 #[derive(Clone, Default)]
 struct Order(Rc<RefCell<UnderWay>>);
 
-/// Of the data buffer. What lies beyond is the FTL's.
+/// Entries of the data buffer. Higher numbers are the FTL's own buffers.
 const ENTRIES: u32 = 24;
 
 #[derive(Default)]
@@ -277,9 +277,9 @@ impl EventSink for Order {
             Event::OperationDelivered { kind, buffer, .. } => {
                 let Entry { under_way, filled } = by_entry.entry(buffer).or_default();
                 let may = match kind {
-                    // The entry fills: nothing else moves.
+                    // While an entry is filled, nothing else moves its data.
                     RX | TRIGGER => under_way.is_empty(),
-                    // Its trigger is all that is under way.
+                    // Only its trigger is in flight.
                     TRANSFER => under_way[..] == [TRIGGER],
                     // No data.
                     ERASE => true,
@@ -316,12 +316,12 @@ fn no_data_leave_an_entry_before_they_have_come_to_it() {
     let profile = looped(|p| p.ftl.buffer_entries = ENTRIES);
     let m = machine(&profile, None, Media::fresh(), &recorder);
     recorder.attach(order.clone());
-    // What is read has been written: a page that was not comes to its entry without an operation.
+    // Only written pages are read, since an unwritten page is filled without an operation.
     let written = drive(&m).bytes / (64 << 10);
     let contents = run(&m, &[job("fill", Access::Sequential, Mix::Write, 64 << 10, written)], versioned(&m));
     let filled = order.0.borrow().operations;
-    // Whole pages: what is missing of a page that was written in part comes to its entry while the rest may
-    // leave.
+    // Only whole pages are written: the missing part of a page could be filled while the rest is being
+    // evicted.
     let pages = Job {
         block_sizes: PerDirection::all(BlockSizes::Fixed(16 << 10)),
         ..mixed("pages", cases(3_000, 30_000), 3)
@@ -351,7 +351,7 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
         let (statistics, _) = run_with(&m, &[fill, read], contents, ());
         (m.device().stats().big_loop.unwrap(), statistics[1].failures)
     };
-    // Cells that nothing disturbs meanwhile bring the same wrong bits again: each such read takes all its
+    // Without disturbance the cells return the same wrong bits again, so each such read uses all its
     // retries.
     let ((none, lost), (some, still)) = (spent(0), spent(4));
     assert!(none.retries == 0 && none.reports > 0 && lost > 0, "{none:?}, {lost} lost");
@@ -359,7 +359,7 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
 }
 
 /// The last of a read's set (Fig 10) stays with the dependency checker until the read-transfer has been
-/// completed, and is never begun where that brought what can't be corrected (C32, C33).
+/// completed, and is never begun if that data can't be corrected (C32, C33).
 #[test]
 fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_it() {
     for fresh in [0.0, 1.25e-3] {
@@ -387,14 +387,13 @@ fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_i
         let (read, failed) = (of(OperationKind::ReadTransfer), statistics[0].failures);
         assert_eq!(failed > 16, fresh > 0.0, "{failed} reads failed");
         assert!(read > 400, "{after:?}");
-        // All but what failed; what hits is a set of its own.
+        // All reads that did not fail. A buffer hit is a set of its own.
         assert_eq!(after.held_back, read - failed, "{after:?}");
         assert_eq!(of(OperationKind::TxDma), 600 - failed, "{after:?}");
     }
 }
 
-/// What the drive does for a command after the host knows it done (P13) is still the run's, not the next
-/// one's.
+/// Work for a command after the host has seen it complete (P13) counts for this run, not for the next one.
 #[test]
 fn a_run_ends_when_the_firmware_is_done_with_the_last_command() {
     for write in [true, false] {
@@ -406,9 +405,9 @@ fn a_run_ends_when_the_firmware_is_done_with_the_last_command() {
     }
 }
 
-/// What a fill and random reads of a small drive under the loop came to.
+/// The results of a fill and random reads on a small drive under the loop.
 fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) {
-    // Data stays where it is, however many bits of it are wrong.
+    // Data is not moved, however many of its bits are wrong.
     let still = |p: &mut Profile| {
         p.ftl.refresh_corrected_percent = 0;
         change(p);
@@ -427,8 +426,8 @@ fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) 
     (m.device().stats().big_loop.unwrap(), statistics[0].failures)
 }
 
-/// Read noise brings other wrong bits with each read: a page that is near what the code corrects gets through
-/// sooner or later.
+/// With read noise each read has other wrong bits, so a page near the code's limit can be corrected sooner
+/// or later.
 #[test]
 fn repeating_a_read_recovers_pages_that_noise_made_too_bad() {
     let spent = |retries, noise| {
@@ -485,8 +484,8 @@ fn a_way_that_never_becomes_ready_is_given_up_and_told() {
     assert!(statistics[0].failures > 0 && statistics[0].failures <= 8, "{}", statistics[0].failures);
 }
 
-/// C22: four channels share a key equation solver of the board's speed, and nobody notices. They would where
-/// it were slower and nearly every chunk damaged.
+/// C22: four channels share a key equation solver of the board's speed without losing throughput. They
+/// lose some if it is slower and nearly every chunk is damaged.
 #[test]
 fn a_shared_key_equation_solver_costs_next_to_nothing_at_the_usual_error_rate() {
     let took = |channels, fresh, solver_ns| {
@@ -555,7 +554,7 @@ fn the_issuer_gives_the_host_dma_engine_no_more_than_its_queue_holds() {
 }
 
 /// Mean latencies of the operations of pages that are read or written one at a time, by kind, and of their
-/// commands, in microseconds, where the end of an operation costs the firmware so many cycles.
+/// commands, in microseconds, if the end of an operation costs the firmware `finish` cycles.
 fn latencies(mix: Mix, finish: u64) -> ([f64; OperationKind::ALL.len()], f64) {
     let profile = looped(|p| {
         p.costs.loop_finish = finish;
@@ -584,8 +583,9 @@ fn latencies(mix: Mix, finish: u64) -> ([f64; OperationKind::ALL.len()], f64) {
     (kinds, spent.system.as_secs_f64() * 1e6 / spent.commands as f64)
 }
 
-/// C66: what the firmware does about an end is its own time in both directions, the controllers' in neither,
-/// and nobody's once the last of a command's data has moved, which completes it.
+/// C66: the firmware's work on an operation's end counts as the firmware's time in both directions and
+/// never as the controllers'. After the last of a command's data has moved, which completes the command,
+/// it doesn't count at all.
 #[test]
 fn an_operations_end_is_sensed_before_anything_is_done_about_it_in_both_directions() {
     use OperationKind::{ReadTransfer, ReadTrigger, RxDma, TxDma, Write};
@@ -598,7 +598,7 @@ fn an_operations_end_is_sensed_before_anything_is_done_about_it_in_both_directio
             let at = usize::from(kind.code());
             assert!(quick[at] > 1.0 && (slow[at] - quick[at]).abs() < 5.0, "{kind:?}: {quick:?} {slow:?}");
         }
-        // Where in a pass an end is found moves each a little.
+        // The point in a pass at which an end is found changes each number a little.
         let ends = (later - system) / each;
         assert!((ends - (kinds.len() - 1) as f64).abs() < 0.4, "{mix:?}: {system} and {later} µs");
     }

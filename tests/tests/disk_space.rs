@@ -1,4 +1,4 @@
-//! What an image takes on the disk falls when its host has no more use for the data.
+//! An image takes less room on the disk after its host has given data up.
 
 use aster_run_live::Pace;
 use aster_tests::live::{Host, Queue, Ring, Running, transfer};
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 /// Blocks of 512 bytes in a transfer of two host pages, and how many transfers are written.
 const BLOCKS: u32 = 16;
 const WRITES: u64 = 1200;
-/// Nothing takes so long.
+/// No wait may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn bytes_on_disk(image: &Path) -> u64 {
     std::fs::metadata(image).unwrap().blocks() * 512
 }
 
-/// The host says nothing more; the drive is given as long as it takes.
+/// The host sends nothing more, and the drive gets all the time that it needs.
 fn falls_below(image: &Path, most: u64) -> bool {
     let until = Instant::now() + PATIENCE;
     while bytes_on_disk(image) >= most {
@@ -39,7 +39,8 @@ fn deallocate(host: &mut Host, slba: u64, blocks: u32) -> Sqe {
     IoCommand::DatasetManagement(DatasetManagement::deallocate(1)).to_sqe(1, 0, page, 0)
 }
 
-/// Fills an image, has its host give the data up as `give_up` does, and compares what it takes on the disk.
+/// Fills an image, lets its host give the data up by `give_up`, and compares the image's room on the disk
+/// before and after.
 fn comes_back(pace: Pace, give_up: impl FnOnce(&mut Host, &mut Queue)) {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("drive.aster");
@@ -59,7 +60,8 @@ fn comes_back(pace: Pace, give_up: impl FnOnce(&mut Host, &mut Queue)) {
     let written = WRITES * u64::from(BLOCKS) * 512;
     assert!(full > empty + written, "{empty}, then {full} bytes for {written} written");
     give_up(&mut host, &mut queue);
-    // Blocks that are open stay: one a LUN, of sixteen pages of 16 KiB and their parity, beside log and map.
+    // Open blocks remain: one per LUN, of sixteen pages of 16 KiB and their parity. The log and the map
+    // remain, too.
     let most = empty + written / 2;
     assert!(falls_below(&image, most), "{} bytes, {full} before", bytes_on_disk(&image));
     drop(host);

@@ -1,5 +1,5 @@
-//! A whole drive with next to no over-provisioning, full, and written over and over: with trims, operations
-//! that fail, and losses of power. It is never stuck, and holds what it must.
+//! A full drive with minimal over-provisioning is overwritten again and again, with trims, failing
+//! operations and losses of power. It must never get stuck, and must keep its data.
 
 use aster_device::profile::Profile;
 use aster_device::{DriveState, Media};
@@ -12,22 +12,22 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 const QUEUE: QueueId = QueueId(1);
-/// Logical blocks of 4 KiB that a page holds.
+/// Logical blocks of 4 KiB per page.
 const PAGE_BLOCKS: u64 = 4;
 /// Commands in flight.
 const DEPTH: usize = 6;
-/// A drive that finishes no write for so long is stuck.
+/// A drive that completes no write for this long is stuck.
 const PATIENCE: Duration = Duration::from_millis(10_000);
 
-/// What a page may hold, the last of it first if the power stays: commands that changed it, by number, and 0
-/// for a trim's zeroes.
+/// The versions that a page may hold: the numbers of the commands that changed it, and 0 for the zeroes of
+/// a trim. While the power stays on, only the last one is valid.
 #[derive(Clone)]
 struct Page {
     changes: Vec<(u64, u64)>,
     in_work: Option<u64>,
 }
 
-/// What the host knows.
+/// The host's knowledge of the drive.
 struct Known {
     pages: Vec<Page>,
     commands: u64,
@@ -45,11 +45,11 @@ async fn read(driver: &Driver<VirtualBar>, page: usize) -> Result<u64, DriverErr
     let mut found = tags(u64::MAX);
     driver.read_tags(QUEUE, page as u64 * PAGE_BLOCKS, &mut found).await?;
     let version = u64::from_le_bytes(found[0]);
-    // A torn page holds no version that anybody wrote.
+    // A torn page holds no version that was written.
     Ok(if found == tags(version) { version } else { u64::MAX })
 }
 
-/// One command after the other, until the power goes; never two on one page at a time.
+/// Sends one command after the other until the power is cut, and never two for one page at a time.
 async fn work(known: Shared, driver: Rc<Driver<VirtualBar>>) {
     loop {
         let (page, kind, n) = {
@@ -116,7 +116,7 @@ async fn command(
     Ok(())
 }
 
-/// Everything is as it must be, and so it stays.
+/// Checks all pages. The versions found now must stay.
 async fn verify(known: Shared, driver: Rc<Driver<VirtualBar>>) -> Result<(), String> {
     let pages = known.borrow().pages.len();
     for page in 0..pages {
@@ -130,7 +130,7 @@ async fn verify(known: Shared, driver: Rc<Driver<VirtualBar>>) -> Result<(), Str
     Ok(())
 }
 
-/// Works until so many pages are written in all.
+/// Works until this many pages have been written in total.
 fn write_until(m: &Machine, known: &Shared, goal: u64) {
     let mut seen = (known.borrow().written, m.now());
     while known.borrow().written < goal && known.borrow().wrong.is_none() {
@@ -165,10 +165,10 @@ fn live(profile: &Profile, failures: u64, drive_writes: u64) {
     m.block_on("filling", fill).unwrap().unwrap();
     let (mut rng, mut failed) = (Rng::new(9), 0);
     let luns = u64::from(m.device().geometry().total_luns());
-    // A quarter of the drive, then the power goes.
+    // Writes a quarter of the drive, then cuts the power.
     let rounds = 4 * drive_writes;
     for round in 1..=rounds {
-        // Failures are shared out over all rounds, programs and erases of each LUN in turn.
+        // Failures are spread over all rounds, alternating between programs and erases of each LUN.
         while failed < failures * luns * round / rounds {
             let lun = LunIndex((failed % luns) as u32);
             match failed / luns % 2 {

@@ -1,5 +1,5 @@
-//! Data that the cells lose with reads and with time, under the error model: what refresh and scan save of
-//! it.
+//! Data that the cells lose with reads and with time, under the error model: how much of it refresh and
+//! scan save.
 
 use aster_device::Media;
 use aster_device::profile::Profile;
@@ -11,12 +11,12 @@ use aster_units::{Content, Duration};
 use std::rc::Rc;
 
 const QUEUE: QueueId = QueueId(1);
-/// Logical blocks of 4 KiB that a page holds, and pages that are written: they fill blocks, so that none
-/// stays open.
+/// Logical blocks of 4 KiB per page, and the number of pages written. The pages fill whole blocks, so that
+/// none stays open.
 const PAGE_BLOCKS: u64 = 4;
 const PAGES: u64 = 64;
 
-/// A drive of two LUNs with next to no cache.
+/// A drive of two LUNs with a tiny data buffer.
 fn drive(change: impl FnOnce(&mut Profile)) -> Machine {
     let profile = profile("tiny", |p| {
         (p.geometry.channels, p.geometry.ways, p.geometry.planes) = (1, 1, 1);
@@ -41,7 +41,7 @@ fn tags(page: u64) -> [[u8; 8]; PAGE_BLOCKS as usize] {
     [(0xA57E_0000 + page).to_le_bytes(); PAGE_BLOCKS as usize]
 }
 
-/// Reads pages, as they must be or lost (02h/81h). Gives how many are lost.
+/// Reads pages. Each must be intact or reported as lost (02h/81h). Returns how many are lost.
 fn read(m: &Machine, pages: impl Iterator<Item = u64>) -> u64 {
     let mut lost = 0;
     for page in pages {
@@ -59,8 +59,8 @@ fn read(m: &Machine, pages: impl Iterator<Item = u64>) -> u64 {
     lost
 }
 
-/// Reads half of the pages over and over: each read disturbs the whole block. Gives what was lost, and the
-/// blocks refreshed.
+/// Reads half of the pages over and over: each read disturbs the whole block. Returns how many pages were
+/// lost and how many blocks were refreshed.
 fn hammered(corrected_percent: u32, reads: u32) -> (u64, u64) {
     let m = drive(|p| {
         p.package.errors.read = 8e-6;
@@ -84,8 +84,8 @@ fn a_block_that_is_read_over_and_over_loses_data_unless_it_is_refreshed() {
     assert!(lost == 0 && refreshed > 4, "by wrong bits: {lost} reads failed, {refreshed} blocks refreshed");
 }
 
-/// Lets time pass, twenty hours at once, and has the drive run for a moment after each. Gives what is lost
-/// then, and the blocks refreshed.
+/// Lets time pass in steps of twenty hours, and lets the drive run for a moment after each. Returns how
+/// many pages are lost then and how many blocks were refreshed.
 fn aged(scan_us: u32) -> (u64, u64) {
     let m = drive(|p| {
         p.package.errors.retention = 2.2e-4;

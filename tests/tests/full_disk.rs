@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MEMORY: u64 = 1 << 20;
-/// 512-byte blocks of a write.
+/// 512-byte blocks per write.
 const BLOCKS: u32 = 16;
 
 fn power_on(profile: &Profile, media: Media) -> Device {
@@ -25,7 +25,7 @@ fn power_on(profile: &Profile, media: Media) -> Device {
         .unwrap_or_else(|e| panic!("power-on: {e}"))
 }
 
-/// What a host found out before its drive was gone.
+/// What a host has learned before its drive disappeared.
 #[derive(Default)]
 struct Found {
     written: u64,
@@ -33,7 +33,7 @@ struct Found {
     failed: Option<Cqe>,
 }
 
-/// Writes slot after slot, and flushes after each tenth, until the drive is gone.
+/// Writes slot after slot, and flushes after each tenth, until the drive disappears.
 fn write_until_it_is_gone(socket: &Path, gone: &AtomicBool) -> Found {
     let mut host = Host::connect(socket, Ring::Mapped, MEMORY);
     host.enable();
@@ -95,7 +95,7 @@ fn a_full_disk_stops_the_server_before_the_host_or_the_firmware_take_it_for_bad_
     assert!(found.failed.is_none(), "the host was told {:?}", found.failed);
     assert!(found.flushed > 100, "the disk had room at first");
 
-    // With room again everything is there, and no block is worse for it.
+    // When the disk has room again all data is there, and no block has gone bad.
     room.set(usize::MAX);
     let mut server = Server::new(power_on(&profile, open()), &socket, Pace::Fast).unwrap();
     let flushed = found.flushed;

@@ -1,5 +1,5 @@
-//! Hosts that take away what transfers need, at every moment of them: by resets, by deleting queues in use,
-//! by unmapping memory. Socket and threads are left out, so that each moment is hit.
+//! Hosts that withdraw what transfers need, at every moment of a transfer: by resets, by deleting queues
+//! in use, by unmapping memory. There are no sockets and threads, so that each moment can be hit exactly.
 
 use aster_tests::fuzz::{Function, Memory};
 use aster_units::{Duration, Instant};
@@ -10,12 +10,12 @@ use aster_wire::nvme::io::{BlockRange, IoCommand};
 /// Blocks of 512 bytes in two host pages: what one command moves.
 const BLOCKS: u32 = 16;
 const BYTES: usize = 8192;
-/// Commands at once, one a slot of [`BYTES`]: the even ones write, the odd ones read.
+/// Concurrent commands, one per slot of [`BYTES`]: the even ones write, the odd ones read.
 const SLOTS: u64 = 12;
-/// Slots lie so far from each other that each has a flash page of its own.
+/// Distance of slots, so that each has a flash page of its own.
 const SLOT_BLOCKS: u64 = 64;
 
-/// Content that tells where it belongs and how often that was written.
+/// Content that encodes its slot and version.
 fn content(slot: u64, version: u64) -> Vec<u8> {
     (0..BYTES as u64 / 16).flat_map(|i| [slot ^ i << 32, version].map(u64::to_le_bytes)).flatten().collect()
 }
@@ -58,7 +58,7 @@ impl Bench {
         let status = self.function.send(1, command(slot, true)).status();
         assert!(status.is_success(), "{status}");
     }
-    /// Commands on all slots, with `steps` things done of them.
+    /// Sends commands to all slots and runs `steps` events of them.
     fn load(&mut self, steps: u64) {
         self.round += 1;
         for slot in (0..SLOTS).step_by(2) {
@@ -76,13 +76,13 @@ impl Bench {
             self.function.step(Instant::ZERO + Duration::from_millis(u64::from(u32::MAX)));
         }
     }
-    /// Completions that have come.
+    /// Takes the completions that have come.
     fn reap(&mut self) -> Vec<Status> {
         let found: Vec<_> = std::iter::from_fn(|| self.function.reap(1)).map(|cqe| cqe.status()).collect();
         self.flying -= found.len() as u64;
         found
     }
-    /// All completions of the load that have not come yet.
+    /// Waits for all outstanding completions of the load.
     fn reap_all(&mut self) -> Vec<Status> {
         let mut found = Vec::new();
         while self.flying > 0 {
@@ -91,7 +91,7 @@ impl Bench {
         }
         found
     }
-    /// Every block of every slot is as it was before the load, or as the load wrote it.
+    /// Checks that every block of every slot is as before the load or as the load wrote it.
     fn must_be_whole(&mut self) {
         for slot in 0..SLOTS {
             let status = self.function.send(1, command(slot, false)).status();
@@ -105,7 +105,7 @@ impl Bench {
             }
         }
     }
-    /// Nobody touches memory from now on.
+    /// Checks that the drive doesn't access memory from now on.
     fn must_leave_memory_alone(&mut self) {
         let before = self.function.memory.accesses();
         self.function.run_for(Duration::from_millis(20));
@@ -134,7 +134,8 @@ fn at_every_moment(mut each: impl FnMut(&mut Bench)) {
 fn a_function_level_reset_ends_every_transfer() {
     at_every_moment(|bench| {
         bench.function.reset_function();
-        // The drive may reach memory again at once: what it began for the host before must not come late.
+        // The drive may access memory again at once, but transfers for the previous host must not arrive
+        // late.
         bench.function.enable_function();
         bench.must_leave_memory_alone();
         bench.function.must_work_after_a_reset();

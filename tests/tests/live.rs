@@ -1,5 +1,5 @@
-//! A live drive and hosts that use it, well and badly. Nothing here is timed: waiting ends when something
-//! happened.
+//! A live drive, and hosts that use it correctly or wrongly. No test depends on wall-clock time: each wait
+//! ends with an event.
 
 use aster_run_live::{Pace, Status as StatusLine};
 use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};
@@ -31,12 +31,12 @@ fn host(drive: &Running, ring: Ring) -> Host {
     host
 }
 
-/// Content that tells where it belongs and how often that was written.
+/// Content that encodes its slot and version.
 fn content(slot: u64, version: u64) -> Vec<u8> {
     (0..BYTES as u64 / 16).flat_map(|i| [slot ^ i << 32, version].map(u64::to_le_bytes)).flatten().collect()
 }
 
-/// Reads and writes at random with [`DEPTH`] commands in flight; what is read must be what was written last.
+/// Reads and writes at random with [`DEPTH`] commands in flight; reads must return what was written last.
 struct Exerciser {
     queue: Queue,
     buffers: Vec<u64>,
@@ -60,7 +60,7 @@ impl Exerciser {
                 continue;
             }
             let slot = self.slots.start + self.random.below(self.slots.end - self.slots.start);
-            // Commands have no order among each other: one slot, one command.
+            // Commands have no order among each other, so each slot has one command at a time.
             if self.flying.iter().flatten().any(|&(_, other, ..)| other == slot) {
                 continue;
             }
@@ -162,7 +162,7 @@ fn real_time_is_never_shorter_than_the_model_however_a_host_rings_and_lateness_i
         }
         assert!(host.send(&mut queue, IoCommand::Flush.to_sqe(1, 0, 0, 0)).status().is_success());
         for slot in 0..4 {
-            // The server falls asleep, and its drive's clock stays behind.
+            // The server sleeps, and its drive's clock falls behind.
             std::thread::sleep(std::time::Duration::from_millis(100));
             let began = std::time::Instant::now();
             assert!(
@@ -215,9 +215,9 @@ fn the_status_line_counts_what_the_host_did() {
     let mut queue = host.create_queue(1, 64);
     let at = host.alloc(BYTES as u64);
     let slots = blocks / u64::from(BLOCKS);
-    // An event that never comes keeps nothing busy.
+    // Waiting for an event that never comes must not use the CPU.
     host.push_admin(AdminCommand::AsyncEventRequest.to_sqe(0, 0, 0, 0));
-    // Over the whole drive, and over every third page once more, so that garbage must be copied.
+    // Writes the whole drive and then every third page again, so that garbage collection must copy pages.
     let written: Vec<u64> = (0..slots).chain((0..slots).step_by(3)).collect();
     let read = 500;
     let commands = written.iter().map(|&slot| (true, slot)).chain((0..read).map(|slot| (false, slot)));
@@ -234,7 +234,7 @@ fn the_status_line_counts_what_the_host_did() {
     for _ in 0..in_flight {
         assert!(host.wait(&mut queue).status().is_success());
     }
-    // Two more lines: one that has the rest of it, and one of an idle drive.
+    // Two more status lines: one with the rest of the work, and one of the idle drive.
     let before = drive.statuses().len();
     while drive.statuses().len() < before + 2 {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -278,7 +278,7 @@ fn a_function_level_reset_under_load_leaves_host_memory_alone_and_a_drive_that_w
         } else {
             host.reset_device()
         }
-        // What the drive still does, it does without this memory.
+        // The drive must finish its remaining work without this memory.
         let mark = vec![0xa5; MEMORY as usize];
         host.write(MEMORY_AT, &mark);
         host.enable_function();
@@ -295,7 +295,7 @@ fn a_function_level_reset_under_load_leaves_host_memory_alone_and_a_drive_that_w
 }
 
 impl Exerciser {
-    /// As on a drive of which nothing is known: every slot is written before it is read.
+    /// Treats the drive's content as unknown: every slot is written before it is read.
     fn run_written_first(&mut self, host: &mut Host) {
         for slot in self.slots.clone() {
             let version = 1;
@@ -316,8 +316,8 @@ fn a_controller_reset_under_load_takes_shadow_doorbells_away() {
         let queue = host.create_queue(1, 64);
         let mut exerciser = Exerciser::new(&mut host, queue, 0..200);
         exerciser.submit(&mut host);
-        // With it gone, the shadow page is memory like any other: the next controller must not take rings
-        // from it.
+        // After the reset the shadow page is ordinary memory, and the next controller must not take
+        // doorbell values from it.
         host.disable();
         host.write(MEMORY_AT, &vec![0x11; MEMORY as usize]);
         host.free_all();
@@ -344,7 +344,7 @@ fn a_queue_that_is_deleted_in_use_answers_no_more_and_its_number_can_be_used_aga
             for delete in [AdminCommand::DeleteIoSq(3), AdminCommand::DeleteIoCq(3)] {
                 assert!(host.admin(delete.encode(0)).status().is_success(), "round {round} with {ring:?}");
             }
-            // Nothing comes any more for whom it was meant.
+            // Discards the completions that came before the queue was deleted.
             while host.poll(&mut exerciser.queue).is_some() {}
             let queue = host.create_queue(3, 64);
             Exerciser::new(&mut host, queue, 1000..1016).run_written_first(&mut host);
@@ -367,7 +367,7 @@ fn a_queue_that_is_replaced_at_once_hears_its_first_ring() {
         let buffer = host.alloc(BYTES as u64);
         let mut queue = host.create_queue(3, 64);
         for _ in 0..cases(20, 200) {
-            // The first ring of each queue has the value that was the last of the queue before.
+            // The first doorbell value of each queue equals the last one of the previous queue.
             assert!(host.send(&mut queue, transfer(false, 0, BLOCKS, buffer)).status().is_success());
             queue = host.replace_queue(3, 64);
         }
@@ -387,7 +387,8 @@ fn who_comes_after_a_lost_host_finds_what_was_written() {
         let mut exerciser = Exerciser::new(&mut host, queue, 0..300);
         exerciser.versions = versions;
         exerciser.run(&mut host, 100);
-        // Commands that nobody waits for may have been done or not: they are kept out of what is known.
+        // Commands without a waiting host may have been carried out or not, so their slots count as
+        // unknown.
         exerciser.submit(&mut host);
         versions = exerciser.versions;
         for (_, slot, _, write) in exerciser.flying.into_iter().flatten() {
@@ -396,7 +397,7 @@ fn who_comes_after_a_lost_host_finds_what_was_written() {
             }
         }
         drop(host);
-        // The next host begins by writing those anew.
+        // The next host begins by writing those slots.
         let unknown: Vec<_> =
             versions.iter().filter(|(_, v)| **v == u64::MAX).map(|(slot, _)| *slot).collect();
         let mut host = self::host(&drive, ring);
@@ -430,7 +431,7 @@ fn an_image_that_was_shut_down_comes_back_and_has_one_user() {
         exerciser.versions = versions;
         exerciser.run(&mut host, 200);
         versions = exerciser.versions;
-        // The host doesn't say goodbye; the server does.
+        // The host disconnects without a shutdown. The server shuts the drive down.
         drop(host);
         drive.stop().unwrap();
     }
@@ -458,7 +459,8 @@ fn maps_that_go_or_shrink_under_transfers_fail_them_and_nothing_else() {
     let drive = tiny(None);
     const DATA_AT: u64 = 0x10_0000_0000;
     for round in 0..cases(8, 80) {
-        // Unsealed memory, so that it can shrink; data lie in its last half, mapped once more elsewhere.
+        // The memory is unsealed, so that it can shrink. The data is in its second half, which is mapped a
+        // second time elsewhere.
         let mut host = Host::connect_with(&drive.socket(), Ring::Messages, MEMORY, Memory::Unsealed);
         host.map(DATA_AT, MEMORY / 2, MEMORY / 2);
         host.enable();
@@ -529,7 +531,7 @@ fn a_format_by_the_host_is_kept() {
     drive.stop().unwrap();
 }
 
-/// Sends bytes as a client would that knows no manners, and whatever comes back within its closing.
+/// Sends bytes without following the protocol. Returns all bytes that arrive until the connection closes.
 fn rude(socket: &Path, bytes: &[u8]) -> Vec<u8> {
     let mut stream = UnixStream::connect(socket).unwrap();
     // The server may close before it has read everything.
@@ -591,11 +593,11 @@ fn messages_without_sense_are_answered_with_errors_and_the_next_client_is_served
             Header::read_from_bytes(&back[..]).unwrap_or_else(|_| panic!("{what}: {} bytes", back.len()));
         assert!(header.flags().error() && header.error.get() > 0, "{what}: {header:?}");
     }
-    // What can't be told apart into messages ends the connection without a word.
+    // Bytes that can't be split into messages end the connection without a reply.
     for bytes in [vec![0; 16], vec![0xff; 4096], vec![1; 7]] {
         assert!(rude(&drive.socket(), &bytes).is_empty());
     }
-    // One that wants no reply gets none.
+    // A message that requests no reply gets none.
     let mut silent = Header::command(1, Command::DmaUnmap, 24);
     silent.flags.set(HeaderFlags(0).with_no_reply(true).0);
     assert!(rude(&drive.socket(), &[silent.as_bytes(), &[0; 24]].concat()).is_empty());

@@ -1,5 +1,5 @@
-//! Clients that are no virtual machine: what SPDK's initiator does, and what is said to a client that gets
-//! nowhere.
+//! Clients other than virtual machines: how SPDK's initiator works, and what a client that makes a mistake
+//! is told.
 
 use aster_run_live::Pace;
 use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};
@@ -15,11 +15,11 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 
-/// Of huge pages of 2 MiB, too.
+/// Also a multiple of huge pages of 2 MiB.
 const MEMORY: u64 = 8 << 20;
 const BLOCKS: u32 = 8;
 const BYTES: u64 = 4096;
-/// Where a second file lies on the bus.
+/// The bus address of a second file.
 const OTHER_AT: u64 = 0x10_0000_0000;
 
 fn tiny() -> Running {
@@ -56,7 +56,7 @@ fn exercise(host: &mut Host, queue: &mut Queue, rounds: u64) {
     }
 }
 
-/// Until somebody has been told something.
+/// Waits until a message for people contains `wanted`, and checks that there is only one.
 fn told(drive: &Running, wanted: &str) {
     let until = Instant::now() + Duration::from_secs(60);
     while !drive.notices().iter().any(|text| text.contains(wanted)) {
@@ -83,7 +83,7 @@ fn what_spdk_does_works_in_whatever_memory_it_shares() {
         let mut queue = host.create_silent_queue(1, 64);
         exercise(&mut host, &mut queue, cases(10, 500));
         println!("{memory:?}: served");
-        // As its last words: it only goes.
+        // The client just disconnects.
         drop(host);
         let about_memory: Vec<_> = drive.notices().into_iter().filter(|text| text.contains("0x")).collect();
         assert!(about_memory.is_empty(), "{about_memory:?}");
@@ -104,7 +104,7 @@ fn a_version_without_a_word_of_capabilities_is_enough() {
     drive.stop().unwrap();
 }
 
-/// A file of huge pages of which there is none to be had, if this machine has a size without any.
+/// A file of huge pages of a size of which none are free; `None` if this machine has no such size.
 fn empty_pool() -> Option<(OwnedFd, u64)> {
     let sizes = [(2u64 << 20, MemfdFlags::HUGE_2MB), (1 << 30, MemfdFlags::HUGE_1GB)];
     sizes.into_iter().find_map(|(bytes, size)| {
@@ -175,7 +175,7 @@ fn a_client_that_forgets_bus_master_is_told_and_may_make_up_for_it() {
     let drive = tiny();
     let mut host = Host::connect_as_spdk(&drive.socket(), MEMORY, Memory::Unsealable).expect("memory");
     host.write_config(0x04, 0);
-    // The admin queue of this controller is fetched from memory that the drive may not reach.
+    // This controller's admin queue is in memory that the drive may not access.
     host.set_register(Register::AdminQueueAttributes, Aqa::of(16, 16).0.into());
     host.set_register(Register::AdminSubmissionQueue, MEMORY_AT);
     host.set_register(Register::AdminCompletionQueue, MEMORY_AT + 4096);
@@ -230,7 +230,7 @@ fn refused_messages_and_clients_that_wait_are_said() {
     };
     send(Command::DmaMap, map.as_bytes());
     told(&drive, "VFIO_USER_DMA_MAP was refused");
-    // What every client may try is no obstacle.
+    // An invalid request, which any client may try, must not keep the next client out.
     send(Command::DmaRead, &[0; 16]);
 
     let mut host = Host::connect(&drive.socket(), Ring::Mapped, MEMORY);

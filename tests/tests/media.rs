@@ -1,4 +1,4 @@
-//! Data that cells have lost, and blocks that run out: what the host is told, and of which logical blocks.
+//! Lost data and exhausted spare blocks: what the drive reports to the host, and for which logical blocks.
 
 use aster_device::{DriveState, Media};
 use aster_events::Recorder;
@@ -40,7 +40,7 @@ fn status_of(error: &DriverError) -> Status {
 fn at(m: &Machine, page: u32) -> Ppa {
     m.device().translation().location_of(Lpn(page)).unwrap_or_else(|| panic!("page {page} is mapped"))
 }
-/// Writes a quarter of the drive over and over until a page that nobody writes has been moved.
+/// Overwrites a quarter of the drive until a page outside of it has been moved.
 fn move_away(m: &Machine, page: u32) {
     let from = at(m, page);
     let pages = m.driver().namespace().blocks / PAGE_BLOCKS;
@@ -70,7 +70,7 @@ fn lost(m: &Machine, page: u32, fill: u8) -> Vec<u64> {
     (0..PAGE_BLOCKS).filter(is_lost).collect()
 }
 
-/// Reads three pages at once, `page` the second of them, and gives the logical block that the error log
+/// Reads three pages at once, `page` the second of them, and returns the logical block that the error log
 /// names.
 fn first_failed(m: &Machine, page: u32) -> u64 {
     let driver = Rc::clone(m.driver());
@@ -90,7 +90,7 @@ fn damage(m: &Machine, page: u32, chunk: u32) {
     let (lun, block, of_block) = geometry.split_ppa(at(m, page));
     let first = (16 + chunk) * 277;
     assert!(m.device().nand().flip_random_bits(lun, block, of_block, (first, 256), 60, 9));
-    // What the data buffer still has of it gives way to others.
+    // Other pages replace it in the data buffer.
     for n in 1..100 {
         read(m, u64::from(page + n) * PAGE_BLOCKS).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -98,7 +98,7 @@ fn damage(m: &Machine, page: u32, chunk: u32) {
 
 #[test]
 fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_written() {
-    // Blocks at rest move for their wear.
+    // Wear levelling moves data that isn't rewritten.
     let profile = profile("tiny", |p| p.ftl.wear_spread = 2);
     let m = machine(&profile, None, Media::fresh(), &Recorder::default());
     let pages = (m.driver().namespace().blocks / PAGE_BLOCKS) as u32;
@@ -110,7 +110,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     m.block_on("flushing", async move { driver.flush(QUEUE).await }).unwrap().unwrap();
     let (page, fill) = (5, 6);
     damage(&m, page, 5);
-    // The block of 512 bytes that the chunk is half of.
+    // The 512-byte block of which the chunk is one half.
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2]);
     assert_eq!(first_failed(&m, page), u64::from(page) * PAGE_BLOCKS + SECTOR_BLOCKS + 2);
     move_away(&m, page);
@@ -126,7 +126,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     assert_eq!(lost(&m, page, fill), sector, "nothing vouches for the others");
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), sector);
-    // Of the lost blocks one is written again.
+    // One of the lost blocks is written again.
     write(&m, u64::from(page) * PAGE_BLOCKS + 10, 1, fill, true).unwrap_or_else(|e| panic!("{e}"));
     let others: Vec<u64> = sector.iter().copied().filter(|n| *n != 10).collect();
     assert_eq!(lost(&m, page, fill), others);
@@ -144,7 +144,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
 
 #[test]
 fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
-    // One has no spare block from the factory, the other fewer than it was made with.
+    // One drive has no spare block from the factory on, the other has fewer than at first.
     for name in ["pocket", "tiny"] {
         let profile = profile(name, |_| ());
         let m = machine(&profile, None, Media::fresh(), &Recorder::default());
@@ -154,8 +154,8 @@ fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
     }
 }
 
-/// Nothing but log and map tells of trims: without them the drive finds all data again, and says what it
-/// can't know.
+/// Only the log and the map record trims. Without them the drive finds all data again, and reports that
+/// its content may be outdated.
 #[test]
 fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone() {
     let profile = profile("tiny", |_| ());
@@ -189,7 +189,7 @@ fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone
     assert_eq!(smart(&m), (0b100, 1), "reliability degraded, one integrity error");
     let told = m.device().recovery().expect("the power was lost");
     assert!(told.contains("what was trimmed may be back"), "{told}");
-    // The loss is counted for good, and the warning ends with the next power-on, which has a log again.
+    // The loss stays counted. The warning ends with the next power-on, at which there is a log again.
     let m = machine(&profile, None, m.cut_power(), &Recorder::default());
     assert_eq!(smart(&m), (0, 1));
 }

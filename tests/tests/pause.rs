@@ -1,4 +1,4 @@
-//! A live drive over a disk that says that it is full: the pause, without a disk that has to be filled.
+//! A live drive over a disk that reports that it is full: tests the pause without filling a disk.
 
 use aster_device::{Media, NVRAM_BYTES, Pieces};
 use aster_ports::medium::{Backlog, MediumError, Nvram};
@@ -14,10 +14,10 @@ use std::rc::Rc;
 
 const MEMORY: u64 = 1 << 20;
 const ENTRIES: u32 = 256;
-/// 512-byte blocks of a write.
+/// 512-byte blocks per write.
 const BLOCKS: u32 = 8;
 
-/// What a disk says, whatever it is.
+/// The state that a disk reports; the test sets it.
 #[derive(Default)]
 struct Says {
     full: Cell<bool>,
@@ -53,7 +53,7 @@ impl Backlog for Says {
     }
 }
 
-/// A drive, its host on the same thread, and what its disk says.
+/// A drive, its host on the same thread, and the state that its disk reports.
 struct Drive {
     here: Here,
     host: Host,
@@ -116,7 +116,7 @@ impl Drive {
         }
     }
     fn waits_for_status(&mut self, paused: bool) {
-        // The first one that comes may be of before.
+        // The first status may be from before.
         for _ in 0..2 {
             let before = self.here.status().map(|status| status.seconds);
             while self.here.status().map(|status| status.seconds) == before {
@@ -140,7 +140,7 @@ fn more_writes_than_slots_wait_and_everything_else_goes_on() {
     drive.disk.full.set(true);
     let many = drive.slots as u64 * 3;
     assert!(many < u64::from(ENTRIES) - 4);
-    // The pause begins when the server has looked.
+    // The pause begins when the server has checked the disk.
     let disk = Rc::clone(&drive.disk);
     drive.here.serve(|| disk.asked.get() > 0);
     assert!(drive.said("paused, since there is no room for the image: at byte 7: it says so. Writes wait"));
@@ -176,7 +176,7 @@ fn a_drive_that_is_stopped_in_a_pause_shuts_down_without_what_waits() {
     (0..drive.slots as u64 * 2).for_each(|slot| _ = drive.write(slot));
     let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
     drive.succeeds(read);
-    // It promises what isn't true yet.
+    // The flush must not complete now: it would promise data that isn't on the disk.
     drive.push(IoCommand::Flush.to_sqe(1, 0, 0, 0));
     let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
     drive.succeeds(read);

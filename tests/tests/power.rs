@@ -1,4 +1,4 @@
-//! Whole drives that lose their power: what the host flushed is there, and the drive goes on.
+//! Whole drives that lose their power: flushed data survives, and the drive continues to work.
 
 use aster_device::profile::{COSMOS, CellUse, ControllerName, OneShotProfile, Profile};
 use aster_device::{DriveStats, Media};
@@ -11,7 +11,7 @@ use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Job, Mix};
 
-/// Writes, trims, flushes, loses its power, comes back: what the drive has done until it serves again.
+/// Writes, trims, flushes, loses its power and recovers. Returns what the drive did until it serves again.
 fn lost_and_back(profile: &Profile, content: Option<Content>, rounds: u64) -> Vec<DriveStats> {
     let (mut media, mut kept, mut stats) = (Media::fresh(), None, Vec::new());
     for round in 0..rounds {
@@ -50,7 +50,7 @@ fn what_was_flushed_is_there_after_each_loss_of_power() {
     }
 }
 
-/// C83: what a cut-off program takes along is a whole word line, of which nobody has been told anything.
+/// C83: a program that is cut off destroys its whole word line, of which no page was reported as written.
 #[test]
 fn word_lines_in_one_shot_lose_nothing_that_was_flushed() {
     let profile = profile("tiny", |p| {
@@ -92,8 +92,8 @@ fn replaying_the_log_takes_the_time_that_its_entries_cost() {
     assert!(took(10_000) > took(0) + 100_000);
 }
 
-/// The longest recovery is one just before the second map would be stored: every page of the first has to be
-/// read, and the log is as long as it gets. What the pages of the map say does not matter, so that the drive
+/// The longest recovery is one just before the second map would be stored: every page of the first has to
+/// be read, and the log is as long as it gets. The content of the map's pages doesn't matter, so the drive
 /// need not be full.
 #[test]
 fn a_terabyte_of_cosmos_plus_comes_back_within_two_seconds() {
@@ -129,7 +129,8 @@ fn a_terabyte_of_cosmos_plus_comes_back_within_two_seconds() {
     assert!(seconds <= 2.0, "{seconds} s");
 }
 
-/// CSTS.RDY says that doorbells are heard (NVMe 1.4 §3.1.6), not that the media can be read.
+/// CSTS.RDY means that the controller processes commands (NVMe 1.4 §3.1.6), not that the media can be
+/// read.
 #[test]
 fn a_host_that_comes_while_the_drive_recovers_is_heard_at_once_and_its_data_follows() {
     let mut function = Function::new();

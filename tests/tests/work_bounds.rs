@@ -1,4 +1,4 @@
-//! What a request costs the simulator, in deterministic counts: executor events a request, and heap
+//! What a request costs the simulator, in deterministic counts: executor events per request, and heap
 //! allocations.
 
 use aster_device::Media;
@@ -48,20 +48,20 @@ fn ideal() -> Machine {
     m
 }
 
-/// Lists of a log page, and of a map that is stored: no request waits for the one, and a map is stored once
-/// in thousands of them.
+/// Allocations of a log page and of a stored map. No request waits for a log page, and a map is stored
+/// once in thousands of requests.
 const ALLOCATIONS_A_LOG_PAGE: u64 = 12;
 const ALLOCATIONS_A_MAP: u64 = 60;
 
 struct Work {
     events: f64,
-    /// Bytes programmed for each byte that the host wrote, in the counted run; no number when it wrote none.
+    /// Bytes programmed per byte that the host wrote in the counted run; meaningless if it wrote none.
     waf: f64,
     allocations: u64,
-    /// What may allocate: log pages and stored maps, written beside the work.
+    /// Allowed allocations: log pages and stored maps, which are written beside the work.
     log_pages: u64,
     maps: u64,
-    /// Those of the run before, of which it is the warm-up.
+    /// Those of the previous run, which is the warm-up.
     allocations_at_first: u64,
 }
 
@@ -107,14 +107,14 @@ fn a_read_takes_at_most_12_events_a_write_20_and_nothing_allocates() {
     let pages = drive(&m).bytes / (16 << 10);
     let fill = bounded("fill", Access::Sequential, Mix::Write, 16 << 10, pages);
     let (_, contents) = counted(&m, &fill, contents);
-    // The cells take their memory when a block is first programmed: from here on every block has been.
+    // The array allocates a block's memory when it is first programmed. By now every block has been.
     let rewrite = bounded("rewrite", Access::Random, Mix::Write, 16 << 10, 2 * pages);
     let (_, contents) = counted(&m, &rewrite, contents);
-    // What random work left scattered is gone after a sequential pass or two.
+    // One or two sequential passes remove the effects of the random work.
     let (_, contents) = counted(&m, &fill, contents);
     let (write, contents) = counted(&m, &fill, contents);
     assert!(write.events <= 20.0, "{} events a write", write.events);
-    // The log and the stored map take a little.
+    // The log and the stored map take a few programs.
     assert!(write.waf < 1.02, "a sequential rewrite amplifies by {}", write.waf);
     let read = bounded("read", Access::Random, Mix::Read, 4 << 10, 40_000);
     let (read, contents) = counted(&m, &read, contents);
