@@ -104,7 +104,10 @@ fn draw(
     say: &impl Fn(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let wave = WaveFile::create(path)?;
-    demo::run_for_wave(|machine| wave.attach(machine), || wave.settle() || interrupt.asked())?;
+    demo::run_for_wave(
+        |machine| wave.attach(machine),
+        || wave.drop_taps_when_complete() || interrupt.asked(),
+    )?;
     if interrupt.asked() {
         return Err(DemoError::Stopped.into());
     }

@@ -143,9 +143,9 @@ struct Slot {
     offset: u64,
     length: u32,
     status: u32,
-    /// The translation has a command of this box. After a reset the command may be one whose host no
-    /// longer waits for it.
+    /// The translation has a command of this box.
     in_work: bool,
+    /// The host reset the controller while the command was in work: no one waits for its end.
     orphan: bool,
     /// Where the data of the command in work is. Register writes by the host don't change it meanwhile.
     data_at: u64,

@@ -187,7 +187,7 @@ pub struct ChannelIn {
 /// register accesses take no cycles of the channel.
 ///
 /// Each cycle takes three calls: [`CycleChannel::outputs`] returns what the channel drives,
-/// [`CycleChannel::settle`] applies the inputs, and [`CycleChannel::edge`] ends the cycle.
+/// [`CycleChannel::evaluate`] applies the inputs, and [`CycleChannel::edge`] ends the cycle.
 pub trait CycleChannel {
     /// Writes a register; offsets are those of `aster_txn::interface::register`.
     fn write_register(&mut self, offset: u16, value: u64);
@@ -197,7 +197,7 @@ pub trait CycleChannel {
     fn outputs(&self) -> &ChannelOut;
     /// Applies the inputs of this cycle. Returns the outputs again: those that depend on this cycle's
     /// inputs without a register in between have settled.
-    fn settle(&mut self, inputs: &ChannelIn) -> &ChannelOut;
+    fn evaluate(&mut self, inputs: &ChannelIn) -> &ChannelOut;
     /// The clock edge that ends this cycle.
     fn edge(&mut self);
 }

@@ -424,7 +424,7 @@ impl NandPackage {
     #[inline]
     pub(crate) fn need_ready(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
         let state = &mut self.luns[usize::from(lun)];
-        state.settle(at);
+        state.catch_up(at);
         if state.is_busy() { Err(ProtocolError::Busy { lun, command }) } else { Ok(()) }
     }
 

@@ -296,7 +296,7 @@ impl NandPackage {
         let Target { lun, .. } = self.target(row)?;
         self.name(lun);
         let state = &mut self.luns[usize::from(lun)];
-        state.settle(at);
+        state.catch_up(at);
         let started = if resume {
             if state.is_busy() || state.array_works() {
                 return Err(ProtocolError::Busy { lun, command: self.command });

@@ -314,7 +314,7 @@ fn grow<F: Fn(u32) -> f64>(
 
 /// Puts flips in ascending order, each once.
 #[inline]
-pub(crate) fn settle_order(flips: &mut Vec<u32>) {
+pub(crate) fn put_in_order(flips: &mut Vec<u32>) {
     if flips.len() > 1 {
         flips.sort_unstable();
         flips.dedup();

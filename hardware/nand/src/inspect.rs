@@ -2,7 +2,7 @@
 
 use crate::array::{NandArray, NandCells};
 use crate::config::NandConfig;
-use crate::errors::settle_order;
+use crate::errors::put_in_order;
 use crate::faults::Injected;
 use crate::store::{DamagedPage, Die, Flags, Totals};
 use alloc::vec::Vec;
@@ -238,7 +238,7 @@ impl NandInspect {
         let mut bits = Vec::new();
         while bits.len() < count as usize {
             bits.push(8 * first + rng.below(u64::from(8 * bytes)) as u32);
-            settle_order(&mut bits);
+            put_in_order(&mut bits);
         }
         self.flip_bits(lun, block, page, &bits)
     }

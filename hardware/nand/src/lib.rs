@@ -14,7 +14,7 @@
 //! - `timing` gives busy times, `errors` with `coupling` gives bit errors, and `faults` gives failures.
 //!
 //! A package has no clock. Every call carries the times of its bus cycles, and the effects of the array
-//! are applied (settled) when the LUN is next accessed.
+//! are applied when the LUN is next accessed.
 #![no_std]
 #![forbid(unsafe_code)]
 

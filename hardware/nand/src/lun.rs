@@ -1,6 +1,6 @@
 //! One LUN: its registers, and what its array is doing.
 //!
-//! A LUN has no clock: the calls carry the time. The array's effects are applied (settled) when the LUN
+//! A LUN has no clock: the calls carry the time. The array's effects are applied when the LUN
 //! is next accessed, at or after the time at which they were due. Three things can be due: the array's
 //! work ends; a cache command that waited for that moves registers and starts the next work; the LUN
 //! takes commands again (RDY).
@@ -125,13 +125,13 @@ impl LunModel {
 
     /// Applies the effects that are due by `at`.
     #[inline]
-    pub fn settle(&mut self, at: Instant) {
+    pub fn catch_up(&mut self, at: Instant) {
         if at >= self.due {
-            self.catch_up(at);
+            self.carry_out_due(at);
         }
     }
 
-    fn catch_up(&mut self, at: Instant) {
+    fn carry_out_due(&mut self, at: Instant) {
         loop {
             if self.work != ArrayWork::Idle && at >= self.array_until {
                 self.finish();
@@ -201,12 +201,12 @@ impl LunModel {
         u8::from(!self.die.borrow_mut().erase(at.block)) << at.plane
     }
 
-    /// True while the LUN takes no command; settle first.
+    /// True while the LUN takes no command; catch up first.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.busy
     }
-    /// True while the array works, even if the LUN takes commands; settle first.
+    /// True while the array works, even if the LUN takes commands; catch up first.
     pub fn array_works(&self) -> bool {
         self.work != ArrayWork::Idle || self.next.is_some()
     }
@@ -220,7 +220,7 @@ impl LunModel {
     pub fn ready_since(&self) -> Instant {
         self.ready_at
     }
-    /// The status byte, of all planes or of one; settle first.
+    /// The status byte, of all planes or of one; catch up first.
     #[inline]
     pub fn status(&self, plane: Option<u8>) -> Status {
         if self.busy {
@@ -315,7 +315,7 @@ impl LunModel {
     /// Stops the array at `at`, including work that is suspended. A program leaves a torn page, an erase
     /// a half-erased block.
     pub fn cut(&mut self, at: Instant) {
-        self.settle(at);
+        self.catch_up(at);
         let others = core::mem::take(&mut self.others);
         self.cut_off(self.work, &others);
         if let Some(Suspended { work, others, .. }) = self.suspended.take() {
@@ -354,7 +354,7 @@ impl LunModel {
 
     /// RESET at `at` (ONFI 5.1 §5.3).
     pub fn reset(&mut self, at: Instant) -> Started {
-        self.settle(at);
+        self.catch_up(at);
         let times = self.timing.base();
         let stops = self.suspended.as_ref().map_or(self.work, |s| s.work);
         let takes = match stops {

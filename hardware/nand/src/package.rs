@@ -143,7 +143,7 @@ impl NandPackage {
             return Err(ProtocolError::Length { available: STATUS_BYTES_MAX as u32, requested: length });
         }
         let state = &mut self.luns[usize::from(lun)];
-        state.settle(timing.first);
+        state.catch_up(timing.first);
         let status = state.status(plane).0;
         self.waits.data_out(timing.last);
         let out = &mut self.status[..length as usize];
@@ -395,7 +395,7 @@ impl Package for NandPackage {
         match (self.view, self.source) {
             (View::Status(lun, plane), _) => {
                 let state = &mut self.luns[usize::from(lun)];
-                state.settle(at);
+                state.catch_up(at);
                 self.status.fill(state.status(plane).0);
                 Some(Shown { data: DataOut::Bytes(&self.status), twice: true })
             }

@@ -189,7 +189,7 @@ pub fn run(
             }
         },
         &mut |share| {
-            watchers.settle();
+            watchers.drop_complete_taps();
             (progress.borrow_mut())(phase.get(), share)
         },
     )?;

@@ -137,10 +137,10 @@ impl Watchers {
         }
     }
 
-    /// Must be called from time to time during the work.
-    pub fn settle(&self) {
+    /// To be called now and then while the work goes on.
+    pub fn drop_complete_taps(&self) {
         if let Some(wave) = &self.wave {
-            wave.settle();
+            wave.drop_taps_when_complete();
         }
     }
 

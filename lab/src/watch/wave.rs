@@ -90,7 +90,7 @@ impl WaveFile {
 
     /// Removes the taps once one channel has shown everything, since drawing takes time. Returns true from
     /// then on.
-    pub fn settle(&self) -> bool {
+    pub fn drop_taps_when_complete(&self) -> bool {
         let listening = self.listening.borrow();
         let Some(Listening { device, taps }) = &*listening else { return true };
         let complete = taps.iter().any(WaveTap::is_complete);

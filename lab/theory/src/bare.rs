@@ -167,9 +167,9 @@ impl Simulation {
         }
         Collected { written: self.done.written - before.written, copied: self.done.copied - before.copied }
     }
-    /// Write amplification once it has settled: `times` as in [`Simulation::run`] before, and again while it
+    /// Write amplification in the steady state: `times` as in [`Simulation::run`] before, and again while it
     /// is counted.
-    pub fn settled(mut self, times: u32) -> f64 {
+    pub fn steady_write_amplification(mut self, times: u32) -> f64 {
         self.run(times);
         self.run(times).write_amplification()
     }

@@ -29,7 +29,7 @@ fn what_the_papers_print_comes_out() {
 #[test]
 fn under_uniform_writes_the_simulation_is_what_theory_says() {
     let pool = pool(500, 32, 0.8);
-    let simulated = |rule| Simulation::new(pool, rule, &Workload::uniform(), 1).settled(4);
+    let simulated = |rule| Simulation::new(pool, rule, &Workload::uniform(), 1).steady_write_amplification(4);
     let fill = pool.fill_of_closed();
     near(simulated(VictimRule::Greedy), greedy(32, fill), 1.0);
     near(simulated(VictimRule::Fifo), fifo_uniform(fill), 1.0);
@@ -47,7 +47,7 @@ fn under_uniform_writes_the_simulation_is_what_theory_says() {
 #[test]
 fn skew_costs_fifo_what_theory_says() {
     let (pool, skewed) = (pool(250, 128, 0.8), Workload::hot_cold(0.2, 0.8));
-    let simulated = |rule| Simulation::new(pool, rule, &skewed, 1).settled(4);
+    let simulated = |rule| Simulation::new(pool, rule, &skewed, 1).steady_write_amplification(4);
     let by_fifo = simulated(VictimRule::Fifo);
     near(by_fifo, fifo(&skewed, pool.fill_of_closed()), 2.0);
     near(by_fifo, fifo_uniform(pool.fill_of_closed()), 20.0);
@@ -61,7 +61,7 @@ fn copies_of_their_own_block_part_hot_data_from_cold() {
     let joint = pool(250, 32, 0.8);
     let separate = Pool { separate_copies: true, ..joint };
     let skewed = Workload::hot_cold(0.1, 0.9);
-    let of = |pool, rule| Simulation::new(pool, rule, &skewed, 1).settled(4);
+    let of = |pool, rule| Simulation::new(pool, rule, &skewed, 1).steady_write_amplification(4);
     let [apart, mixed] = [separate, joint].map(|pool| of(pool, VictimRule::CostBenefit));
     assert!(apart < 0.9 * mixed, "{apart} {mixed}");
     // Greedy collection leaves cold blocks with few stale pages alone for long. Draws find some of them, and

@@ -73,7 +73,7 @@ unsafe extern "C" {
     fn aster_channel_new() -> *mut Model;
     fn aster_channel_delete(model: *mut Model);
     fn aster_channel_outputs(model: *mut Model, out: *mut Outputs);
-    fn aster_channel_settle(model: *mut Model, inputs: *const Inputs);
+    fn aster_channel_evaluate(model: *mut Model, inputs: *const Inputs);
     fn aster_channel_edge(model: *mut Model);
     fn aster_channel_write(model: *mut Model, offset: u16, value: u64);
     fn aster_channel_read(model: *mut Model, offset: u16) -> u64;
@@ -138,10 +138,10 @@ impl CycleChannel for RtlChannel {
         &self.outputs
     }
 
-    fn settle(&mut self, inputs: &ChannelIn) -> &ChannelOut {
+    fn evaluate(&mut self, inputs: &ChannelIn) -> &ChannelOut {
         let inputs = Inputs::from(inputs);
         // SAFETY: as above; `inputs` is laid out as in shim.cpp and not kept.
-        unsafe { aster_channel_settle(self.model.as_ptr(), &inputs) };
+        unsafe { aster_channel_evaluate(self.model.as_ptr(), &inputs) };
         self.look();
         &self.outputs
     }

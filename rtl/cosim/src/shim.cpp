@@ -92,7 +92,7 @@ void aster_channel_outputs(Model* model, Outputs* out) {
 }
 
 // The second half of a cycle: what the channel is told reaches what depends on it without a register.
-void aster_channel_settle(Model* model, const Inputs* in) {
+void aster_channel_evaluate(Model* model, const Inputs* in) {
     auto& c = model->channel;
     c.dq_i = in->dq;
     c.ready_i = in->ready;

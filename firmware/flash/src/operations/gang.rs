@@ -25,9 +25,9 @@ pub async fn gang_read(
     into: BufferId,
 ) -> Result<(usize, FrameReport), FlashError> {
     let found = read_winner(first, others, row, sectors, into).await;
-    let settled = settle("gang read", first, others, row, t_r(first, row), |_, _| {}).await;
+    let all_ready = wait_for_all("gang read", first, others, row, t_r(first, row), |_, _| {}).await;
     let found = found?;
-    settled.map(|()| found)
+    all_ready.map(|()| found)
 }
 
 async fn read_winner(
@@ -76,7 +76,7 @@ async fn first_ready<'a>(
 
 /// Waits for every LUN, even after one has failed; `found` gets each LUN's index and status. Returns the
 /// error of the first LUN, in their order, that had one.
-async fn settle(
+async fn wait_for_all(
     transaction: &'static str,
     first: &Lun,
     others: &[&Lun],
@@ -84,14 +84,14 @@ async fn settle(
     typical: Duration,
     mut found: impl FnMut(usize, Status),
 ) -> Result<(), FlashError> {
-    let mut settled = Ok(());
+    let mut all_ready = Ok(());
     for (i, lun) in members(first, others).enumerate() {
         match lun.poll_ready(transaction, row, typical).await {
             Ok((status, _)) => found(i, status),
-            Err(error) => settled = settled.and(Err(error)),
+            Err(error) => all_ready = all_ready.and(Err(error)),
         }
     }
-    settled
+    all_ready
 }
 
 /// PROGRAM PAGE of the same row in all LUNs: the data crosses the bus once. `failed` gets each one's FAIL,
@@ -111,12 +111,12 @@ pub async fn gang_program(
     let t_prog = t_prog(first, row);
     let early = t_prog.saturating_sub(first.config().poll.early);
     let loaded = first.issue_and_linger(txn, early).finished().await.map_err(transaction);
-    let settled = settle("gang program", first, others, row, t_prog, |i, status| {
+    let all_ready = wait_for_all("gang program", first, others, row, t_prog, |i, status| {
         if let Some(failed) = failed.get_mut(i) {
             *failed = status.fail();
         }
     });
-    let settled = settled.await;
+    let all_ready = all_ready.await;
     loaded?;
-    settled
+    all_ready
 }

@@ -122,7 +122,7 @@ impl StateManager {
         core::mem::take(&mut self.ways[lun.index()].retries)
     }
     /// Done or fail to idle. `read` when the head was a transfer whose data can be asked for again.
-    pub fn settle(&mut self, lun: LunIndex, read: bool) -> Verdict {
+    pub fn conclude(&mut self, lun: LunIndex, read: bool) -> Verdict {
         let retries_max = self.retries_max;
         let way = &mut self.ways[lun.index()];
         let state = core::mem::replace(&mut way.state, WayState::Idle);
@@ -134,7 +134,9 @@ impl StateManager {
                 Verdict::Retry(way.retries)
             }
             WayState::Done(outcome) | WayState::Fail(outcome) => Verdict::Over(outcome),
-            WayState::Idle | WayState::Busy(_) => unreachable!("a way settles only when its head has ended"),
+            WayState::Idle | WayState::Busy(_) => {
+                unreachable!("a way is concluded only when its head has ended")
+            }
         }
     }
 }
@@ -154,7 +156,7 @@ mod tests {
         states.begin(LUN, tag, Instant::ZERO);
         states.end(LUN, ended(status));
         assert!(matches!(states.of(LUN), WayState::Done(_) | WayState::Fail(_)));
-        let verdict = states.settle(LUN, read);
+        let verdict = states.conclude(LUN, read);
         assert_eq!(states.of(LUN), WayState::Idle);
         verdict
     }

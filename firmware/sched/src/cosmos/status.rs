@@ -213,7 +213,7 @@ impl BigLoop {
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // The sender of a transfer without a trigger repeats the read itself.
         let repeats = reads && request.phase == FlashOp::Read;
-        match self.states.settle(lun, repeats) {
+        match self.states.conclude(lun, repeats) {
             Verdict::Over(outcome) if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
             Verdict::Over(outcome) => self.over(head, outcome),
             Verdict::Retry(times) => self.retry(head, times),

@@ -334,8 +334,8 @@ impl<P: Package> Channel<P> {
         if out.begin {
             self.begin(watched, recorder);
         }
-        let settled = self.drive(&out);
-        if let Some(over) = settled.over {
+        let evaluated = self.drive(&out);
+        if let Some(over) = evaluated.over {
             return self.end(&over);
         }
         let late = match &self.running {
@@ -371,9 +371,9 @@ impl<P: Package> Channel<P> {
             .enumerate()
             .fold(0, |ready, (way, package)| ready | u32::from(package.ready(at)) << way);
         let memory = self.memory.drive(self.cycle);
-        let settled = *self.hardware.settle(&ChannelIn { pins: PinsIn { dq, ready }, memory });
-        self.memory.end_cycle(&settled.memory, &memory);
-        settled
+        let evaluated = *self.hardware.evaluate(&ChannelIn { pins: PinsIn { dq, ready }, memory });
+        self.memory.end_cycle(&evaluated.memory, &memory);
+        evaluated
     }
 
     /// The transaction at the head of the queue takes the bus.

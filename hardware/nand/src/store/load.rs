@@ -3,7 +3,7 @@
 use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
 use crate::coupling::Coupling;
-use crate::errors::{OfData, ReadOnce, Sensing, Stress, TORN_RATE, arrivals, settle_order};
+use crate::errors::{OfData, ReadOnce, Sensing, Stress, TORN_RATE, arrivals, put_in_order};
 use crate::lun::PageAddr;
 use crate::register::{Holds, Lying, Register};
 use crate::timing::page_type;
@@ -38,7 +38,7 @@ impl Die {
         if self.errors_on || torn {
             self.flip(at, level_mv, torn, register);
         }
-        settle_order(&mut register.flips);
+        put_in_order(&mut register.flips);
         if register.holds == Holds::Bytes {
             for &bit in &register.flips {
                 register.bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
@@ -138,7 +138,7 @@ impl Die {
         let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(state.reads)) };
         let bits = 8 * self.config.layout.whole().length;
         arrivals(seed, TORN_RATE, bits, (&once, &OfData::NONE), &mut register.flips);
-        settle_order(&mut register.flips);
+        put_in_order(&mut register.flips);
     }
 
     /// Loads a page that has an entry in the side table. True if the page is torn or the medium could not

@@ -61,7 +61,7 @@ fn reset_after_the_program_was_done_tears_nothing() {
     let (mut bus, _) = one(config(Content::Full));
     let (data, oob) = page_of(Content::Full, 1);
     bus.load(1, 0, &PageData { content: Content::Full, data: &data, oob: &oob, seed: 5 }).unwrap();
-    // Nothing accesses the LUN before the RESET, which settles the program.
+    // Nothing accesses the LUN before the RESET, which carries the program out.
     bus.cmd(0x10).wait(Duration::from_millis(1)).cmd(0xff).until_ready();
     expect_page(&bus.read(1, 0), 1);
 }

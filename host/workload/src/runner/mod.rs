@@ -130,7 +130,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         let now = self.now();
         self.next_check = now + self.check_period();
         self.begin_wave(now);
-        self.settle(now);
+        self.after_event(now);
     }
 
     /// Handles an interrupt: takes completions and issues what may follow.
@@ -144,7 +144,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
                 self.reap(queue, now);
             }
         }
-        self.settle(now);
+        self.after_event(now);
     }
 
     /// Acts on the time of [`Runner::next_deadline`]. Earlier calls do no harm.
@@ -167,7 +167,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
                 self.fault.get_or_insert(Fault::Overdue(overdue));
             }
         }
-        self.settle(now);
+        self.after_event(now);
     }
 
     fn check_period(&self) -> Duration {
@@ -190,7 +190,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         for task in &mut self.tasks {
             task.stop(now);
         }
-        self.settle(now);
+        self.after_event(now);
     }
 
     /// Whether nothing is in flight and nothing will be, or the run can't continue ([`Runner::fault`]).
@@ -283,7 +283,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// Call this after any event: begins the next wave when it is due, and computes the next deadline.
-    fn settle(&mut self, now: Instant) {
+    fn after_event(&mut self, now: Instant) {
         loop {
             while self.exit_all != (false, false) && self.end_with_others() {
                 (0..self.queues.len()).for_each(|queue| self.pump(queue, now));

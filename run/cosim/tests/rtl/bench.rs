@@ -285,7 +285,7 @@ impl Bench {
     }
 
     /// Runs until nothing is in flight.
-    pub fn settle(&self) {
+    pub fn run_until_idle(&self) {
         while let Some(next) = self.exec.next_deadline() {
             self.exec.advance_to(next);
         }
@@ -296,7 +296,7 @@ impl Bench {
         let result = Rc::new(Cell::new(None));
         let slot = Rc::clone(&result);
         self.core.spawn(async move { slot.set(Some(operation.await)) });
-        self.settle();
+        self.run_until_idle();
         result.take().expect("the operation ends")
     }
 

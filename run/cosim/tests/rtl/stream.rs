@@ -73,7 +73,7 @@ pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
             });
         }
     }
-    bench.settle();
+    bench.run_until_idle();
     outcomes.take()
 }
 
