@@ -1,5 +1,5 @@
-//! Channel controllers on a bench: whether reads bring what was written, in which order the bus is driven, and
-//! how near it comes to what it could carry.
+//! Channel controllers on a bench: whether reads bring what was written, in which order the bus is driven,
+//! and how near it comes to what it could carry.
 
 use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};

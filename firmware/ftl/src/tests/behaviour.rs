@@ -391,8 +391,8 @@ proptest! {
             buffer_entries,
             slice_workers,
             gc_depth,
-            // With one block in reserve, a program that fails in it ends all writes where the host has no block
-            // open either.
+            // With one block in reserve, a program that fails in it ends all writes where the host has no
+            // block open either.
             gc_reserve_blocks: if program_faults.is_some() { 2 } else { 1 },
             gc_free_blocks: gc_free_blocks + u32::from(program_faults.is_some()),
             pages_per_word_line,
