@@ -124,7 +124,7 @@ impl Log {
             _ => return Err(HostStatus::Refused),
         }
         let completes = command.fua || matches!(command.op, HostOp::Flush | HostOp::Shutdown);
-        if completes { self.complete_word_line(end).await } else { Ok(()) }
+        if completes { self.fill_line(end).await } else { Ok(()) }
     }
     async fn dma(&self, command: CommandId, of: &Part, direction: DmaDirection) -> Done {
         let &Part { start: buffer_offset, length, data_offset: offset, .. } = of;
@@ -166,7 +166,7 @@ impl Log {
         self.opened = newest;
         self.shared.ports.buffers.borrow_mut().page_mut(self.copy_buffer).fill(0);
         self.append(Kind::Padding, NOWHERE, self.copy_buffer).await?;
-        self.complete_word_line(Kind::Padding).await?;
+        self.fill_line(Kind::Padding).await?;
         self.erase(newest).await
     }
 
@@ -179,7 +179,7 @@ impl Log {
         }
     }
     /// Completes the word line that has begun, which a later program could take along.
-    async fn complete_word_line(&mut self, with: Kind) -> Done {
+    async fn fill_line(&mut self, with: Kind) -> Done {
         while self.open.is_some_and(|at| !(at % self.block_pages).is_multiple_of(self.plan.lost_together)) {
             self.append(with, NOWHERE, self.copy_buffer).await?;
         }
@@ -359,7 +359,7 @@ impl Log {
         let begun = self
             .append(Kind::Padding, NOWHERE, self.copy_buffer)
             .await
-            .and(self.complete_word_line(Kind::Padding).await);
+            .and(self.fill_line(Kind::Padding).await);
         begun.map(|()| Boot::Fresh).map_err(|_| format!("LUN {} has no good block", self.lun.0))
     }
     /// Whether the maker marked a block as bad: the first spare byte of its first or last page, read as it
