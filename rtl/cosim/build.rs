@@ -1,6 +1,6 @@
-//! Verilates the channel and compiles it with its shim. `ASTER_RTL_DIR` names another folder with such
-//! sources as `rtl` has: your own variant of the channel, or one with something wrong that tests have to
-//! find. Nothing is skipped when Verilator is missing: whoever builds this crate wants the hardware.
+//! Verilates the channel and compiles it with its shim. `ASTER_RTL_DIR` names another folder with the
+//! same layout as `rtl`: your own variant of the channel, or one with an error that tests have to find.
+//! If Verilator is missing, the build fails, since a user who builds this crate wants the hardware.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -104,18 +104,18 @@ fn compile(here: &Path, verilated: &Path) -> Result<(), String> {
     let mut sources: Vec<PathBuf> = files.filter_map(|entry| Some(entry.ok()?.path())).collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "cpp"));
     sources.sort();
-    // Version 5 keeps threads in a file of its own.
+    // Verilator 5 has its thread support in a separate file.
     let library = ["verilated.cpp", "verilated_threads.cpp"].map(|name| include.join(name));
     sources.extend(library.into_iter().filter(|path| path.exists()));
     sources.push(here.join("src/shim.cpp"));
     cc::Build::new()
         .cpp(true)
         .std("c++17")
-        // The model's speed is that of the tests, whatever profile they are built with.
+        // The tests are only as fast as the model, so it is optimised in every build profile.
         .opt_level(2)
         .debug(false)
-        // Verilator's own headers and output are not ours to warn about; what it thinks of the RTL is an
-        // error above.
+        // No C++ warnings for Verilator's headers and output. Verilator's own warnings about the RTL are
+        // errors above.
         .warnings(false)
         .include(verilated)
         .include(&include)

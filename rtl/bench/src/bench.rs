@@ -1,5 +1,5 @@
-//! Benches: `rtl/<block>/tb/<name>_tb.sv` prints a line `PASS` when all it expects has come, and `FAIL` lines
-//! otherwise.
+//! Benches: `rtl/<block>/tb/<name>_tb.sv` prints a line `PASS` if everything is as expected, and `FAIL`
+//! lines otherwise.
 
 use crate::sources;
 use crate::tools::{self, Output};
@@ -43,7 +43,7 @@ pub fn on_verilator(rtl: &Path, block: &str, bench: &str) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["--binary", "--assert", "-Wall", "--Mdir", "build", "-o", "bench", "--top-module", bench];
     let mut arguments: Vec<String> = options.map(String::from).to_vec();
-    // A bench is compiled for longer than it runs.
+    // Compiling a bench takes longer than running it.
     arguments.extend(["-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"].map(String::from));
     arguments.extend(sources::includes(rtl));
     arguments.extend(sources(rtl, block, bench));
@@ -51,7 +51,7 @@ pub fn on_verilator(rtl: &Path, block: &str, bench: &str) -> Output {
     tools::run::<&str>(folder.path(), "build/bench", &[])
 }
 
-/// Whether the bench found everything as it expects it.
+/// Whether the bench has passed.
 pub fn passed(output: &Output) -> bool {
     let text = &output.text;
     output.good && text.lines().any(|line| line.trim() == "PASS") && !text.contains("FAIL")

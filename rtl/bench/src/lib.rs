@@ -1,8 +1,7 @@
-//! Runs what stands in `rtl/` beside the logic: benches on Icarus and Verilator, lint by all three tools,
-//! proofs by yosys with an SMT solver or yosys' ABC, and the same proofs against mutated sources, where they
-//! must fail.
+//! Runs the checks in `rtl/`: benches on Icarus and Verilator, lint by all three tools, proofs by yosys
+//! with an SMT solver or yosys' ABC, and the same proofs on mutated sources, where they must fail.
 //!
-//! Nothing here is skipped: a tool that is missing fails the test that needs it.
+//! Nothing is skipped: a missing tool fails the test that needs it.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -20,7 +19,7 @@ pub fn rtl() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in rtl/bench").to_path_buf()
 }
 
-/// Whether everything is to run, however long it takes (`ASTER_LONG=1`, `make test-all`).
+/// Whether the long tests run, too (`ASTER_LONG=1`, `make test-all`).
 pub fn long() -> bool {
     std::env::var("ASTER_LONG").as_deref() == Ok("1")
 }

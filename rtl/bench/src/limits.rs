@@ -1,7 +1,6 @@
-//! What the checker holds a bus to: the minima of base/wire's ONFI tables, in phases.
+//! The limits that the checker enforces on a bus: the minima of base/wire's ONFI tables, in phases.
 //!
-//! The controller's cycle table is not looked at: the checker knows from the standard what the pins must
-//! keep.
+//! They don't depend on the controller's cycle table: the checker takes its limits from the standard.
 
 use aster_units::Duration;
 use aster_wire::onfi::timing::{InterfaceTiming, NvDdr2Timing, NvDdrTiming, SdrTiming, Timing};
@@ -34,7 +33,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 /// The checker's limits for a timing mode, in its order: phases, minima rounded up and maxima down.
 ///
-/// A parameter that the data interface doesn't have is zero, which nothing violates.
+/// A parameter that the data interface doesn't have is zero, which can't be violated.
 pub fn phases(timing: &Timing, phase: Duration) -> Vec<u64> {
     names()
         .map(|name| {

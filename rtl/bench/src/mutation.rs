@@ -1,24 +1,24 @@
-//! Mutations: one thing wrong in a copy of `rtl`, which the proof that is there for it must find.
+//! Mutations: one error in a copy of `rtl`, which the proof for that property must find.
 
 use std::fs;
 use std::path::Path;
 
-/// One thing wrong.
+/// One error.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutation {
     /// What is wrong, for messages.
     pub name: &'static str,
     /// The file, from `rtl`.
     pub file: &'static str,
-    /// What stands there, once.
+    /// The text to replace, which must appear once.
     pub from: &'static str,
-    /// What stands there instead.
+    /// The replacement.
     pub to: &'static str,
-    /// What finds it: the proof that fails by it, the checker's assertion, or the tests of the gate.
+    /// What finds it: the proof that fails, the checker's assertion, or the tests of the gate.
     pub found_by: &'static str,
 }
 
-/// The first mutation of each proof is done every time, all of them with `ASTER_LONG=1`.
+/// The first mutation of each proof is tried every time, and all of them with `ASTER_LONG=1`.
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "a latch holds CLE, ALE and DQ a phase too short",
@@ -190,8 +190,8 @@ pub const MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the checker must find in the channel's bench, by the label of its assertion: what each data
-/// interface has of its own.
+/// Mutations that the checker must find in the channel's bench, by the label of its assertion. They
+/// concern what is specific to each data interface.
 pub const BENCH_MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "CLE and ALE of NV-DDR's data change with CLK's rise",
@@ -237,8 +237,8 @@ pub const BENCH_MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the equality gate of `run/cosim` must find where it compares with the timed model: those
-/// that packages do not object to.
+/// Mutations that the equality gate of `run/cosim` must find by comparison with the timed model, since
+/// packages don't report them.
 pub const GATE_MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "tRHW a cycle short",
@@ -271,10 +271,10 @@ pub const GATE_MUTATIONS: &[Mutation] = &[
 ];
 
 impl Mutation {
-    /// Copies `rtl` to `folder` with this one thing wrong.
+    /// Copies `rtl` to `folder` with this one error.
     ///
     /// # Panics
-    /// When what is to be replaced doesn't stand there exactly once: the list has to follow the sources.
+    /// If the text to replace doesn't appear exactly once: the list has to follow the sources.
     pub fn copy(&self, rtl: &Path, folder: &Path) {
         copy_sources(rtl, folder);
         let file = folder.join(self.file);
@@ -285,7 +285,7 @@ impl Mutation {
     }
 }
 
-/// Copies what is SystemVerilog, and the file lists.
+/// Copies the SystemVerilog sources and the file lists.
 ///
 /// # Panics
 /// When a folder can't be read or written.

@@ -42,11 +42,12 @@ impl Method {
     }
 }
 
-/// How many cycles more than it needs the base case of an induction looks at: what is wrong shows there as a
-/// trace from reset, not only as a step that doesn't go through.
+/// Cycles that the base case of an induction checks beyond those it needs. An error that shows there
+/// comes with a trace from reset, and not only with a step that fails.
 const BASE_MARGIN: u32 = 4;
 
-/// Likewise with a SAT solver, which is quicker; a proof with any clocks needs two cycles for an edge of one.
+/// As `BASE_MARGIN`, for a SAT solver, which is faster. A proof with arbitrary clocks needs two cycles
+/// for an edge of one clock.
 const SAT_BASE_MARGIN: u32 = 20;
 
 /// A proof and what its head says.
@@ -58,7 +59,7 @@ pub struct Proof {
     pub name: String,
     /// The normal method, if the proof is quick enough to be done every time.
     pub method: Option<Method>,
-    /// The one of `ASTER_LONG=1`, the same unless said.
+    /// The method with `ASTER_LONG=1`; by default, the same.
     pub long: Method,
     any_clocks: bool,
     blocks: Vec<String>,
@@ -66,12 +67,12 @@ pub struct Proof {
     file: PathBuf,
 }
 
-/// What became of a proof.
+/// The result of a proof.
 #[derive(Debug)]
 pub enum Outcome {
     /// The assertions hold.
     Proved(Duration),
-    /// One does not, or holds without the solver being able to show it; what the solver said.
+    /// An assertion doesn't hold, or the solver can't prove it. With the solver's output.
     Failed(String),
 }
 
@@ -115,10 +116,10 @@ impl Proof {
         }
     }
 
-    /// Does the proof with the sources in `rtl`, which may be a mutated copy.
+    /// Runs the proof on the sources in `rtl`, which may be a mutated copy.
     ///
     /// # Panics
-    /// When a tool is missing, or the sources can't be read by it.
+    /// If a tool is missing or can't read the sources.
     pub fn run(&self, rtl: &Path, method: Method) -> Outcome {
         let folder = tempfile::tempdir().expect("a temporary folder");
         match method {
@@ -144,9 +145,9 @@ impl Proof {
         }
     }
 
-    /// The common part: one flat module of one clock, if need be one that samples the module's own. Bits that
-    /// nothing drives inside a process stand for values that are not looked at; lint makes sure that there
-    /// are no others.
+    /// The common part: one flat module with one clock, which samples the module's own clocks if there
+    /// are several. Undriven bits inside a process stand for values that don't matter; lint ensures that
+    /// there are no other undriven bits.
     fn elaborate(&self, rtl: &Path) -> String {
         let mut files = Vec::new();
         for block in &self.blocks {
@@ -215,7 +216,7 @@ impl Proof {
         }
     }
 
-    /// The method of this run, if the proof is done in it.
+    /// The method for this run, if the proof is part of it.
     pub fn due(&self) -> Option<Method> {
         if crate::long() { Some(self.long) } else { self.method }
     }

@@ -1,4 +1,4 @@
-//! Recorded pins before the checker, on Icarus.
+//! Replays recorded pins to the checker, on Icarus.
 
 use crate::{limits, rtl, sources, tools};
 use aster_units::Duration;
@@ -41,7 +41,7 @@ impl PinState {
     };
 }
 
-/// The replay as Icarus compiles it; once for all who ask.
+/// The replay, compiled by Icarus once.
 fn replay() -> &'static [u8] {
     static REPLAY: OnceLock<Vec<u8>> = OnceLock::new();
     REPLAY.get_or_init(|| {
@@ -56,10 +56,10 @@ fn replay() -> &'static [u8] {
     })
 }
 
-/// Shows `pins`, phases of so long each, to the checker with the limits of `timing`: the names of the
-/// parameters violated, each once, in the order in which they first were.
+/// Replays `pins`, one state per `phase`, to the checker with the limits of `timing`. Returns the names
+/// of the violated parameters, each once, in the order of their first violation.
 ///
-/// The checker is given one phase a cycle, so that every pin may change with any.
+/// The checker gets one phase per cycle, so that every pin may change in each phase.
 ///
 /// # Panics
 /// When Icarus is missing or fails.

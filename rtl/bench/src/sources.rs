@@ -1,4 +1,4 @@
-//! Which files make a block: `rtl/<block>/<block>.f`.
+//! The files of a block, from `rtl/<block>/<block>.f`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn list(rtl: &Path, block: &str) -> PathBuf {
     rtl.join(block).join(format!("{block}.f"))
 }
 
-/// The files that make `block`, each once, those of the blocks it names (`-f`) first. Paths are relative to
+/// The files of `block`, each once, after those of the blocks that it names (`-f`). Paths are relative to
 /// `rtl`.
 ///
 /// # Panics
@@ -49,7 +49,7 @@ fn collect(rtl: &Path, list: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where `include finds its files: the folders of all `.svh`, as options of `style` (`-I` glued to the
+/// Options for the folders where `include finds its files, those of all `.svh` (`-I` followed by the
 /// folder).
 pub fn includes(rtl: &Path) -> Vec<String> {
     ["include", "checker/rtl"].map(|folder| format!("-I{}", rtl.join(folder).display())).to_vec()

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a tool printed, and whether it ended well.
+/// A tool's output, and whether it succeeded.
 #[derive(Debug)]
 pub struct Output {
     /// Whether it ended with status 0.
@@ -17,7 +17,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Fails the test with everything that the tool printed, unless it ended well.
+    /// Fails the test with everything that the tool printed, unless the tool succeeded.
     #[track_caller]
     pub fn expect(self, what: &str) -> Self {
         assert!(self.good, "{what} failed:\n{}", self.text);

@@ -29,8 +29,8 @@ fn every_bench_passes_on_icarus() {
     }
 }
 
-/// Normally the channel's alone, which has all blocks in it: the C++ compiler takes its time for each. All
-/// with `ASTER_LONG=1`.
+/// Normally only the channel's bench, which contains all blocks, since compiling takes long for each
+/// bench. All benches with `ASTER_LONG=1`.
 #[test]
 fn every_bench_passes_on_verilator() {
     for block in blocks().into_iter().filter(|block| long() || block == "channel") {

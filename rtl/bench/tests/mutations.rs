@@ -1,5 +1,4 @@
-//! What is proved can fail: with one thing wrong in the sources the proof that is there for it doesn't go
-//! through.
+//! The proofs can fail: with one error in the sources, the proof for that property fails.
 
 use aster_rtl_bench::mutation::{BENCH_MUTATIONS, GATE_MUTATIONS, MUTATIONS};
 use aster_rtl_bench::proof::{self, Outcome};
@@ -8,7 +7,7 @@ use aster_rtl_bench::{bench, long, rtl};
 #[test]
 fn every_proof_fails_on_its_mutations() {
     for proof in proof::all(&rtl()) {
-        // What isn't proved in this run isn't tried on mutations either.
+        // Proofs that aren't part of this run aren't tried on mutations either.
         let Some(method) = proof.method.or(proof.due()) else { continue };
         let mut mutations = MUTATIONS.iter().filter(|m| m.found_by == proof.name).peekable();
         assert!(mutations.peek().is_some(), "no mutation for {}", proof.name);
@@ -40,8 +39,8 @@ fn every_mutation_belongs_to_a_proof_and_to_the_sources_as_they_are() {
     }
 }
 
-/// The checker watches the channel's bench in SDR, NV-DDR and NV-DDR2. One mutation of each of the latter two
-/// every time, all of them with `ASTER_LONG=1`.
+/// The checker watches the channel's bench in SDR, NV-DDR and NV-DDR2. One mutation of each of the latter
+/// two is tried every time, and all of them with `ASTER_LONG=1`.
 #[test]
 fn the_checker_finds_mutations_in_the_channel_bench() {
     for mutation in BENCH_MUTATIONS.iter().filter(|m| long() || ["tCALS", "tRPSTH"].contains(&m.found_by)) {

@@ -1,8 +1,7 @@
 // A flash channel controller in the manner of BABOL: registers, instruction queue, sequencer, five uFSMs and
 // Packetizer.
 //
-// Pins leave without a register: the serialisers of the pins sample them at the cycle's end, eight phases
-// each.
+// The pins are not registered here: their serialisers sample them at the cycle's end, eight phases each.
 module aster_channel #(
     // Chip enables: 1 to 32.
     parameter integer WAYS = 8,
@@ -13,13 +12,13 @@ module aster_channel #(
     input  logic            rst_ni,
     input  logic            cpu_clk_i,
     input  logic            cpu_rst_ni,
-    // Register bus, in the CPU's clock: a transfer a cycle, read data in that cycle.
+    // Register bus, in the CPU's clock: one transfer per cycle, with read data in the same cycle.
     input  logic            reg_valid_i,
     input  logic            reg_write_i,
     input  logic [11:0]     reg_addr_i,
     input  logic [63:0]     reg_wdata_i,
     output logic [63:0]     reg_rdata_o,
-    // Pins of the package: a bit a phase, phase 0 lowest.
+    // Pins of the package: one bit per phase, phase 0 lowest.
     output logic [WAYS-1:0] ce_no,
     output logic [7:0]      cle_o,
     output logic [7:0]      ale_o,
@@ -33,8 +32,8 @@ module aster_channel #(
     input  logic [WAYS-1:0] ready_i,
     // How many lanes of dq_i the Data Reader takes in this cycle.
     output logic [2:0]      strobed_o,
-    // The slot of the transaction whose turn it is. It begins in this cycle; it is over in this cycle, and
-    // what became of it.
+    // The transaction whose turn it is: whether it begins in this cycle, whether it is over in this
+    // cycle, its slot and its result.
     output logic            begin_o,
     output logic            over_o,
     output logic [1:0]      over_slot_o,
@@ -87,7 +86,8 @@ module aster_channel #(
   end
 `endif
 
-  // What the checker says of a transaction, with the table that it runs by: {table, length, index, verdict}.
+  // The checker's verdict on a transaction, with the transaction's cycle table: {table, length, index,
+  // verdict}.
   localparam integer VERDICT_BITS = 38;
   // {memory error, mailbox}
   localparam integer RESULT_BITS = 65;
@@ -144,7 +144,7 @@ module aster_channel #(
   logic memory_error, refused;
   logic [63:0] collected;
   logic [RESULT_BITS-1:0] outcome;
-  // Nothing came of a refused transaction.
+  // A refused transaction has no mailbox bytes and no memory error.
   assign outcome = refused ? '0 : {memory_error, collected};
 
   aster_instruction_queue #(.VERDICT_BITS(VERDICT_BITS), .RESULT_BITS(RESULT_BITS)) u_queue (

@@ -1,5 +1,5 @@
-// The cycle tables: written and read back in the CPU's clock, read by the controller. A table that a queued
-// transaction runs by isn't written.
+// The cycle tables: the CPU writes them and reads them back in its clock, and the controller reads them.
+// The CPU must not write a table that a queued transaction uses.
 module aster_cycle_tables #(
     // Words of 64 bits that a table takes: 1 to 4.
     parameter integer WORDS = 4

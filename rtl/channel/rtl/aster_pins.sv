@@ -1,5 +1,5 @@
-// Brings the uFSMs' pins together and makes NV-DDR's CLK. Only one uFSM acts at a time; but for a latch's
-// hold, which may reach into whatever follows it.
+// Combines the uFSMs' pins and generates NV-DDR's CLK. Only one uFSM acts at a time, except that a
+// latch's hold may reach into whatever follows it.
 module aster_pins (
     // 0 SDR, 1 NV-DDR, 2 NV-DDR2; CLK's period, the cycle's number in it, and whether any chip is selected.
     input  logic [1:0]  mode_i,
@@ -17,7 +17,7 @@ module aster_pins (
     input  logic [7:0]  write_we_ni,
     input  logic [63:0] write_dq_i,
     input  logic        write_dq_oe_i,
-    // CLK's level, also where no chip sees it.
+    // CLK's level, even while no chip is selected.
     output logic [7:0]  clock_o,
     output logic [7:0]  cle_o,
     output logic [7:0]  ale_o,
@@ -27,13 +27,13 @@ module aster_pins (
 );
   localparam logic [1:0] NV_DDR = 2'd1;
 
-  // Between transactions WE# rests high in every mode: a rise together with CE#'s fall could be a latch in
+  // Between transactions WE# is high in every mode: a rise together with CE#'s fall could be a latch in
   // SDR.
   logic [7:0] half;
   assign half    = grain_i >> 1;
   assign clock_o = grain_cycle_i < half ? 8'hff : grain_cycle_i == half && grain_i[0] ? 8'h0f : 8'h00;
 
-  // CLE and ALE change where CLK falls, half a period from the rises that take them.
+  // CLE and ALE change where CLK falls, half a period before the rises that sample them.
   logic [7:0] data;
   assign data    = clock_o & {8{data_now_i}} | ~clock_o & {8{data_next_i}};
   assign cle_o   = latch_cle_i | data;

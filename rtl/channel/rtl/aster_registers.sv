@@ -1,5 +1,5 @@
-// The register file: 64-bit registers at the offsets of interface.toml, a transfer a cycle of the CPU's
-// clock.
+// The register file: 64-bit registers at the offsets of interface.toml, with one transfer per cycle of
+// the CPU's clock.
 module aster_registers #(
     parameter integer WAYS = 8
 ) (
@@ -10,7 +10,7 @@ module aster_registers #(
     input  logic [11:0] address_i,
     input  logic [63:0] write_data_i,
     output logic [63:0] read_data_o,
-    // Settings. They change while nothing is queued.
+    // Settings. They change only while nothing is queued.
     output logic [19:0] longest_o,
     output logic [5:0]  ways_o,
     output logic [31:0] period_o,
@@ -34,7 +34,7 @@ module aster_registers #(
     input  logic        result_error_i,
     input  logic [63:0] mailbox_i,
     output logic        take_o,
-    // The channel, brought into this clock.
+    // The channel's state, synchronised to this clock.
     input  logic        busy_i,
     input  logic [31:0] ready_i
 );
@@ -60,7 +60,7 @@ module aster_registers #(
   assign push_o       = write && address_i == REGISTER_PUSH;
   assign take_o       = read && address_i == REGISTER_MAILBOX;
 
-  // Tables stand in one block: their number and the word's are bits of the offset.
+  // The tables are in one block: the table's number and the word's number are bits of the offset.
   logic in_tables;
   assign in_tables     = address_i[11:7] == REGISTER_TABLE[11:7] && address_i[2:0] == 3'd0;
   assign table_o       = address_i[6:5];

@@ -1,5 +1,5 @@
-// The whole controller: what stands on the pins and in memory, and in which cycle. Cycles are typed from the
-// cycle rules of rtl/README.md, at 10 ns.
+// The whole controller: what it puts on the pins and into memory, and in which cycle. The expected cycles
+// are typed from the cycle rules of rtl/README.md, at 10 ns.
 module aster_channel_tb;
   `include "aster_interface.svh"
 
@@ -162,7 +162,7 @@ module aster_channel_tb;
           else if (ale[i] && !cle[i]) note(ADDRESS, i, {24'd0, dq[8*i+:8]});
           else if (mode == SDR) note(BYTE_IN, i, {24'd0, dq[8*i+:8]});
         end
-        // Between bursts DQS rests low, or floats.
+        // Between bursts DQS is low, or floats.
         if (dqs_oe && dqs[i] != dqs_before) note(BYTE_IN, i, {24'd0, dq[8*i+:8]});
         // RE# starts a byte by falling, or by each edge but the one that opens the preamble and the one, with
         // CLE, ALE or CE# high, that lets it go; in NV-DDR CLK does, by the edges of a cycle that CLE, ALE
@@ -263,7 +263,7 @@ module aster_channel_tb;
       @(posedge clk);
       if (over) left = left - 1;
     end
-    // Something after the end would be an event too many.
+    // Any activity after the end would be an unexpected event.
     repeat (8) @(negedge clk);
   endtask
 
@@ -289,7 +289,8 @@ module aster_channel_tb;
     end
   endtask
 
-  // One transaction of a wrong word or two, which must be over with `verdict` and leave the pins alone.
+  // A transaction with one or two wrong words, which must end with `verdict` and must not change the
+  // pins.
   task automatic expect_refused(input [7:0] verdict, input [7:0] index, input [19:0] length);
     write(REGISTER_PUSH, 64'd0);
     wait_over(1);
@@ -306,7 +307,7 @@ module aster_channel_tb;
   task automatic word(input [63:0] data);
     write(REGISTER_WORD, data);
   endtask
-  // The first four of so many.
+  // The first four of `number` latches.
   task automatic latches(input [19:0] number, input [63:0] first);
     word(instruction(OPCODE_COMMAND_ADDRESS, 4'd0, number, 32'd0));
     word(first);
@@ -321,7 +322,7 @@ module aster_channel_tb;
     word(instruction(OPCODE_TIMER, 4'd0, 20'd0, nanoseconds));
   endtask
 
-  // The tables by their numbers; a transaction runs by that of `mode`.
+  // The tables by their numbers. A transaction uses the one of `mode`.
   localparam logic [1:0] TABLE_SDR = 2'd0;
   localparam logic [1:0] TABLE_NV_DDR2 = 2'd1;
   localparam logic [1:0] TABLE_NV_DDR = 2'd2;
@@ -391,7 +392,7 @@ module aster_channel_tb;
     `ENTRY(LEAD) = 21;
     load_table(TABLE_SDR);
 
-    // NV-DDR2 mode 7, 2.5 ns a byte in, but 5 ns a byte out.
+    // NV-DDR2 mode 7, with 2.5 ns per byte in, but 5 ns per byte out.
     `ENTRY(MODE) = NV_DDR2;
     `ENTRY(CHIP_SETUP) = 2;
     `ENTRY(CHIP_HOLD) = 1;
@@ -433,7 +434,7 @@ module aster_channel_tb;
     `ENTRY(LEAD) = 15;
     load_table(TABLE_NV_DDR);
 
-    // READ's command phase: tCS 7, seven latches of 10, tWB 20, tCH 2. And again, right behind it; the queue
+    // READ's command phase: tCS 7, seven latches of 10, tWB 20, tCH 2. Then the same again; the queue
     // holds both.
     for (int i = 0; i < 2; i++) begin
       open;
@@ -461,8 +462,8 @@ module aster_channel_tb;
       expect_event(OVER, 99, i, 0);
     end
     expect_end;
-    // The second began 99 + 2 cycles after the first; the first two cycles after its push was sampled, which
-    // is one after the cycle that wrote it.
+    // The second began 99 + 2 cycles after the first. The first began two cycles after its push was
+    // sampled, which is one cycle after the cycle that wrote it.
     expect_equal({32'd0, begun_at - pushed_at}, 64'd105);
     read(REGISTER_STATUS);
     expect_equal({61'd0, got[STATUS_RESULTS_LSB+:3]}, 64'd2);
@@ -471,8 +472,8 @@ module aster_channel_tb;
     read(REGISTER_RESULT);
     expect_equal(got, 64'd0);
 
-    // READ STATUS: latch at 17, tWHR 12, RE# low for half of 10 cycles; the chip goes once tRHW 20 − lead 21
-    // is over: at once.
+    // READ STATUS: latch at 17, tWHR 12, RE# low for half of 10 cycles. The chip is released when tRHW 20
+    // − lead 21 is over: at once.
     out_count = 8'he0;
     command_and_burst(8'h70, 1'b0, 1'b1, 48'd0, 20'd1, 17);
     expect_event(BYTE_OUT, 29, 0, 32'he0);
@@ -633,7 +634,7 @@ module aster_channel_tb;
     for (int i = 0; i < 9; i++) expect_event(BYTE_IN, 314 + 10 * i, 0, 32'h80 + i);
     expect_over(401, 401, 0, 1'b0, 64'h55);
 
-    // What is wrong, each in its own way; nothing of it reaches the bus.
+    // Wrong transactions, each for a different reason. Nothing of them reaches the bus.
     open;
     expect_refused(VERDICT_UNFRAMED, 8'd0, 20'd0);
     open;
@@ -648,7 +649,7 @@ module aster_channel_tb;
     word(instruction(OPCODE_COMMAND_ADDRESS, 4'd0, 20'd0, 32'd0));
     word(END_ALL);
     expect_refused(VERDICT_NO_LATCHES, 8'd1, 20'd0);
-    // The latch behind the last one isn't looked at; the last one is, even when others are missing.
+    // The latch after the last one is ignored. The last one is checked, even if others are missing.
     open;
     word(BEGIN_2);
     latches(20'd3, 64'hffff_0001_0002_0003);

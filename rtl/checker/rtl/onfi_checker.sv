@@ -1,9 +1,9 @@
 // Watches the pins of one chip enable and says which ONFI timing parameters they violate (ONFI 5.1 §4).
 //
-// Pins come phase by phase, PHASES a cycle, phase 0 in the lowest bits, as the controller gives them to its
-// serialiser (rtl/README.md). Limits come in phases, minima rounded up: edges lie on phases, so an interval
-// is too short exactly when it has fewer phases than that. A limit of zero never fails. doc/checker.md says
-// what each one is measured between.
+// Pins come phase by phase, PHASES per cycle, phase 0 in the lowest bits, as the controller gives them to
+// its serialiser (rtl/README.md). Limits are in phases, with minima rounded up: edges are on phases, so
+// an interval is too short exactly if it has fewer phases than that. A limit of zero never fails.
+// doc/checker.md says between which edges each one is measured.
 `default_nettype none
 
 `ifdef FORMAL
@@ -54,14 +54,14 @@ module onfi_checker #(
   localparam [1:0] NV_DDR = 2'd1;
   localparam [1:0] NV_DDR2 = 2'd2;
 
-  // Commands that the checker has to know (ONFI 5.1 §5).
+  // Commands that matter to the checker (ONFI 5.1 §5).
   localparam [7:0] CHANGE_WRITE_COLUMN = 8'h85;
   localparam [7:0] CHANGE_READ_COLUMN_CONFIRM = 8'he0;
   localparam [7:0] READ_STATUS = 8'h70;
   localparam [7:0] READ_STATUS_ENHANCED = 8'h78;
   localparam [7:0] SET_FEATURES = 8'hef;
   localparam [7:0] RESET = 8'hff;
-  // The feature whose change is a change of data interface or timing mode.
+  // The feature that sets data interface and timing mode.
   localparam [7:0] TIMING_MODE_FEATURE = 8'h01;
 
   // Command latches after which a LUN goes busy.
@@ -121,16 +121,17 @@ module onfi_checker #(
   reg ce_q, cle_q, ale_q, we_q, re_q, dqs_q, dqs_oe_q, dq_oe_q, ready_q;
   reg ce_p, cle_p, ale_p, we_p, re_p, dqs_p, dqs_oe_p, dq_oe_p;
   reg [7:0] dq_q, dq_p, command_q, command;
-  // The last latch was an address; it was that of the timing mode's feature.
+  // Whether the last latch was an address, and whether it was that of the timing mode's feature.
   reg address_q, address, mode_feature_q, mode_feature;
   // RE# edges of a burst: none, the preamble's, the first data edge, more.
   reg [1:0] read_q, read;
-  // A write burst has strobed; has strobed low; one of its data input cycles has been clocked (NV-DDR).
+  // Whether a write burst has strobed, has strobed low, and has had a data input cycle clocked (NV-DDR).
   reg writing_q, writing, wrote_low_q, wrote_low, clocked_q, clocked;
-  // CE# had been high for long when it fell; the strobe of a burst that is over is still held.
+  // Whether CE# had been high long enough for tCR2 when it fell, and whether the strobe of a finished
+  // burst is still held.
   reg rested_q, rested, read_hold_q, read_hold, write_hold_q, write_hold;
-  // What would be too short if the WE# pulse that has begun is a data input cycle: that shows at its rise
-  // (SDR).
+  // What would be too short if the WE# pulse that has begun is a data input cycle, which its rise will
+  // show (SDR).
   reg [2:0] pending_q, pending;
 
   reg [46:0] violation;
@@ -192,7 +193,7 @@ module onfi_checker #(
           in_begins = clock_in && !clocked;
         end
         default: begin
-          // With CLE or ALE high it is the strobe of a burst that is over being let go.
+          // With CLE or ALE high, the edge is the release of the strobe of a finished burst.
           is_out = (re_up || re_down) && !cle && !ale;
           is_in = strobe;
           out_begins = re_down && is_out && read == 2'd0;
@@ -264,7 +265,7 @@ module onfi_checker #(
       end
       if (mode_i == NV_DDR ? (rise && (cle || ale)) : rise) `ONFI_AGE(CYCLE) = NONE;
 
-      // ---- DQ around the edge that samples it. A bus that nobody drives has no setup.
+      // ---- DQ around the edge that samples it. A bus that isn't driven has no setup.
       if (mode_i == SDR) begin
         if (rise) begin
           `ONFI_AT_LEAST(T_DS, dq_oe ? `ONFI_AGE(DQ_CHANGE) : NONE);
@@ -353,7 +354,7 @@ module onfi_checker #(
       if (strobe && dqs && !writing) begin
         `ONFI_AT_LEAST(T_WPRE, `ONFI_AGE(DQS_LOW));
         if (mode_i == NV_DDR) begin
-          // Without a clocked data input cycle DQS is as early as can be.
+          // Without a clocked data input cycle, DQS counts as too early.
           `ONFI_AT_LEAST(T_DQSS_MIN, clocked ? `ONFI_AGE(DATA_IN) : NONE);
           violation[T_DQSS_MAX] = violation[T_DQSS_MAX] | (clocked && `ONFI_LIMIT(T_DQSS_MAX) != NONE
               && `ONFI_AGE(DATA_IN) > `ONFI_LIMIT(T_DQSS_MAX));
@@ -377,7 +378,7 @@ module onfi_checker #(
           `ONFI_AT_LEAST(T_DBS, (re && !low) ? `ONFI_AGE(RE_RISE) : NONE);
         end
         if (closes && read != 2'd0) begin
-          // With RE# high by now its last low time was the postamble, and nothing is held.
+          // If RE# is high by now, its last low time was the postamble, and it wasn't held.
           `ONFI_AT_LEAST(T_RPST, re_p ? re_low : `ONFI_AGE(RE_FALL));
           `ONFI_AT_LEAST(T_RPSTH, re ? NONE : EVER);
           read_hold = !re;
@@ -393,7 +394,7 @@ module onfi_checker #(
       end
       if (closes) `ONFI_AGE(CLOSE) = NONE;
 
-      // ---- What later phases have to know.
+      // ---- State for later phases.
       if (mode_i != NV_DDR && re_up) begin
         re_low = `ONFI_AGE(RE_FALL);
         `ONFI_AGE(RE_RISE) = NONE;
@@ -413,7 +414,7 @@ module onfi_checker #(
       clocked = (clocked || clock_in) && dqs_oe;
       if (closes || !ce) {read, writing, wrote_low} = 4'd0;
       if (mode_i == NV_DDR && !(cle && ale)) read = 2'd0;
-      // A pause ends what has been announced: tDQSS holds again when data go on.
+      // A pause ends the announcement: tDQSS applies again when data continue.
       if (is_latch || !ce || (rise && mode_i == NV_DDR && !clock_in)) clocked = 1'b0;
       if (is_in && command == SET_FEATURES) begin
         `ONFI_AGE(CONFIRM) = NONE;
@@ -421,7 +422,7 @@ module onfi_checker #(
       end
       if (is_latch) begin
         `ONFI_AGE(LATCH) = NONE;
-        // tCCS is to the data of the column chosen, not to what another command brings.
+        // tCCS applies to the data of the chosen column, not to data of another command.
         `ONFI_AGE(COLUMN) = EVER;
         address = ale;
         if (cle) begin

@@ -47,7 +47,7 @@ localparam integer T_CDQSS = 42;
 localparam integer T_DBS = 43;
 localparam integer T_CSD = 44;
 localparam integer T_WRCK = 45;
-// How long CE# has to have been high for tCR2 to hold instead of tCR: a limit that nothing can violate.
+// How long CE# must have been high for tCR2 to apply instead of tCR. Nothing can violate this limit.
 localparam integer CR2_IDLE = 46;
 localparam integer PARAMETERS = 47;
 // verilator lint_on UNUSEDPARAM

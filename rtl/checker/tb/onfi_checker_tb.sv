@@ -1,4 +1,4 @@
-// SDR mode 5 by hand at 10 ns: a READ STATUS that keeps every minimum, and then one thing wrong at a time.
+// SDR mode 5 by hand at 10 ns: a READ STATUS that keeps every minimum, and then one violation at a time.
 `default_nettype none
 
 module onfi_checker_tb;

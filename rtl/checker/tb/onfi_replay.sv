@@ -1,5 +1,5 @@
-// Shows a recorded sequence of pins to the checker: +pins=FILE, a line a cycle, and +limits=FILE. Prints
-// `VIOLATION cycle bits`.
+// Replays a recorded sequence of pins to the checker: +pins=FILE, one line per cycle, and +limits=FILE.
+// Prints `VIOLATION cycle bits`.
 `default_nettype none
 module onfi_replay #(
     parameter integer PHASES = 8

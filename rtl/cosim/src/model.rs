@@ -79,10 +79,10 @@ unsafe extern "C" {
     fn aster_channel_read(model: *mut Model, offset: u16) -> u64;
 }
 
-/// One channel controller in RTL, just out of reset when made.
+/// One channel controller in RTL, which has just been reset when it is created.
 pub struct RtlChannel {
-    // Owned: made by `aster_channel_new`, deleted once, in `drop`. Not shared: the type is neither Send nor
-    // Sync.
+    // Owned: created by `aster_channel_new` and deleted once, in `drop`. Not shared: the type is neither
+    // Send nor Sync.
     model: NonNull<Model>,
     outputs: ChannelOut,
 }
@@ -93,14 +93,15 @@ impl RtlChannel {
     /// # Panics
     /// When there is no memory for it.
     pub fn new() -> Self {
-        // SAFETY: takes nothing, and gives a model that nobody else has, or throws, which ends the process.
+        // SAFETY: takes no arguments. Returns a model that nothing else refers to, or throws, which ends
+        // the process.
         let model = NonNull::new(unsafe { aster_channel_new() }).expect("memory for a Verilated channel");
         let mut channel = RtlChannel { model, outputs: ChannelOut::default() };
         channel.look();
         channel
     }
 
-    /// Takes the outputs over as they are now.
+    /// Copies the outputs as they are now.
     fn look(&mut self) {
         let mut out = Outputs::default();
         // SAFETY: the model lives until `drop`; `out` is laid out as in shim.cpp and written before the call
@@ -118,7 +119,7 @@ impl Default for RtlChannel {
 
 impl Drop for RtlChannel {
     fn drop(&mut self) {
-        // SAFETY: made by `aster_channel_new`, and deleted nowhere else.
+        // SAFETY: created by `aster_channel_new`, and deleted nowhere else.
         unsafe { aster_channel_delete(self.model.as_ptr()) };
     }
 }

@@ -25,7 +25,7 @@ module fifo_keeps (
       .empty_o(empty), .full_o(full)
   );
 
-  // How many words stand before the followed one, and what it is.
+  // The number of words before the followed one, and its value.
   reg following = 1'b0;
   reg [3:0] before, word, held = 4'd0;
   always @(posedge clk_i) begin

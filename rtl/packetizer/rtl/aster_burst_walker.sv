@@ -1,19 +1,19 @@
-// Walks the bursts of one direction that a transaction has, in order, and asks memory for them piece by
-// piece: AXI4 bursts of up to 16 beats, none across 4 KiB.
+// Walks a transaction's bursts of one direction in order, and requests them from memory piece by piece:
+// AXI4 bursts of up to 16 beats, none across 4 KiB.
 module aster_burst_walker (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // A transaction begins; a bit for each word of it that is such a burst.
+    // A transaction begins. One bit per word: set if the word is such a burst.
     input  logic        begin_i,
     input  logic [31:0] bursts_i,
-    // The next burst's word is wanted; it is there in the cycle of the grant, with what its descriptor says.
+    // Requests the next burst's word. In the cycle of the grant, the word and its descriptor are valid.
     output logic        want_o,
     output logic [4:0]  index_o,
     input  logic        grant_i,
     input  logic [47:0] address_i,
     input  logic [3:0]  tag_i,
     input  logic [17:0] words_i,
-    // A piece: once valid, it stays until it is taken. `permit_i` doesn't fall unless a piece was taken.
+    // A piece. Once valid, it is stable until it is taken. `permit_i` falls only when a piece was taken.
     input  logic        permit_i,
     output logic        valid_o,
     input  logic        ready_i,
@@ -36,7 +36,7 @@ module aster_burst_walker (
   endfunction
   assign index_o = lowest(bursts);
 
-  // As far as the burst, 16 beats and the 4 KiB page go.
+  // A piece ends with the burst, after 16 beats, or at the 4 KiB page's end.
   logic [9:0] in_page;
   logic [4:0] beats, beats_in_page;
   assign in_page       = 10'd512 - {1'b0, address_q[8:0]};

@@ -1,8 +1,8 @@
-// A FIFO whose oldest word stands at the output in the cycle after it was written. Its memory reads with a
-// clock (block RAM).
+// A FIFO whose oldest word is at the output from the cycle after it was written on. Its memory has
+// synchronous reads (block RAM).
 module aster_fifo #(
     parameter integer WIDTH = 72,
-    // A power of two, 2 at the least.
+    // A power of two, at least 2.
     parameter integer DEPTH = 512
 ) (
     input  logic                   clk_i,
@@ -33,7 +33,8 @@ module aster_fifo #(
   assign full_o  = count_q[BITS];
   assign read_d  = pop_i ? read_q + 1'b1 : read_q;
 
-  // The word to come is fetched a cycle ahead; one that is only now written is passed by the memory.
+  // The next word is fetched a cycle ahead. A word that is being written in this cycle bypasses the
+  // memory.
   logic [WIDTH-1:0] fetched_q, passed_q;
   logic pass_q;
   assign data_o = pass_q ? passed_q : fetched_q;

@@ -1,17 +1,17 @@
-// Packetizer: an AXI4 master that moves the bursts' words between memory and the uFSMs, through a FIFO each
-// way.
+// Packetizer: an AXI4 master that moves the bursts' words between memory and the uFSMs, through one FIFO
+// per direction.
 //
-// Addresses run ahead of the data from the transaction's start on. What memory delivers waits in the FIFO,
-// and when that is full on the bus; what comes from packages is offered in the cycle after it has entered the
-// FIFO.
+// Addresses run ahead of the data from the transaction's start on. Words from memory wait in the FIFO
+// and, when that is full, on the bus. Words from packages are offered to memory in the cycle after they
+// have entered the FIFO.
 module aster_packetizer #(
     // A power of two.
     parameter integer FIFO_WORDS = 512
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // A transaction begins: which of its words are bursts from memory, and to memory. One that had begun is
-    // over.
+    // A transaction begins: which of its words are bursts from memory, and which to memory. A transaction
+    // that had begun is over.
     input  logic        begin_i,
     input  logic [31:0] fetches_i,
     input  logic [31:0] stores_i,
@@ -25,18 +25,19 @@ module aster_packetizer #(
     input  logic [3:0]  memory_tag_i,
     // To the Data Writer.
     output logic        fetched_valid_o,
-    // There is another behind it.
+    // There is another word behind it.
     output logic        fetched_more_o,
     output logic [63:0] fetched_o,
     input  logic        fetched_taken_i,
     // From the Data Reader.
     output logic        room_o,
-    // Room for two.
+    // There is room for two.
     output logic        more_room_o,
     input  logic        store_valid_i,
     input  logic [63:0] store_i,
     input  logic [3:0]  store_bytes_i,
-    // Everything stored is in memory; memory has objected since the last transaction was over.
+    // Whether everything stored is in memory, and whether memory has reported an error since the last
+    // transaction was over.
     output logic        drained_o,
     output logic        memory_error_o,
     // AXI4
@@ -71,7 +72,7 @@ module aster_packetizer #(
     output logic        axi_bready_o
 );
   localparam integer COUNT = $clog2(FIFO_WORDS) + 1;
-  // Beats of reads, and pieces of writes, that are under way at most.
+  // The most beats of reads, and pieces of writes, in flight.
   localparam logic [8:0] READ_BEATS_MAX = 9'd256;
   localparam logic [7:0] WRITES_MAX = 8'd255;
   localparam integer PIECES = 8;
@@ -79,7 +80,7 @@ module aster_packetizer #(
   localparam logic [2:0] SIZE_8_BYTES = 3'd3;
   localparam logic [1:0] INCREMENTING = 2'd1;
 
-  // Both walkers share the way to words and descriptors; a fetch comes first.
+  // Both walkers share the port to words and descriptors; a fetch has priority.
   logic fetch_want, store_want, store_grant;
   logic [4:0] fetch_index, store_index;
   logic [17:0] words;
@@ -88,7 +89,7 @@ module aster_packetizer #(
   assign memory_index_o  = burst_descriptor_i[2:0];
   assign words           = {1'b0, burst_length_i[19:3]} + {17'd0, burst_length_i[2:0] != 3'd0};
 
-  // How many words of a descriptor's memory the bursts before have taken.
+  // How many words of each descriptor's memory earlier bursts have used.
   localparam integer OFFSET = 23;
   logic [7:0] used_q, used;
   logic [OFFSET-1:0] offset_kept, offset;
@@ -110,7 +111,8 @@ module aster_packetizer #(
     else used_q <= load ? used | (8'd1 << memory_index_o) : used;
   end
 
-  // Memory to package. Memory may answer different IDs in any order: one at a time.
+  // Memory to package. Memory may answer different IDs in any order, so only one ID is in flight at a
+  // time.
   logic [8:0] read_beats_q;
   logic [3:0] read_tag_q;
   logic fetch_permit, fetch_asked, fetch_delivered, fetch_full, fetch_empty;
@@ -138,8 +140,9 @@ module aster_packetizer #(
   assign axi_arsize_o    = SIZE_8_BYTES;
   assign axi_arburst_o   = INCREMENTING;
 
-  // Package to memory. A piece is known once its address is offered: words may not wait until memory has
-  // taken that (AXI4, dependencies between channels), as memory may wait for the first of them.
+  // Package to memory. A piece is known once its address is offered. Its words must not wait until memory
+  // has accepted the address, since memory may wait for the first word (AXI4, dependencies between
+  // channels).
   logic store_permit, store_asked, store_accepted, store_full, store_empty, piece_known, piece_known_q,
       piece_empty, piece_full;
   logic [7:0] writes_q;
@@ -181,7 +184,7 @@ module aster_packetizer #(
   assign axi_awburst_o = INCREMENTING;
   assign axi_bready_o  = 1'b1;
 
-  // Writes are posted: an answer that comes after the transaction is over counts for the next one.
+  // Writes are posted. A response that comes after the transaction is over counts for the next one.
   logic error, error_q;
   assign error          = (fetch_delivered && axi_rresp_i[1]) || (axi_bvalid_i && axi_bresp_i[1]);
   assign memory_error_o = error || error_q;

@@ -1,5 +1,5 @@
-// The Packetizer against a memory that hesitates at random: addresses, lengths, order, strobes and IDs of
-// many transactions.
+// The Packetizer against a memory that stalls at random: checks addresses, lengths, order, strobes and
+// IDs of many transactions.
 module aster_packetizer_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;
@@ -77,7 +77,7 @@ module aster_packetizer_tb;
   assign rdata  = content(reads[reads_out]);
   assign rlast  = reads_left[reads_out] == 9'd1;
 
-  // What memory has got: addresses in order, with which word of a piece is the last; and words in order.
+  // What memory has received: addresses in order, words in order, and which word of a piece is the last.
   logic [47:0] got_at[0:65535];
   logic last_at[0:65535];
   integer at_count = 0;
@@ -96,7 +96,7 @@ module aster_packetizer_tb;
     bresp   <= late_error ? 2'd2 : 2'd0;
     if (!late_error && pieces_answered < pieces_asked && pieces_answered < pieces_complete)
       pieces_answered <= pieces_answered + 1;
-    // What is offered stays until it is taken.
+    // What is offered must be stable until it is taken.
     hold_ar <= arvalid && !arready;
     hold_aw <= awvalid && !awready;
     hold_w  <= wvalid && !wready;
@@ -111,7 +111,7 @@ module aster_packetizer_tb;
       reads_left[reads_in] <= {1'b0, arlen} + 9'd1;
       reads_id[reads_in]   <= arid;
       reads_in             <= reads_in + 8'd1;
-      // A piece is within 16 beats and a page, and different IDs are never under way together.
+      // A piece is within 16 beats and a page, and different IDs are never in flight together.
       if (arlen > 8'd15 || {2'd0, araddr[11:3]} + {3'd0, arlen} > 11'd511 || araddr[2:0] != 3'd0)
         errors <= errors + 1;
       if (reads_in != reads_out && reads_id[reads_in-8'd1] != arid) errors <= errors + 1;
@@ -156,7 +156,7 @@ module aster_packetizer_tb;
       while (!fetched_valid || seed[17]) @(negedge clk);
       expect_equal(fetched, content(next_at[descriptor]), 1);
       next_at[descriptor] = next_at[descriptor] + 48'd8;
-      // A word that is told to be behind this one is there when this one is taken.
+      // If another word was announced behind this one, it is there when this one is taken.
       told = fetched_more;
       fetched_taken = 1'b1;
       @(negedge clk);
@@ -187,7 +187,7 @@ module aster_packetizer_tb;
     end
   endtask
 
-  // Words and addresses come in any order: what both have come of.
+  // Words and addresses come in any order. Checks those of which both have come.
   integer checked = 0;
   task automatic check_words;
     while (checked < got_count && checked < at_count) begin
@@ -233,7 +233,7 @@ module aster_packetizer_tb;
       over = 1'b1;
       @(negedge clk);
       over = 1'b0;
-      // An error that comes late is the next transaction's.
+      // A late error counts for the next transaction.
       late_error = transaction == 39;
       repeat (2) @(negedge clk);
       late_error = 1'b0;

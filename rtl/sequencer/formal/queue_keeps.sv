@@ -28,7 +28,7 @@ module queue_keeps (
     input logic [4:0]  latch_address_i,
     input logic        choose_i
 );
-  // The clocks begin when the reset is over.
+  // The clocks start when the reset is over.
   reg rst_n = 1'b0, begun = 1'b0;
   always @($global_clock) {rst_n, begun} <= {1'b1, rst_n};
 
@@ -48,7 +48,7 @@ module queue_keeps (
       .memory_index_i(3'd0), .memory_address_o(), .memory_tag_o()
   );
 
-  // Which word of a transaction is followed, and which bit: the same in all memories of words.
+  // The followed word of a transaction and its followed bit, which are the same in all memories of words.
   (* hierconn *) wire [6:0] \u_queue.u_words.place , \u_queue.u_next_words.place , \u_queue.u_latches.place ;
   (* hierconn *) wire [6:0] \u_queue.u_words.lane , \u_queue.u_next_words.lane , \u_queue.u_latches.lane ;
   wire [4:0] index = \u_queue.u_words.place [4:0];
@@ -65,7 +65,7 @@ module queue_keeps (
   always @(posedge cpu_clk_i) begin
     if (open_i && pushed - taken != 3'd4) begin
       open <= 1'b1;
-      // What was written before isn't part of the transaction.
+      // Words written before this aren't part of the transaction.
       written <= 1'b0;
     end else if (pushes) begin
       open <= 1'b0;
@@ -123,7 +123,7 @@ module queue_keeps (
   // ---- The pushes and ends that have come as far as each flip-flop between the clocks.
   reg [2:0] pushed_first = 3'd0, pushed_second = 3'd0, pushed_here = 3'd0, over_first = 3'd0,
       over_second = 3'd0;
-  // Edges since another push, or end, came to the first of them.
+  // Edges since another push, or end, reached the first flip-flop.
   reg [1:0] seen = 2'd0;
   reg told = 1'b0;
   always @(posedge clk_i) begin
@@ -198,8 +198,8 @@ module queue_keeps (
   end
 endmodule
 
-// A memory of four slots of which one bit is kept, at the same place of each, and nothing looks at the
-// others.
+// A memory of four slots that keeps only one bit, at the same place of each. Nothing checks the other
+// bits.
 module aster_lutram #(
     parameter integer WIDTH = 64,
     parameter integer DEPTH = 32

@@ -14,7 +14,7 @@ module sequencer_runs_once (
     input logic [63:0] word_i,
     input logic [63:0] next_word_i,
     input logic [63:0] latch_word_i,
-    // Cycle table: any, and any change of it.
+    // Cycle table: any values, changing at any time.
     input logic [7:0]  grain_i,
     input logic [7:0]  gap_i,
     input logic [11:0] wait_i,
@@ -22,7 +22,7 @@ module sequencer_runs_once (
     input logic [11:0] lead_i,
     input logic        drained_i,
     input logic        timer_over_i,
-    // In this cycle the uFSM that has been started is done; a latch ends, and its number.
+    // Whether the started uFSM is done in this cycle; whether a latch ends, and its number.
     input logic        done_i,
     input logic        latch_last_i,
     input logic [6:0]  latch_index_i
@@ -64,8 +64,7 @@ module sequencer_runs_once (
       .nanoseconds_o(), .timer_over_i
   );
 
-  // ---- The transaction read word by word: where the next instruction stands, behind a Timer if there is
-  // one.
+  // ---- The transaction read word by word: the place of the next instruction, behind a Timer if any.
   reg under_way = 1'b0, ended = 1'b0;
   reg [4:0] next = 5'd0;
   wire [3:0] opcode_here = word_i[WORD_OPCODE_LSB +: WORD_OPCODE_WIDTH];
@@ -90,7 +89,7 @@ module sequencer_runs_once (
     latches_left <= latches;
   end
 
-  // ---- What the queue, the word checker and the C/A Writer keep to.
+  // ---- The assumptions about the queue, the word checker and the C/A Writer.
   reg waited_q = 1'b0;
   reg [4:0] address_q;
   reg [63:0] word_q, next_word_q;
@@ -116,7 +115,7 @@ module sequencer_runs_once (
       none_restarted: assert ((starts & busy) == 5'd0);
       begins_when_its_turn: assert (!begins || (valid_i && good_i && !under_way && address == 5'd0));
       only_inside: assert (!(latches_start || write_start || read_start || ends) || (under_way && !ended));
-      // What is started is what stands next, whole.
+      // The started instruction is the next one, and is complete.
       if (under_way && !ended) at_its_place: assert (address == next);
       if (latches_start) latches_next: assert (opcode == OPCODE_COMMAND_ADDRESS && {13'd0, count} == length);
       if (write_start) write_next: assert (opcode == OPCODE_DATA_WRITE && bytes == length);
@@ -124,7 +123,7 @@ module sequencer_runs_once (
       if (ends) end_next: assert (opcode == OPCODE_END);
       if (write_start || read_start) its_descriptor: assert (descriptor == header[WORD_DESCRIPTOR_LSB +: 3]);
       if (active[LATCHES]) its_latches: assert (latch_address == latches_from + latch_index_i[6:2]);
-      // Over: once for each that waits.
+      // `over` comes once for each transaction that waits.
       over_waits: assert (!over || valid_i);
       refused_touches_nothing: assert (!refused || (over && !good_i && !under_way && active == 5'd0));
       over_after_end: assert (!over || refused || (under_way && ended && active == 5'd0 && drained_i));

@@ -1,8 +1,9 @@
-// The queue of transactions: written in the CPU's clock, read by the sequencer in the controller's.
+// The queue of transactions. The CPU writes it in its clock; the sequencer reads it in the controller's
+// clock.
 //
-// Slots are used one after the other. Only toggles cross, one for each slot: pushed one way, over the other.
-// A slot's memory belongs to the CPU until its push, to the controller until it is over, and then to the CPU
-// until its result is taken.
+// Slots are used one after the other. Only toggles cross between the clocks, two per slot: `pushed` in
+// one direction and `over` in the other. A slot's memory belongs to the CPU until the push, to the
+// controller until the transaction is over, and then to the CPU until the result is taken.
 module aster_instruction_queue #(
     // Bits of a verdict record, and of a result record.
     parameter integer VERDICT_BITS = 38,
@@ -12,7 +13,7 @@ module aster_instruction_queue #(
     input  logic                    rst_ni,
     input  logic                    cpu_clk_i,
     input  logic                    cpu_rst_ni,
-    // The CPU's side. A transaction is being written; words and descriptors go to its slot.
+    // The CPU's side. Opens a transaction, and writes its words and descriptors.
     input  logic                    open_i,
     input  logic                    word_write_i,
     input  logic [4:0]              word_index_i,
@@ -40,7 +41,7 @@ module aster_instruction_queue #(
     output logic [31:0]             stores_o,
     input  logic                    over_i,
     input  logic [RESULT_BITS-1:0]  over_result_i,
-    // Its words: two that follow one another, the latches of a third, and a burst for the Packetizer.
+    // Its words: two consecutive ones, the latches of a third, and a burst for the Packetizer.
     input  logic [4:0]              address_i,
     output logic [63:0]             word_o,
     output logic [63:0]             next_word_o,
@@ -69,7 +70,7 @@ module aster_instruction_queue #(
 `endif
 
   // The CPU's side: where the next transaction is written, and which result is the oldest. The third bit
-  // tells full from empty.
+  // distinguishes full from empty.
   logic [2:0] write_q, read_q, used;
   logic [SLOTS-1:0] pushed_q, over_seen;
   logic opened_q, can_open;
@@ -79,7 +80,7 @@ module aster_instruction_queue #(
   assign opened_o = opened_q;
   assign free_o   = 3'd4 - used - {2'd0, opened_q};
 
-  // A slot's result waits when its two toggles agree and it has been pushed.
+  // A slot's result waits if its two toggles agree and it has been pushed.
   logic [SLOTS-1:0] waits;
   for (genvar i = 0; i < SLOTS; i++) begin : gen_waits
     logic [1:0] age;
@@ -182,7 +183,7 @@ module aster_instruction_queue #(
       .write_data_i(descriptor_i), .read_address_i({slot_q, mailbox_index_i}), .read_data_o(immediate_o)
   );
 
-  // What the checker found at the push, for both sides; and the result.
+  // The checker's verdict at the push, for both sides, and the result.
   logic push;
   assign push = push_i && opened_q;
 

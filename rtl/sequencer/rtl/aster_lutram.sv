@@ -1,5 +1,5 @@
-// A small memory, written in one clock and read at once, without one (distributed RAM). Whoever reads in
-// another clock waits until a handshake says that a word is written.
+// A small memory with synchronous writes and asynchronous reads (distributed RAM). A reader in another
+// clock must wait until a handshake says that a word has been written.
 module aster_lutram #(
     parameter integer WIDTH = 64,
     parameter integer DEPTH = 32

@@ -1,10 +1,10 @@
-// The sequencer: reads a transaction's words and starts a uFSM in the very cycle in which the instruction may
-// begin (rtl/README.md, Cycle rules).
+// The sequencer reads a transaction's words and starts a uFSM in the first cycle in which the instruction
+// may begin (rtl/README.md, Cycle rules).
 //
-// A uFSM that is busy in this cycle began before. When none is, the next instruction stands at the output of
-// the instruction memory, with the one behind it: a Timer takes no cycle, it only makes the other wait. All
-// waits count from the end of the last instruction, but tRHW, which counts from the end of the last read
-// burst.
+// A uFSM that is busy in this cycle began before. If none is busy, the next instruction is at the output
+// of the instruction memory, with the one behind it: a Timer takes no cycle, and only makes the
+// instruction behind it wait. All waits count from the end of the last instruction, except tRHW, which
+// counts from the end of the last read burst.
 module aster_sequencer #(
     parameter integer WAYS = 8
 ) (
@@ -29,14 +29,15 @@ module aster_sequencer #(
     input  logic [11:0]     lead_i,
     // Everything read from packages has reached memory.
     input  logic            drained_i,
-    // The transaction's first cycle; the cycle in which it is over; it is over without having begun.
+    // Whether this is the transaction's first cycle, whether the transaction is over in this cycle, and
+    // whether it is over without having begun.
     output logic            begin_o,
     output logic            over_o,
     output logic            refused_o,
     output logic            running_o,
-    // The last cycle before the next transaction can begin; none begins in it.
+    // The last cycle before the next transaction can begin. No transaction begins in it.
     output logic            rest_o,
-    // The cycle is the grain's first, and its number in the grain.
+    // Whether the cycle is the grain's first, and its number in the grain.
     output logic            aligned_o,
     output logic [7:0]      grain_cycle_o,
     // Chip Control
@@ -57,7 +58,7 @@ module aster_sequencer #(
     // Data Writer and Data Reader
     output logic            write_start_o,
     output logic            read_start_o,
-    // A read burst is what waits.
+    // The waiting instruction is a read burst.
     output logic            read_pending_o,
     output logic [19:0]     bytes_o,
     output logic [2:0]      descriptor_o,
@@ -72,7 +73,7 @@ module aster_sequencer #(
 );
   `include "aster_interface.svh"
 
-  // Commands after which tCCS holds (ONFI 5.1, CHANGE READ COLUMN and CHANGE WRITE COLUMN).
+  // Commands after which tCCS applies (ONFI 5.1, CHANGE READ COLUMN and CHANGE WRITE COLUMN).
   localparam logic [7:0] CHANGE_READ_COLUMN_CONFIRM = 8'he0;
   localparam logic [7:0] CHANGE_WRITE_COLUMN = 8'h85;
 
@@ -135,7 +136,7 @@ module aster_sequencer #(
   assign latches_count_o = word[WORD_LENGTH_LSB+:7];
   assign descriptor_o    = write_start_o || read_start_o ? word[WORD_DESCRIPTOR_LSB+:3] : descriptor_q;
 
-  // Latches lie four to a word behind their header.
+  // Latches follow their header, four per word.
   logic [4:0] behind, latch_words;
   logic [15:0] latch;
   assign behind          = address_q + (is_timer ? 5'd2 : 5'd1);
@@ -163,7 +164,7 @@ module aster_sequencer #(
       since_q      <= 13'd0;
       since_read_q <= 13'd0;
     end else begin
-      // A refused transaction leaves bus and gap alone.
+      // A refused transaction changes neither bus nor gap.
       if (begin_o) running_q <= 1'b1;
       else if (over_o) running_q <= 1'b0;
       if (hold_last_i) released_q <= 1'b1;

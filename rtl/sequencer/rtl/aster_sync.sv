@@ -1,4 +1,4 @@
-// Brings bits that change one by one into another clock: two flip-flops each.
+// Synchronises bits that change one at a time to another clock: two flip-flops each.
 module aster_sync #(
     parameter integer WIDTH = 1
 ) (

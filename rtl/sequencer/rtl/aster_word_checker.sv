@@ -1,8 +1,8 @@
-// Checks a transaction word by word as it is written, and knows at any moment what would become of it if it
-// were pushed now.
+// Checks a transaction word by word as it is written. At any time it has the verdict for the case that
+// the transaction is pushed now.
 //
-// Order of precedence (rtl/README.md): too long; the first bad word or frame; a chip that isn't there; the
-// first bad burst. Descriptors are there before the words that name them.
+// Order of precedence (rtl/README.md): too long; the first bad word or frame; a chip that isn't there;
+// the first bad burst. Descriptors must be written before the words that name them.
 module aster_word_checker #(
     parameter integer WAYS = 8
 ) (
@@ -17,7 +17,7 @@ module aster_word_checker #(
     input  logic [63:0] word_i,
     input  logic        descriptor_valid_i,
     input  logic [63:0] descriptor_i,
-    // Where the word or half descriptor that comes now goes, and whether it has a place.
+    // Where the present word or half descriptor goes, and whether there is room for it.
     output logic [4:0]  word_index_o,
     output logic        word_fits_o,
     output logic [2:0]  descriptor_index_o,
@@ -35,11 +35,11 @@ module aster_word_checker #(
   localparam logic [5:0] WORDS_FULL = LIMIT_WORDS[5:0];
   localparam logic [4:0] HALVES_FULL = {LIMIT_DESCRIPTORS[3:0], 1'b0};
 
-  // What has come so far; one more than fits is as many as it counts.
+  // What has come so far. The counts stop at one more than fits.
   logic [5:0] words_q;
   logic [4:0] halves_q;
   logic [7:0] inward_q, mailbox_q;
-  // Latches that the last C/A Writer instruction still lacks, and where its header stands.
+  // Latches that the last C/A Writer instruction still lacks, and where its header is.
   logic [19:0] latches_q;
   logic [4:0] header_q;
   logic opened_q, ended_q, timer_q;
@@ -66,7 +66,7 @@ module aster_word_checker #(
   assign timer     = opcode == OPCODE_TIMER;
   assign ends      = opcode == OPCODE_END;
 
-  // Latches: four to a word, or what is left of them.
+  // Latches: four per word, or those that are left.
   logic in_latches, latches_complete, bad_latch;
   logic [3:0] reserved;
   for (genvar i = 0; i < 4; i++) begin : gen_latch
@@ -76,8 +76,8 @@ module aster_word_checker #(
   assign latches_complete = in_latches && latches_q <= 20'd4;
   assign bad_latch        = in_latches && reserved != 4'd0;
 
-  // What is wrong with the word itself, before what is wrong with where it stands. A C/A Writer instruction
-  // stands where it does once all its latches are there.
+  // An error in the word itself comes before an error in its position. The position of a C/A Writer
+  // instruction is checked once all its latches are there.
   logic [7:0] word_verdict, verdict_here;
   logic misplaced;
   assign word_verdict = begins && operand == 32'd0 ? VERDICT_NO_CHIP
@@ -91,7 +91,7 @@ module aster_word_checker #(
       : !in_latches && word_verdict != VERDICT_GOOD ? word_verdict
       : misplaced ? VERDICT_UNFRAMED : VERDICT_GOOD;
 
-  // A header that tells nothing wrong, outside latches.
+  // A header without an error, not a word of latches.
   logic instruction;
   assign instruction = word_valid_i && !fault_q && !in_latches && verdict_here == VERDICT_GOOD;
 

@@ -1,5 +1,5 @@
-// The queue between two clocks that have nothing to do with one another: what is pushed arrives once, in
-// order and whole, and so do the results, for clocks much faster and much slower than each other.
+// The queue between two unrelated clocks: what is pushed arrives once, in order and complete, and so do
+// the results, with either clock much faster than the other.
 module aster_instruction_queue_tb;
   localparam integer TRANSACTIONS = 200;
 
@@ -76,7 +76,7 @@ module aster_instruction_queue_tb;
       @(negedge clk);
       over = 1'b0;
       run  = run + 1;
-      // There must be no ghost of it.
+      // The transaction must not appear again.
       if (run == pushed) expect_equal({63'd0, valid}, 64'd0, 10);
     end
   end

@@ -10,7 +10,7 @@ module ca_writer_pins (
     input logic [6:0] count_i,
     input logic [7:0] value_i,
     input logic       command_i,
-    // Cycle table and limits: whatever they are in the first cycle, they stay.
+    // Cycle table and limits: any values in the first cycle, which then don't change.
     input logic [7:0] latch_cycles_i,
     input logic [9:0] latch_from_i,
     input logic [9:0] latch_hold_i,
@@ -51,7 +51,7 @@ module ca_writer_pins (
       .ready_i(1'b1), .violation_o(), .violated_o()
   );
 
-  // The table's phases in as many bits as the sums need.
+  // The table's phases, extended to the bits that the sums need.
   wire [12:0] cycle = {2'd0, latch_cycles, 3'd0};
   wire [12:0] from = {3'd0, latch_from};
   wire [12:0] hold = {3'd0, latch_hold};

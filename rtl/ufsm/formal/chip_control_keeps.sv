@@ -24,7 +24,7 @@ module chip_control_keeps (
       .setup_last_o(setup_last), .hold_last_o(hold_last), .selected_o(selected), .ce_no(ce_n)
   );
 
-  // The transaction as its instructions have it: which chips, and whether they have been let go of.
+  // The transaction as its instructions define it: its chips, and whether they have been released.
   reg running = 1'b0, ending = 1'b0;
   reg [3:0] chips = 4'd0;
   always @(posedge clk_i) begin
@@ -49,7 +49,7 @@ module chip_control_keeps (
       else outside: assert (ce_n == 4'hf);
       told: assert (selected == (begin_i || running));
       let_go_only_at_the_end: assert (!hold_last || ending || end_i);
-      // Lemmas, without which no induction goes through: what the module knows is what is known here.
+      // Lemmas that the induction needs: the module's state agrees with the state here.
       lemma_ending: assert (!\u_chips.ending_q || (running && ending && busy));
       lemma_busy: assert (!busy || running);
       lemma_hold: assert (!ending || (busy && \u_chips.ending_q ) || hold_last);

@@ -8,7 +8,7 @@ module timer_counts (
     input logic        clk_i,
     input logic        restart_i,
     input logic [31:0] nanoseconds_i,
-    // Whatever it is in the first cycle, it stays.
+    // Any value in the first cycle, which then doesn't change.
     input logic [31:0] period_i
 );
   reg rst_n = 1'b0;
@@ -24,7 +24,7 @@ module timer_counts (
       .clk_i, .rst_ni(rst_n), .period_i(period), .restart_i, .nanoseconds_i, .over_o(over)
   );
 
-  // The time itself, in bits enough to never stop.
+  // The time itself, in enough bits that it never saturates.
   reg [63:0] since;
   always @(posedge clk_i) begin
     if (!rst_n || restart_i) since <= 64'd0;

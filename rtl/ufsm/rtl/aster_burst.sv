@@ -1,12 +1,12 @@
-// The course of a burst, the same for Data Writer and Data Reader: preamble, words of eight transfers that
-// may pause between one another, postamble. Steps of no cycles take none.
+// The course of a burst, which is the same for Data Writer and Data Reader: preamble, words of eight
+// transfers with possible pauses between them, postamble. Steps of zero cycles take none.
 //
-// NV-DDR announces data to CLK's rises: CLE and ALE change half a period before, so a word is decided on in
-// the period before it.
+// NV-DDR announces data before CLK's rises: CLE and ALE change half a period earlier. A word is therefore
+// decided on in the period before it.
 module aster_burst (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // 1 in the modes with two transfers a strobe cycle.
+    // 1 in the modes with two transfers per strobe cycle.
     input  logic        ddr_i,
     // NV-DDR; cycles of its CLK; and whether a step may begin in this cycle: on an edge of that CLK.
     input  logic        nv_ddr_i,
@@ -15,16 +15,16 @@ module aster_burst (
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
-    // The burst begins in this cycle. The mailbox's bytes are transferred twice where transfers come in
-    // pairs.
+    // The burst begins in this cycle. In modes with transfers in pairs, the mailbox's bytes are
+    // transferred twice.
     input  logic        start_i,
     input  logic [19:0] bytes_i,
     input  logic        mailbox_i,
-    // There is a word to begin, or room for one; and likewise for one behind the word on the bus. Neither is
-    // taken back.
+    // There is a word to begin, or room for one; and the same for the word behind the one on the bus.
+    // Neither is withdrawn.
     input  logic        word_ready_i,
     input  logic        following_i,
-    // A burst that began before goes on; and where this cycle belongs to.
+    // Whether a burst that began before continues, and whether this cycle belongs to a burst.
     output logic        busy_o,
     output logic        active_o,
     // The cycle carries transfers; in NV-DDR, the next period of CLK will.
@@ -74,7 +74,7 @@ module aster_burst (
   assign word_run   = strobing && (word_begin || (in_word_q && !start_i));
   assign data_now_o = word_run;
 
-  // The mailbox waits for nobody.
+  // The mailbox never has to wait.
   assign may     = mailbox_o || (word_run ? following_i : word_ready_i);
   assign decided = aligned_i ? may : decided_q;
   // The word ends with this period of CLK, whose second half the cycle reaches into.

@@ -1,23 +1,23 @@
 // C/A Writer: command and address latches one after the other, each with its edge at the end of its cycles
 // (B4).
 //
-// A latch's CLE, ALE and DQ reach beyond its edge, into the next latch or whatever follows: they outlive the
-// instruction.
+// A latch's CLE, ALE and DQ are held beyond its edge, into the next latch or whatever follows, and so
+// beyond the instruction.
 module aster_ca_writer (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // Cycles of a latch (none counts as one), and phases as in the cycle table.
+    // Cycles of a latch (zero counts as one), and phases as in the cycle table.
     input  logic [7:0]  latch_cycles_i,
     input  logic [9:0]  latch_from_i,
     input  logic [9:0]  latch_hold_i,
-    // The first of so many latches begins in this cycle.
+    // The first of `count_i` latches begins in this cycle.
     input  logic        start_i,
     input  logic [6:0]  count_i,
     // The number of the latch on the bus in this cycle, and that latch.
     output logic [6:0]  index_o,
     input  logic [7:0]  value_i,
     input  logic        command_i,
-    // An instruction that began before goes on.
+    // An instruction that began before continues.
     output logic        busy_o,
     // The last cycle of a latch, and of the instruction.
     output logic        latch_last_o,

@@ -5,15 +5,15 @@ module aster_chip_control #(
 ) (
     input  logic            clk_i,
     input  logic            rst_ni,
-    // Cycles of tCS and tCH; none counts as one.
+    // Cycles of tCS and tCH; zero counts as one.
     input  logic [7:0]      setup_i,
     input  logic [7:0]      hold_i,
     // The transaction begins in this cycle, on these chips.
     input  logic            begin_i,
     input  logic [WAYS-1:0] chips_i,
-    // The chips are let go: the hold begins in this cycle.
+    // The chips are released: the hold begins in this cycle.
     input  logic            end_i,
-    // A setup or hold that began before goes on.
+    // A setup or hold that began before continues.
     output logic            busy_o,
     output logic            setup_last_o,
     output logic            hold_last_o,

@@ -1,7 +1,7 @@
 // Data Reader: a burst of bytes out of the package, in SDR, NV-DDR and NV-DDR2 (B6).
 //
-// The deserialiser gives the bytes strobed in a cycle in that cycle, the first in lane 0. No more than four
-// are.
+// The deserialiser delivers the bytes strobed in a cycle in the same cycle, the first in lane 0. There
+// are at most four.
 module aster_data_reader (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -10,8 +10,8 @@ module aster_data_reader (
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
-    // NV-DDR's CLK: its period in cycles, whether a step may begin in this cycle: on an edge of it, and its
-    // level.
+    // NV-DDR's CLK: its period in cycles, whether a step may begin in this cycle (on an edge of CLK), and
+    // its level.
     input  logic [7:0]  grain_i,
     input  logic        aligned_i,
     input  logic [7:0]  clock_i,
@@ -26,13 +26,14 @@ module aster_data_reader (
     input  logic [31:0] lanes_i,
     output logic        busy_o,
     output logic        last_o,
-    // A word is complete; its first `word_bytes_o` bytes are data. The mailbox's come twice when `twice_o`.
+    // A word is complete. Its first `word_bytes_o` bytes are data. With `twice_o`, the mailbox's bytes
+    // come twice.
     output logic        word_valid_o,
     output logic [63:0] word_o,
     output logic [3:0]  word_bytes_o,
     output logic        mailbox_o,
-    // The last cycle of a latch, or of the rest between transactions: RE#, held low after an NV-DDR2 burst,
-    // goes high in it.
+    // The last cycle of a latch, or of the gap between transactions. RE#, which is held low after an
+    // NV-DDR2 burst, goes high in it.
     input  logic        let_go_i,
     // Data output in this period of NV-DDR's CLK, and in the next.
     output logic        data_now_o,
@@ -117,8 +118,8 @@ module aster_data_reader (
   assign data_now_o   = data_now && nv_ddr;
   assign data_next_o  = data_next && nv_ddr;
 
-  // W/R# of NV-DDR turns where CLK falls: from the fall after the latches that a burst waits for to the one
-  // after the burst.
+  // NV-DDR's W/R# changes where CLK falls. It is low from the fall after the latches that a burst waits
+  // for to the fall after the burst.
   logic turned_q, turned, turned_before_q, turned_before;
   assign turned = aligned_i ? nv_ddr && (active || pending_i) : turned_q;
   assign turned_before = aligned_i ? turned_q : turned_before_q;

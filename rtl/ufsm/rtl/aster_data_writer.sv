@@ -7,14 +7,14 @@ module aster_data_writer (
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
-    // NV-DDR's CLK: its period in cycles, and whether a step may begin in this cycle: on an edge of it.
+    // NV-DDR's CLK: its period in cycles, and whether a step may begin in this cycle (on an edge of CLK).
     input  logic [7:0]  grain_i,
     input  logic        aligned_i,
     input  logic        start_i,
     input  logic [19:0] bytes_i,
     input  logic        mailbox_i,
-    // What memory has delivered, and what the descriptor carries for the mailbox. Both hold until the word is
-    // taken.
+    // The word that memory has delivered, and the descriptor's immediate value for the mailbox. Both are
+    // stable until the word is taken.
     input  logic        word_valid_i,
     input  logic        following_valid_i,
     input  logic [63:0] word_i,
@@ -22,8 +22,8 @@ module aster_data_writer (
     output logic        word_taken_o,
     output logic        busy_o,
     output logic        last_o,
-    // A chip is selected; cycles of a latch; and the last cycle of one: what DQS is held low for after an
-    // NV-DDR2 burst.
+    // Whether a chip is selected, the cycles of a latch, and the last cycle of a latch: they determine
+    // how long DQS is held low after an NV-DDR2 burst.
     input  logic        selected_i,
     input  logic [7:0]  latch_cycles_i,
     input  logic        latch_last_i,
@@ -82,7 +82,7 @@ module aster_data_writer (
       .last_o
   );
 
-  // What fills up an odd burst leaves cells as they are.
+  // The byte that fills up an odd burst leaves cells as they are.
   localparam logic [7:0] FILL = 8'hff;
   logic [7:0] fill;
   logic [31:0] half_word;
@@ -93,9 +93,9 @@ module aster_data_writer (
       {2{half_word[7:0]}}};
   assign word       = twice ? twice_word : to_mailbox ? immediate_i : word_i;
 
-  // In NV-DDR DQ and DQS come a transfer, half a CLK period, after the data input cycle that they belong to:
-  // so DQS rises three quarters of a period after CLK. A word's last transfer reaches into whatever follows
-  // it.
+  // In NV-DDR, DQ and DQS come one transfer (half a CLK period) after the data input cycle that they
+  // belong to, so DQS rises three quarters of a period after CLK. A word's last transfer reaches into
+  // whatever follows it.
   logic [11:0] half, tail_q;
   logic [7:0] tail_value_q;
   logic [2:0] last_at;

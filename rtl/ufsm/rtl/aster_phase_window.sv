@@ -1,13 +1,13 @@
-// Where the transfers of one FIFO word lie in the eight phases of a cycle.
+// Finds where the transfers of one FIFO word are in the eight phases of a cycle.
 //
-// A word of up to eight transfers begins with a cycle; each transfer takes byte_phases_i phases, two at the
-// least, so that at most four end in a cycle. Boundaries are found from the distance to the next one: nothing
-// divides.
+// A word of up to eight transfers begins with a cycle. Each transfer takes byte_phases_i phases, at least
+// two, so that at most four end in a cycle. Boundaries are found from the distance to the next one,
+// without division.
 module aster_phase_window (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  logic [11:0] byte_phases_i,
-    // The word begins in this cycle, or it began before and goes on.
+    // The word begins in this cycle, or it began before and continues.
     input  logic        begin_i,
     input  logic        run_i,
     // How many transfers the word has: 1 to 8.
@@ -23,7 +23,7 @@ module aster_phase_window (
     // The last cycle of the word.
     output logic        last_o
 );
-  // Phases of the transfer that the cycle begins in which are still to come, and its number.
+  // The remaining phases of the transfer in which the cycle begins, and its number.
   logic [11:0] left_q, left, left_d;
   logic [3:0]  number_q, number, number_d;
   logic [11:0] half, rest;
@@ -31,10 +31,10 @@ module aster_phase_window (
   assign left   = begin_i ? byte_phases_i : left_q;
   assign number = begin_i ? 4'd0 : number_q;
   assign half   = byte_phases_i >> 1;
-  // How much of the transfer is still to come when its second half begins.
+  // The phases that remain of a transfer when its second half begins.
   assign rest   = byte_phases_i - half;
 
-  // What lies beyond the cycle is as good as 15 phases away.
+  // Anything beyond the cycle counts as 15 phases away.
   logic [6:0] left_near, whole_near, half_near, first_half;
   assign left_near  = |left[11:4] ? 7'd15 : {3'd0, left[3:0]};
   assign whole_near = |byte_phases_i[11:4] ? 7'd15 : {3'd0, byte_phases_i[3:0]};

@@ -1,5 +1,5 @@
-// Timer: how long ago the last instruction ended, in picoseconds, against the nanoseconds that the next has
-// to wait (B8).
+// Timer: compares the time since the last instruction's end, in picoseconds, with the nanoseconds that
+// the next one has to wait (B8).
 module aster_timer (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -10,7 +10,7 @@ module aster_timer (
     input  logic [31:0] nanoseconds_i,
     output logic        over_o
 );
-  // Nanoseconds go up to 2^32, so picoseconds stay below 2^42: there the count stops.
+  // Nanoseconds are below 2^32, so picoseconds are below 2^42, where the count stops.
   logic [42:0] since_q;
   logic [41:0] wanted;
 

@@ -1,5 +1,5 @@
-// Where transfers lie, against division: every length of a transfer up to five cycles and some long ones,
-// every word.
+// Compares the places of transfers with a division, for every length of a transfer up to five cycles and
+// some longer ones, and every word.
 module aster_phase_window_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;

@@ -1,5 +1,6 @@
-//! The checker and the package model find the same parameter violated, each by its own knowledge: a sequence
-//! in SDR mode 0 that keeps everything, and the same with one wait cut short.
+//! The checker and the package model, which have independent rules, find the same parameter violated: in
+//! a sequence in SDR mode 0 that keeps everything none, and in the same sequence with one wait cut short
+//! that one.
 
 use aster_events::Recorder;
 use aster_nand::{
@@ -12,7 +13,7 @@ use aster_txn::Latch;
 use aster_units::{CellMode, Content, Duration, Geometry, Instant};
 use aster_wire::onfi::Timing;
 
-/// A phase of a 10 ns cycle would be 1.25 ns; all minima of SDR mode 0 are multiples of 5 ns.
+/// The phase of a 10 ns cycle would be 1.25 ns, but all minima of SDR mode 0 are multiples of 5 ns.
 const PHASE: Duration = Duration::from_nanos(5);
 const T_CCS: Duration = Duration::from_nanos(300);
 const GEOMETRY: Geometry = Geometry {
@@ -46,7 +47,7 @@ struct Bus {
     pins: Vec<PinState>,
     now: PinState,
     package: NandPackage,
-    /// What the package objected to first.
+    /// The first parameter that the package found violated.
     objection: Option<&'static str>,
 }
 
@@ -97,7 +98,7 @@ impl Bus {
         let done = self.package.select(self.at(), on);
         self.note(done);
         self.now.ce_n = !on;
-        // tCS less the 50 ns of a latch's WE#.
+        // tCS minus the 50 ns of a latch's WE#.
         self.hold(if on { 50 } else { 0 });
     }
     /// 50 ns with WE# low, the edge, and 50 ns more: CLE, ALE and DQ stay for 20 of them.
@@ -121,7 +122,7 @@ impl Bus {
     fn addresses(&mut self, values: &[u8]) {
         values.iter().for_each(|&value| self.latch(Latch::Address(value)));
     }
-    /// Since a latch's edge 50 ns have gone by.
+    /// 50 ns have passed since the latch's edge.
     fn wait_from_latch(&mut self, nanoseconds: u64) {
         self.hold(nanoseconds - 50);
     }
@@ -158,14 +159,14 @@ impl Bus {
             self.hold(5);
         }
     }
-    /// READ STATUS until `whr` has gone by, and the byte; 50 ns after RE# rose.
+    /// READ STATUS, a wait of `whr`, and the byte. Ends 50 ns after RE# has risen.
     fn status(&mut self, waits: Waits) {
         self.command(0x70);
         self.wait_from_latch(waits.whr);
         self.out(1);
     }
 
-    /// Each wait that both know, once.
+    /// Each wait that both check, once.
     fn sequence(&mut self, waits: Waits) {
         // A read: tWB to the status, tRHW to the next command, tRR and tCCS to data.
         self.select(true);
@@ -177,13 +178,13 @@ impl Bus {
         self.status(Waits { whr: 120, ..waits });
         self.until_ready();
         self.status(Waits { whr: 120, ..waits });
-        // The wait is from RE#'s rise to WE#'s fall, of which 50 ns have gone by.
+        // The wait is from RE#'s rise to WE#'s fall, and 50 ns of it have passed.
         self.hold(waits.rhw - 50);
         self.command(0x00);
         self.wait_from_latch(120);
         self.out(2);
         self.hold(150);
-        // A read that R/B# alone tells the end of: tRR.
+        // A read whose end only R/B# shows: tRR.
         self.command(0x00);
         self.addresses(&[0, 0, 0, 0, 0]);
         self.command(0x30);
@@ -200,7 +201,7 @@ impl Bus {
         self.hold(150);
         self.status(waits);
         self.hold(150);
-        // A program that is begun only: tADL.
+        // A program that is only begun: tADL.
         self.command(0x80);
         self.addresses(&[0, 0, 0x10, 0, 0]);
         self.wait_from_latch(waits.adl);
@@ -211,13 +212,13 @@ impl Bus {
         self.hold(waits.ceh);
         self.select(true);
         self.hold(150 + 6_000);
-        // Another timing mode, slower than which nothing here is: tITC.
+        // Another timing mode, whose limits everything here keeps: tITC.
         self.command(0xef);
         self.addresses(&[1]);
         self.wait_from_latch(400);
         self.write(&[1, 0, 0, 0]);
-        // To the status byte: its latch takes 50 ns and tWHR 120, and 50 have gone by since the last byte was
-        // latched.
+        // The wait to the status byte: its latch takes 50 ns and tWHR 120, and 50 ns have passed since
+        // the last byte was latched.
         self.hold(waits.itc - 220);
         self.status(Waits { whr: 120, ..waits });
     }

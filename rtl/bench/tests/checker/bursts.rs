@@ -1,5 +1,5 @@
-//! The checker on bursts drawn by hand, in NV-DDR and NV-DDR2: nothing is found in those that keep ONFI's
-//! minima, and with one interval cut short just that parameter is.
+//! The checker on bursts drawn by hand, in NV-DDR and NV-DDR2. It finds nothing in bursts that keep
+//! ONFI's minima, and just the right parameter if one interval is cut short.
 //!
 //! The intervals are typed from ONFI 5.1 §4 (NV-DDR mode 1: tCK 30 ns; NV-DDR2 mode 4: tRC and tDSC 10 ns).
 
@@ -9,7 +9,7 @@ use aster_wire::onfi::Timing;
 /// An NV-DDR write burst of four bytes and a read burst of four, each in a transaction.
 #[derive(Clone, Copy)]
 pub struct NvDdr {
-    /// CLE and ALE from so long before CLK's rise to so long behind the last one that counts.
+    /// How long before CLK's first rise CLE and ALE go high, and how long after the last one they go low.
     setup: f64,
     hold: f64,
     /// CLK's rise to DQS's.
@@ -60,7 +60,7 @@ pub const NV_DDR_SEEDS: [(&str, NvDdr); 8] = [
     ("tCALS", NvDdr { setup: 4.5, ..NV_DDR }),
     ("tCALH", NvDdr { hold: 4.5, ..NV_DDR }),
     ("tDQSS", NvDdr { dqss: 22.0, ..NV_DDR }),
-    // CLE and ALE high for longer are data input cycles that DQS comes too late for.
+    // CLE and ALE that are high for longer make data input cycles for which DQS comes too late.
     ("tDQSS", NvDdr { dqss: 38.0, ..NV_DDR }),
     ("tWPRE", NvDdr { preamble: 44.0, ..NV_DDR }),
     ("tWPST", NvDdr { postamble: 44.0, ..NV_DDR }),
@@ -80,11 +80,11 @@ fn nv_ddr_bursts_show_each_interval_that_is_cut_short() {
 /// ends.
 #[derive(Clone, Copy)]
 pub struct NvDdr2 {
-    /// RE# low before its first rise, and after its last fall until CLE rises; and so long beyond that.
+    /// RE# low before its first rise, from its last fall until CLE rises, and after that.
     read_preamble: f64,
     read_postamble: f64,
     read_hold: f64,
-    /// DQS low before its first rise, and after its last fall until CLE rises, and so long beyond that.
+    /// DQS low before its first rise, from its last fall until CLE rises, and after that.
     write_preamble: f64,
     write_postamble: f64,
     write_hold: f64,
@@ -108,7 +108,7 @@ const NV_DDR2: NvDdr2 = NvDdr2 {
 fn nv_ddr2(is: NvDdr2) -> Vec<String> {
     let mut d = Drawing::new(3_000.0);
     d.command(25.0, 50.0, 0x70);
-    // RE#: preamble, two pulses, low until it is let go.
+    // RE#: preamble, two pulses, low until it is released.
     let rise = 250.0;
     let last_fall = rise + 15.0;
     let closes = last_fall + is.read_postamble;
@@ -138,7 +138,7 @@ pub const NV_DDR2_SEEDS: [(&str, NvDdr2); 10] = [
     ("tRPRE", NvDdr2 { read_preamble: 14.5, ..NV_DDR2 }),
     ("tRPST", NvDdr2 { read_postamble: 29.5, ..NV_DDR2 }),
     ("tRPSTH", NvDdr2 { read_hold: 14.5, ..NV_DDR2 }),
-    // RE# is let go before anything ends the burst.
+    // RE# is released before anything ends the burst.
     ("tRPSTH", NvDdr2 { read_postamble: 40.0, read_hold: -5.0, ..NV_DDR2 }),
     ("tDBS", NvDdr2 { read_hold: 91.0, ..NV_DDR2 }),
     ("tWPRE", NvDdr2 { write_preamble: 14.5, ..NV_DDR2 }),

@@ -4,7 +4,7 @@ use aster_rtl_bench::replay::{self, PinState};
 use aster_units::Duration;
 use aster_wire::onfi::Timing;
 
-/// A drawing is in steps of so long.
+/// The step of a drawing.
 const STEP: Duration = Duration::from_picos(500);
 
 /// Pins over time, in nanoseconds from the start; halves are steps.
@@ -30,7 +30,7 @@ impl Drawing {
         let end = self.0.len() as f64 / 2.0;
         self.set(from, end, |p| p.ce_n = true);
     }
-    /// A command latch whose WE# rises at `edge`: CLE from `cle` to 5 ns behind.
+    /// A command latch whose WE# rises at `edge`, with CLE from `cle` to 5 ns after the edge.
     pub fn command(&mut self, cle: f64, edge: f64, value: u8) {
         self.set(cle, edge + 5.0, |p| (p.cle, p.dq) = (true, Some(value)));
         self.set(edge - 15.0, edge, |p| p.we_n = false);

@@ -1,4 +1,4 @@
-//! Chip enable, latches and what stands around them, in all three interfaces.
+//! Chip enable, latches and the pins around them, in all three interfaces.
 //!
 //! The intervals are typed from ONFI 5.1 §4: SDR mode 5, NV-DDR mode 5, NV-DDR2 mode 4.
 
@@ -14,10 +14,10 @@ pub struct Sdr {
     /// WE# low in the two latches of READ ID, and from one of their edges to the other.
     low: [f64; 2],
     pitch: f64,
-    /// CLE and ALE before the edge and behind it.
+    /// CLE and ALE before the edge and after it.
     cle: [f64; 2],
     ale: [f64; 2],
-    /// DQ before the command's edge and behind it.
+    /// DQ before the command's edge and after it.
     dq: [f64; 2],
     /// RE# low, and from one of its falls to the next.
     read: [f64; 2],
@@ -101,11 +101,11 @@ fn sdr_shows_each_interval_that_is_cut_short() {
 pub struct NvDdr {
     /// From one latch to the next: whole periods.
     pitch: f64,
-    /// DQ before and behind the command's edge of CLK.
+    /// DQ before and after the command's edge of CLK.
     latch_dq: [f64; 2],
-    /// DQ before and behind the edges of DQS.
+    /// DQ before and after the edges of DQS.
     dq: [f64; 2],
-    /// How much too early one of CLK's edges comes.
+    /// By how much one of CLK's edges is too early.
     early: f64,
 }
 
@@ -195,7 +195,7 @@ pub const NV_DDR2_SEEDS: [(&str, NvDdr2); 5] = [
 fn nv_ddr2_shows_each_interval_that_is_cut_short() {
     assert_eq!(nv_ddr2(NV_DDR2), Vec::<String>::new());
     for (name, seeded) in NV_DDR2_SEEDS {
-        // RE# that is too early for tCR is too early for tCS1, which is more.
+        // If RE# is too early for tCR, it is also too early for tCS1, which is longer.
         let found = if name == "tCR" { vec!["tCR", "tCS1"] } else { vec![name] };
         assert_eq!(nv_ddr2(seeded), found);
     }

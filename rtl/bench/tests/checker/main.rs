@@ -1,5 +1,5 @@
-//! The checker against pins drawn by hand: nothing is found in what keeps ONFI's minima, and with one
-//! interval cut short just that parameter is.
+//! The checker against pins drawn by hand. It finds nothing in drawings that keep ONFI's minima, and just
+//! the right parameter if one interval is cut short.
 
 mod agreement;
 mod bursts;
@@ -9,7 +9,7 @@ mod latches;
 use aster_rtl_bench::limits;
 use std::collections::BTreeSet;
 
-/// An assertion that nothing has been seen to violate may be one that nothing can.
+/// An assertion that no test violates may be one that can't be violated.
 #[test]
 fn every_parameter_is_violated_by_some_drawing() {
     fn names<T>(seeds: &[(&'static str, T)]) -> Vec<&'static str> {
