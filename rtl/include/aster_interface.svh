@@ -1,9 +1,9 @@
 // Generated from rtl/interface.toml by `cargo xtask generate`; edit that and run it again.
 // For `include inside a module body; a module rarely uses them all.
 // verilator lint_off UNUSEDPARAM
-// Instruction words a transaction holds at most.
+// The most instruction words of a transaction.
 localparam [31:0] LIMIT_WORDS = 32'd32;
-// Descriptors a transaction holds at most.
+// The most descriptors of a transaction.
 localparam [31:0] LIMIT_DESCRIPTORS = 32'd8;
 // Transactions that queue in the controller.
 localparam [31:0] LIMIT_SLOTS = 32'd4;
@@ -17,13 +17,13 @@ localparam [31:0] LIMIT_PHASES = 32'd8;
 localparam [31:0] LIMIT_FIFO_LATENCY = 32'd2;
 // Bytes that fit into a transaction's result, or into a descriptor's immediate value.
 localparam [31:0] LIMIT_MAILBOX_BYTES = 32'd8;
-// Chip Control: the operand is a bitmap, one bit a chip enable (B7). Opens a transaction.
+// Chip Control: the operand is a bitmap, one bit per chip enable (B7). Opens a transaction.
 localparam [3:0] OPCODE_BEGIN = 4'd1;
-// C/A Writer: the length counts latches; they follow four to a word (B4).
+// C/A Writer: the length counts latches, which follow, four per word (B4).
 localparam [3:0] OPCODE_COMMAND_ADDRESS = 4'd2;
-// Data Writer: the length counts bytes, the descriptor field says where from (B5).
+// Data Writer: the length counts bytes; the descriptor field names their source (B5).
 localparam [3:0] OPCODE_DATA_WRITE = 4'd3;
-// Data Reader: the length counts bytes, the descriptor field says where to (B6).
+// Data Reader: the length counts bytes; the descriptor field names their destination (B6).
 localparam [3:0] OPCODE_DATA_READ = 4'd4;
 // Timer: pause for at least the operand's nanoseconds (B8).
 localparam [3:0] OPCODE_TIMER = 4'd5;
@@ -35,7 +35,7 @@ localparam [7:0] VERDICT_GOOD = 8'd0;
 localparam [7:0] VERDICT_TOO_LONG = 8'd1;
 // Chip Control selects no chip.
 localparam [7:0] VERDICT_NO_CHIP = 8'd2;
-// The latches of a C/A Writer instruction are not all there.
+// A C/A Writer instruction lacks some of its latches.
 localparam [7:0] VERDICT_LATCHES_PAST_END = 8'd3;
 // A C/A Writer instruction without a latch.
 localparam [7:0] VERDICT_NO_LATCHES = 8'd4;
@@ -43,7 +43,7 @@ localparam [7:0] VERDICT_NO_LATCHES = 8'd4;
 localparam [7:0] VERDICT_BAD_LATCH = 8'd5;
 // A burst without a byte.
 localparam [7:0] VERDICT_NO_BYTES = 8'd6;
-// An opcode that none has.
+// An unknown opcode.
 localparam [7:0] VERDICT_UNKNOWN_OPCODE = 8'd7;
 // Two Timers in succession.
 localparam [7:0] VERDICT_TIMER_AFTER_TIMER = 8'd8;
@@ -69,13 +69,13 @@ localparam [11:0] REGISTER_OPEN = 12'd24;
 localparam [11:0] REGISTER_WORD = 12'd32;
 // Appends half a descriptor: first its fields, then its immediate value.
 localparam [11:0] REGISTER_DESCRIPTOR = 12'd40;
-// Hands the open transaction over.
+// Queues the open transaction.
 localparam [11:0] REGISTER_PUSH = 12'd48;
 // Queue and R/B#.
 localparam [11:0] REGISTER_STATUS = 12'd56;
 // The oldest result.
 localparam [11:0] REGISTER_RESULT = 12'd64;
-// The oldest result's mailbox bytes, first byte lowest. Reading it takes the result away.
+// The oldest result's mailbox bytes, first byte lowest. Reading it removes the result.
 localparam [11:0] REGISTER_MAILBOX = 12'd72;
 // Cycle tables, one word after the other.
 localparam [11:0] REGISTER_TABLE = 12'd256;
@@ -99,7 +99,7 @@ localparam integer LATCH_VALUE_WIDTH = 8;
 // 1 for a command latch (CLE), 0 for an address latch (ALE).
 localparam integer LATCH_COMMAND_LSB = 8;
 localparam integer LATCH_COMMAND_WIDTH = 1;
-// Zero; anything else is no latch.
+// Zero; any other value is not a latch.
 localparam integer LATCH_RESERVED_LSB = 9;
 localparam integer LATCH_RESERVED_WIDTH = 7;
 // Byte address in memory of the first byte, a multiple of 8.
@@ -111,10 +111,10 @@ localparam integer DESCRIPTOR_TAG_WIDTH = 4;
 // 1 when bytes go into the package (Data Writer).
 localparam integer DESCRIPTOR_INWARD_LSB = 52;
 localparam integer DESCRIPTOR_INWARD_WIDTH = 1;
-// 1 when they come from the immediate value, or go to the result, not to memory.
+// 1 when bytes come from the immediate value or go to the result, instead of memory.
 localparam integer DESCRIPTOR_MAILBOX_LSB = 53;
 localparam integer DESCRIPTOR_MAILBOX_WIDTH = 1;
-// The cycle table that the transaction runs by.
+// The cycle table that the transaction uses.
 localparam integer PUSH_TABLE_LSB = 0;
 localparam integer PUSH_TABLE_WIDTH = 2;
 // The longest burst in bytes: page and spare.
@@ -123,7 +123,7 @@ localparam integer CONFIG_LONGEST_WIDTH = 20;
 // Chip enables in use.
 localparam integer CONFIG_WAYS_LSB = 32;
 localparam integer CONFIG_WAYS_WIDTH = 6;
-// Slots that a transaction can be opened in.
+// Slots in which a transaction can be opened.
 localparam integer STATUS_FREE_LSB = 0;
 localparam integer STATUS_FREE_WIDTH = 3;
 // Results that wait to be read.
@@ -132,7 +132,7 @@ localparam integer STATUS_RESULTS_WIDTH = 3;
 // A transaction owns the channel.
 localparam integer STATUS_BUSY_LSB = 8;
 localparam integer STATUS_BUSY_WIDTH = 1;
-// The R/B# pins, one bit a way.
+// The R/B# pins, one bit per way.
 localparam integer STATUS_READY_LSB = 32;
 localparam integer STATUS_READY_WIDTH = 32;
 // 1 when this is a result; 0 when none waits.
@@ -141,7 +141,7 @@ localparam integer RESULT_VALID_WIDTH = 1;
 // The slot that it was pushed from.
 localparam integer RESULT_SLOT_LSB = 4;
 localparam integer RESULT_SLOT_WIDTH = 2;
-// What became of it: a verdict code.
+// Its result: a verdict code.
 localparam integer RESULT_VERDICT_LSB = 8;
 localparam integer RESULT_VERDICT_WIDTH = 8;
 // The offending word.
@@ -183,7 +183,7 @@ localparam integer TABLE_WRITE_PREAMBLE_WIDTH = 8;
 // tWPST.
 localparam integer TABLE_WRITE_POSTAMBLE_LSB = 72;
 localparam integer TABLE_WRITE_POSTAMBLE_WIDTH = 8;
-// tRPRE and the way of the strobe and back.
+// tRPRE, and the strobe's way to the package and back.
 localparam integer TABLE_READ_PREAMBLE_LSB = 80;
 localparam integer TABLE_READ_PREAMBLE_WIDTH = 8;
 // tRPST.
@@ -210,7 +210,7 @@ localparam integer TABLE_T_CCS_WIDTH = 12;
 // tRHW: data output to a latch.
 localparam integer TABLE_T_RHW_LSB = 176;
 localparam integer TABLE_T_RHW_WIDTH = 12;
-// Release of the channel to the next transaction's first latch on WE# (CLK in NV-DDR), at least.
+// Minimum from the channel's release to the next transaction's first latch on WE# (CLK in NV-DDR).
 localparam integer TABLE_LEAD_LSB = 192;
 localparam integer TABLE_LEAD_WIDTH = 12;
 // Words and bits that a packed cycle table takes.

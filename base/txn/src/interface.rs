@@ -6,9 +6,9 @@ use crate::Field;
 
 /// Sizes of the controller.
 pub mod limits {
-    /// Instruction words a transaction holds at most.
+    /// The most instruction words of a transaction.
     pub const WORDS: usize = 32;
-    /// Descriptors a transaction holds at most.
+    /// The most descriptors of a transaction.
     pub const DESCRIPTORS: usize = 8;
     /// Transactions that queue in the controller.
     pub const SLOTS: usize = 4;
@@ -26,13 +26,13 @@ pub mod limits {
 
 /// Opcodes of instruction words (G17).
 pub mod opcode {
-    /// Chip Control: the operand is a bitmap, one bit a chip enable (B7). Opens a transaction.
+    /// Chip Control: the operand is a bitmap, one bit per chip enable (B7). Opens a transaction.
     pub const BEGIN: u8 = 1;
-    /// C/A Writer: the length counts latches; they follow four to a word (B4).
+    /// C/A Writer: the length counts latches, which follow, four per word (B4).
     pub const COMMAND_ADDRESS: u8 = 2;
-    /// Data Writer: the length counts bytes, the descriptor field says where from (B5).
+    /// Data Writer: the length counts bytes; the descriptor field names their source (B5).
     pub const DATA_WRITE: u8 = 3;
-    /// Data Reader: the length counts bytes, the descriptor field says where to (B6).
+    /// Data Reader: the length counts bytes; the descriptor field names their destination (B6).
     pub const DATA_READ: u8 = 4;
     /// Timer: pause for at least the operand's nanoseconds (B8).
     pub const TIMER: u8 = 5;
@@ -60,7 +60,7 @@ pub mod latch {
     pub const VALUE: Field = Field { lsb: 0, width: 8 };
     /// 1 for a command latch (CLE), 0 for an address latch (ALE).
     pub const COMMAND: Field = Field { lsb: 8, width: 1 };
-    /// Zero; anything else is no latch.
+    /// Zero; any other value is not a latch.
     pub const RESERVED: Field = Field { lsb: 9, width: 7 };
 }
 
@@ -73,14 +73,14 @@ pub mod descriptor {
     pub const TAG: Field = Field { lsb: 48, width: 4 };
     /// 1 when bytes go into the package (Data Writer).
     pub const INWARD: Field = Field { lsb: 52, width: 1 };
-    /// 1 when they come from the immediate value, or go to the result, not to memory.
+    /// 1 when bytes come from the immediate value or go to the result, instead of memory.
     pub const MAILBOX: Field = Field { lsb: 53, width: 1 };
 }
 
 /// Fields of a push word.
 pub mod push {
     use super::Field;
-    /// The cycle table that the transaction runs by.
+    /// The cycle table that the transaction uses.
     pub const TABLE: Field = Field { lsb: 0, width: 2 };
 }
 
@@ -96,13 +96,13 @@ pub mod config {
 /// Fields of a status word.
 pub mod status {
     use super::Field;
-    /// Slots that a transaction can be opened in.
+    /// Slots in which a transaction can be opened.
     pub const FREE: Field = Field { lsb: 0, width: 3 };
     /// Results that wait to be read.
     pub const RESULTS: Field = Field { lsb: 4, width: 3 };
     /// A transaction owns the channel.
     pub const BUSY: Field = Field { lsb: 8, width: 1 };
-    /// The R/B# pins, one bit a way.
+    /// The R/B# pins, one bit per way.
     pub const READY: Field = Field { lsb: 32, width: 32 };
 }
 
@@ -113,7 +113,7 @@ pub mod result {
     pub const VALID: Field = Field { lsb: 0, width: 1 };
     /// The slot that it was pushed from.
     pub const SLOT: Field = Field { lsb: 4, width: 2 };
-    /// What became of it: a verdict code.
+    /// Its result: a verdict code.
     pub const VERDICT: Field = Field { lsb: 8, width: 8 };
     /// The offending word.
     pub const INDEX: Field = Field { lsb: 16, width: 8 };
@@ -132,7 +132,7 @@ pub enum Verdict {
     TooLong = 1,
     /// Chip Control selects no chip.
     NoChip = 2,
-    /// The latches of a C/A Writer instruction are not all there.
+    /// A C/A Writer instruction lacks some of its latches.
     LatchesPastEnd = 3,
     /// A C/A Writer instruction without a latch.
     NoLatches = 4,
@@ -140,7 +140,7 @@ pub enum Verdict {
     BadLatch = 5,
     /// A burst without a byte.
     NoBytes = 6,
-    /// An opcode that none has.
+    /// An unknown opcode.
     UnknownOpcode = 7,
     /// Two Timers in succession.
     TimerAfterTimer = 8,
@@ -207,13 +207,13 @@ pub mod register {
     pub const WORD: u16 = 0x020;
     /// Appends half a descriptor: first its fields, then its immediate value. Write only.
     pub const DESCRIPTOR: u16 = 0x028;
-    /// Hands the open transaction over. Write only.
+    /// Queues the open transaction. Write only.
     pub const PUSH: u16 = 0x030;
     /// Queue and R/B#. Read only.
     pub const STATUS: u16 = 0x038;
     /// The oldest result. Read only.
     pub const RESULT: u16 = 0x040;
-    /// The oldest result's mailbox bytes, first byte lowest. Reading it takes the result away. Read only.
+    /// The oldest result's mailbox bytes, first byte lowest. Reading it removes the result. Read only.
     pub const MAILBOX: u16 = 0x048;
     /// Cycle tables, one word after the other. Read and write.
     pub const TABLE: u16 = 0x100;
@@ -248,7 +248,7 @@ pub struct CycleRegisters {
     pub write_preamble: u16,
     /// tWPST.
     pub write_postamble: u16,
-    /// tRPRE and the way of the strobe and back.
+    /// tRPRE, and the strobe's way to the package and back.
     pub read_preamble: u16,
     /// tRPST.
     pub read_postamble: u16,
@@ -266,7 +266,7 @@ pub struct CycleRegisters {
     pub t_ccs: u16,
     /// tRHW: data output to a latch.
     pub t_rhw: u16,
-    /// Release of the channel to the next transaction's first latch on WE# (CLK in NV-DDR), at least.
+    /// Minimum from the channel's release to the next transaction's first latch on WE# (CLK in NV-DDR).
     pub lead: u16,
 }
 
