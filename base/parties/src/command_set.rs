@@ -52,7 +52,7 @@ pub struct Issued<'a> {
     pub namespace: &'a Namespace,
 }
 
-/// Where a list lies in host memory.
+/// Where a list is in host memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListAt {
     /// At the command's data pointer.
@@ -87,7 +87,7 @@ pub enum Decoded {
     /// Then it calls [`CommandSet::fetched`]. The link charges the DMA and reports it by events of its
     /// own.
     Fetch {
-        /// Where it lies.
+        /// Where it is.
         from: ListAt,
         /// Its length in bytes, at least 1. All lists of a command together have at most 4096 bytes.
         bytes: u16,

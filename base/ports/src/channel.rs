@@ -23,7 +23,7 @@ pub enum TxnError {
     Word(WordError),
     /// The transaction has more words or descriptors than fit.
     TooLong,
-    /// The stream begins without BEGIN, ends without END, or goes on after it.
+    /// The stream begins without BEGIN, ends without END, or continues after END.
     Unframed,
     /// A burst names a descriptor that isn't there or points the other way.
     Descriptor,

@@ -7,7 +7,7 @@ use core::fmt;
 /// COPYBACK has moved can still be descrambled.
 pub const SEED_BYTES: u16 = 4;
 
-/// Where the parity of a data chunk lies.
+/// Where the parity of a data chunk is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// All data first, all parity in the spare area (Cosmos+).
@@ -128,7 +128,7 @@ impl PageLayout {
     pub const fn parity_bytes(&self) -> u16 {
         self.parity_bytes
     }
-    /// Where parity lies.
+    /// Where parity is.
     pub const fn placement(&self) -> Placement {
         self.placement
     }

@@ -66,7 +66,7 @@ pub trait Backlog {
     fn owed(&self) -> u64;
     /// Bytes of memory that the owed writes take.
     fn memory(&self) -> u64;
-    /// While it is full: the bytes that must become free before it accepts writes again.
+    /// While it is full: the bytes that must be free before it accepts writes again.
     fn needed(&self) -> u64;
     /// How many of the [`Backlog::needed`] bytes aren't free, as far as the operating system says. If a
     /// quota or a limit is used up, that is all of them.

@@ -74,7 +74,7 @@ pub struct Txn {
 pub enum Fault {
     /// A word is illegal.
     Word(WordError),
-    /// The stream doesn't begin with BEGIN, doesn't end with END, or goes on after it.
+    /// The stream doesn't begin with BEGIN, doesn't end with END, or continues after END.
     Unframed,
 }
 

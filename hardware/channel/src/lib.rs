@@ -3,7 +3,7 @@
 //!
 //! One transaction owns the channel from BEGIN to END (B3). When a transaction starts, the engine walks
 //! it to find how many cycles each µFSM takes. When it ends, the engine carries it out, each latch and
-//! burst with its own time: a power cut in between leaves a prefix of what was issued.
+//! burst with its own time, so that a power cut executes a prefix of it.
 #![no_std]
 #![forbid(unsafe_code)]
 

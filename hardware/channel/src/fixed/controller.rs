@@ -1,4 +1,4 @@
-//! A fixed controller of one channel: its operation modules, and what lies between them and the engine.
+//! A fixed controller of one channel: its operation modules, and the path from them to the engine.
 
 use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
 use super::config::FixedConfig;

@@ -4,8 +4,8 @@ use aster_ports::package::{BurstTiming, DataMode};
 use aster_txn::Latch;
 use aster_units::{Duration, Instant};
 
-/// CLE, ALE and DQ are drawn from 1/`SETUP_PART` of the cycle before a latching edge to as much after it.
-/// The channel reports edges, not set-up times.
+/// CLE, ALE and DQ are drawn to change 1/`SETUP_PART` of the cycle after its beginning, and to be
+/// released as long after its edge. The channel reports edges, not set-up times.
 const SETUP_PART: u64 = 4;
 
 /// Draws one transaction's cycles as pin changes.

@@ -28,8 +28,8 @@ pub(crate) fn restore(image: &mut Image, lun: LunIndex, die: &mut Die) -> Result
         let cut_off = die
             .restore(block, &entry, records)
             .map_err(|page| NandError::Record(image.damaged(lun, block, page, RecordPart::Record)))?;
-        // Make them sound records of torn pages, since pages that are programmed after them don't show
-        // that they are damaged.
+        // Turn them into sound records of torn pages. Otherwise, pages that are programmed after them
+        // would make them look damaged.
         for page in cut_off {
             image.tear_page(lun, block, page)?;
         }
@@ -58,7 +58,7 @@ impl Die {
         while let Some((record, sound)) = records.next(erases) {
             match cut_off.first() {
                 // A program that is cut off tears the pages below it, and that may be cut off in turn. A
-                // torn page therefore doesn't prove that the pages before it were sound.
+                // torn page therefore doesn't prove that a record before it has been damaged.
                 Some(&first) if sound && !record.torn => return Err(first),
                 _ if !sound => cut_off.push(page),
                 _ => {}
