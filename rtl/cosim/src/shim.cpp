@@ -1,4 +1,4 @@
-// The Verilated channel as flat C structs; src/model.rs declares them alike.
+// The Verilated channel as flat C structs; src/model.rs declares the same structs.
 #include <cstdint>
 
 #include "VChannel.h"
@@ -91,7 +91,7 @@ void aster_channel_outputs(Model* model, Outputs* out) {
     };
 }
 
-// The second half of a cycle: what the channel is told reaches what depends on it without a register.
+// The second half of a cycle: the inputs reach the outputs that depend on them without a register.
 void aster_channel_evaluate(Model* model, const Inputs* in) {
     auto& c = model->channel;
     c.dq_i = in->dq;
@@ -136,7 +136,7 @@ void aster_channel_write(Model* model, uint16_t offset, uint64_t value) {
 
 uint64_t aster_channel_read(Model* model, uint16_t offset) {
     auto& c = model->channel;
-    // What crosses from the channel's clock takes cycles of this one to arrive.
+    // Signals that cross from the channel's clock arrive after some cycles of this clock.
     for (int synchroniser = 0; synchroniser < 3; synchroniser++) cpu_cycle(c);
     c.reg_valid_i = 1;
     c.reg_write_i = 0;

@@ -86,7 +86,7 @@ fn parity_equals_that_of_independent_implementations() {
     }
 }
 
-/// The encoder as the textbook draws it: a shift register of r bits, one data bit a step.
+/// The encoder as the textbook draws it: a shift register of r bits, one data bit per step.
 fn parity_by_shift_register(code: &Bch, data: &[u8]) -> Vec<u8> {
     let generator = Generator::new(code.field(), code.correction()).unwrap();
     let taps: Vec<bool> =
