@@ -51,7 +51,7 @@ struct Read {
 
 /// A version that a block may hold, and when its write ended.
 #[derive(Clone, Copy, Debug)]
-struct Settled {
+struct EndedWrite {
     version: u32,
     at: u64,
 }
@@ -74,7 +74,7 @@ pub struct Oracle {
     blocks: u64,
     /// Blocks that may hold more than one version with no write in flight, or that a write in flight can
     /// still make so.
-    contested: BTreeMap<u64, Vec<Settled>>,
+    contested: BTreeMap<u64, Vec<EndedWrite>>,
     writes: BTreeMap<u64, Write>,
     reads: BTreeMap<u64, Read>,
     clock: u64,
@@ -158,8 +158,8 @@ impl Oracle {
             return;
         }
         for block in blocks {
-            let before = self.settled(block);
-            let mut after: Vec<Settled> = Vec::with_capacity(1);
+            let before = self.ended_writes(block);
+            let mut after: Vec<EndedWrite> = Vec::with_capacity(1);
             for old in before {
                 // A write that ended while this one was in flight may have taken effect after it.
                 if old.at > write.begun && old.version != write.version {
@@ -168,8 +168,8 @@ impl Oracle {
                     self.replace_for_reads(block, old.version);
                 }
             }
-            after.push(Settled { version: write.version, at });
-            self.settle(block, after);
+            after.push(EndedWrite { version: write.version, at });
+            self.keep_ended_writes(block, after);
         }
     }
 
@@ -179,10 +179,10 @@ impl Oracle {
         let write = self.writes.remove(&token.0).expect("a write ends once");
         let at = self.tick();
         for block in write.first..write.first + write.count {
-            let mut settled = self.settled(block);
-            settled.retain(|old| old.version != write.version);
-            settled.push(Settled { version: write.version, at });
-            self.settle(block, settled);
+            let mut ended = self.ended_writes(block);
+            ended.retain(|old| old.version != write.version);
+            ended.push(EndedWrite { version: write.version, at });
+            self.keep_ended_writes(block, ended);
         }
     }
 
@@ -194,18 +194,18 @@ impl Oracle {
         }
     }
 
-    fn settled(&self, block: u64) -> Vec<Settled> {
+    fn ended_writes(&self, block: u64) -> Vec<EndedWrite> {
         let contested = self.contested.get(&block);
-        contested.cloned().unwrap_or_else(|| vec![Settled { version: self.resting(block), at: 0 }])
+        contested.cloned().unwrap_or_else(|| vec![EndedWrite { version: self.resting(block), at: 0 }])
     }
 
-    fn settle(&mut self, block: u64, settled: Vec<Settled>) {
+    fn keep_ended_writes(&mut self, block: u64, ended: Vec<EndedWrite>) {
         // With nothing in flight here, every later write replaces a single version: its time does not matter.
-        if settled.len() == 1 && !self.writes_on(block).any(|_| true) {
+        if ended.len() == 1 && !self.writes_on(block).any(|_| true) {
             self.contested.remove(&block);
-            self.rest(block, settled[0].version);
+            self.rest(block, ended[0].version);
         } else {
-            self.contested.insert(block, settled);
+            self.contested.insert(block, ended);
         }
     }
 
@@ -224,8 +224,8 @@ impl Oracle {
     /// The versions that `block` may hold now, ascending, each once.
     pub fn acceptable(&self, block: u64) -> Vec<u32> {
         self.assert_inside(block, 1);
-        let settled = self.settled(block).into_iter().map(|settled| settled.version);
-        ascending(settled.chain(self.writes_on(block).map(|write| write.version)).collect())
+        let ended = self.ended_writes(block).into_iter().map(|ended| ended.version);
+        ascending(ended.chain(self.writes_on(block).map(|write| write.version)).collect())
     }
 
     /// A read of `count` blocks is issued.
@@ -261,8 +261,8 @@ impl Oracle {
 
     /// Narrows a block at rest since before `began` to the version that a read found.
     fn pin(&mut self, block: u64, version: u32, began: u64) {
-        let Some(settled) = self.contested.get(&block) else { return };
-        if settled.iter().all(|settled| settled.at < began) && self.writes_on(block).next().is_none() {
+        let Some(ended) = self.contested.get(&block) else { return };
+        if ended.iter().all(|ended| ended.at < began) && self.writes_on(block).next().is_none() {
             self.contested.remove(&block);
             self.rest(block, version);
         }
