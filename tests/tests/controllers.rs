@@ -1,5 +1,5 @@
-//! Channel controllers on a bench: whether reads bring what was written, in which order the bus is driven,
-//! and how near it comes to what it could carry.
+//! Channel controllers on a bench: whether reads return what was written, the order in which they use the
+//! bus, and how close they come to the bus's limit.
 
 use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};
@@ -34,13 +34,13 @@ fn work(operation: BenchOperation, requests: u64) -> BenchWork {
     BenchWork { operation, pattern: Pattern::Sequential, requests, time: None, sectors: None, seed: 1 }
 }
 
-// ---- reads bring what was written ----
+// ---- reads return what was written ----
 
-/// What one LUN's user knows of it.
+/// The expected content of one LUN.
 struct LunContents {
     lun: LunIndex,
     behind: u8,
-    /// What each programmed page holds: the salt of its bytes.
+    /// The salt of each programmed page's bytes.
     pages: BTreeMap<(u32, u16), u64>,
     /// The next page to program of each block.
     next: BTreeMap<u32, u16>,
@@ -191,8 +191,8 @@ fn each_controller_reports_the_same_errors() {
                 let outcomes = b.requests().call(request).await;
                 a.borrow_mut().push(outcomes[0].status);
             };
-            // The array says FAIL; outside the array; not a thing that it does; a LUN that stays busy; then
-            // one that works.
+            // Requests that fail by FAIL of the array, by an address outside of it, by an unsupported
+            // operation and by a LUN that stays busy; then one that succeeds.
             call(FlashOp::Program, 1, 0, false, false).await;
             call(FlashOp::Read, 1, 4_000, false, false).await;
             call(FlashOp::Program, 1, 1, true, false).await;
@@ -208,7 +208,7 @@ fn each_controller_reports_the_same_errors() {
             .faults()
             .into_iter()
             .map(|(lun, error)| match error {
-                // When depends on the controller; what doesn't.
+                // The time depends on the controller; the result doesn't.
                 FlashError::Transaction(fault) => (lun, format!("{} {}", fault.name, fault.error)),
                 FlashError::NeverReady { transaction, row, .. } => {
                     (lun, format!("{transaction} busy with {row:?}"))
@@ -228,7 +228,7 @@ fn each_controller_reports_the_same_errors() {
     assert_eq!(reports[0], reports[2]);
 }
 
-/// Each way to go wrong by an operation of a reader's own; what follows it on the same LUN works.
+/// Each error that a custom operation may cause. The next operation on the same LUN must work.
 #[test]
 fn an_operation_that_goes_wrong_names_transaction_and_time_and_leaves_the_channel_usable() {
     use aster_device::plug::{FlashError, onfi, operations};
@@ -237,7 +237,7 @@ fn an_operation_that_goes_wrong_names_transaction_and_time_and_leaves_the_channe
     let profile = profile("tiny", |p| p.package.factory_bad_per_mille = 0);
     let bench = bench(&profile, 2, 4, Content::Full);
     let row = bench.geometry().row(0, BlockAddr(2), PageInBlock(0));
-    // Another block than that of the erase which is cut off in the end.
+    // A different block from that of the last erase, which is cut off.
     let other = bench.geometry().row(0, BlockAddr(4), PageInBlock(0));
     let works = || {
         let read = bench.operate(0, move |lun| async move {
@@ -295,7 +295,7 @@ impl BusTap for Order {
     fn ready(&mut self, _: Instant, _: usize, _: bool) {}
 }
 
-/// READs of LUNs 2, 0, 1 and 2 again, asked for at once. The array takes 50 µs, a transfer about 90.
+/// READs of LUNs 2, 0, 1 and 2 again, requested at once. The array takes 50 µs, a transfer about 90.
 fn order_of_four_reads(controller: ControllerName) -> Vec<(u32, &'static str)> {
     let profile = profile("ideal", |p| {
         p.channel.controller = controller;
@@ -320,10 +320,10 @@ const TRANSFER: &str = "read transfer";
 
 #[test]
 fn the_synchronous_arbiter_goes_round_the_luns_segment_by_segment() {
-    // By hand. All three modules want the channel when it is first granted: round from LUN 0 on. LUN 0 is
-    // looked at first, 50 µs after its start, and has the bus before LUN 1's check is due. During its
-    // transfer both others ask for theirs; the arbiter goes round, and grants LUN 2's check before LUN 1 has
-    // seen its own status. LUN 2's second read comes last.
+    // Derived by hand. All three modules request the channel when it is first granted, in turn from LUN 0
+    // on. LUN 0's status is checked first, 50 µs after its start, and LUN 0 has the bus before LUN 1's
+    // check is due. During its transfer both others request their checks; the arbiter continues in turn
+    // and grants LUN 2's check before LUN 1 has seen its own status. LUN 2's second read comes last.
     assert_eq!(
         order_of_four_reads(ControllerName::Synchronous),
         [
@@ -345,11 +345,11 @@ fn the_synchronous_arbiter_goes_round_the_luns_segment_by_segment() {
 
 #[test]
 fn the_dispatcher_keeps_the_order_of_control_words_but_starts_arrays_first() {
-    // By hand, from 20 ns on: a start takes 420 ns with the controller's waits, and 30 ns pass between two.
-    // LUN 2's check, asked for at 50.44 µs, takes as long and ends 10 ns before LUN 0's is asked for at 50.89
-    // µs: LUN 2's transfer has the bus, and the checks of LUN 0 and LUN 1 queue. LUN 2's second read is of
-    // high priority and overtakes both. LUN 0's transfer, asked for after its check, comes after LUN 1's
-    // check, and LUN 2's second check after LUN 1's transfer.
+    // Derived by hand, from 20 ns on: a start takes 420 ns with the controller's waits, and 30 ns pass
+    // between two. LUN 2's check, requested at 50.44 µs, takes as long and ends 10 ns before LUN 0's is
+    // requested at 50.89 µs: LUN 2's transfer has the bus, and the checks of LUN 0 and LUN 1 queue. LUN
+    // 2's second read is of high priority and overtakes both. LUN 0's transfer, requested after its check,
+    // comes after LUN 1's check, and LUN 2's second check after LUN 1's transfer.
     assert_eq!(
         order_of_four_reads(ControllerName::Asynchronous),
         [
@@ -383,7 +383,7 @@ fn administrative_words_are_answered_without_the_driver() {
             .expect("there is room");
     }
     let transactions = bench.stats().transactions;
-    // At this instant all four words come down; the driver takes the first.
+    // At this instant all four words arrive; the driver takes the first.
     bench.exec().advance_to(bench.now());
     assert_eq!(bench.ask(&ControlWord::QueueCounts), Answer::QueueCounts { high: 3, normal: 0 });
     assert_eq!(bench.stats().transactions, transactions, "a transaction counts at its end");
@@ -438,7 +438,8 @@ fn two_luns_work_while_the_other_moves_its_page() {
     }
 }
 
-/// What a bench does not refuse it does: every operation and pattern on every controller, every read checked.
+/// A bench carries out whatever it doesn't refuse: every operation and pattern on every controller, with
+/// every read checked.
 #[test]
 fn each_operation_and_pattern_runs_over_each_controller_without_a_wrong_page() {
     for controller in ALL {
@@ -448,7 +449,7 @@ fn each_operation_and_pattern_runs_over_each_controller_without_a_wrong_page() {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 let profile = profile("tiny", |p| p.channel.controller = controller);
                 let bench = bench(&profile, 4, 7, Content::Full);
-                // Programs go round the tiny LUNs and erase what they fill again.
+                // Programs fill the tiny LUNs several times, and erase blocks before they reuse them.
                 let work = BenchWork { pattern, sectors: Some(2), ..work(operation, 3_000) };
                 let (mut asked, mut erases) = (0, 0);
                 let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));

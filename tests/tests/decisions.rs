@@ -1,4 +1,4 @@
-//! What garbage collection empties, and which LUN a page belongs to, as profiles choose them.
+//! Victim policies and placements, as profiles choose them.
 
 use aster_device::plug::{ClosedBlocks, Placement, VictimPolicy};
 use aster_device::profile::{CellUse, Profile};
@@ -10,8 +10,8 @@ use aster_tests::{config, drive, job, profile, run, versioned};
 use aster_units::{Content, Lpn};
 use aster_workload::{Access, Distribution, Extent, Job, Mix, PerDirection, Zone};
 
-/// `tiny` with a victim policy and a placement, of four LUNs on two channels, and with blocks enough for
-/// their ages to differ.
+/// `tiny` with a victim policy and a placement, on four LUNs of two channels, with enough blocks for their
+/// ages to differ.
 fn deciding(victims: &str, placement: Option<&str>) -> Profile {
     profile("tiny", |p| {
         (p.geometry.ways, p.geometry.luns) = (2, 1);
@@ -32,7 +32,7 @@ fn power_on(pieces: Pieces, profile: &Profile, media: Media) -> Machine {
     m
 }
 
-/// Of a hundred writes so many go to the first tenth of the drive.
+/// The percentage of writes that go to the first tenth of the drive.
 fn writes(hot_percent: u8, requests: u64) -> Job {
     let zones = [(hot_percent, 10), (100 - hot_percent, 90)];
     let zone = |(requests_percent, size)| Zone { requests_percent, size: Extent::Percent(size) };
@@ -40,7 +40,7 @@ fn writes(hot_percent: u8, requests: u64) -> Job {
     Job { distribution, ..job("skewed", Access::Random, Mix::Write, 16 << 10, requests) }
 }
 
-/// Write amplification of a full drive once it has settled, under that work.
+/// The settled write amplification of a full drive under this work.
 fn amplification(pieces: Pieces, profile: &Profile, hot_percent: u8) -> f64 {
     let m = power_on(pieces, profile, Media::fresh());
     let pages = drive(&m).bytes >> 14;
@@ -60,7 +60,7 @@ fn cost_benefit_copies_less_than_greedy_where_a_tenth_of_the_drive_takes_most_wr
     assert!(cost_benefit < 0.9 * greedy, "{cost_benefit} of cost-benefit, {greedy} of greedy");
 }
 
-/// Empties a block with as much to copy as any: the worst there is.
+/// Empties the block with the most valid pages, which is the worst choice.
 #[derive(Debug)]
 struct Fullest;
 
@@ -70,7 +70,7 @@ impl VictimPolicy for Fullest {
     }
 }
 
-/// Two pages one after the other on the same LUN, or all on the first.
+/// Places two consecutive pages on the same LUN, or all pages on the first.
 #[derive(Debug)]
 struct Pairs {
     crowded: bool,
@@ -141,7 +141,7 @@ fn a_decision_that_a_drive_cannot_have_is_refused_by_file_line_and_key() {
     said(refusal(&own(), &deciding("greedy", Some("crowded"))), "ftl.placement", crowded);
 }
 
-/// A policy that gives a block which holds nothing to collect.
+/// A policy that chooses a block that was not offered.
 #[derive(Debug)]
 struct Stray;
 

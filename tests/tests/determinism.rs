@@ -1,4 +1,4 @@
-//! A run is a function of profile, workload and seed: two runs agree in every event and its time.
+//! A run is a function of profile, workload and seed: two runs are equal in every event and its time.
 
 use aster_device::Media;
 use aster_device::profile::{ContentKind, Profile};

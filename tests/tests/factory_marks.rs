@@ -8,8 +8,8 @@ use aster_tests::{config, drive, job, profile, run, versioned};
 use aster_units::{LunIndex, PageInBlock};
 use aster_workload::{Access, Mix};
 
-/// Four of its eight bits may read wrong: still nobody takes the block for a good one, whichever page has the
-/// mark.
+/// Up to four of a mark's eight bits may be read wrong. The block must still be recognised as bad,
+/// whichever page has the mark.
 #[test]
 fn a_factory_bad_block_is_found_by_a_damaged_mark_on_either_page() {
     use FactoryMarksName::{FirstOrLastPage, FirstPage, LastPage};
@@ -32,7 +32,7 @@ fn a_factory_bad_block_is_found_by_a_damaged_mark_on_either_page() {
                     .filter(|bit| [0x0F, 0xA5, 0xF0][n % 3] >> bit & 1 == 1)
                     .map(|b| byte + b)
                     .collect();
-                // The page without the mark reads FFh but for a bit.
+                // The page without the mark reads FFh except for one bit.
                 let (first, last) = (PageInBlock(0), PageInBlock(geometry.pages_per_block - 1));
                 let (on_first, on_last) = match marks {
                     FirstPage => (&bits[..], &bits[..1]),

@@ -26,7 +26,7 @@ fn lasted(of: &Statistics) -> Duration {
     of.ended.expect("it has ended").since(of.started.expect("it has begun"))
 }
 
-/// A job that is soon over, one that goes on for 20 ms, and one behind both.
+/// A job that ends soon, one that runs for 20 ms, and one after both.
 fn three(first: &str, second: &str) -> Vec<Statistics> {
     let long = "rw=randread\ntime_based\nruntime=20ms\niodepth=4\nsize=1m";
     run(
@@ -43,7 +43,7 @@ fn with_exitall_the_jobs_of_a_group_end_with_the_first() {
     let ms = Duration::from_millis;
     let plain = three("", "");
     assert!(lasted(&plain[1]) >= ms(20) && plain.iter().all(|s| !s.ended_by_another));
-    // One job's option holds for all.
+    // The option of one job applies to all.
     for (first, second) in [("exitall", ""), ("", "exitall"), ("exitall\nexit_what=stonewall", "")] {
         let all = three(first, second);
         assert!(all[1].ended_by_another && lasted(&all[1]) < ms(2), "{:?}", lasted(&all[1]));
@@ -63,7 +63,7 @@ fn with_exitall_on_error_only_a_failure_takes_the_others_along() {
     let plain = run(&ideal(), &format!("{slow}{calm}"));
     let Some(Failure::TooSlow(missed)) = &plain[0].first_failure else { panic!("{:?}", plain[0]) };
     assert_eq!((missed.option, missed.least), ("rate_iops_min", 50));
-    // Two seconds to settle, then the first cycle.
+    // First two seconds to settle, then the first cycle.
     assert!(lasted(&plain[0]) < Duration::from_secs(4) && lasted(&plain[0]) >= Duration::from_secs(3));
     assert!(lasted(&plain[1]) >= Duration::from_secs(5) && plain[1].failures == 0);
     let both = run(&ideal(), &format!("{slow}{calm}exitall_on_error\n"));
@@ -80,7 +80,7 @@ fn a_job_ends_when_it_is_steady_and_says_when_it_was() {
     let at = outcome.attained.expect("reads of nothing are steady at once");
     assert_eq!(at, Duration::from_millis(15), "ramp and window");
     assert!(lasted(&all[0]) < Duration::from_millis(16) && outcome.value.is_some_and(|v| v < 2.0));
-    // A drive that fills and begins to collect is not.
+    // A drive that is being filled and begins to collect garbage is not in a steady state.
     let all = run(
         &ideal(),
         "[j]\nrw=randread\nthinktime=3ms\nruntime=100ms\ntime_based\nsize=1m\nss_dur=10ms\nss_interval=1ms\n\
@@ -103,7 +103,7 @@ fn a_rate_in_bytes_is_kept_evenly_and_at_random() {
         let seconds = lasted(&all[0]).as_secs_f64();
         let read = all[0].of(RequestKind::Read).bytes as f64 / f64::from(1 << 20) / seconds;
         let written = all[0].of(RequestKind::Write).bytes as f64 / f64::from(1 << 20) / seconds;
-        // Each direction at its own rate, whatever the mix says.
+        // Each direction runs at its own rate, whatever the mix.
         assert!((38.0..42.5).contains(&read), "{process}: {read} MiB/s read");
         assert!((76.0..85.0).contains(&written), "{process}: {written} MiB/s written");
     }

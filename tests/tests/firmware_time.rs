@@ -1,5 +1,5 @@
-//! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling
-//! so takes no time; and how hosts fetch samples (C46).
+//! Where the firmware's time goes (C45): every cycle that a core is charged belongs to a function, and
+//! reporting it takes no simulated time; and how hosts fetch samples (C46).
 
 use aster_device::profile::Profile;
 use aster_device::{Media, StatisticsLog};
@@ -29,7 +29,7 @@ impl EventSink for Told {
     }
 }
 
-/// A drive of which every step costs something, on two cores.
+/// A drive with two cores, on which every step costs time.
 fn costly(change: impl FnOnce(&mut Profile)) -> Profile {
     profile("tiny", |p| {
         p.geometry.luns = 1;
@@ -44,7 +44,7 @@ fn costly(change: impl FnOnce(&mut Profile)) -> Profile {
     })
 }
 
-/// Overwrites and reads; gives how long each core worked, and when all was over.
+/// Overwrites and reads. Returns how long each core worked, and when everything was done.
 fn work(profile: &Profile, recorder: &Recorder) -> (Vec<Duration>, Instant, Vec<Function>) {
     let m = machine(profile, None, Media::fresh(), recorder);
     let pages = drive(&m).bytes / (16 << 10);
@@ -90,7 +90,7 @@ fn all_of_the_cores_time_is_told_by_function_and_telling_takes_none() {
     assert!(of(1, Function::AddressTranslator).is_zero());
 }
 
-/// A loop that finds nothing is not told of: it waits.
+/// Passes of the loop that find nothing aren't reported: they count as waiting.
 #[test]
 fn the_big_loops_functions_take_what_it_works() {
     let profile = costly(big_loop);
@@ -104,7 +104,7 @@ fn the_big_loops_functions_take_what_it_works() {
     assert!(functions.contains(&Function::StatusChecker) && functions.contains(&Function::PriorityManager));
 }
 
-/// C46: what the monitor has sampled is fetched by the host when it wants it, over the link, and not before.
+/// C46: the monitor's samples cross the link only when the host fetches them.
 #[test]
 fn a_host_fetches_the_latest_sample_as_a_log_page() {
     let m = machine(&costly(|_| {}), None, Media::fresh(), &Recorder::default());

@@ -1,5 +1,5 @@
-//! The door between flash requests and channel controllers: whole drives under schedulers that nothing else
-//! here runs.
+//! The trait between flash requests and channel controllers: whole drives with schedulers that no other
+//! test uses.
 
 use aster_device::plug::{FlashScheduler, PieceError};
 use aster_device::plug::{PassThrough, SchedulerNeeds, SchedulerPorts, SchedulerView};
@@ -23,7 +23,7 @@ fn power_on(pieces: Pieces, profile: &Profile) -> Machine {
     m
 }
 
-/// Fills the drive, writes over it until garbage is collected, and reads; all of it checked.
+/// Fills the drive, overwrites it until garbage is collected, and reads. All content is checked.
 fn work(m: &Machine) {
     let fill = job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(m).bytes / (128 << 10));
     let rewrite = Job { queue_depth: 32, ..job("rewrite", Access::Random, Mix::ReadWrite, 16 << 10, 1_500) };
@@ -50,7 +50,8 @@ fn requests_that_are_passed_through_reach_each_kind_of_controller() {
     }
 }
 
-/// [`PassThrough`] with a slot per channel, whatever the drive has: what of it went below is counted.
+/// [`PassThrough`] with one slot per channel, whatever the drive has. Counts the requests that it passes
+/// below.
 struct OneByOne(Rc<Cell<u32>>);
 
 impl FlashScheduler for OneByOne {

@@ -1,4 +1,4 @@
-//! The fuzz targets' bodies on bytes from a seed, and on every input that once found something
+//! Runs the fuzz targets' bodies on bytes from a seed, and on every input that once found an error
 //! (`fuzz/regressions/TARGET`).
 
 use aster_tests::cases;
@@ -10,18 +10,18 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Bytes of which many are small: every byte is a choice.
+/// Random bytes, many of them small, since every byte is a choice.
 fn bytes(target: &Target, random: &mut Rng) -> Vec<u8> {
     let length = random.below(target.bytes as u64 + 1);
     let skewed = random.below(2) == 0;
     (0..length).map(|_| random.next_u64() as u8 >> if skewed { random.below(8) } else { 0 }).collect()
 }
 
-/// What was once found with a target.
+/// The inputs that once found an error in a target.
 fn regressions(name: &str) -> Vec<PathBuf> {
     let folder = root().join("fuzz/regressions").join(name);
     match std::fs::read_dir(&folder) {
-        // Nothing yet.
+        // There are none yet.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         files => {
             let files = files.unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -38,7 +38,7 @@ fn holds(name: &str, short: u64, long: u64) {
     }
     for seed in 0..cases(short, long) {
         let input = bytes(target, &mut Rng::new(seed));
-        // Printed when the test fails: the input that did it.
+        // If the test fails, this shows the input.
         println!("{name}: seed {seed}");
         (target.run)(&input);
     }

@@ -1,5 +1,5 @@
-//! A stock Linux guest on a live drive. `scripts/setup.sh --guest` brings QEMU, kernels and tools; `make
-//! test` sees to it.
+//! A stock Linux guest on a live drive. `scripts/setup.sh --guest`, which `make test` runs, installs QEMU,
+//! kernels and tools.
 
 use aster_device::profile::Profile;
 use aster_run_live::Pace;
@@ -17,12 +17,12 @@ fn roomy() -> Profile {
     })
 }
 
-/// What is only done with `ASTER_LONG=1`.
+/// The part that runs only with `ASTER_LONG=1`.
 fn long() -> bool {
     cases(1, 2) == 2
 }
 
-/// Boots a guest that runs `script` on `drives`: the console.
+/// Boots a guest that runs `script` on `drives`. Returns the console's output.
 fn boot(drives: &[&Running], preamble: &str, script: &str) -> String {
     let sockets: Vec<_> = drives.iter().map(|drive| drive.socket()).collect();
     Guest::boot(Kernel::Cloud, &sockets, preamble, script).finish()
@@ -53,8 +53,8 @@ fn a_guest_does_all_that_hosts_do_and_finds_it_again() {
         let drive = Running::start(&roomy(), Pace::Fast, Some(&image));
         boot(&[&drive], "", script);
         drive.stop().unwrap();
-        // 12 MiB are left of what the guest wrote; a block of 1 MiB and its parity may be open in each of 8
-        // LUNs for host and garbage collection. The rest it has discarded or formatted away.
+        // 12 MiB of the guest's data remain; a block of 1 MiB and its parity may be open in each of 8 LUNs
+        // for host and garbage collection. The guest has discarded or formatted away the rest.
         let bytes = std::fs::metadata(&image).unwrap().blocks() * 512;
         assert!(bytes < 48 << 20, "{} MiB after {script}", bytes >> 20);
     }

@@ -1,4 +1,4 @@
-//! Who a drive says it is: hosts tell drives apart by it.
+//! A drive's identity, by which hosts tell drives apart.
 
 use aster_device::Media;
 use aster_device::profile::Profile;
@@ -18,7 +18,7 @@ fn small() -> Profile {
     profile("tiny", |p| (p.geometry.channels, p.geometry.ways) = (1, 1))
 }
 
-/// Asks the drive, and shuts it down.
+/// Reads the drive's identity, and shuts it down.
 fn ask(drive: Running) -> Identity {
     let mut host = Host::connect(&drive.socket(), Ring::Messages, 4 << 20);
     host.enable();

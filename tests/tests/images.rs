@@ -1,4 +1,4 @@
-//! Images that something else has written to.
+//! Images that another program has changed.
 
 use aster_events::Recorder;
 use aster_run_virtual::{ImageError, Machine, RunError, check_image, open_image};
@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, seek};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-/// Places in the file that hold something, in its last part: the pages.
+/// Offsets of data in the last part of the file, which holds the pages.
 fn places(file: &File) -> Vec<u64> {
     let (mut places, mut at) = (Vec::new(), 2 << 20);
     while let Ok(data) = seek(file, SeekFrom::Data(at)) {
@@ -54,7 +54,7 @@ fn a_page_that_something_else_wrote_to_is_found_by_its_place_and_never_read_as_d
                 found += 1;
                 true
             }
-            // Padding behind a page, and what was erased since, hold nothing.
+            // Padding after a page and erased blocks hold no data.
             checked => checked.is_err(),
         };
         let ran = boot().and_then(|machine| {

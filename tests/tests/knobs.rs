@@ -1,5 +1,5 @@
-//! Every key of a profile does something: a drive with that one key changed differs from the same drive
-//! without.
+//! Every key of a profile has an effect: a drive with only that key changed differs from the original
+//! drive.
 
 use aster_device::Media;
 use aster_device::plug::operations::{
@@ -27,20 +27,20 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
 
-/// Where a key shows.
+/// Where a key's effect shows.
 #[derive(Clone, Copy, Debug)]
 enum Shows {
     /// In the events of a run and their times, or in the counters.
     Run,
-    /// In what the host is told: configuration space, capabilities, Identify, health, namespace.
+    /// In what the host can read: configuration space, capabilities, Identify, health, namespace.
     Told,
     /// In the bytes on a channel's bus.
     Bus,
     /// In the memory that the cells' content takes.
     Memory,
-    /// In what a bench sees of vendor commands that no FTL sends, on the bus and in their results and times.
+    /// In vendor commands on a bench, which no FTL sends: their bus cycles, results and times.
     Vendor,
-    /// In how the drive comes back after a loss of power.
+    /// In how the drive recovers after a loss of power.
     Recovery,
 }
 
@@ -73,7 +73,7 @@ fn watch(m: &Machine) -> WaveTap {
     tap
 }
 
-/// The bytes that a tap has seen; not when.
+/// The bytes that a tap has seen, without their times.
 fn bytes_of(tap: &WaveTap) -> Vec<u8> {
     let level = |change: &Change| match change.level {
         Level::Byte(byte) => byte,
@@ -89,9 +89,9 @@ struct Observed {
     memory: u64,
 }
 
-/// Fills the drive, rewrites a part at random with flushes, trims, lets 100 hours pass and reads. `stuck`
-/// keeps a LUN busy from then on; `watched` looks at the bus while the drive comes up and while it writes a
-/// little more.
+/// Fills the drive, rewrites a part at random with flushes, trims, lets 100 hours pass and reads. With
+/// `stuck` a LUN then stays busy. With `watched` the bus is recorded while the drive boots and while it
+/// writes a little more.
 fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let (mut events, recorder) = (Digest::default(), Recorder::default());
     recorder.attach(events.clone());
@@ -102,7 +102,7 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     m.device().set_tap(0, None);
     let mut bus = tap.map_or(Vec::new(), |tap| bytes_of(&tap));
 
-    // Unversioned: a request that fails for good is an observation, not an end.
+    // The content is unversioned, since a request that fails is an observation and must not end the run.
     let contents = Contents::unversioned(drive(&m), 1);
     let work = |name, access, mix, block, requests| Job {
         verify: false,
@@ -146,8 +146,8 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
 }
 
-/// What vendor commands of a package do: a page programmed and read in a block used as SLC, a program and an
-/// erase that are suspended.
+/// Runs a package's vendor commands: programs and reads a page in a block used as SLC, and suspends a
+/// program and an erase.
 fn vendor(profile: &Profile) -> Observed {
     let bench = Bench::power_on(profile, 1, 16, Some(Content::Full), &Recorder::default())
         .unwrap_or_else(|e| panic!("power-on: {e}"));
@@ -174,7 +174,7 @@ fn vendor(profile: &Profile) -> Observed {
     Observed { run: run.value(), told: String::new(), bus, memory: 0 }
 }
 
-/// Writes, loses its power, and comes back.
+/// Writes, loses its power, and recovers.
 fn recover(profile: &Profile) -> Observed {
     let power_on = |media| {
         let recorder = Recorder::default();
@@ -198,7 +198,7 @@ type Edit = fn(&mut Profile);
 struct Case {
     key: &'static str,
     shows: Shows,
-    /// What the drive needs so that the key matters.
+    /// The kind of drive on which the key matters.
     base: Option<Edit>,
     change: Edit,
 }
@@ -211,20 +211,20 @@ fn base() -> Profile {
     })
 }
 
-/// The same work on one LUN with smaller blocks: they see several cycles.
+/// The same work on one LUN with smaller blocks, so that they go through several cycles.
 fn worn(p: &mut Profile) {
     p.geometry.channels = 1;
     p.geometry.ways = 1;
     p.geometry.pages_per_block = 8;
 }
 
-/// Small blocks, some of which are left behind at once.
+/// Small blocks, some of which soon lag behind in erases.
 fn stirred(p: &mut Profile) {
     worn(p);
     p.ftl.wear_spread = 1;
 }
 
-/// Blocks that are to last for two cycles.
+/// Blocks with an endurance of two cycles.
 fn frail(p: &mut Profile) {
     worn(p);
     p.package.endurance = 2;
@@ -235,7 +235,7 @@ fn aged(p: &mut Profile) {
     p.package.errors.fresh = 1e-4;
 }
 
-/// And data moves for them, where there is room.
+/// The same, with room to move data because of the bits.
 fn roomy(p: &mut Profile) {
     aged(p);
     p.ftl.refresh_corrected_percent = 10;
@@ -249,7 +249,7 @@ fn hopeless(p: &mut Profile) {
     p.scheduler.read_retries = 0;
 }
 
-/// Eight LUNs on one channel, two behind a chip enable: they wait for one another.
+/// Eight LUNs on one channel, two per chip enable, so that they wait for one another.
 fn crowded(p: &mut Profile) {
     p.geometry.channels = 1;
     p.geometry.ways = 4;
@@ -286,7 +286,7 @@ fn in_one_shot(p: &mut Profile) {
 const ONE_SHOT: OneShotProfile =
     OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 };
 
-/// Cells that lift each other much, although blocks are erased a few times only.
+/// Cells that lift each other strongly, although blocks are erased only a few times.
 fn with_coupling(p: &mut Profile) {
     p.package.errors.fresh = 1e-4;
     p.package.errors.level_width_mv = 1.0;
@@ -306,7 +306,7 @@ const SLC: PseudoSlcProfile =
 const SUSPEND: SuspendProfile =
     SuspendProfile { erase: 0x61, erase_resume: 0xD2, program: 0x84, program_resume: 0x13, latency_us: 30.0 };
 
-/// Under the big loop, with a first read level that is wrong and others that are better.
+/// Under the big loop, with a wrong first read level and better ones after it.
 fn mislevelled(p: &mut Profile) {
     looped(p);
     p.package.errors.fresh = 2e-4;
@@ -351,7 +351,7 @@ const CASES: &[Case] = &cases! {
     "package.manufacturer" Bus => |p| p.package.manufacturer = "OTHER".into(),
     "package.model" Bus => |p| p.package.model = "OTHER".into(),
     "package.cells" Run => |p| {
-        // The times go with the cells: one a page type.
+        // The times depend on the kind of cells: one per page type.
         p.package.cells = CellUse::Slc;
         p.package.read_us.truncate(1);
         p.package.program_us.truncate(1);
@@ -568,7 +568,7 @@ fn patience_decides_when_a_stuck_lun_is_given_up() {
     assert!(differs(Shows::Run, &patient, &observe(&profile, true, false)));
 }
 
-/// The keys that docs/profiles.md lists, which the schema's own test holds to the schema.
+/// The keys that docs/profiles.md lists. The schema's own test checks that they match the schema.
 fn listed() -> BTreeSet<String> {
     let document = include_str!("../../docs/profiles.md");
     let (_, tables) = document.split_once("<!-- keys:").expect("the tables are marked");
@@ -588,9 +588,9 @@ fn listed() -> BTreeSet<String> {
 /// A key that is added to the schema needs a case here.
 #[test]
 fn no_key_is_left_out() {
-    // The description is for people who list profiles; it has no part in the drive. Patience has its own
-    // test. The translations that there are to choose from depend on who brings some, and what is their own
-    // on them (translations.rs).
+    // The description is for people who list profiles and doesn't affect the drive. Patience has its own
+    // test. Which translations can be chosen depends on the program, and their own keys depend on the
+    // translation (translations.rs).
     let elsewhere = ["description", "poll.patience", "ftl.kind", "host.front_end", "host.command_set", "own"];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

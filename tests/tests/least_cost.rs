@@ -1,4 +1,4 @@
-//! Every command costs simulated time on every shipped profile, so that a job that goes by time ends.
+//! Every command costs simulated time on every shipped profile, so that a job with a time limit ends.
 
 use aster_device::profile::SHIPPED;
 use aster_device::{Media, Profile, least_command};
@@ -9,7 +9,7 @@ use aster_units::{Content, Duration};
 use aster_workload::runner::{Contents, HostTask, KindStatistics, OnFailure, Runner, Statistics};
 use aster_workload::{BlockSizes, Extent, Job, PerDirection, RequestKind, fio};
 
-/// The shipped profile of that name with as few blocks as it boots with in no time.
+/// The shipped profile of that name, with so few blocks that it boots quickly.
 fn small(name: &str) -> Profile {
     profile(name, |p| {
         let blocks = p.geometry.blocks_per_lun.min(128);
@@ -36,8 +36,8 @@ fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> (Vec<Statistics>,
     (statistics, contents)
 }
 
-/// One job of one request after the other: what comes of a place that was never written, then of one that
-/// was, in the data buffer or not.
+/// One job of one request after the other: first to a place that was never written, then to one that was,
+/// in the data buffer or not.
 const COMMANDS: &str = "[global]\nbs=4k\nsize=256k\nnumber_ios=1\nstonewall\n\
     [write first]\nrw=write\nend_fsync=1\noffset=256k\n\
     [read unmapped]\nrw=read\n[trim unmapped]\nrw=trim\n[zero]\nrw=write\nwrite_mode=zeroes\n\
@@ -59,7 +59,8 @@ fn every_command_costs_at_least_what_link_and_controller_take_on_every_shipped_p
         };
         for s in &all {
             for (kind, found) in of(s) {
-                // Of one command, or of two flushes the faster of which is at least the sum less the slower.
+                // There is one command, or two flushes. The faster flush takes at least the sum minus the
+                // slower.
                 let fastest = match found.requests {
                     1 => found.latency_sum,
                     _ => Duration::from_picos(
@@ -98,7 +99,7 @@ fn a_job_that_goes_by_time_ends_on_every_shipped_profile_whatever_it_asks_for() 
             contents = back;
             let (requests, lasted) = (all[0].requests(), machine.now().since(began));
             assert!(requests > 0 && lasted >= Duration::from_millis(1), "{name}, {line}: {lasted}");
-            // 32 in flight that cost at least one latency of a real link each.
+            // 32 commands in flight, each of which costs at least one latency of a real link.
             assert!(requests < 1_000_000, "{name}, {line}: {requests} in a millisecond");
         }
     }
@@ -115,6 +116,6 @@ fn without_a_limit_of_bytes_a_transfer_still_takes_the_links_latency() {
         ..Job::default()
     };
     let (all, _) = run(&machine, &[read], Contents::unversioned(drive(&machine), 1));
-    // The doorbell, the entry's fetch and the data, with which the completion and the interrupt come.
+    // The doorbell, the fetch of the entry, and the data, together with the completion and the interrupt.
     assert_eq!(all[0].of(RequestKind::Read).latency_max, Duration::from_nanos(500));
 }

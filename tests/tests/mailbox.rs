@@ -1,4 +1,5 @@
-//! A front end that isn't NVMe, before a whole drive of ours: found, used, reset and served by its host.
+//! A front end that isn't NVMe on a whole drive of ours: its host finds, uses and resets it, and it is
+//! served live.
 
 use aster_device::plug::{
     BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, PieceError,
@@ -24,7 +25,7 @@ use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 const BOXES: u32 = 4;
 /// Bytes of most requests: pages of `tiny` and parts of them.
 const BYTES: u32 = 40 << 10;
-/// Simulated time within which everything has come to its end.
+/// Simulated time within which everything must end.
 const PATIENCE: Duration = Duration::from_millis(2_000);
 
 /// `tiny` behind a mailbox.
@@ -82,7 +83,7 @@ impl Host {
         host.enable();
         host
     }
-    /// Where a capability is, by the list that the header points to.
+    /// A capability's offset, found by the list to which the header points.
     fn find(&self, wanted: CapabilityId) -> Option<u16> {
         let mut at = self.device.config_read(CAPABILITIES, 1) as u16;
         while at >= u16::from(CAPABILITIES_BEGIN) {
@@ -93,7 +94,7 @@ impl Host {
         }
         None
     }
-    /// Memory Space, Bus Master, and the message of the MSI: what a reset takes away.
+    /// Enables Memory Space and Bus Master and sets the MSI message. A reset clears all of them.
     fn enable(&self) {
         self.device.config_write(COMMAND, 2, 0x0006);
         self.device.config_write(self.msi + 0x04, 4, MESSAGE.0 as u32);
@@ -128,7 +129,7 @@ impl Host {
         }
     }
 
-    /// Asks something of a box. Data begin at `address` of host memory.
+    /// Sends a command to a box. Its data begins at `address` in host memory.
     fn ask(&self, id: u32, what: u32, address: u64, offset: u64, length: u32) {
         let write = |at, size, value| self.device.bar_write(BOXES_BAR, id * BOX_BYTES + at, size, value);
         write(register::ADDRESS, 8, address);
@@ -139,14 +140,14 @@ impl Host {
     fn status(&self, id: u32) -> u32 {
         self.device.bar_read(BOXES_BAR, id * BOX_BYTES + register::STATUS, 4) as u32
     }
-    /// Asks it, and waits for the message that ends it.
+    /// Sends a command and waits for the message that announces its end.
     fn carry_out(&mut self, id: u32, what: u32, address: u64, offset: u64, length: u32) -> u32 {
         let before = self.messages.len();
         self.ask(id, what, address, offset, length);
         self.run_until("a request", |host| host.messages.len() > before);
         self.status(id)
     }
-    /// Writes what [`content`] says, or reads it back and looks.
+    /// Writes [`content`], or reads and compares it.
     fn transfer(&mut self, what: u32, place: u64, version: u8) {
         let (address, offset) = (0x2_0000, place * u64::from(BYTES));
         let expected = content(place, version);
@@ -234,7 +235,7 @@ fn a_message_behind_the_mask_bit_is_pending_until_the_host_clears_it() {
 
 #[test]
 fn a_function_reset_in_mid_flight_leaves_the_host_alone_and_the_drive_usable() {
-    // At many moments: while commands, data in either direction, or messages are on their way.
+    // Resets at many moments: while commands, data in either direction, or messages are in flight.
     let mut caught = 0;
     for step in 0..24 {
         let mut host = Host::on(Media::fresh());
@@ -251,7 +252,7 @@ fn a_function_reset_in_mid_flight_leaves_the_host_alone_and_the_drive_usable() {
         host.device.config_write(DEVICE_CONTROL, 2, FUNCTION_LEVEL_RESET);
         let before = host.memory.0.clone();
         assert_eq!(host.device.config_read(COMMAND, 2), 0);
-        // The old commands come to their end without a trace.
+        // The old commands end without any effect on the host.
         host.device.config_write(COMMAND, 2, 0x0006);
         host.run_until("the old commands", |host| host.device.commands_in_flight() == 0);
         host.run_for(Duration::from_micros(50));
@@ -273,7 +274,7 @@ fn what_was_flushed_outlasts_a_power_cut_at_any_moment() {
         assert_eq!(host.device.bar_read(DRIVE_BAR, register::POWER_ONS, 4), cut + 1, "kept in NVRAM");
         (0..12).for_each(|place| host.transfer(command::WRITE, place, cut as u8 + 1));
         assert_eq!(host.carry_out(0, command::FLUSH, 0, 0, 0), status::DONE);
-        // More is on its way, of other places.
+        // More requests, for other places, are in flight.
         for id in 0..BOXES {
             host.ask(id, command::WRITE, 0, (20 + u64::from(id)) * u64::from(BYTES), BYTES);
         }
@@ -331,7 +332,7 @@ fn a_host_with_an_nvme_driver_does_not_take_it_for_nvme() {
     assert_eq!(machine.device().history(), History::default(), "nobody counts it");
 }
 
-/// A vfio-user client finds the regions and the interrupt that the function says it has, and uses them.
+/// A vfio-user client finds the regions and the interrupt that the function reports, and uses them.
 #[test]
 fn the_function_is_served_over_vfio_user_as_it_is() {
     const MSI: u32 = 1;
@@ -358,7 +359,7 @@ fn the_function_is_served_over_vfio_user_as_it_is() {
         client.dma_map(0, 0, MEMORY_BYTES, file.as_raw_fd()).unwrap();
         let event = eventfd(0, EventfdFlags::empty()).unwrap();
         client.set_irqs(MSI, EVENTFD_TRIGGER, 0, 1, &[event.as_raw_fd()]).unwrap();
-        // Bus Master, and MSI at the place where the capability list has it.
+        // Enables Bus Master, and MSI at the offset in the capability list.
         client.region_write(CONFIG, COMMAND.into(), &[6, 0]).unwrap();
         client.region_write(CONFIG, 0x92, &[1, 0]).unwrap();
 
@@ -368,7 +369,7 @@ fn the_function_is_served_over_vfio_user_as_it_is() {
             client.region_write(bar, register::OFFSET.into(), &0x1_0000u64.to_le_bytes()).unwrap();
             client.region_write(bar, register::LENGTH.into(), &BYTES.to_le_bytes()).unwrap();
             client.region_write(bar, register::COMMAND.into(), &what.to_le_bytes()).unwrap();
-            // The message: it is the only thing that this client waits for.
+            // This client waits only for the message.
             poll(&mut [PollFd::new(&event, PollFlags::IN)], None).unwrap();
             let mut told = [0; 8];
             rustix::io::read(&event, &mut told).unwrap();

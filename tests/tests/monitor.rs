@@ -10,8 +10,8 @@ use aster_workload::{Access, Mix};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Rewrites half of a drive, with comparisons between, some of which differ. The monitor's amplification in
-/// all, and the drive's.
+/// Rewrites half of a drive, with comparisons between, some of which differ. Returns the total write
+/// amplification by the monitor and by the drive.
 fn amplification(profile: &Profile) -> (f64, f64) {
     let recorder = Recorder::default();
     let m = machine(profile, Some(Content::Full), Media::fresh(), &recorder);

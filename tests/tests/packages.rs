@@ -1,5 +1,5 @@
-//! The shipped packages on a bench: each boots as what it says it is, and serves I3 requests with its own
-//! commands.
+//! The shipped packages on a bench: each boots with the identity in its file, and serves I3 requests with
+//! its own commands.
 
 use aster_device::profile::{PACKAGES, Profile};
 use aster_device::units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, Rng, SectorRange};

@@ -1,4 +1,4 @@
-//! Drives that use less than their packages have (C31): what lies where, their bad blocks, power cuts and
+//! Drives that use less than their packages have (C31): the place of data, bad blocks, power cuts and
 //! images.
 
 use aster_device::Media;
@@ -28,14 +28,14 @@ fn restrictions() -> Vec<RestrictProfile> {
     ]
 }
 
-/// Bad blocks are many, and have their mark on their package's last page.
+/// There are many bad blocks, with the mark on their last page.
 fn restricted(restrict: &RestrictProfile) -> Profile {
     profile("tiny", |p| {
         p.restrict = restrict.clone();
         p.geometry.blocks_per_lun = 96;
         p.package.factory_bad_per_mille = 60;
         p.package.factory_marks = FactoryMarksName::LastPage;
-        // An upper page that is cut off takes lower ones along.
+        // A program of an upper page that is cut off destroys lower pages.
         p.package.pair_loss = true;
         p.ftl.over_provisioning_percent = 60.0;
     })
@@ -52,14 +52,14 @@ fn work(name: &str, mix: Mix, requests: u64, seed: u64) -> Job {
     Job { seed, flush_every: 20, ..job(name, Access::Random, mix, 16 << 10, requests) }
 }
 
-/// Whether the drive uses a block of its packages, by their address.
+/// Whether the drive uses a block, by its address in the package.
 fn is_used(profile: &Profile, block: u32) -> bool {
     let used = profile.used_geometry();
     let (planes, all) = (u32::from(used.planes), u32::from(profile.geometry.planes));
     block % all < planes && block / all < used.blocks_per_lun / planes
 }
 
-/// Nothing but used pages of used blocks is ever written, and of those every good block.
+/// Only used pages of used blocks are ever written, and every good used block is.
 fn check_cells(m: &aster_run_virtual::Machine, profile: &Profile, written: bool) {
     let (nand, array) = (m.device().nand(), profile.array_geometry());
     for lun in (0..array.total_luns()).map(LunIndex) {
@@ -162,7 +162,7 @@ fn an_image_of_a_restricted_drive_opens_again_and_as_nothing_else() {
         let m = boot();
         let contents = run(&m, &[work("write", Mix::Write, 600, 1)], versioned(&m));
         m.shut_down().map(drop).unwrap_or_else(|e| panic!("{e}"));
-        // In order, and with its power cut.
+        // The drive comes back after a shutdown, and then after a power cut.
         let m = boot();
         let read = |m: &_| job("read", Access::Sequential, Mix::Read, 64 << 10, drive(m).bytes >> 16);
         let jobs = [read(&m), work("write", Mix::Write, 300, 2)];

@@ -1,4 +1,4 @@
-//! Format with User Data Erase over a whole drive, judged by what stands in its image.
+//! Format with User Data Erase on a whole drive, checked by the content of its image.
 
 use aster_device::Media;
 use aster_driver::QueueId;
@@ -16,7 +16,7 @@ const LENGTH: u64 = 1 << 20;
 fn tiny() -> aster_device::profile::Profile {
     profile("tiny", |p| p.geometry.blocks_per_lun = 32)
 }
-/// Writes a megabyte of marks, over and over, and brings it to flash each time.
+/// Overwrites a megabyte of marks again and again, and flushes each time.
 fn write_marks(m: &Machine) {
     let driver = m.driver().clone();
     let block = drive(m).block_bytes as usize;
@@ -38,7 +38,7 @@ fn format(m: &Machine, erase: SecureErase) {
     let driver = m.driver().clone();
     m.block_on("formatting", async move { driver.format(0, erase).await }).unwrap().unwrap();
 }
-/// How often the marks stand in a file.
+/// How often the mark occurs in a file.
 fn marks_in(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap();
     bytes.chunks_exact(16).filter(|chunk| *chunk == MARK).count()
@@ -54,7 +54,7 @@ fn a_format_with_user_data_erase_leaves_nothing_of_it_in_the_image() {
         || machine(&profile, None, open_image(&path, &profile, None).unwrap(), &Recorder::default());
     let m = power_on();
     write_marks(&m);
-    // What a stored map of an earlier life leaves behind is looked at, too.
+    // Remains of earlier stored maps are checked, too.
     drop(m.shut_down().unwrap());
     let m = power_on();
     write_marks(&m);
@@ -90,8 +90,7 @@ fn a_fresh_drive_s_every_page_is_erased_and_it_works_on() {
     let nand = m.device().nand();
     assert!(nand.programmed_pages() > 0);
     format(&m, SecureErase::UserData);
-    // What is left says nothing of the host's data: the log, a block a LUN, and a stored map with nothing in
-    // it.
+    // The rest contains none of the host's data: the log, one block per LUN, and an empty stored map.
     let per_block = u64::from(profile.geometry.pages_per_block);
     let left = u64::from(m.device().geometry().total_luns()) * per_block + 2 * per_block;
     assert!(nand.programmed_pages() <= left, "{} pages", nand.programmed_pages());

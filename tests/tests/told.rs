@@ -1,4 +1,4 @@
-//! What goes wrong inside a drive reaches its user in words.
+//! Errors inside a drive are reported to its user in words.
 
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
@@ -61,7 +61,7 @@ fn every_data_interface_boots_at_its_slowest_and_fastest_mode() {
         run(&m, &[job("write", Access::Sequential, Mix::Write, 32 << 10, 40)], contents);
         took.push(m.now().since(from));
     }
-    // A faster controller clock rounds less, and keeps every wait all the same.
+    // A faster controller clock rounds less, but still keeps every wait.
     for clock_ns in [0.5, 3.3, 40.0] {
         let profile = profile("tiny", |p| p.channel.clock_ns = clock_ns);
         let m = machine(&profile, None, Media::fresh(), &Recorder::default());
@@ -91,7 +91,7 @@ fn a_full_disk_is_told_with_the_place_that_it_refused() {
         words.contains("image") && words.contains("at byte 10995") && words.contains("no space left"),
         "{words}"
     );
-    // It is as full when the map is to be stored.
+    // The disk is just as full when the map is to be stored.
     let m = on_disk(256 << 10);
     assert!(work(&m).is_err());
     assert!(told(m.shut_down().map(drop)).contains("no space left"));

@@ -1,5 +1,5 @@
-//! A translation that isn't ours, behind the front end and above the flash schedulers that there are: it
-//! keeps what the host writes in its own memory and never touches flash.
+//! A translation that isn't ours, between the existing front end and flash schedulers. It keeps the host's
+//! data in its own memory and never uses flash.
 
 use aster_device::plug::{
     ByteRange, CommandPort, Completion, DmaDirection, DmaError, DmaPart, DmaRequest, DriveState, Function,
@@ -16,7 +16,7 @@ use aster_workload::{Access, Mix};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// A disk in memory, one command after the other, by way of one page buffer.
+/// A disk in memory that serves one command after the other through one page buffer.
 struct RamDisk {
     bytes: u64,
     page_bytes: u32,
@@ -28,7 +28,7 @@ struct Held {
     stats: Cell<TranslationStats>,
 }
 
-/// The page buffer that all data pass.
+/// The page buffer through which all data passes.
 const BUFFER: BufferId = BufferId(0);
 
 impl Translation for RamDisk {
@@ -151,7 +151,7 @@ impl TranslationView for Held {
     }
 }
 
-/// Ours, and a disk in memory of as many pages as a key of its own says.
+/// Ours, and a disk in memory, whose own key sets its number of pages.
 fn pieces() -> Pieces {
     Pieces::default().translation("ram", |profile, facts: &MediaFacts| {
         let own = profile.own.as_ref().and_then(|own| own.get("ram_pages")?.as_integer());
@@ -160,7 +160,7 @@ fn pieces() -> Pieces {
     })
 }
 
-/// `tiny` with a disk in memory of so many pages.
+/// `tiny` with a disk in memory of `pages` pages.
 fn ram(pages: u64) -> Profile {
     profile("tiny", |p| {
         p.geometry.luns = 1;

@@ -1,4 +1,4 @@
-//! What SMART says of the cells' wear.
+//! SMART's report of the cells' wear.
 
 use aster_device::Media;
 use aster_events::Recorder;

@@ -1,4 +1,4 @@
-//! Whole drives against an oracle: every read must bring a version that the block may hold.
+//! Whole drives against an oracle: every read must return a version that the block may hold.
 
 use aster_device::Media;
 use aster_device::control::{Answer, ControlWord, Filter, Passage, SegmentKind, StatisticsFilter};
@@ -48,8 +48,8 @@ fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
     }
 }
 
-/// A host whose driver finds DLFEAT's promise sends Write Zeroes with DEAC in place of a trim (NVMe 1.4
-/// §6.17).
+/// A host whose driver sees the guarantee in DLFEAT sends Write Zeroes with DEAC instead of a trim (NVMe
+/// 1.4 §6.17).
 #[test]
 fn zeroes_with_the_deallocate_bit_give_their_pages_up() {
     let profile = profile("tiny", |_| {});
@@ -121,7 +121,7 @@ fn a_drive_shut_down_cleanly_comes_back_from_its_media_alone() {
     }
 }
 
-/// Gives how many factory bad blocks each LUN has.
+/// Rewrites a drive ten times. Returns how many factory bad blocks each LUN has.
 fn rewritten_ten_times(content: Content, change: impl FnOnce(&mut Profile)) -> Vec<usize> {
     let profile = profile("tiny", |p| {
         p.ftl.over_provisioning_percent = 7.0;

@@ -1,5 +1,5 @@
-//! The translation: none. Each page of a vector is a flash request; what it keeps is the state of each block,
-//! in NVRAM, and how far each is written, which it finds out at boot.
+//! A translation without a map. Each page of a vector becomes a flash request. It keeps the state of each
+//! block in NVRAM, and each block's write pointer, which it finds at boot.
 
 use super::set::{CHUNK_BYTES, METADATA_BYTES, OPERATIONS, TABLE_HEADER_BYTES, code_of, state_of};
 use super::shape::{Page, Shape};
@@ -13,9 +13,9 @@ use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, Restrict
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Where the table of states begins in NVRAM; the byte before it says that there is one.
+/// The offset of the table of states in NVRAM. The byte before it is set if the table exists.
 const TABLE_AT: usize = 1;
-/// Bits of a spare byte that a maker's mark has cleared at least.
+/// The least number of cleared bits that make a spare byte a factory mark.
 const MARK_ZEROES: u32 = 4;
 
 pub struct Direct {
@@ -34,7 +34,7 @@ pub struct Running {
     shape: Shape,
     restriction: Restriction,
     state: Cell<DriveState>,
-    /// LUN after LUN.
+    /// By LUN.
     blocks: RefCell<Vec<Block>>,
     commands: Rc<CommandPort>,
     flash: Rc<FlashPort>,
@@ -43,7 +43,7 @@ pub struct Running {
     served: Cell<u64>,
 }
 
-/// What a vector comes to: a status, and a bit for each address that failed.
+/// The result of a vector: a status, and a bit for each address that failed.
 type Ended = (HostStatus, u64);
 
 impl Translation for Direct {
@@ -109,7 +109,7 @@ impl Running {
         change(&mut blocks[index]);
         self.nvram.write(TABLE_AT + index, &[code_of(blocks[index].state)]);
     }
-    /// The buffer that what isn't a page passes.
+    /// The buffer for transfers other than of pages.
     fn side(&self) -> BufferId {
         self.buffers.borrow().metadata_buffer(0)
     }
@@ -154,7 +154,7 @@ impl Running {
         self.nvram.write(0, &[1]);
         self.state.set(DriveState::Ready);
     }
-    /// What the maker says of a block, in the spare bytes of its first page or its last.
+    /// Whether the factory has marked a block as bad, in the spare bytes of its first or last page.
     async fn mark_of(&self, lun: LunIndex, block: BlockAddr) -> BlockState {
         let of_lun = self.shape.geometry.lun_addr(lun).lun;
         for last in [false, true] {
@@ -204,7 +204,7 @@ impl Running {
         }
     }
 
-    /// Moves data and metadata of the `n`th page, which is in buffer `n` with its OOB.
+    /// Moves data and metadata of page `n` of the vector, which is in buffer `n` with its OOB.
     async fn transfer(&self, id: CommandId, n: usize, direction: DmaDirection) -> bool {
         let (buffer, side, page_bytes) = (BufferId(n as u32), self.side(), self.shape.geometry.page_bytes);
         if direction == DmaDirection::ToHost {
@@ -246,7 +246,7 @@ impl Running {
             .zip(pages)
             .map(|(n, page)| written(page).then(|| self.submit(FlashOp::Read, page, BufferId(n))))
             .collect();
-        // Every request is waited for before anything ends: until then its buffer is the controller's.
+        // Waits for every request before it returns, since the controller uses the buffers until then.
         let mut good = vec![false; pages.len()];
         for (tag, good) in tags.into_iter().zip(&mut good) {
             if let Some(tag) = tag {
@@ -295,7 +295,7 @@ impl Running {
             (true, _) => (HostStatus::WriteFault, failed),
         }
     }
-    /// Reads each page with what is beside it, and programs that elsewhere: no byte passes the host.
+    /// Reads each page with its metadata and programs both elsewhere. No data crosses the host link.
     async fn copy(&self, from: &[Page], to: &[Page]) -> Ended {
         if !self.is_in_order(to) {
             return (HostStatus::Refused, 0);
@@ -351,7 +351,7 @@ impl Running {
         }
         (if failed == 0 { HostStatus::Success } else { HostStatus::WriteFault }, failed)
     }
-    /// Waits for programs or erases; what failed has made its block a bad one.
+    /// Waits for programs or erases. A failure makes the block a bad one.
     async fn failures(&self, pages: &[Page], tags: Vec<Tag>) -> u64 {
         let mut failed = 0;
         for (n, (page, tag)) in pages.iter().zip(tags).enumerate() {
@@ -384,7 +384,7 @@ impl Running {
         let moved = self.commands.dma(request).await.is_ok();
         (if moved { HostStatus::Success } else { HostStatus::DataTransfer }, 0)
     }
-    /// The bad-block table of a LUN: a header that counts, and a byte for each block.
+    /// The bad-block table of a LUN: a header with counts, and a byte per block.
     fn block_states(&self, lun: LunIndex) -> Vec<u8> {
         let of_lun = self.shape.geometry.blocks_per_lun as usize;
         let blocks = self.blocks.borrow();

@@ -1,5 +1,5 @@
-//! A command set that isn't NVM, over a translation without a map: what an open-channel drive is made of. The
-//! host names pages of flash by their place, in vectors, and writes metadata beside each.
+//! An open-channel drive: a command set that isn't NVM, over a translation without a map. The host
+//! addresses pages of flash directly, in vectors, and writes metadata with each.
 
 mod direct;
 mod set;
@@ -93,7 +93,7 @@ impl Host {
             .block_on("a command", async move { work(driver).await })
             .unwrap_or_else(|e| panic!("{e}"))
     }
-    /// Pages with the bytes that [`content`] gives to each.
+    /// Pages with the bytes of [`content`].
     fn write(&self, pages: &[u64], version: u8) -> VectorEnd {
         let (pages, page_bytes) = (pages.to_vec(), self.page_bytes());
         self.run(async move |driver| {
@@ -122,7 +122,7 @@ impl Host {
             driver.send_vector(QUEUE, ERASE, &blocks, Moved::Nothing, Moved::Nothing).await.unwrap()
         })
     }
-    /// Copies pages inside of the drive: sources, then destinations.
+    /// Copies pages within the drive: sources, then destinations.
     fn copy(&self, pages: &[u64]) -> VectorEnd {
         let pages = pages.to_vec();
         self.run(async move |driver| {
@@ -153,7 +153,7 @@ impl Host {
         let dwords = [address as u32, (address >> 32) as u32, u32::from(code) << 16, 0, 0, 0];
         self.admin(SET_STATES, dwords, 0).map(|_| ())
     }
-    /// The first good block of each LUN, behind the `skip` first.
+    /// The first good block of each LUN after skipping `skip`.
     fn good_blocks(&self, skip: usize) -> Vec<(LunIndex, u32)> {
         let of = |lun: u32| {
             let (_, states) = self.states(lun);
@@ -210,7 +210,8 @@ fn pages_are_written_read_and_erased_by_their_place_under_each_scheduler() {
         let counts = host.machine.device().stats().nand;
         assert_eq!((counts.programs, counts.erases), (65, 0), "each page is programmed where the host said");
 
-        // Some pages of a vector were never written: their bits are set, and the others come all the same.
+        // Some pages of a vector were never written. Their bits are set, and the other pages are returned
+        // nevertheless.
         let mut mixed = pages[..4].to_vec();
         mixed[1] = host.stripe(&blocks[5..6], 12..13)[0];
         mixed[2] = host.stripe(&blocks[6..7], 8..9)[0];
@@ -220,7 +221,7 @@ fn pages_are_written_read_and_erased_by_their_place_under_each_scheduler() {
         assert!(found[0].0 == content(mixed[0], 1, host.page_bytes()));
         assert!(found[3].1 == content(mixed[3], !1, METADATA_BYTES as usize));
 
-        // An erased block begins again.
+        // An erased block starts again at its first page.
         assert_eq!(host.erase(&[pages[0], pages[1]]), DONE);
         assert_eq!(host.read(&pages[..3]).0.failed, 0b011);
         assert_eq!(host.write(&pages[..2], 3), DONE);
@@ -244,7 +245,7 @@ fn a_copy_moves_pages_and_what_is_beside_them_inside_of_the_drive() {
     assert!(ended == DONE && copies == originals);
     host.must_hold(&from, 1);
 
-    // What can't be copied is told by its bit, and nothing is programmed then.
+    // A page that can't be copied has its bit set, and nothing is programmed then.
     let next = host.stripe(&host.good_blocks(1), 2..3);
     let programs = host.machine.device().stats().nand.programs;
     let unwritten = host.stripe(&host.good_blocks(2), 0..1)[0];
@@ -266,7 +267,7 @@ fn no_vector_reaches_a_drive_that_is_being_formatted() {
     let (formatted, vector) = host.run(async move |driver| {
         let mut format = pin!(driver.format(0, SecureErase::None));
         let vector = async {
-            // By then the format has got to the translation.
+            // By then the format has reached the translation.
             driver.identify(Cns::Controller, 0, &mut [0; 4096]).await.unwrap();
             driver.send_vector(QUEUE, ERASE, &erase, Moved::Nothing, Moved::Nothing).await.unwrap()
         };
@@ -375,7 +376,7 @@ fn what_a_host_must_know_of_the_drive_it_is_told_and_states_outlast_the_power() 
     );
     assert_eq!((number(264), number(266)), (g.blocks_per_lun, g.pages_per_block.into()));
     assert_eq!((number(270), number(272)), (g.page_bytes, METADATA_BYTES));
-    // Its format of addresses names the pages that ours does.
+    // The reported address format matches ours.
     let field = |at: usize, value: u32| {
         assert!(value < 1 << identity[at + 1], "a field of {} bits", identity[at + 1]);
         u64::from(value) << identity[at]
@@ -386,7 +387,7 @@ fn what_a_host_must_know_of_the_drive_it_is_told_and_states_outlast_the_power() 
     let namespace = host.admin(IDENTIFY, [Cns::Namespace.raw().into(), 0, 0, 0, 0, 0], 4096).unwrap();
     assert_eq!(namespace[VENDOR_SPECIFIC], 1);
 
-    // Its maker's bad blocks, and those that the host adds.
+    // The factory bad blocks, and those that the host adds.
     let states = |host: &Host| (0..g.total_luns()).map(|lun| host.states(lun)).collect::<Vec<_>>();
     let fresh = states(&host);
     let bad: u32 = fresh.iter().map(|(counts, _)| counts[1]).sum();
@@ -421,7 +422,7 @@ fn what_a_host_must_know_of_the_drive_it_is_told_and_states_outlast_the_power() 
     let beyond = [beyond.control.0, beyond.control_upper.0, 0, 0, 0, 0];
     assert!(host.admin(GET_LOG_PAGE, beyond, 0).unwrap_err().is(Status::INVALID_FIELD));
 
-    // After a loss of power states are known, write pointers found, and data where they were.
+    // After a loss of power the states, the write pointers and the data are as before.
     let host = Host::power_on(&profile, host.machine.cut_power());
     assert_eq!(look(&host), changed);
     host.must_hold(&page[..4], 9);

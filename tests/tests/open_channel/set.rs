@@ -19,7 +19,7 @@ pub const SET_STATES: u8 = 0xf1;
 pub const GET_STATES: u8 = 0xf2;
 /// Log page Chunk Information.
 pub const CHUNKS: u8 = 0xca;
-/// The first of the vendor specific bytes of Identify Namespace: hosts know a drive of 1.2 by a one.
+/// The first vendor specific byte of Identify Namespace. Hosts recognise a 1.2 drive by a one here.
 pub const VENDOR_SPECIFIC: usize = 384;
 /// Bytes beside each page.
 pub const METADATA_BYTES: u32 = 16;
@@ -60,8 +60,8 @@ fn address(sqe: &Sqe) -> u64 {
 }
 
 impl OpenChannel {
-    /// What goes to the translation, once the addresses are there. They are all of this drive, and none of a
-    /// vector comes twice.
+    /// The operation for the translation, once the addresses have been fetched. All addresses are valid,
+    /// and none occurs twice in a vector.
     fn forward(&self, issued: &Issued, addresses: &[u64]) -> Result<Decoded, Status> {
         let twice = addresses.iter().enumerate().any(|(n, a)| addresses[..n].contains(a));
         if twice || addresses.iter().any(|&address| self.0.page(VectorAddress(address)).is_none()) {
@@ -95,7 +95,7 @@ impl OpenChannel {
             _ => Err(Status::INVALID_OPCODE.with_dnr(true)),
         }
     }
-    /// One address stands in the command, several in a list of their own.
+    /// A single address is in the command; several are in a list.
     fn addressed(&self, issued: &Issued) -> Result<Decoded, Status> {
         match units(issued.sqe) {
             1 => self.forward(issued, &[address(issued.sqe)]),
@@ -108,7 +108,7 @@ impl OpenChannel {
     }
 }
 
-/// What the set asks of a translation, and [`Direct`](super::direct::Direct) offers.
+/// What the set needs from a translation, and [`Direct`](super::direct::Direct) offers.
 pub const OPERATIONS: Operations =
     Operations { blocks: false, vectors: true, copies: true, reports: true, block_states: true };
 

@@ -1,10 +1,10 @@
-//! Where a page lies: an address has a field for channel, LUN, block and page, and so there is no map.
+//! Page addresses: each has fields for channel, LUN, block and page, so no map is needed.
 
 use super::set::METADATA_BYTES;
 use aster_device::plug::VectorAddress;
 use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock};
 
-/// The array, and what of it the host counts.
+/// The array's geometry, as the host counts it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub geometry: Geometry,
@@ -61,7 +61,8 @@ impl Shape {
         }
         address
     }
-    /// What Identify E2h says: version, format of an address (offset and length of its fields), one group.
+    /// The content of Identify E2h: version, format of an address (offset and length of its fields), one
+    /// group.
     pub fn identity(&self, into: &mut [u8]) {
         let g = &self.geometry;
         (into[0], into[2]) = (1, 1);
