@@ -14,7 +14,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// What `write` gives.
+    /// What `write` produces.
     ///
     /// # Errors
     /// When it can't be drawn.
@@ -38,7 +38,7 @@ impl Drawn {
             Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
         ]
     }
-    /// Writes the file, and tells its name.
+    /// Writes the file, and prints its name.
     ///
     /// # Errors
     /// When it can't be written.

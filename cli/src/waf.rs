@@ -1,4 +1,4 @@
-//! `aster waf`: write amplification by victim policy over skew.
+//! `aster waf`: write amplification by victim policy and skew.
 
 use crate::args::WafArgs;
 use crate::console;
@@ -9,7 +9,7 @@ use crate::profiles::{self, Named};
 use crate::reproduce::followed;
 use aster_lab::waf::{self, Plan};
 
-/// Measures write amplification, and prints it beside a bare simulation's and theory's.
+/// Measures write amplification, and prints it beside the results of a bare simulation and of theory.
 ///
 /// # Errors
 /// When a drive can't be built or run, or the picture can't be written.

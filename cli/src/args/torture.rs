@@ -53,7 +53,7 @@ pub(crate) struct CaseArgs {
     /// Take no power away during recovery
     #[arg(long, requires = "rounds")]
     pub(crate) recovery_uncut: bool,
-    // One life in this process, told to the parent line by line.
+    // Runs one life in this process, and reports to the parent line by line.
     #[arg(long, requires = "rounds", hide = true)]
     pub(crate) child: bool,
 }

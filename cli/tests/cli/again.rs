@@ -159,7 +159,7 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     assert!(ran.code == 0 && ran.err.contains("made by aster 0.0.7"), "{}", ran.err);
 }
 
-/// Two disks of MSR's, with a request that is not of whole blocks and one beyond the drive.
+/// Two disks of the MSR traces, with a request that isn't whole blocks and one beyond the drive.
 const DISKS: &str = "128166372003061629,usr,0,Write,4096,8192,41286\n\
     128166372003061630,usr,1,Write,8192,4096,41286\n\
     128166372003062630,usr,0,Read,4608,4096,41286\n\
@@ -310,7 +310,7 @@ fn an_image_keeps_its_profile() {
     assert!(refused.code == 2 && refused.err.contains("is 32 there and 40 here"), "{}", refused.err);
     assert!(set("ftl.bufer_entries=16").err.contains("did you mean 'buffer_entries'?"));
 
-    // No image, no profile; and one of before, which keeps none.
+    // No image and no profile; then an older image, which keeps no profile.
     let error = place.refused(2, &["run", "--job", "j.fio", "--image", "none.aster"]);
     assert!(error.contains("no such image; name a profile"), "{error}");
     assert!(place.refused(2, &["run", "--job", "j.fio"]).contains("<PROFILE>"));

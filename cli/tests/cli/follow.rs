@@ -109,7 +109,7 @@ fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
         let mut report = report.clone();
         let fields = report.as_object_mut().expect("an object");
         fields.remove("wall_s").expect("the wall clock's time");
-        // It tells the command line, in which the listeners stand.
+        // It contains the command line, which names the listeners.
         fields.remove("provenance").expect("where it comes from");
         report
     };

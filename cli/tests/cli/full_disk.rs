@@ -18,7 +18,7 @@ use zerocopy::FromBytes;
 
 /// Nothing should take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Slots of a transfer each that `tiny` has and that are written.
+/// Slots of one transfer each that are written on `tiny`.
 const SLOTS: u64 = 4000;
 
 /// A process's lines, as they come.
@@ -104,7 +104,7 @@ impl Drive {
         self.session.host.send(&mut self.flushes, flush).status().is_success()
     }
 
-    /// Writes, and flushes now and then, until the drive says that it is paused. One write waits then.
+    /// Writes, and flushes now and then, until the drive reports that it is paused. One write waits then.
     fn fill_up(&mut self) {
         self.session.host.push_admin(AdminCommand::AsyncEventRequest.to_sqe(0, 0, 0, 0));
         while !self.said.have("paused, since") {
@@ -247,14 +247,13 @@ const SERVE: [&str; 9] =
 
 // ---- a limit on the size of files: any user can set and lift one ----
 
-/// A server that may not write to its image beyond a byte, as it may not beyond a quota or a full disk's last
-/// block.
+/// A server that can't write to its image beyond a given byte, as with a quota or a full disk.
 fn limited(place: &Place) -> Drive {
     // An image that is there: a new one would be longer than the limit allows.
     place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
     let run = ["run", "tiny", "--job", "one.fio", "--image", "d.aster", "--content", "full"];
     assert_eq!(place.aster(&run).code, 0);
-    // Half of the last of eight LUNs lies behind it.
+    // Half of the last of eight LUNs lies beyond it.
     let limit = std::fs::metadata(place.path("d.aster")).unwrap().len() / 16 * 15;
     let program = place.command(&[]).get_program().to_owned();
     let mut command = Command::new("prlimit");
@@ -474,7 +473,7 @@ fn a_run_whose_image_finds_no_room_gives_the_figures_that_it_had() {
             "{}",
             report["error"]
         );
-        // Where it broke off can't be repeated.
+        // The point at which it failed can't be reproduced.
         place.write("r.json", &ran.stdout);
         let error = place.refused(2, &["run", "--again", "r.json"]);
         assert!(error.contains("its run was broken off"), "{error}");
@@ -489,7 +488,7 @@ fn an_image_that_keeps_no_profile_is_served_without_room_for_one() {
     assert_eq!(place.aster(&run).code, 0);
     let keeps = || place.aster(&["image", "info", "d.aster", "--json"]).out.contains("\"name\":");
     assert!(keeps());
-    // As an Aster of before left it: nothing between NVRAM and NAND.
+    // The layout of an earlier version: nothing between NVRAM and NAND.
     const KEPT_AT: u64 = 128 << 10;
     let file = std::fs::OpenOptions::new().write(true).open(place.path("d.aster")).unwrap();
     file.write_all_at(&[0; 64 << 10], KEPT_AT).unwrap();

@@ -40,7 +40,7 @@ fn a_check_answers_in_json_whatever_it_finds() {
     assert!(found["reason"].as_str().is_some_and(|reason| reason.contains("damaged header")), "{found}");
 }
 
-/// Changes a bit of the image's byte that `choose` says. Where that is.
+/// Flips a bit in the byte of the image that `choose` selects. Returns its offset.
 fn damage(place: &Place, choose: impl Fn(&[u8]) -> usize) -> u64 {
     let path = place.path("d.aster");
     let bytes = std::fs::read(&path).unwrap();

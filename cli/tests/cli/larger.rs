@@ -5,11 +5,11 @@ use crate::place::Place;
 use aster_tests::live::transfer;
 use aster_wire::nvme::io::IoCommand;
 
-/// What is written, and the most memory that its server may ever have had.
+/// The amount of data written, and the limit of the server's peak memory.
 const WRITTEN: u64 = 192 << 20;
 const MEMORY_MAX: u64 = 48 << 20;
 
-/// The most memory that the server has had so far, without what the system keeps of its files.
+/// The server's peak memory so far, without cached file pages.
 fn peak(session: &Session) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", session.server.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

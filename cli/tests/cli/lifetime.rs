@@ -1,4 +1,4 @@
-//! `aster lifetime`: from a new drive to one that takes no more, from the outside.
+//! `aster lifetime`: from a new drive to one that accepts no more writes, from the outside.
 
 use crate::place::Place;
 

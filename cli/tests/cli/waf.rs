@@ -27,7 +27,7 @@ fn each_policy_is_measured_told_and_drawn() {
     assert_eq!(points.len(), 5 * 2 * 3, "policies, over-provisionings, skews");
     for point in points {
         let of = |key: &str| point[key].as_f64().unwrap();
-        // With the third skew the buffer holds all of the hot pages, or nearly.
+        // With the third skew the buffer holds nearly all hot pages.
         assert!(of("drive") > 1.0 && of("simulation") > 1.0, "{point}");
         assert!(of("hot_percent") > 80.0 || (of("drive") / of("simulation") - 1.0).abs() < 0.1, "{point}");
     }
