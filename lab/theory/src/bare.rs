@@ -7,56 +7,56 @@ use std::collections::VecDeque;
 /// Blocks that share their spare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// Blocks that data can lie in: closed, open or free.
+    /// Blocks for data: closed, open or free.
     pub blocks: u32,
     /// Pages of each.
     pub pages_per_block: u32,
-    /// Pages that the host sees.
+    /// Logical pages of the host.
     pub logical_pages: u32,
-    /// Free blocks that the host leaves to garbage collection, 1 at least.
+    /// Free blocks that are reserved for garbage collection, at least 1.
     pub reserve: u32,
     /// Copies go to a block of their own; otherwise they follow the host's pages.
     pub separate_copies: bool,
-    /// Pages that a write-back buffer holds, the last ones written; the least recent one is evicted. What is
-    /// written over in the buffer costs nothing, so that the pool sees less skew than the host has.
+    /// Pages of a write-back buffer, which holds the last ones written and evicts the least recent.
+    /// Overwriting a page in the buffer costs nothing, so the pool sees less skew than the host has.
     pub buffered_pages: u32,
 }
 
 impl Pool {
-    /// The share of pages that hold current data, of the blocks that hold data: what theory calls fill, since
-    /// it knows no free ones. An open block is half full on average.
+    /// The share of current pages in the blocks that hold data. It is theory's fill, since theory has no
+    /// free blocks. An open block is half full on average.
     pub fn fill_of_closed(&self) -> f64 {
         let closed = f64::from(self.blocks - self.reserve) - if self.separate_copies { 1.0 } else { 0.5 };
         f64::from(self.logical_pages) / (closed * f64::from(self.pages_per_block))
     }
 }
 
-/// Which closed block with a stale page is emptied.
+/// The rule that chooses the victim among closed blocks with a stale page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VictimRule {
-    /// The one with the fewest valid pages, the oldest of several.
+    /// The block with the fewest valid pages; of several, the oldest.
     Greedy,
-    /// The one with the most room times age, for what it costs.
+    /// Cost-benefit: the block with the most room times age per cost.
     CostBenefit,
-    /// The one with the fewest valid pages of so many, drawn at random.
+    /// The block with the fewest valid pages among this many random ones.
     DChoices(u32),
     /// The oldest.
     Fifo,
-    /// The one with the fewest valid pages of the oldest, so many percent of all.
+    /// The block with the fewest valid pages among the oldest, which are this many percent of all.
     WindowedGreedy(u32),
 }
 
-/// What was programmed.
+/// Counts of programmed pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collected {
-    /// Pages of the host's, without those that were written over in the buffer.
+    /// Pages of the host, without those that were overwritten in the buffer.
     pub written: u64,
     /// Pages that were copied.
     pub copied: u64,
 }
 
 impl Collected {
-    /// Pages programmed for each that left the buffer.
+    /// Pages programmed per page that left the buffer.
     pub fn write_amplification(&self) -> f64 {
         (self.written + self.copied) as f64 / self.written.max(1) as f64
     }
@@ -69,7 +69,7 @@ struct Block {
     valid: u32,
     /// Pages programmed.
     next: u32,
-    /// Which of all blocks it was to be closed; 0 while it isn't.
+    /// Its number in the order in which blocks were closed; 0 while it isn't closed.
     closed: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct Simulation {
     blocks: Vec<Block>,
     /// Where each logical page lies.
     map: Vec<u32>,
-    /// Whose each physical page is.
+    /// The logical page of each physical page.
     owners: Vec<u32>,
     free: VecDeque<u32>,
     /// The block that the host writes, and the one for copies.
@@ -96,9 +96,9 @@ pub struct Simulation {
 struct Buffer {
     pages: u32,
     held: u32,
-    /// Of each page, when it was written last, while it is held.
+    /// For each page in the buffer, when it was written last.
     stamps: Vec<Option<u64>>,
-    /// Pages and when they were written; those that were written again since are passed over.
+    /// Pages and when they were written. Entries of pages that were written again are skipped.
     order: VecDeque<(u32, u64)>,
     writes: u64,
 }
@@ -108,7 +108,7 @@ impl Buffer {
         let stamps = vec![None; logical_pages as usize];
         Buffer { pages, held: 0, stamps, order: VecDeque::new(), writes: 0 }
     }
-    /// A page is written. Gives what leaves the buffer for it.
+    /// Writes a page to the buffer. Returns the page that it evicts.
     fn write(&mut self, page: u32) -> Option<u32> {
         self.writes += 1;
         self.order.push_back((page, self.writes));
@@ -132,9 +132,9 @@ const HOST: usize = 0;
 const COPIES: usize = 1;
 
 impl Simulation {
-    /// A pool that has been filled once, in the order of pages. Panics when the pages fill it.
+    /// A pool that has been filled once, in the order of pages. Panics if the pages leave no spare room.
     pub fn new(pool: Pool, rule: VictimRule, workload: &Workload, seed: u64) -> Self {
-        // Whenever a victim is chosen, one of the closed blocks has a stale page then.
+        // This ensures that one of the closed blocks has a stale page whenever a victim is chosen.
         let open = if pool.separate_copies { 1 } else { 0 };
         let room = (pool.blocks - pool.reserve - open) * pool.pages_per_block;
         assert!(pool.logical_pages < room, "{pool:?}: its pages leave none stale");
@@ -156,7 +156,7 @@ impl Simulation {
         (0..pool.logical_pages).for_each(|page| simulation.program_of_host(page));
         simulation
     }
-    /// Writes as often as the host has pages, so many times.
+    /// Writes `times` times as many pages as the host has.
     pub fn run(&mut self, times: u32) -> Collected {
         let before = self.done;
         for _ in 0..u64::from(times) * u64::from(self.pool.logical_pages) {
@@ -175,7 +175,7 @@ impl Simulation {
     }
 
     fn program_of_host(&mut self, page: u32) {
-        // Where copies go to the same block, the host has the rest of it.
+        // If copies go to the same block, the host writes the rest of it.
         while self.open[HOST].is_none() && self.free.len() <= self.pool.reserve as usize {
             let victim = self.victim();
             self.empty(victim);
@@ -220,7 +220,7 @@ impl Simulation {
         let (pages, closings) = (self.pool.pages_per_block, self.closings);
         let age = |b: &Block| closings - b.closed;
         let offered = || (0..).zip(&self.blocks).filter(|(_, block)| block.closed > 0 && block.valid < pages);
-        // What is left of a block that holds nothing more costs nothing, whatever the rule.
+        // A block without valid pages needs no copies, so every rule takes it first.
         let least = offered().min_by_key(|(_, b)| (b.valid, b.closed)).expect("some page is stale");
         if least.1.valid == 0 {
             return least.0;

@@ -1,8 +1,7 @@
-//! What garbage collection should cost: write amplification as theory has it, and as a bare simulation has
-//! it.
+//! What garbage collection should cost: write amplification by theory and by a bare simulation.
 //!
-//! Both are here to hold a drive's FTL to, and know nothing of it: a pool of blocks, pages that are written
-//! over, and a policy that chooses what is emptied. No time, no map on flash, no bad blocks.
+//! Both are references for a drive's FTL and independent of it: a pool of blocks, pages that are
+//! overwritten, and a policy that chooses victims. There is no time, no map on flash and no bad block.
 //!
 //! | module | what is in it |
 //! |---|---|

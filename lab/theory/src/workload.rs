@@ -2,7 +2,7 @@
 
 use aster_units::Rng;
 
-/// Pages that are written equally often.
+/// A class of pages that are written equally often.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Class {
     /// Their share of all pages.
@@ -11,18 +11,18 @@ pub struct Class {
     pub writes: f64,
 }
 
-/// Writes of one page each, independent of one another. The pages of a class stand together.
+/// Writes of one page each, independent of one another. The pages of a class are contiguous.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workload {
     classes: Vec<Class>,
 }
 
 impl Workload {
-    /// Each page is as likely as any other.
+    /// All pages are equally likely.
     pub fn uniform() -> Self {
         Workload { classes: vec![Class { pages: 1.0, writes: 1.0 }] }
     }
-    /// A share `pages` of the pages takes a share `writes` of the writes. Both lie above 0 and below 1.
+    /// A share `pages` of the pages gets a share `writes` of the writes. Both are above 0 and below 1.
     pub fn hot_cold(pages: f64, writes: f64) -> Self {
         let cold = Class { pages: 1.0 - pages, writes: 1.0 - writes };
         Workload { classes: vec![Class { pages, writes }, cold] }
@@ -38,7 +38,7 @@ impl Workload {
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
-    /// Who draws from `pages` pages. A class has one page at least.
+    /// A generator over `pages` pages. Each class has at least one page.
     pub(crate) fn draws(&self, pages: u32) -> Draws {
         let (mut until, mut writes, mut share) = (Vec::new(), Vec::new(), (0.0, 0.0));
         for class in &self.classes {
@@ -54,9 +54,9 @@ impl Workload {
 /// Draws pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
-    /// Of each class, the page behind its last.
+    /// For each class, the page after its last.
     until: Vec<u32>,
-    /// Of each class, the share of writes that go to it or to one before.
+    /// For each class, the share of writes that go to it or to an earlier class.
     writes: Vec<f64>,
 }
 
