@@ -9,27 +9,27 @@ use std::sync::Once;
 
 /// Around everything.
 pub(super) const MARGIN: u32 = 16;
-/// Where what is below the heading begins.
+/// Where the content below the heading begins.
 pub(super) const CONTENT_FROM: u32 = 56;
-/// Writing, pixels.
+/// Text size, pixels.
 pub(super) const SMALL: u32 = 15;
 const LARGE: u32 = 20;
 /// A line of the legend.
 const KEY_ROW: u32 = 24;
-/// The mark before a key's text, and what is behind the text.
+/// The width of the mark before a key's text, and of the space after the text.
 const KEY_MARK: u32 = 44;
 const KEY_GAP: u32 = 28;
 pub(super) const INK: RGBColor = RGBColor(31, 41, 51);
 pub(super) const PALE: RGBColor = RGBColor(97, 110, 124);
 
-/// How points are drawn. Ours are filled and their lines whole; what isn't ours is hollow and broken.
+/// How points are drawn. Our points are filled and our lines solid; others are hollow and dashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     /// A line with a disc at each point.
     Dots,
-    /// A line alone, where discs would touch each other.
+    /// A line without discs, which would touch each other.
     Line,
-    /// A broken line with a hollow box at each point.
+    /// A dashed line with a hollow box at each point.
     DashedBoxes,
     /// One hollow box.
     Box,
@@ -37,7 +37,7 @@ pub(super) enum Shape {
     Dotted,
     /// One cross.
     Cross,
-    /// An area, as of a span.
+    /// An area, for spans.
     Filled,
 }
 
@@ -93,7 +93,7 @@ impl Brush {
         }
     }
 
-    /// Draws it as the mark of a legend's key, whose line begins at (`x`, `y`).
+    /// Draws the mark of a legend's key, whose line begins at (`x`, `y`).
     fn key<B: DrawingBackend>(
         self,
         area: &DrawingArea<B, Shift>,
@@ -105,8 +105,8 @@ impl Brush {
     }
 }
 
-/// The writing of every picture: DejaVu Sans, which is part of the program, since a fresh machine has no
-/// fonts. A browser that shows an SVG takes its own.
+/// The font of every picture: DejaVu Sans, which is part of the program, since a fresh machine may have no
+/// fonts. A browser that shows an SVG uses its own.
 pub(super) fn font(pixels: u32) -> FontDesc<'static> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -121,7 +121,7 @@ pub(super) fn font(pixels: u32) -> FontDesc<'static> {
     ("sans-serif", pixels).into_font()
 }
 
-/// How wide a text of a legend is.
+/// The width of a text in a legend.
 fn wide(text: &str) -> u32 {
     font(SMALL).box_size(text).map_or(8 * text.len() as u32, |size| size.0)
 }
@@ -143,12 +143,12 @@ fn places(keys: &[(String, Brush)], width: u32) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// What the legend takes of a picture's height.
+/// The legend's height.
 pub(super) fn legend_height(keys: &[(String, Brush)], width: u32) -> u32 {
     places(keys, width).last().map_or(0, |(_, row)| (row + 1) * KEY_ROW) + 8
 }
 
-/// White ground, the label of the picture, and the legend.
+/// Draws the white background, the picture's label and the legend.
 pub(super) fn heading<B: DrawingBackend>(
     root: &DrawingArea<B, Shift>,
     label: &str,
@@ -167,7 +167,7 @@ pub(super) fn heading<B: DrawingBackend>(
     Ok(())
 }
 
-/// Has `paint` fill a canvas, and writes it as PNG.
+/// Lets `paint` fill a canvas, and writes the canvas as PNG.
 pub(super) fn on_canvas(
     (width, height): (u32, u32),
     out: impl io::Write,
@@ -183,7 +183,7 @@ pub(super) fn on_canvas(
     Ok(writer.finish()?)
 }
 
-/// What can't be drawn.
+/// When something can't be drawn.
 pub(super) fn failed(error: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("a picture can't be drawn: {error}"))
 }

@@ -1,13 +1,13 @@
-//! What a figure shows. A figure is data: what it looks like is decided in `draw.rs` alone.
+//! A figure's data. Only `draw.rs` decides how it looks.
 
-/// Whose the numbers of a series are.
+/// The source of a series' numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Measured here.
     Ours,
-    /// The bound for ours by the model's times.
+    /// The bound of our numbers, by the model's times.
     Bound,
-    /// Of a bare simulation of what ours does.
+    /// A bare simulation of our algorithm.
     Simulation,
     /// By theory.
     Theory,
@@ -36,18 +36,18 @@ pub struct Series {
     pub name: String,
     /// The source.
     pub source: Source,
-    /// Its points, in the order of their x; one alone is a mark without a line.
+    /// Its points, in the order of their x. A single point is a mark without a line.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How values lie along the abscissa.
+/// How values are placed along the abscissa.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scale {
     /// Each value that occurs has a place as wide as any other's, in their order: for what is swept, such as
     /// 1, 2, 4 and 8 ways.
     #[default]
     Steps,
-    /// By their size, from 0 on.
+    /// Linearly, from 0 on.
     Linear,
 }
 
@@ -58,11 +58,11 @@ pub struct Panel {
     pub title: String,
     /// The quantity on the abscissa.
     pub x: &'static str,
-    /// How it is.
+    /// Its kind.
     pub scale: Scale,
     /// The ordinate's unit.
     pub y: &'static str,
-    /// What is in it.
+    /// Its series.
     pub series: Vec<Series>,
 }
 
@@ -79,40 +79,40 @@ pub struct Figure {
     pub panels: Vec<Panel>,
 }
 
-/// Panels beside each other that are still read without scrolling.
+/// The most panels beside each other that are readable without scrolling.
 const COLUMNS_MAX: usize = 3;
 
 impl Figure {
-    /// Panels in rows as even as can be.
+    /// Distributes panels evenly over rows.
     pub fn of(name: &'static str, label: &'static str, panels: Vec<Panel>) -> Self {
         let rows = panels.len().div_ceil(COLUMNS_MAX).max(1);
         Figure { name, label, columns: panels.len().div_ceil(rows), panels }
     }
 }
 
-/// Something that lasted, on a lane of a timeline.
+/// A span of time on a lane of a timeline.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Span {
-    /// What: an index into [`Timeline::kinds`].
+    /// Its kind: an index into [`Timeline::kinds`].
     pub kind: usize,
-    /// From when on.
+    /// Its beginning.
     pub from: f64,
-    /// Until when.
+    /// Its end.
     pub until: f64,
 }
 
-/// A lane: one thing's spans.
+/// A lane: the spans of one object.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
     /// Whose it is.
     pub name: String,
-    /// What is said of it below its name.
+    /// The text below its name.
     pub note: String,
     /// In the order of time.
     pub spans: Vec<Span>,
 }
 
-/// What was going on when, one lane below the other.
+/// Activities over time, one lane below the other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
     /// Its files' name, without an ending.

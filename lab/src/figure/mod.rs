@@ -1,7 +1,7 @@
 //! Figures of experiments: the same numbers as pictures, SVG and PNG, and as a table.
 //!
-//! A figure is data, and is drawn by this module alone, so that all figures of all papers look alike: panels
-//! have one size, and panels that have an axis in common have it at the same scale.
+//! A figure is data, and only this module draws it, so that all figures look alike: panels have one size,
+//! and panels that share an axis have the same scale on it.
 
 mod canvas;
 mod data;

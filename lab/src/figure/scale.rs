@@ -1,17 +1,17 @@
-//! Where values lie on the axes of a figure.
+//! The positions of values on the axes of a figure.
 
 use super::data::{Figure, Panel, Scale};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 
-/// Lines of the grid, about.
+/// The approximate number of grid lines.
 const LEVELS: f64 = 5.0;
 
 /// An axis: its end and what is written along it. It begins at 0.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Axis {
     pub(super) end: f64,
-    /// At which values something is written, and what.
+    /// The values with a label, and the labels.
     pub(super) ticks: Vec<(f64, String)>,
     /// The values of an axis of steps, in order: the first lies at 0.5.
     steps: Option<Vec<f64>>,
@@ -20,9 +20,9 @@ pub(super) struct Axis {
 impl Axis {
     /// From 0 to at least `most`, by round numbers.
     pub(super) fn linear(most: f64) -> Self {
-        // Without anything above 0 the axis still has a length.
+        // The axis has a length even if no value is above 0.
         let step = level(if most > 0.0 { most } else { 1.0 } / LEVELS);
-        // As many digits behind the point as the step has.
+        // As many digits after the point as the step has.
         let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
         let last = (most / step - 1e-9).ceil().max(1.0) as u32;
         let ticks = (0..=last).map(|nth| f64::from(nth) * step).map(|at| (at, format!("{at:.digits$}")));
@@ -49,7 +49,7 @@ impl Ranged for Axis {
         limit.0 + (self.place(*value) / self.end * f64::from(limit.1 - limit.0)).round() as i32
     }
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // There is nothing between the ticks.
+        // There are no light grid lines between the ticks.
         let ticks: &[(f64, String)] = if hint.weight().allow_light_points() { &[] } else { &self.ticks };
         ticks.iter().map(|(at, _)| *at).collect()
     }
@@ -64,8 +64,8 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// The axes of `panel`. Panels of the figure that have an axis in common have it at the same scale, so that
-/// they can be compared by eye.
+/// The axes of `panel`. Panels that share an axis have the same scale on it, so that they can be compared
+/// by eye.
 pub(super) fn axes(figure: &Figure, panel: &Panel) -> (Axis, Axis) {
     let points = |same: fn(&Panel, &Panel) -> bool| {
         let panels = figure.panels.iter().filter(move |other| same(other, panel));
@@ -84,7 +84,7 @@ pub(super) fn axes(figure: &Figure, panel: &Panel) -> (Axis, Axis) {
     (x, Axis::linear(points(|a, b| a.y == b.y).map(|point| point.1).fold(0.0, f64::max)))
 }
 
-/// A value in as few digits as tell it.
+/// A value with as few digits as necessary.
 fn step_name(value: f64) -> String {
     let digits = (0..6).find(|digits| {
         let scale = 10f64.powi(*digits);

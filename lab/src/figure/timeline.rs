@@ -13,11 +13,11 @@ use std::io;
 const WIDTH: u32 = 1400;
 /// A lane with its line.
 const LANE: i32 = 64;
-/// What names of lanes take.
+/// The width of the lanes' names.
 const NAMES: i32 = 290;
 /// A span's height.
 const TALL: i32 = 34;
-/// What the writing along the axis takes.
+/// The height of the text along the axis.
 const BELOW: i32 = 56;
 /// Colours of the kinds of spans.
 const COLOURS: [RGBColor; 4] =
@@ -93,7 +93,7 @@ fn lanes<B: DrawingBackend>(
         root.draw(&Text::new(lane.note.clone(), (MARGIN as i32, base - 16), note))?;
         root.draw(&PathElement::new(vec![(left, base), (right, base)], PALE))?;
         for span in &lane.spans {
-            // What is short is still seen.
+            // Short spans stay visible.
             let (from, until) = (x(span.from), x(span.until).max(x(span.from) + 1));
             let corners = [(from, base - TALL), (until, base)];
             root.draw(&Rectangle::new(corners, colour(span.kind).filled()))?;
