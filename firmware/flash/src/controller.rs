@@ -38,8 +38,8 @@ impl Controller {
         &self.lun
     }
 
-    /// Carries a request out: planes together where targets and package allow, else target after target.
-    /// Calls `fault` with the reason if a target ended in an error.
+    /// Carries out a request: all planes together if targets and package permit, else one target after the
+    /// other. Calls `fault` with the reason if a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];

@@ -13,7 +13,7 @@ use aster_ports::order::TransactionClass;
 /// These schedulers pass a transaction over at most this often; then it goes next.
 pub const PASSED_OVER_MAX: u32 = 256;
 
-/// Whether the oldest has been passed over too often.
+/// Whether the oldest transaction has been passed over too often.
 fn starves(channel: &ChannelPort, waiting: &[u16]) -> bool {
     channel.waiting(waiting[0]).passed_over >= PASSED_OVER_MAX
 }

@@ -11,7 +11,7 @@ pub struct BringUpGate {
 }
 
 impl BringUpGate {
-    /// Lets everybody through from now on.
+    /// Opens the gate permanently.
     pub fn open(&self, exec: &Exec) {
         self.open.set(true);
         self.waiting.wake_all(exec);

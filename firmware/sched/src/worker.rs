@@ -81,8 +81,9 @@ impl<B: Backend> Worker<B> {
         self.taken(exec, tag, request, task)
     }
 
-    /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet
-    /// what comes next: a read that comes in the meantime may have to go before a program.
+    /// The next request, if it is a page read and may start now. Returns `None` if requests other than
+    /// page reads wait, too. The next one is uncertain then: a read that arrives meanwhile may have to go
+    /// before a program.
     fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<TakenRequest> {
         let task = self.task(FlashOp::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {

@@ -65,10 +65,11 @@ pub struct LoopCosts {
 pub struct LoopConfig {
     /// The array; one LUN per way.
     pub geometry: Geometry,
-    /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest
-    /// (C38). A controller that polls by itself ends with the array's result, and nothing is left to check.
+    /// A control word ends when the array has begun; the loop then checks ready/busy bits and sends
+    /// status-checks (C38). If this is false, the controller polls by itself and ends with the array's
+    /// result.
     pub polled: bool,
-    /// Times that a read which can't be corrected is repeated.
+    /// How often a read that can't be corrected is repeated.
     pub read_retries: u8,
     /// The package's table of read levels: repetitions go down its rows, and then start again from the top.
     pub read_levels: Option<ReadRetry>,

@@ -34,7 +34,7 @@ pub enum WayState {
 /// What to do with a head that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is over: it succeeded, or it failed for good, which is reported to the FTL for its bad blocks.
+    /// It is over: it succeeded, or it failed finally, which is reported to the FTL for its bad blocks.
     Over(Outcome),
     /// A read that could not be corrected: once more, for the nth time (C40).
     Retry(u8),

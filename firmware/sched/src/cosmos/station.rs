@@ -5,9 +5,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::LunIndex;
 
-/// One queue for host DMA, and one for each way that its flash operations and flash DMA operations share.
-/// Only heads are candidates. A way's head stays until it has been completed, since it may have to be
-/// repeated (C37).
+/// One queue for host DMA, and one per way, which the way's flash operations and flash DMA operations
+/// share. Only heads are candidates. A way's head stays until it has been completed, since it may have to
+/// be repeated (C37).
 pub struct ReservationStation {
     host: VecDeque<Operation>,
     ways: Vec<VecDeque<Operation>>,

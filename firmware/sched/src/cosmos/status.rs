@@ -128,7 +128,7 @@ impl BigLoop {
         }
         any
     }
-    /// Whether a flag in memory tells how what a way does goes on.
+    /// Whether a flag in memory signals the end of a way's current stage.
     fn tells_by_flag(&self, lun: LunIndex, stage: WayStage) -> bool {
         match stage {
             // An array operation's control word has no address of a flag (P14).
@@ -258,8 +258,8 @@ impl BigLoop {
         }
         self.checker.completed(head) || transferred
     }
-    /// The head has failed for good: drops the operations that follow it in its set, whether in its queue or
-    /// still at the checker.
+    /// The head has finally failed: drops the operations that follow it in its set, whether in its queue
+    /// or still at the checker.
     fn fail(&mut self, head: &Operation) {
         if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == FlashOp::Read {
             let transfer = self.station.release(head.lun);
