@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "experiments/babol.toml";
 const TEXT: &str = include_str!("../../../experiments/babol.toml");
 
-/// What the experiment does, and what the paper found.
+/// The experiment's parameters, and the paper's results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {

@@ -1,5 +1,5 @@
-//! What the paper says of its curves, and how near its numbers we come. `ASTER_LONG=1` takes the shipped plan
-//! in place of its short form.
+//! Checks the paper's statements about its curves, and how close our numbers are. With `ASTER_LONG=1` the
+//! shipped plan replaces its short form.
 
 use super::*;
 use crate::experiment::error_percent;
@@ -57,13 +57,13 @@ fn what_was_fitted_is_met() {
     for entry in costs::Costs::shipped().unwrap().fitted {
         let found = at(&row(entry.mode, entry.write), entry.outstanding);
         let (ours, paper) = (entry.ours_us(found), entry.paper_us(&PLAN).unwrap());
-        // The short form has other requests than those that were fitted to.
+        // The short form has other requests than the fit.
         let most = if long() { 2.0 } else { 5.0 };
         assert!(error_percent(ours, paper).abs() < most, "{}: {ours} for {paper}", entry.cell());
     }
 }
 
-/// Nothing was fitted by hand.
+/// Checks that no number was fitted by hand.
 #[test]
 fn calibration_finds_the_numbers_that_are_shipped() {
     if !long() {
@@ -90,9 +90,9 @@ fn the_three_parts_make_the_whole() {
         for (ios, f) in row(mode, write) {
             let sum = f.hic_us + f.firmware_us + f.storage_us;
             assert!((sum - f.system_us).abs() < 1e-6 && f.firmware_us > 0.0, "{mode:?} {write} {ios}: {f:?}");
-            // Little's law: what the host sees beside is its own, the link's, and the registers that a
-            // command is read from. The host sends another command for one that has been completed by itself,
-            // before its end has been sensed.
+            // Little's law. The host's latency also includes its own time, the link's, and reading the
+            // command from registers. The controller completes a command by itself before the firmware
+            // senses its end, so the host may send the next one earlier.
             let inside = f.system_us * f.mb_per_s / 16_384.0;
             assert!(inside > 0.94 * f64::from(ios) && inside <= f64::from(ios) * 1.03, "{ios}: {inside}");
         }
@@ -105,7 +105,7 @@ fn the_storage_controllers_latency_is_flat_up_to_eight_and_its_share_falls() {
     for (mode, write) in rows() {
         let cells = row(mode, write);
         let share = |ios| at(&cells, ios).storage_us / at(&cells, ios).system_us;
-        // The paper's own grow by 10 % at most.
+        // The paper's numbers grow by at most 10 %.
         assert!(at(&cells, 8).storage_us < 1.12 * at(&cells, 1).storage_us, "{mode:?} {write}");
         // MLC writes grow by 9 % only, in the paper too: programs take most of their time.
         let grown = |from, to| at(&cells, to).storage_us - at(&cells, from).storage_us;
@@ -130,7 +130,7 @@ fn throughput_is_proportional_up_to_eight_and_then_grows_less_reads_less_than_wr
     }
 }
 
-/// C72: below, it grows with what there is to look at.
+/// C72: below that, it grows with the number of operations to check.
 #[test]
 fn the_firmwares_latency_jumps_at_64() {
     for (mode, write) in rows() {
@@ -148,11 +148,11 @@ fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
         let grown = of(mode, write, 8, 8) / of(mode, write, 1, 8);
         assert!((6.0..8.01).contains(&grown), "{mode:?} {write}: {grown}");
         assert!(of(mode, write, 1, 8) > 1.9 * of(mode, write, 1, 1), "{mode:?} {write}: ways interleave");
-        // EMDTPc: a channel's page transfers, of which ours are of 17,769 bytes instead of 18,048.
+        // EMDTPc: a channel's page transfers. Ours have 17,769 bytes instead of 18,048.
         assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
     }
-    // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which
-    // the board's firmware has not.
+    // A quarter of the pages leaves out more of the steady state. Writes also pay for the recovery log,
+    // which the board's firmware doesn't have.
     let within = |write: bool| match (write, long()) {
         (true, true) => 6.5,
         (true, false) => 10.0,
@@ -215,7 +215,7 @@ fn assigners_spread_data_as_their_names_say_and_latencies_follow() {
     }
 }
 
-/// C78: the core's clock takes the processor's buses along, and no others.
+/// C78: the processor's buses scale with the core's clock, and no other buses do.
 #[test]
 fn a_slower_core_has_slower_buses() {
     let full = Setup::full(Mode::Mlc);
@@ -238,8 +238,8 @@ fn a_slower_core_has_slower_buses() {
     assert_eq!(unchanged(&slow), unchanged(&fast), "buses 1 to 4, 10 and 11");
 }
 
-/// C78: in which drives the clock matters. That reads of two by two lose at most 6 % is not reproduced
-/// (docs/experiments.md); the bound here is what ours lose.
+/// C78: the drives on which the clock matters. The paper's loss of at most 6 % for reads of two by two is
+/// not reproduced (docs/experiments.md); the bound here is our loss.
 #[test]
 fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes() {
     let left = |square, write| clock(square, write, 200).mb_per_s / clock(square, write, 1000).mb_per_s;
@@ -268,8 +268,8 @@ fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes
     );
 }
 
-/// C79: that they take much of a busy core, in like parts. Ours take nearly twice as much of it, the status
-/// checker more of that (docs/experiments.md).
+/// C79: issuer and status checker take a large and similar share of a busy core. Ours take nearly twice
+/// the paper's share, and the status checker more of it (docs/experiments.md).
 #[test]
 fn issuer_and_status_checker_take_much_of_a_busy_core_in_like_parts() {
     let [.., status, _, issue] = clock(8, false, 1000).parts;
@@ -280,7 +280,7 @@ fn issuer_and_status_checker_take_much_of_a_busy_core_in_like_parts() {
     assert!((0.75..1.25).contains(&parts), "{issue} {status}");
 }
 
-/// B26: less than the paper's, since a poll costs what a host takes for it.
+/// B26: our loss is smaller than the paper's, since a poll has the cost measured on a host.
 #[test]
 fn exchanging_nothing_but_the_controller_costs_little() {
     let paper = &PLAN.paper.babol_12;
@@ -326,8 +326,8 @@ fn a_scrambler_spares_worn_cells_bit_errors_unless_the_pattern_is_11_00() {
     assert!((most - paper.reduction_percent).abs() < 2.0, "what was fitted is met: {most}");
 }
 
-/// Where the cells don't lift each other, no pattern is better or worse than random data: the effect is
-/// theirs.
+/// If cells don't lift each other, no pattern is better or worse than random data. So the lift causes the
+/// effect.
 #[test]
 fn without_interference_a_scrambler_is_of_no_use() {
     let mut plan = PLAN.clone();
@@ -384,7 +384,7 @@ fn the_report_names_every_table_and_figure_and_each_figure_is_drawn() {
         let csv = String::from_utf8(csv).unwrap();
         let points: usize = figure.panels.iter().flat_map(|p| &p.series).map(|s| s.points.len()).sum();
         assert_eq!(csv.lines().count(), 1 + points, "{}", figure.name);
-        // Where the paper prints a number of the figure it stands beside ours.
+        // If the paper prints a number of the figure, it is beside ours.
         let printed = ["fig21", "fig24", "fig27", "babol-fig12"].contains(&figure.name);
         assert_eq!(csv.contains(",paper,"), printed, "{}: {csv}", figure.name);
         for series in figure.panels.iter().flat_map(|p| &p.series).filter(|s| s.source == Source::Ours) {
@@ -425,7 +425,7 @@ fn the_report_for_programs_has_the_paper_s_numbers_and_names_the_parts_of_the_co
 #[test]
 fn a_drive_of_any_figure_that_cannot_be_built_is_told_before_the_work() {
     assert!(PLAN.check().is_ok());
-    // Enough for all drives but those of BABOL's Fig 12, which have a sixteenth.
+    // Enough for all drives except those of BABOL's Fig 12, which have a sixteenth of the entries.
     let changed = PLAN.changed(vec![("ftl.buffer_entries".to_owned(), 48.into())]);
     let refused = changed.check().unwrap_err().to_string();
     assert!(refused.starts_with("BABOL's Fig 12: ftl.buffer_entries: "), "{refused}");
@@ -447,7 +447,8 @@ fn any_value_may_be_changed_and_a_package_s_in_its_own_profile_alone() {
     assert!(text.contains("host.auto_completion = false, package.read_us = [60.0, 70.0]"), "{text}");
 }
 
-/// Little hits the data buffer there, on small drives too: what a channel brings is bounded by its bus.
+/// Few requests hit the data buffer there, even on small drives, so a channel's throughput is bounded by
+/// its bus.
 #[test]
 fn no_read_of_babols_fig_12_is_faster_than_the_bus() {
     // 200 MB/s of 17,769 bytes a page, of which 16,384 are data.

@@ -1,4 +1,4 @@
-//! What is to be measured, and what came of it.
+//! The plan of a measurement, and its results.
 
 use aster_device::BuildError;
 use aster_device::profile::{LevellingName, Profile};
@@ -16,7 +16,7 @@ pub struct Passes {
     pub measure: u32,
 }
 
-/// What is to be measured: each victim policy at each over-provisioning under each skew.
+/// What to measure: each victim policy at each over-provisioning under each skew.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The profile's name.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub seed: u64,
     /// `ftl.over_provisioning_percent` of the drives.
     pub over_provisioning: Vec<f64>,
-    /// So many percent of the writes go to the pages that the others leave, 50 to 99; 50 is uniform.
+    /// Skews, 50 to 99: with 90, 90 % of the writes go to 10 % of the pages; 50 is uniform.
     pub hot_percents: Vec<u8>,
     /// How often the drive is written over.
     pub passes: Passes,
@@ -53,12 +53,13 @@ impl Plan {
     /// Checks that each drive can be built.
     ///
     /// # Errors
-    /// What is wrong with the first one that can't be.
+    /// What is wrong with the first drive that can't be built.
     pub fn check(&self) -> Result<(), BuildError> {
         let content = Some(Content::Fingerprint);
         self.drives().try_for_each(|(_, profile)| aster_device::check(&profile, content))
     }
-    /// The drives, each with its over-provisioning. Of all that moves data, garbage collection alone is left.
+    /// The drives, each with its over-provisioning. Garbage collection is the only mechanism that moves
+    /// data on them.
     pub(super) fn drives(&self) -> impl Iterator<Item = (f64, Profile)> + '_ {
         self.over_provisioning.iter().map(|&percent| {
             let mut profile = self.profile.clone();
@@ -80,35 +81,35 @@ pub struct Point {
     pub victims: &'static str,
     /// `ftl.over_provisioning_percent`.
     pub over_provisioning_percent: f64,
-    /// So many percent of the writes went to the pages that the others left.
+    /// The skew: with 90, 90 % of the writes went to 10 % of the pages.
     pub hot_percent: u8,
     /// The drive's.
     pub drive: f64,
-    /// The bare simulation's, of a pool of as many blocks that was written as often.
+    /// The bare simulation's, of a pool with the same number of blocks and of writes.
     pub simulation: f64,
-    /// Of a pool of the same fill with many blocks, where theory says something.
+    /// Theory's, of a pool of the same fill with many blocks, if there is a formula.
     pub theory: Option<f64>,
 }
 
 impl Point {
-    /// By how much the drive is off the simulation, in percent of the latter.
+    /// The difference between drive and simulation, in percent of the simulation.
     pub fn error_percent(&self) -> f64 {
         crate::experiment::error_percent(self.drive, self.simulation)
     }
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// The profile.
     pub profile: String,
     /// The seed.
     pub seed: u64,
-    /// Blocks of a LUN that data can lie in.
+    /// Blocks of a LUN for data.
     pub blocks: u32,
     /// Pages of each.
     pub pages_per_block: u32,
-    /// Free ones of those that the host leaves to garbage collection.
+    /// Free blocks that are reserved for garbage collection.
     pub reserve: u32,
     /// By policy, over-provisioning and skew.
     pub points: Vec<Point>,

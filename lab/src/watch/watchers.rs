@@ -95,8 +95,8 @@ impl Watchers {
         Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
     }
 
-    /// Calls `hook` with the machine when the work begins: listeners that it adds ([`add`](super::add)), such
-    /// as an operation monitor with custom modules, hear the work beside the others.
+    /// Calls `hook` with the machine when the work begins: listeners that it adds ([`add`](super::add)),
+    /// such as an operation monitor with custom modules, also receive the work's events.
     #[must_use]
     pub fn at_work(self, hook: impl FnOnce(&Machine) + 'static) -> Self {
         self.hook.set(Some(Box::new(hook)));

@@ -29,14 +29,14 @@ struct Listening {
     taps: Vec<WaveTap>,
 }
 
-/// Tells the taps when arrays begin and end, and passes all events to the previous listener.
+/// Notifies the taps when arrays begin and end, and passes all events to the previous listener.
 pub struct Tell {
     before: Option<Box<dyn EventSink>>,
     taps: Vec<WaveTap>,
 }
 
 impl Tell {
-    /// Tells the tap of a bench's channel.
+    /// Notifies the tap of a bench's channel.
     pub fn only(tap: &WaveTap) -> Self {
         Tell { before: None, taps: vec![tap.clone()] }
     }
