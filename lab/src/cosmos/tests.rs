@@ -317,7 +317,7 @@ fn a_scrambler_spares_worn_cells_bit_errors_unless_the_pattern_is_11_00() {
         assert!(saved(worn) > 1.0 && reduction > 3.0, "{worn:?}");
         assert!(saved(young).abs() < 0.05 * saved(worn), "{young:?} {worn:?}");
         let all: Vec<_> = PLAN.cycles.iter().map(|&cycles| bit_errors(pattern.name, cycles)).collect();
-        // From the second on: the first two may be no different.
+        // Compares from the second point on, since the first two may be equal.
         let grows = all[1..].windows(2).all(|pair| saved(pair[0]) < saved(pair[1]));
         assert!(grows, "the more worn, the more is saved: {all:?}");
     }

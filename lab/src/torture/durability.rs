@@ -11,11 +11,11 @@ struct Later {
     /// When its command completed, counted in completions.
     completed: Option<u64>,
     command: u64,
-    /// It was trimmed, which the drive doesn't promise to outlast a loss of power.
+    /// It is a trim, which the drive doesn't promise to keep over a loss of power.
     revocable: bool,
 }
 
-/// A block that holds what it must not.
+/// A block whose content is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wrong {
     block: u64,
@@ -36,10 +36,9 @@ impl fmt::Display for Wrong {
 
 /// Which versions the blocks of a drive may hold. Version 0 is nothing: never written, or deallocated.
 ///
-/// Two commands that are in flight at once never name the same block: the host sees to that, as NVMe gives
-/// them no order.
+/// The host ensures that no two commands in flight name the same block, since NVMe doesn't order them.
 pub(super) struct Durability {
-    /// The version of each block that no loss of power takes back.
+    /// The safe version of each block: no loss of power may undo it.
     safe: Vec<u32>,
     /// What was sent after it, oldest first.
     later: BTreeMap<u64, Vec<Later>>,
@@ -49,7 +48,7 @@ pub(super) struct Durability {
     promises: Promises,
 }
 
-/// A command that changes blocks, on its way.
+/// A command in flight that changes blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     command: u64,
@@ -58,12 +57,12 @@ pub(super) struct Change {
     pub(super) version: u32,
 }
 
-/// A flush on its way: what had completed before it was sent.
+/// A flush in flight: the commands that had completed before it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlushMark(u64);
 
 impl Durability {
-    /// Of a drive from the factory that promises so much.
+    /// For a new drive with these promises.
     pub(super) fn new(blocks: u64, promises: Promises) -> Self {
         Durability {
             safe: vec![0; blocks as usize],
@@ -83,7 +82,7 @@ impl Durability {
         self.latest += 1;
         self.latest
     }
-    /// Blocks will hold `version`: the command that says so is being sent.
+    /// A command is being sent that writes `version` to blocks.
     pub(super) fn send(&mut self, first: u64, blocks: u64, version: u32) -> Change {
         self.send_as(first, blocks, version, false)
     }
@@ -99,7 +98,7 @@ impl Durability {
         }
         Change { command: self.commands, first, blocks, version }
     }
-    /// The command has completed; with `forced` it was to force its blocks onto the media.
+    /// The command has completed; `forced` tells that it had force unit access.
     pub(super) fn complete(&mut self, change: Change, forced: bool) {
         self.end(change, forced && self.promises.fua);
     }
@@ -130,13 +129,14 @@ impl Durability {
     pub(super) fn send_flush(&self) -> FlushMark {
         FlushMark(self.completions)
     }
-    /// The flush has completed: what had completed before it was sent is safe.
+    /// The flush has completed: commands that had completed before it was sent are safe, if the drive
+    /// promises it.
     pub(super) fn complete_flush(&mut self, mark: FlushMark) {
         if self.promises.flush {
             self.complete_shutdown(mark);
         }
     }
-    /// A shutdown has completed that was sent then.
+    /// A shutdown that was sent at this mark has completed.
     pub(super) fn complete_shutdown(&mut self, mark: FlushMark) {
         let flushed = |later: &Later| later.completed.is_some_and(|at| at <= mark.0) && !later.revocable;
         let due: Vec<(u64, usize)> = self
@@ -158,7 +158,7 @@ impl Durability {
             false => Err(Wrong { block, found, allowed: vec![newest] }),
         }
     }
-    /// A block was read after a loss of power. What it holds now it must hold from now on.
+    /// A block was read after a loss of power. From now on it must keep this version.
     ///
     /// # Errors
     /// When it is none of the versions from the safe one to the one sent last.
@@ -179,7 +179,7 @@ impl Durability {
         self.safe[block as usize] = found;
         Ok(())
     }
-    /// Blocks of which a loss of power leaves one of several versions.
+    /// Blocks that may hold one of several versions after a loss of power.
     pub(super) fn undecided(&self) -> Vec<u64> {
         self.later.keys().copied().collect()
     }
