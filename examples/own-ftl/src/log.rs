@@ -356,10 +356,8 @@ impl Log {
             return Ok(if last == Kind::Clean { Boot::Clean } else { Boot::Recovered });
         }
         // From now on it is no new one.
-        let begun = self
-            .append(Kind::Padding, NOWHERE, self.copy_buffer)
-            .await
-            .and(self.fill_line(Kind::Padding).await);
+        let begun = self.append(Kind::Padding, NOWHERE, self.copy_buffer).await;
+        let begun = begun.and(self.fill_line(Kind::Padding).await);
         begun.map(|()| Boot::Fresh).map_err(|_| format!("LUN {} has no good block", self.lun.0))
     }
     /// Whether the maker marked a block as bad: the first spare byte of its first or last page, read as it
