@@ -29,7 +29,9 @@ pub(super) enum Shape {
     Dots,
     /// A line without discs, which would touch each other.
     Line,
-    /// A dashed line with a hollow box at each point.
+    /// A line of short dashes with a ring at each point, over a line that it would hide.
+    Over,
+    /// A broken line with a hollow box at each point.
     DashedBoxes,
     /// One hollow box.
     Box,
@@ -70,6 +72,7 @@ impl Brush {
         let along = points.iter().copied();
         match self.shape {
             Shape::Dots | Shape::Line => area.draw(&PathElement::new(points.to_vec(), style)),
+            Shape::Over => area.draw(&DashedPathElement::new(along, 6, 12, self.colour.stroke_width(3))),
             Shape::DashedBoxes => area.draw(&DashedPathElement::new(along, 9, 6, style)),
             Shape::Dotted => area.draw(&DashedPathElement::new(along, 2, 5, style)),
             Shape::Box | Shape::Cross | Shape::Filled => Ok(()),
@@ -85,6 +88,7 @@ impl Brush {
         let around = |half: i32| [(x - half, y - half), (x + half, y + half)];
         match self.shape {
             Shape::Dots => area.draw(&Circle::new((x, y), 4, filled)),
+            Shape::Over => area.draw(&Circle::new((x, y), 7, line)),
             Shape::DashedBoxes => area.draw(&Rectangle::new(around(4), line)),
             Shape::Box => area.draw(&Rectangle::new(around(7), line)),
             Shape::Cross => area.draw(&Cross::new((x, y), 7, line)),

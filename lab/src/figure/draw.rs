@@ -3,7 +3,7 @@
 use super::canvas::{
     Brush, CONTENT_FROM, INK, MARGIN, PALE, SMALL, Shape, failed, font, heading, legend_height, on_canvas,
 };
-use super::data::{Figure, Panel, Source};
+use super::data::{Figure, Panel, Series, Source};
 use super::scale::axes;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -72,9 +72,25 @@ fn names(figure: &Figure) -> Vec<&str> {
     names
 }
 
-fn brush(figure: &Figure, name: &str, source: Source, points: usize) -> Brush {
-    let at = names(figure).iter().position(|other| *other == name).unwrap_or(0);
-    Brush { colour: COLOURS[at % COLOURS.len()], shape: shape(source, points) }
+/// How the series at `at` of a panel is drawn.
+fn brush(figure: &Figure, panel: &Panel, at: usize) -> Brush {
+    let series = &panel.series[at];
+    let nth = names(figure).iter().position(|other| *other == series.name).unwrap_or(0);
+    let hides = series.source == Source::Ours && panel.series[..at].iter().any(|below| series.hides(below));
+    let shape = if hides { Shape::Over } else { shape(series.source, series.points.len()) };
+    Brush { colour: COLOURS[nth % COLOURS.len()], shape }
+}
+
+impl Series {
+    /// Whether it would hide another of ours that is drawn below it: all points of the two are within a
+    /// hundredth of each other.
+    fn hides(&self, below: &Series) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= 0.01 * a.abs().max(b.abs());
+        let pairs = || self.points.iter().zip(&below.points);
+        below.source == Source::Ours
+            && self.points.len() == below.points.len()
+            && pairs().all(|(above, below)| near(above.0, below.0) && near(above.1, below.1))
+    }
 }
 
 fn shape(source: Source, points: usize) -> Shape {
@@ -90,16 +106,18 @@ fn shape(source: Source, points: usize) -> Shape {
 
 /// The legend: a colour for each name, then in grey what is not measured here.
 fn keys(figure: &Figure) -> Vec<(String, Brush)> {
-    let all = || figure.panels.iter().flat_map(|panel| &panel.series);
+    let all = || figure.panels.iter().flat_map(|panel| (0..panel.series.len()).map(move |at| (panel, at)));
     let mut keys: Vec<(String, Brush)> = Vec::new();
     for name in names(figure) {
-        let ours = all().find(|series| series.name == name && series.source == Source::Ours);
-        let first = ours.or_else(|| all().find(|series| series.name == name));
-        if let Some(series) = first {
-            keys.push((name.to_owned(), brush(figure, name, series.source, series.points.len())));
+        let named = || all().filter(|(panel, at)| panel.series[*at].name == name);
+        let ours = named().find(|(panel, at)| panel.series[*at].source == Source::Ours);
+        let over = named().find(|&(panel, at)| brush(figure, panel, at).shape == Shape::Over);
+        if let Some((panel, at)) = over.or(ours).or_else(|| named().next()) {
+            keys.push((name.to_owned(), brush(figure, panel, at)));
         }
     }
-    for series in all() {
+    for (panel, at) in all() {
+        let series = &panel.series[at];
         let said = match series.source {
             Source::Ours => continue,
             Source::Bound => "at most, by the times of ours".to_owned(),
@@ -152,8 +170,8 @@ fn paint_panel<B: DrawingBackend>(
         .label_style(font(SMALL).color(&INK))
         .axis_desc_style(font(SMALL).color(&INK))
         .draw()?;
-    for series in &panel.series {
-        let brush = brush(figure, &series.name, series.source, series.points.len());
+    for (at, series) in panel.series.iter().enumerate() {
+        let brush = brush(figure, panel, at);
         // A chart tells places of the whole picture.
         let (left, top) = cell.get_base_pixel();
         let inside = |point: &(f64, f64)| {

@@ -158,3 +158,22 @@ fn the_table_has_every_point_that_is_drawn_and_whose_it_is() {
          share,write,bound,1,ways,0.8,%\n"
     );
 }
+
+/// Two of our series with the same points: the second is drawn as rings and dashes, so that both are seen,
+/// and so is its key.
+#[test]
+fn a_line_does_not_hide_another_that_it_coincides_with() {
+    let circles = |second: f64| {
+        let points = [(1.0, 10.0), (8.0, 100.0)];
+        let above = [(1.0, 10.0), (8.0, second)];
+        let both = vec![series("below", Source::Ours, &points), series("above", Source::Ours, &above)];
+        let figure =
+            Figure { name: "fig", label: "label", columns: 1, panels: vec![panel("one", "MB/s", both)] };
+        let picture = written(|out| figure.write_svg(out));
+        let is_ring = |dot: &&str| dot.contains("fill=\"none\"");
+        let circles = elements(&picture, "circle");
+        (circles.len(), circles.into_iter().filter(is_ring).count())
+    };
+    assert_eq!(circles(100.0), (6, 3), "two points and a key each");
+    assert_eq!(circles(90.0), (6, 0));
+}
