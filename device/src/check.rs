@@ -141,7 +141,7 @@ pub fn namespace_with(
     let content = content.unwrap_or(profile.content.into());
     let bytes = pieces.make_translation(profile, content)?.capacity_bytes();
     // A front end of the reader's own may keep anything in its part of the NVRAM.
-    let media = media.filter(|_| profile.host.front_end == "nvme");
+    let media = media.filter(|_| pieces.front_ends.is_ours(&profile.host.front_end));
     let kept = media.and_then(|media| PersistentState::load(&front_end_part(&media.nvram)).block_size);
     let config = configure::host(profile, "check", content, bytes);
     Ok((bytes, aster_hostif::block_size(&config, kept).bytes()))

@@ -75,6 +75,10 @@ impl<M> Registry<M> {
     pub fn is_own(&self, name: &str) -> bool {
         self.own.contains_key(name)
     }
+    /// Whether this name belongs to a piece of ours that no reader has replaced.
+    pub(crate) fn is_ours(&self, name: &str) -> bool {
+        self.ours.contains_key(name) && !self.is_own(name)
+    }
     /// All names.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> =

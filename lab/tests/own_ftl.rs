@@ -3,48 +3,37 @@
 
 #[path = "../../examples/own-ftl/src/main.rs"]
 mod example;
+mod examples;
 
 use aster_device::profile::shipped;
 use aster_device::{Media, Pieces};
 use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-ftl")
-}
-
-fn is_long() -> bool {
-    std::env::var("ASTER_LONG").as_deref() == Ok("1")
-}
+use examples::{blocks, is_long, without_comments};
+use std::process::Output;
 
 #[test]
 fn the_example_runs() {
-    std::env::set_current_dir(folder()).unwrap();
+    std::env::set_current_dir(examples::folder("own-ftl")).unwrap();
     example::main().unwrap();
 }
 
 /// The example as a part of this test, in a process of its own for what it prints.
 #[test]
 fn an_ftl_of_a_readers_own_serves_and_survives_losses_of_power() {
-    let mut this = Command::new(std::env::current_exe().unwrap());
+    let mut this = examples::in_a_process();
     let cuts = if is_long() { 2_000 } else { 24 };
     this.env("OWN_FTL_CUTS", cuts.to_string());
-    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap(), cuts.into());
+    holds(&this.output().unwrap(), cuts.into());
 }
 
-/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
 #[test]
 fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
     if !is_long() {
         return;
     }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
-    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
-    holds(&cargo.output().unwrap(), 36.0);
+    holds(&examples::as_a_crate("own-ftl").output().unwrap(), 36.0);
 }
 
 /// Another FTL's pages are none of its own: it fails to boot, and neither writes to flash nor serves.
@@ -90,8 +79,7 @@ fn number(said: &str, what: &str) -> f64 {
 }
 
 fn holds(output: &Output, cuts: f64) {
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let said = examples::said(output);
     let line = |begin: &str| {
         let line = said.lines().find(|line| line.contains(begin));
         line.unwrap_or_else(|| panic!("no line with {begin:?}: {said}"))
@@ -123,14 +111,12 @@ fn the_page_shows_the_example_as_it_is_and_the_ftl_is_small() {
         include_str!("../../examples/own-ftl/src/log.rs"),
         include_str!("../../examples/own-ftl/src/shared.rs"),
     ];
-    let shown: Vec<&str> =
-        page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let shown: Vec<&str> = blocks(page, "rust").collect();
     assert!(shown.len() >= 3, "how it is chosen, how it is run, how it is tortured");
     for code in shown {
         let is_there = main.contains(code) || ftl.iter().any(|source| source.contains(code));
         assert!(is_there, "docs/translations.md shows code that stands in no source:\n{code}");
     }
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    let lines: usize = ftl.map(|source| source.lines().filter(is_code).count()).iter().sum();
+    let lines: usize = ftl.map(|source| without_comments(source).lines().count()).iter().sum();
     assert!(lines < 500, "the FTL has {lines} lines of code");
 }

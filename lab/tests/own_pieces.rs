@@ -3,43 +3,33 @@
 
 #[path = "../../examples/own-pieces/src/main.rs"]
 mod example;
+mod examples;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-pieces")
-}
+use examples::{blocks, is_long, without_comments};
+use std::process::Output;
 
 #[test]
 fn the_example_runs() {
-    std::env::set_current_dir(folder()).unwrap();
+    std::env::set_current_dir(examples::folder("own-pieces")).unwrap();
     example::main().unwrap();
 }
 
 /// The example as a part of this test, in a process of its own for what it prints.
 #[test]
 fn pieces_of_a_readers_own_go_in_without_touching_aster() {
-    let mut this = Command::new(std::env::current_exe().unwrap());
-    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap());
+    holds(&examples::in_a_process().output().unwrap());
 }
 
-/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
-/// `ASTER_LONG=1` (`make test-all`) alone does so.
 #[test]
 fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
-    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+    if !is_long() {
         return;
     }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
-    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
-    holds(&cargo.output().unwrap());
+    holds(&examples::as_a_crate("own-pieces").output().unwrap());
 }
 
 fn holds(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let said = examples::said(output);
     assert!(said.contains("LUN 0 speaks ONFI"), "{said}");
     assert!(said.contains("500 pages right"), "{said}");
     let overtakes = said.split("overtook ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
@@ -79,17 +69,4 @@ fn the_page_shows_the_example_as_it_is() {
         assert!(manifests.contains(&format!("{name} = ")), "no crate {name}");
     }
     assert_eq!(crates.len(), 3);
-}
-
-/// The code blocks of a page that are in some language.
-fn blocks<'a>(page: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
-    let begin = format!("```{language}\n");
-    let parts: Vec<&str> = page.split(begin.as_str()).skip(1).collect();
-    parts.into_iter().filter_map(|rest| rest.split("```").next())
-}
-
-/// A source's code alone, without empty lines.
-fn without_comments(source: &str) -> String {
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    source.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
 }

@@ -2,47 +2,37 @@
 
 #[path = "../../examples/own-policies/src/main.rs"]
 mod example;
+mod examples;
 
 use aster_device::profile::Profile;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use examples::{blocks, is_long, without_comments};
+use std::process::Output;
 
 const VICTIMS: &str = include_str!("../../examples/own-policies/src/victims.rs");
 const PLACEMENT: &str = include_str!("../../examples/own-policies/src/placement.rs");
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-policies")
-}
-
 #[test]
 fn the_example_runs() {
-    std::env::set_current_dir(folder()).unwrap();
+    std::env::set_current_dir(examples::folder("own-policies")).unwrap();
     example::main().unwrap();
 }
 
 /// The example as a part of this test, in a process of its own for what it prints.
 #[test]
 fn policies_of_a_readers_own_decide_on_a_drive_that_is_not_changed() {
-    let mut this = Command::new(std::env::current_exe().unwrap());
-    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap());
+    holds(&examples::in_a_process().output().unwrap());
 }
 
-/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
-/// `ASTER_LONG=1` (`make test-all`) alone does so.
 #[test]
 fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
-    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+    if !is_long() {
         return;
     }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
-    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
-    holds(&cargo.output().unwrap());
+    holds(&examples::as_a_crate("own-policies").output().unwrap());
 }
 
 fn holds(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let said = examples::said(output);
     let number = |line: &str, after: &str| -> f64 {
         let line =
             said.lines().find(|l| l.contains(&format!("{line}: "))).unwrap_or_else(|| panic!("{said}"));
@@ -82,7 +72,7 @@ fn each_of_them_is_short_and_the_page_shows_it_as_it_is() {
 
 #[test]
 fn a_bad_key_of_theirs_is_refused_by_file_line_and_key() {
-    let text = std::fs::read_to_string(folder().join("own.toml")).unwrap();
+    let text = std::fs::read_to_string(examples::folder("own-policies").join("own.toml")).unwrap();
     for (good, bad, key) in [
         ("wear_weight = 1", "wear_weight = -1", "own.wear_weight"),
         ("stripe_pages = 4", "stripe_pages = \"four\"", "own.stripe_pages"),
@@ -93,17 +83,4 @@ fn a_bad_key_of_theirs_is_refused_by_file_line_and_key() {
         assert!(error.file == "own.toml" && error.line.is_some(), "{error}");
         assert_eq!(error.key.as_deref(), Some(key), "{error}");
     }
-}
-
-/// The code blocks of a page that are in some language.
-fn blocks<'a>(page: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
-    let begin = format!("```{language}\n");
-    let parts: Vec<&str> = page.split(begin.as_str()).skip(1).collect();
-    parts.into_iter().filter_map(|rest| rest.split("```").next())
-}
-
-/// A source's code alone, without empty lines.
-fn without_comments(source: &str) -> String {
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    source.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
 }

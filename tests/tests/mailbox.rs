@@ -4,7 +4,7 @@
 use aster_device::plug::{
     BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, PieceError,
 };
-use aster_device::{Device, History, Media, Pieces, Profile};
+use aster_device::{Device, History, Media, Pieces, Profile, namespace, namespace_with};
 use aster_events::Recorder;
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, carry_out};
 use aster_run_live::Pace;
@@ -13,8 +13,9 @@ use aster_tests::live::{Here, Memory as MemoryKind};
 use aster_tests::mailbox::{
     BOX_BYTES, BOXES_BAR, DRIVE_BAR, MailboxPiece, command, pieces, register, status,
 };
-use aster_tests::{config, profile};
+use aster_tests::{config, machine, profile};
 use aster_units::{Content, Duration, Instant};
+use aster_wire::nvme::admin::SecureErase;
 use aster_wire::pcie::{Bar, CAPABILITIES_BEGIN, CapabilityId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::os::fd::AsRawFd;
@@ -386,4 +387,25 @@ fn the_function_is_served_over_vfio_user_as_it_is() {
     });
     assert_eq!(here.device().completed(), 2);
     here.stop().expect("there is nobody to tell of a shutdown");
+}
+
+/// Our NVMe controller keeps the block size of a format in NVRAM. That part of the NVRAM belongs to another
+/// front end, if there is one, whatever its name.
+#[test]
+fn a_block_size_that_was_kept_is_read_for_our_front_end_alone() {
+    let nvme = profile("tiny", |p| (p.geometry.channels, p.geometry.ways, p.geometry.luns) = (1, 1, 2));
+    let before = namespace(&nvme, None, None).unwrap().1;
+    let m = machine(&nvme, None, Media::fresh(), &Recorder::default());
+    let driver = m.driver().clone();
+    let other = u8::from(before == 512);
+    m.block_on("formatting", async move { driver.format(other, SecureErase::None).await }).unwrap().unwrap();
+    let media = m.shut_down().unwrap();
+    let block_size =
+        |pieces: &Pieces, profile: &Profile| namespace_with(pieces, profile, None, Some(&media)).unwrap().1;
+    assert_ne!(block_size(&Pieces::default(), &nvme), before);
+    assert_eq!(block_size(&pieces(), &with_mailbox()), before);
+    let replaced = Pieces::default().front_end("nvme", |_, facts| {
+        Ok(Box::new(MailboxPiece { boxes: 1, capacity: facts.capacity_bytes }))
+    });
+    assert_eq!(block_size(&replaced, &nvme), before);
 }

@@ -140,10 +140,7 @@ impl EventSink for FlashSpans {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn us(n: u64) -> Instant {
-        Instant::ZERO + Duration::from_micros(n)
-    }
+    use crate::fixtures::us;
 
     #[test]
     fn operations_of_many_luns_are_timed_by_kind() {

@@ -12,6 +12,8 @@ extern crate alloc;
 mod counters;
 mod declare;
 mod firmware_spans;
+#[cfg(test)]
+mod fixtures;
 mod flash;
 mod function;
 mod histogram;

@@ -29,8 +29,9 @@ pub(super) enum Shape {
     Dots,
     /// A line without discs, which would touch each other.
     Line,
-    /// A line of short dashes with a ring at each point, over a line that it would hide.
-    Over,
+    /// Short dashes with a ring at each point, over as many lines that a line would hide: the more, the
+    /// shorter the dashes and the wider the rings.
+    Over(u8),
     /// A broken line with a hollow box at each point.
     DashedBoxes,
     /// One hollow box.
@@ -72,7 +73,10 @@ impl Brush {
         let along = points.iter().copied();
         match self.shape {
             Shape::Dots | Shape::Line => area.draw(&PathElement::new(points.to_vec(), style)),
-            Shape::Over => area.draw(&DashedPathElement::new(along, 6, 12, self.colour.stroke_width(3))),
+            Shape::Over(lines) => {
+                let dash = (9 / (i32::from(lines) + 1)).max(2);
+                area.draw(&DashedPathElement::new(along, dash, 18 - dash, self.colour.stroke_width(3)))
+            }
             Shape::DashedBoxes => area.draw(&DashedPathElement::new(along, 9, 6, style)),
             Shape::Dotted => area.draw(&DashedPathElement::new(along, 2, 5, style)),
             Shape::Box | Shape::Cross | Shape::Filled => Ok(()),
@@ -88,7 +92,7 @@ impl Brush {
         let around = |half: i32| [(x - half, y - half), (x + half, y + half)];
         match self.shape {
             Shape::Dots => area.draw(&Circle::new((x, y), 4, filled)),
-            Shape::Over => area.draw(&Circle::new((x, y), 7, line)),
+            Shape::Over(lines) => area.draw(&Circle::new((x, y), 4 + 3 * i32::from(lines), line)),
             Shape::DashedBoxes => area.draw(&Rectangle::new(around(4), line)),
             Shape::Box => area.draw(&Rectangle::new(around(7), line)),
             Shape::Cross => area.draw(&Cross::new((x, y), 7, line)),

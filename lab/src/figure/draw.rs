@@ -76,14 +76,18 @@ fn names(figure: &Figure) -> Vec<&str> {
 fn brush(figure: &Figure, panel: &Panel, at: usize) -> Brush {
     let series = &panel.series[at];
     let nth = names(figure).iter().position(|other| *other == series.name).unwrap_or(0);
-    let hides = series.source == Source::Ours && panel.series[..at].iter().any(|below| series.hides(below));
-    let shape = if hides { Shape::Over } else { shape(series.source, series.points.len()) };
+    let below = || panel.series[..at].iter().filter(|below| series.hides(below)).count();
+    let hidden = if series.source == Source::Ours { below() } else { 0 };
+    let shape = match hidden {
+        0 => shape(series.source, series.points.len()),
+        hidden => Shape::Over(hidden.min(8) as u8),
+    };
     Brush { colour: COLOURS[nth % COLOURS.len()], shape }
 }
 
 impl Series {
     /// Whether it would hide another of ours that is drawn below it: all points of the two are within a
-    /// hundredth of each other.
+    /// hundredth of each other, which is less than a line is wide.
     fn hides(&self, below: &Series) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= 0.01 * a.abs().max(b.abs());
         let pairs = || self.points.iter().zip(&below.points);
@@ -111,7 +115,7 @@ fn keys(figure: &Figure) -> Vec<(String, Brush)> {
     for name in names(figure) {
         let named = || all().filter(|(panel, at)| panel.series[*at].name == name);
         let ours = named().find(|(panel, at)| panel.series[*at].source == Source::Ours);
-        let over = named().find(|&(panel, at)| brush(figure, panel, at).shape == Shape::Over);
+        let over = named().find(|&(panel, at)| matches!(brush(figure, panel, at).shape, Shape::Over(_)));
         if let Some((panel, at)) = over.or(ours).or_else(|| named().next()) {
             keys.push((name.to_owned(), brush(figure, panel, at)));
         }

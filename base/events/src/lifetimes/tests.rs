@@ -1,21 +1,6 @@
 use super::*;
+use crate::fixtures::{SHAPE, us};
 use alloc::vec::Vec;
-use aster_units::Duration;
-
-const SHAPE: Geometry = Geometry {
-    channels: 2,
-    ways: 2,
-    luns: 1,
-    planes: 1,
-    blocks_per_lun: 8,
-    pages_per_block: 16,
-    page_bytes: 16_384,
-    spare_bytes: 1664,
-};
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
 
 /// The pieces that result from events at these microseconds.
 fn pieces(events: &[(u64, Event)]) -> Vec<Piece> {

@@ -1,25 +1,10 @@
 use super::*;
+use crate::fixtures::{SHAPE, us};
 use crate::{Firmware, Function};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
-use aster_units::Geometry;
 use core::cell::RefCell;
-
-const SHAPE: Geometry = Geometry {
-    channels: 2,
-    ways: 2,
-    luns: 1,
-    planes: 1,
-    blocks_per_lun: 8,
-    pages_per_block: 16,
-    page_bytes: 16_384,
-    spare_bytes: 1664,
-};
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
 
 type Row = (Instant, Instant, Vec<(String, f64)>);
 

@@ -1,10 +1,7 @@
 use super::*;
+use crate::fixtures::us;
 use alloc::rc::Rc;
 use core::cell::RefCell;
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
 
 struct Drive {
     spans: Spans<Collect>,
