@@ -39,8 +39,8 @@ impl Ftl {
     /// All memory is taken here. Commands wait in `host` until the drive has booted.
     ///
     /// # Errors
-    /// When the configuration is out of bounds, or `dram` or `nvram` too small for it. What is found while
-    /// booting comes later, by [`FtlHandle::boot_error`].
+    /// When the configuration is out of bounds, or `dram`, `flash` or `nvram` too small for it. What is found
+    /// while booting comes later, by [`FtlHandle::boot_error`].
     pub fn start(
         core: &Core,
         setup: impl Into<Setup>,
@@ -72,6 +72,10 @@ impl Ftl {
         let config = setup.config;
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
+        let (available, needed) = (flash.depth(), config.flash_requests_min());
+        if available < needed as usize {
+            return Err(ConfigError::Flash { available, needed });
+        }
         flash.check_pages(&dram, oob::is_whole_page_of);
         let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
         let pages = journal.logical_pages();

@@ -159,6 +159,13 @@ pub enum ConfigError {
         /// What is missing.
         what: &'static str,
     },
+    /// The flash port has room for fewer requests than the FTL needs.
+    Flash {
+        /// Requests that it has room for.
+        available: usize,
+        /// Requests in flight without which tasks could wait for each other for ever.
+        needed: u32,
+    },
     /// The NVRAM is too small for the root record.
     Nvram {
         /// Bytes it has.
@@ -186,6 +193,9 @@ impl fmt::Display for ConfigError {
                 }
             }
             ConfigError::Dram { what } => write!(f, "dram: {what}"),
+            ConfigError::Flash { available, needed } => {
+                write!(f, "flash: the port has room for {available} requests, but {needed} are needed")
+            }
             ConfigError::Nvram { available } => {
                 write!(f, "nvram: {available} bytes are too few, the root record takes {NVRAM_BYTES}")
             }
@@ -295,7 +305,15 @@ impl FtlConfig {
     pub fn flash_requests(&self) -> u16 {
         let workers =
             u32::from(self.slice_workers) + self.geometry.total_luns() * (u32::from(self.gc_depth) + 4);
-        workers.min(u32::from(u16::MAX)) as u16
+        workers.max(self.flash_requests_min()).min(u32::from(u16::MAX)) as u16
+    }
+    /// Flash requests in flight without which tasks could wait for each other for ever. A request keeps its
+    /// place until its task takes the results, and some tasks wait for a place while they have others:
+    /// garbage collection for the pages that a LUN moves and the word line that they complete, a flush for a
+    /// page of padding per LUN, and the storing of a map for its buffers.
+    pub(crate) fn flash_requests_min(&self) -> u32 {
+        let of_a_lun = u32::from(self.gc_depth) + self.pages_at_once() + 1;
+        self.geometry.total_luns() * of_a_lun + self.map_buffers() + 1
     }
     /// Logical pages that are pinned in the mapping at once, at most. A slice pins the page that it unmaps,
     /// and those of the entries that it evicts together; garbage collection pins one per buffer that it has.

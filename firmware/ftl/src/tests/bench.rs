@@ -239,8 +239,8 @@ impl<M: MadeForTests> AnyBench<M> {
             0,
         );
         let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
-        // Few slots, so that waiting for one is part of most tests.
-        let depth = config.slice_workers + config.geometry.total_luns() as u16 + 2;
+        // As few as there may be, so that waiting for one is part of most tests.
+        let depth = config.flash_requests_min() as u16;
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         nvram.keep_only_saved(NVRAM_BYTES);
         serve(&core, &cells, &flash, &dram);

@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, config};
 use crate::checkpoint::store;
-use crate::collector::{gc, scan};
+use crate::collector::{gc, idle_erase, scan};
 use crate::host::{intake, worker};
 use crate::journal::log;
 use aster_units::{Content, LunIndex};
@@ -21,6 +21,7 @@ fn tasks_are_no_larger_than_they_were() {
         ("garbage collection", size_of_val(&gc::run(Rc::clone(&parts.collector), LunIndex(0))), 1296),
         ("log", size_of_val(&log::run(Rc::clone(&parts.journal))), 832),
         ("checkpoints", size_of_val(&store::run_checkpoints(Rc::clone(&parts.checkpoint))), 1056),
+        ("erasing ahead", size_of_val(&idle_erase::run(Rc::clone(&parts.collector))), 424),
         ("scan", size_of_val(&scan::run(Rc::clone(&parts.collector))), 792),
     ];
     for (task, bytes, were) in sizes {

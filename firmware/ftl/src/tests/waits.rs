@@ -2,9 +2,16 @@
 
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
-use crate::FtlConfig;
-use aster_events::{Event, EventSink, Wait};
-use aster_units::{Content, Instant};
+use crate::{ConfigError, Ftl, FtlConfig, NVRAM_BYTES, OOB_BYTES};
+use aster_events::{Event, EventSink, Recorder, Wait};
+use aster_exec::{Core, Exec};
+use aster_parties::NvramSlice;
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::Dram;
+use aster_ports::flash::FlashPort;
+use aster_ports::host::CommandPort;
+use aster_ports::medium::Nvram;
+use aster_units::{Content, Frequency, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::vec::Vec;
@@ -59,7 +66,10 @@ fn unlocking_an_entry_that_others_wait_for_is_an_event() {
 
 #[test]
 fn a_wait_of_padding_for_the_flash_queue_is_an_event() {
-    let config = FtlConfig { pages_per_word_line: 2, ..config(Content::Full) };
+    // More workers than the port has room for requests.
+    let base =
+        FtlConfig { pages_per_word_line: 2, slice_workers: 40, buffer_entries: 60, ..config(Content::Full) };
+    let config = FtlConfig { gc_depth: 1, ..base };
     let padding = config.padding_buffer();
     let events = events_of(config);
     let queued = |event: &Event, waiter| match *event {
@@ -69,4 +79,26 @@ fn a_wait_of_padding_for_the_flash_queue_is_an_event() {
     let waits = waits(&events, Wait::FlashQueue);
     let of_padding = waits.iter().filter(|(task, _, told)| told.iter().any(|event| queued(event, *task)));
     assert!(of_padding.count() > 0, "{} waits for the queue, none of them padding's", waits.len());
+}
+
+/// A port for fewer requests than tasks may hold while they wait for others is refused.
+#[test]
+fn a_flash_port_in_which_tasks_could_wait_for_each_other_for_ever_is_refused() {
+    let config = config(Content::Full);
+    let needed = config.flash_requests_min();
+    assert!(u32::from(config.flash_requests()) >= needed);
+    for (depth, is_enough) in [(needed - 1, false), (needed, true)] {
+        let exec = Exec::new();
+        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
+        let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
+        let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
+        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, data, metadata, 0);
+        let flash = FlashPort::new(&exec, luns, depth as u16, Interrupt::default());
+        let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
+        let started = Ftl::start(&core, config, dram, host, flash, nvram, Recorder::default());
+        let refused = ConfigError::Flash { available: depth as usize, needed };
+        assert_eq!(started.map(drop).err(), (!is_enough).then_some(refused));
+        exec.shut_down();
+    }
 }
