@@ -220,8 +220,8 @@ events! {
         lun: u32,
         /// Block in the LUN.
         block: u32,
-        /// Valid pages to move.
-        valid: u16,
+        /// Valid mapping units to move.
+        valid: u32,
     }
     /// Garbage collection moved a page.
     PageMoved {

@@ -19,12 +19,12 @@ use core::fmt;
 /// One policy serves all LUNs of a drive. It is synchronous and takes no time of the simulated core.
 ///
 /// # What is bounded
-/// At most the blocks of one LUN are offered. Each of them has at least one invalid page, so that any
+/// At most the blocks of one LUN are offered. Each of them has at least one stale unit, so that any
 /// choice gains room in the end. A policy therefore decides how much is copied, but not whether the drive
 /// can continue.
 ///
 /// # What survives a power cut
-/// Nothing of the policy. The FTL recovers the valid pages and the erases of blocks. Ages start over, in
+/// Nothing of the policy. The FTL recovers the valid units and the erases of blocks. Ages start over, in
 /// the order of block numbers.
 pub trait VictimPolicy: fmt::Debug {
     /// The block to empty: one of those offered.
@@ -36,10 +36,10 @@ pub trait VictimPolicy: fmt::Debug {
 pub struct BlockFacts {
     /// Its address in the LUN.
     pub block: BlockAddr,
-    /// Pages that hold valid data, which must be copied before the block is erased.
-    pub valid: u16,
-    /// Pages of a block.
-    pub pages: u16,
+    /// Mapping units that hold valid data, which must be copied before the block is erased.
+    pub valid: u32,
+    /// Mapping units of a block. A unit is a page or a part of one.
+    pub units: u32,
     /// Blocks of the drive that were filled after this one.
     pub age: u64,
     /// Times erased.
@@ -48,36 +48,37 @@ pub struct BlockFacts {
 
 /// The closed blocks of a LUN, one of which is to be emptied.
 ///
-/// Each property is an array indexed by block, so that a policy that only needs valid pages walks through
+/// Each property is an array indexed by block, so that a policy that only needs valid units walks through
 /// one array. [`ClosedBlocks::iter`] gives all properties of each block.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedBlocks<'a> {
     lun: LunIndex,
-    pages: u16,
+    units: u32,
     closings: u64,
-    fewest: u16,
-    valid: &'a [u16],
+    fewest: u32,
+    valid: &'a [u32],
     closed_at: &'a [u64],
     erases: &'a [u32],
 }
 
 impl<'a> ClosedBlocks<'a> {
-    /// Stands in place of a block's valid pages if the block can't be emptied, because it is open, free,
+    /// Stands in place of a block's valid units if the block can't be emptied, because it is open, free,
     /// bad or being emptied already.
-    pub const NOT_OFFERED: u16 = u16::MAX;
+    pub const NOT_OFFERED: u32 = u32::MAX;
 
-    /// The blocks of `lun`, with `pages` pages each. For each block there are: its valid pages or
+    /// The blocks of `lun`, with `units` mapping units each. For each block there are: its valid units
+    /// or
     /// [`ClosedBlocks::NOT_OFFERED`]; its number in the order in which the drive's blocks were closed, of
-    /// which there are `closings` by now; and how often it was erased. `None` if no block has an invalid
-    /// page.
+    /// which there are `closings` by now; and how often it was erased. `None` if no block has a
+    /// stale unit.
     pub fn new(
         lun: LunIndex,
-        pages: u16,
+        units: u32,
         closings: u64,
-        (valid, closed_at, erases): (&'a [u16], &'a [u64], &'a [u32]),
+        (valid, closed_at, erases): (&'a [u32], &'a [u64], &'a [u32]),
     ) -> Option<Self> {
         let fewest = *valid.iter().min()?;
-        (fewest < pages).then_some(ClosedBlocks { lun, pages, closings, fewest, valid, closed_at, erases })
+        (fewest < units).then_some(ClosedBlocks { lun, units, closings, fewest, valid, closed_at, erases })
     }
     /// The LUN that they belong to.
     pub fn lun(&self) -> LunIndex {
@@ -88,19 +89,19 @@ impl<'a> ClosedBlocks<'a> {
     pub fn closings(&self) -> u64 {
         self.closings
     }
-    /// The fewest valid pages of any offered block.
-    pub fn fewest_valid(&self) -> u16 {
+    /// The fewest valid units of any offered block.
+    pub fn fewest_valid(&self) -> u32 {
         self.fewest
     }
-    /// The block that was closed first among those with the fewest valid pages.
+    /// The block that was closed first among those with the fewest valid units.
     pub fn oldest_of_fewest_valid(&self) -> BlockAddr {
         let fewest = (0..self.valid.len()).filter(|&block| self.valid[block] == self.fewest);
         let oldest = fewest.min_by_key(|&block| self.closed_at[block]);
         BlockAddr(oldest.expect("some block has the fewest") as u32)
     }
-    /// Whether a block is offered: closed, with an invalid page.
+    /// Whether a block is offered: closed, with a stale unit.
     pub fn offers(&self, block: BlockAddr) -> bool {
-        self.valid.get(block.0 as usize).is_some_and(|&valid| valid < self.pages)
+        self.valid.get(block.0 as usize).is_some_and(|&valid| valid < self.units)
     }
     /// Each offered block, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = BlockFacts> + '_ {
@@ -116,7 +117,7 @@ impl<'a> ClosedBlocks<'a> {
         self.offers(block).then(|| BlockFacts {
             block,
             valid: self.valid[at],
-            pages: self.pages,
+            units: self.units,
             age: self.closings - self.closed_at[at],
             erases: self.erases[at],
         })
@@ -128,10 +129,10 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    const NOT: u16 = ClosedBlocks::NOT_OFFERED;
+    const NOT: u32 = ClosedBlocks::NOT_OFFERED;
 
     #[test]
-    fn blocks_with_an_invalid_page_are_offered_and_no_others() {
+    fn blocks_with_a_stale_unit_are_offered_and_no_others() {
         let (closed_at, erases) = ([1, 2, 3, 4, 5], [9, 8, 7, 6, 5]);
         let of = |valid| ClosedBlocks::new(LunIndex(3), 16, 5, (valid, &closed_at, &erases));
         let closed = of(&[16, NOT, 4, 15, 4]).unwrap();

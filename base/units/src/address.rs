@@ -51,7 +51,7 @@ index!(
     Column(u16)
 );
 index!(
-    /// A logical page number: the FTL's mapping unit.
+    /// A mapping unit as the host sees it: the number of what the FTL's map knows a place of.
     Lpn(u32)
 );
 index!(
@@ -75,6 +75,26 @@ impl Ppa {
 impl fmt::Debug for Ppa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_some() { write!(f, "Ppa({})", self.0) } else { f.write_str("Ppa(none)") }
+    }
+}
+
+/// Where a mapping unit is on flash: the physical page times the units of a page, plus the slot in it. The
+/// same number as the page's where a unit is a page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Upa(pub u32);
+
+impl Upa {
+    /// The value that maps nowhere.
+    pub const NONE: Upa = Upa(u32::MAX);
+    /// True unless this is [`Upa::NONE`].
+    pub const fn is_some(self) -> bool {
+        self.0 != u32::MAX
+    }
+}
+
+impl fmt::Debug for Upa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_some() { write!(f, "Upa({})", self.0) } else { f.write_str("Upa(none)") }
     }
 }
 

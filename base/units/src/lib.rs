@@ -14,7 +14,7 @@ mod time;
 
 pub use address::{
     BlockAddr, BufferId, ChannelId, Column, Location, Lpn, LunAddr, LunIndex, PageInBlock, Ppa, RowAddr,
-    SectorRange,
+    SectorRange, Upa,
 };
 pub use geometry::{CellMode, Geometry, GeometryError, PageType};
 pub use hash::{Rng, mix64};

@@ -26,7 +26,7 @@ impl CostAgeTimes {
     }
     /// What a block is worth: its room and its age, over what has to be copied and how worn it is.
     fn worth(&self, block: &BlockFacts) -> f64 {
-        let gain = f64::from(block.pages - block.valid) * block.age as f64;
+        let gain = f64::from(block.units - block.valid) * block.age as f64;
         gain / (f64::from(block.valid) * f64::from(block.erases + 1).powi(self.wear_weight))
     }
 }

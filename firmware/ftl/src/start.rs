@@ -181,7 +181,8 @@ impl<M: Mapping> FtlHandle<M> {
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
         let mapped = lpn.0 < self.0.journal.logical_pages();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
-        Some(self.0.mapping.get(&pin)).filter(|ppa| ppa.is_some())
+        let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
+        at.map(|at| self.0.journal.units.page_of(at))
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {

@@ -1,40 +1,40 @@
-//! How a log entry says in few bytes that a logical page has moved.
+//! How a log entry says in few bytes that a logical unit has moved.
 
 use crate::terms::sizes::MOVE_BYTES_MAX;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 
-/// Runs of physical pages, a LUN each or several, of which a page's entries remember the last move.
+/// Tracks of physical units, a LUN each or several; a page's entries remember the last move on each.
 const TRACKS: usize = 256;
-/// Distances of physical pages below this stand in an entry's first byte.
+/// Distances of places below this stand in an entry's first byte.
 pub(crate) const NEAR: u32 = 0x80;
 
 /// What the moves so far let expect of the next one. Data come mostly in sequence, and go into each LUN page
 /// after page. So a move is coded by how it differs from what is expected.
 pub(crate) struct Context {
-    track_pages: u32,
+    track_units: u32,
     lpn: u32,
     tracks: [Track; TRACKS],
 }
 
-/// The last move on a track, and how far its logical page is from the one before.
+/// The last move on a track, and how far its logical unit is from the one before.
 #[derive(Clone, Copy, Default)]
 struct Track {
     lpn: u32,
     step: u32,
-    ppa: u32,
+    at: u32,
 }
 
 /// How a move is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Coding {
-    /// To the next page of the track, and the logical page as far from the last one there as that from the
+    /// To the next place of the track, and the logical unit as far from the last one there as that from the
     /// one before.
     Expected { track: u8 },
-    /// To a page of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from the
-    /// logical page of the last move.
-    Near { track: u8, lpn: u32, ppa: u8 },
+    /// To a place of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from
+    /// the logical unit of the last move.
+    Near { track: u8, lpn: u32, at: u8 },
     /// The same of any distance.
-    Far { track: u8, lpn: u32, ppa: u32 },
+    Far { track: u8, lpn: u32, at: u32 },
     /// In full.
     Full,
 }
@@ -44,64 +44,64 @@ impl Coding {
         match self {
             Coding::Expected { .. } => 2,
             Coding::Near { lpn, .. } => 2 + varint_bytes(lpn),
-            Coding::Far { lpn, ppa, .. } => 2 + varint_bytes(lpn) + varint_bytes(ppa),
+            Coding::Far { lpn, at, .. } => 2 + varint_bytes(lpn) + varint_bytes(at),
             Coding::Full => MOVE_BYTES_MAX,
         }
     }
 }
 
 impl Context {
-    /// No move yet, of a drive with so many pages in each LUN.
-    pub(crate) fn new(track_pages: u32) -> Context {
-        Context { track_pages, lpn: 0, tracks: [Track::default(); TRACKS] }
+    /// No move yet, of a drive with so many units in each LUN.
+    pub(crate) fn new(track_units: u32) -> Context {
+        Context { track_units, lpn: 0, tracks: [Track::default(); TRACKS] }
     }
-    pub(crate) fn track_pages(&self) -> u32 {
-        self.track_pages
+    pub(crate) fn track_units(&self) -> u32 {
+        self.track_units
     }
-    fn track(&self, ppa: Ppa) -> usize {
-        ppa.0.checked_div(self.track_pages).unwrap_or(0) as usize % TRACKS
+    fn track(&self, at: Upa) -> usize {
+        at.0.checked_div(self.track_units).unwrap_or(0) as usize % TRACKS
     }
-    fn note_on(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
+    fn note_on(&mut self, track: usize, lpn: Lpn, at: Upa) {
         let last = &mut self.tracks[track];
-        *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), ppa: ppa.0 };
+        *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), at: at.0 };
         self.lpn = lpn.0;
     }
     /// Codes a move in as few bytes as it takes.
-    pub(crate) fn encode(&mut self, lpn: Lpn, ppa: Ppa) -> Coding {
-        let at = self.track(ppa);
-        let track = at as u8;
-        let (to, from) = (distance(self.lpn, lpn.0), distance(self.tracks[at].ppa, ppa.0));
-        let coding = if self.expected(track) == (lpn, ppa) {
+    pub(crate) fn encode(&mut self, lpn: Lpn, at: Upa) -> Coding {
+        let on = self.track(at);
+        let track = on as u8;
+        let (to, from) = (distance(self.lpn, lpn.0), distance(self.tracks[on].at, at.0));
+        let coding = if self.expected(track) == (lpn, at) {
             Coding::Expected { track }
         } else if from < NEAR {
-            Coding::Near { track, lpn: to, ppa: from as u8 }
+            Coding::Near { track, lpn: to, at: from as u8 }
         } else {
-            Coding::Far { track, lpn: to, ppa: from }
+            Coding::Far { track, lpn: to, at: from }
         };
-        self.note_on(at, lpn, ppa);
+        self.note_on(on, lpn, at);
         if coding.bytes() < MOVE_BYTES_MAX { coding } else { Coding::Full }
     }
-    fn expected(&self, track: u8) -> (Lpn, Ppa) {
+    fn expected(&self, track: u8) -> (Lpn, Upa) {
         let last = self.tracks[usize::from(track)];
-        (Lpn(last.lpn.wrapping_add(last.step)), Ppa(last.ppa.wrapping_add(1)))
+        (Lpn(last.lpn.wrapping_add(last.step)), Upa(last.at.wrapping_add(1)))
     }
     /// The move that was coded as [`Coding::Expected`].
-    pub(crate) fn heard_expected(&mut self, track: u8) -> (Lpn, Ppa) {
-        let (lpn, ppa) = self.expected(track);
-        self.note_on(track.into(), lpn, ppa);
-        (lpn, ppa)
+    pub(crate) fn heard_expected(&mut self, track: u8) -> (Lpn, Upa) {
+        let (lpn, at) = self.expected(track);
+        self.note_on(track.into(), lpn, at);
+        (lpn, at)
     }
     /// The move that was coded by these distances.
-    pub(crate) fn heard_distances(&mut self, track: u8, lpn: u32, ppa: u32) -> (Lpn, Ppa) {
+    pub(crate) fn heard_distances(&mut self, track: u8, lpn: u32, at: u32) -> (Lpn, Upa) {
         let lpn = Lpn(at_distance(self.lpn, lpn));
-        let ppa = Ppa(at_distance(self.tracks[usize::from(track)].ppa, ppa));
-        self.note_on(track.into(), lpn, ppa);
-        (lpn, ppa)
+        let at = Upa(at_distance(self.tracks[usize::from(track)].at, at));
+        self.note_on(track.into(), lpn, at);
+        (lpn, at)
     }
     /// The move that was coded in full.
-    pub(crate) fn heard_full(&mut self, lpn: Lpn, ppa: Ppa) -> (Lpn, Ppa) {
-        self.note_on(self.track(ppa), lpn, ppa);
-        (lpn, ppa)
+    pub(crate) fn heard_full(&mut self, lpn: Lpn, at: Upa) -> (Lpn, Upa) {
+        self.note_on(self.track(at), lpn, at);
+        (lpn, at)
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::blocks::moves::Context;
 use crate::terms::block::BlockIndex;
 use alloc::collections::VecDeque;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogEntry {
-    /// A logical page lies here now.
-    Map { lpn: Lpn, ppa: Ppa },
-    /// Logical pages are unmapped; what was written with this sequence number or before is stale.
+    /// A logical unit lies here now.
+    Map { lpn: Lpn, at: Upa },
+    /// Logical units are unmapped; what was written with this sequence number or before is stale.
     Trim { first: Lpn, count: u32, sequence: u64 },
     /// A free block was taken to be written.
     Opened(BlockIndex),
@@ -24,7 +24,7 @@ impl LogEntry {
     /// Bytes behind the entries that `context` has coded.
     fn bytes(self, context: &mut Context) -> usize {
         match self {
-            LogEntry::Map { lpn, ppa } => context.encode(lpn, ppa).bytes(),
+            LogEntry::Map { lpn, at } => context.encode(lpn, at).bytes(),
             LogEntry::Trim { .. } => 17,
             LogEntry::Erased { .. } => 9,
             LogEntry::Opened(_) | LogEntry::Retired(_) => 5,
@@ -47,12 +47,12 @@ pub(crate) struct PendingEntries {
 }
 
 impl PendingEntries {
-    /// None, of a drive with so many pages in each LUN.
-    pub(crate) fn new(track_pages: u32) -> Self {
+    /// None, of a drive with so many units in each LUN.
+    pub(crate) fn new(track_units: u32) -> Self {
         PendingEntries {
             entries: VecDeque::new(),
             bytes: 0,
-            context: Context::new(track_pages),
+            context: Context::new(track_units),
             pushed: 0,
             taken: 0,
             last_trim: 0,
@@ -78,9 +78,9 @@ impl PendingEntries {
         self.bytes += entry.bytes(&mut self.context);
         self.entries.push_back(entry);
     }
-    /// Pages in each LUN of the drive that the entries are of.
-    pub(crate) fn track_pages(&self) -> u32 {
-        self.context.track_pages()
+    /// Units in each LUN of the drive that the entries are of.
+    pub(crate) fn track_units(&self) -> u32 {
+        self.context.track_units()
     }
     /// Bytes that all entries take in one log page.
     pub(crate) fn bytes(&self) -> usize {
@@ -95,7 +95,7 @@ impl PendingEntries {
         if self.bytes <= bytes {
             return self.entries.len();
         }
-        let mut context = Context::new(self.context.track_pages());
+        let mut context = Context::new(self.context.track_units());
         let mut left = bytes;
         let fits = |entry: &&LogEntry| match left.checked_sub(entry.bytes(&mut context)) {
             Some(rest) => {
@@ -116,7 +116,7 @@ impl PendingEntries {
             self.opened -= usize::from(matches!(entry, LogEntry::Opened(_)));
         }
         // What stays comes first in the next page.
-        self.context = Context::new(self.context.track_pages());
+        self.context = Context::new(self.context.track_units());
         self.bytes = self.entries.iter().map(|entry| entry.bytes(&mut self.context)).sum();
         self.taken += count as u64;
         self.taken
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn as_many_entries_fit_as_their_bytes_say() {
-        let moved = |n: u32| Map { lpn: Lpn(1000 * n), ppa: Ppa(77 * n) };
+        let moved = |n: u32| Map { lpn: Lpn(1000 * n), at: Upa(77 * n) };
         let entries = [moved(1), Opened(BLOCK), moved(2), trim(4, 1, 10), moved(3)];
         let all = pending(&entries);
         let bytes_of = |count: usize| pending(&entries[..count]).bytes();

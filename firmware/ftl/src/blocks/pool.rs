@@ -9,13 +9,14 @@ use crate::media::requests::Media;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
 use crate::terms::runtime::Runtime;
+use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Wait;
 use aster_exec::{WaitCell, WaitQueue};
 use aster_parties::{DriveState, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
-use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
 use core::cell::{Cell, Ref, RefCell, RefMut};
 
 /// The blocks of a drive.
@@ -84,10 +85,10 @@ impl BlockPool {
     pub(crate) fn table_mut(&self) -> RefMut<'_, Blocks> {
         self.table.borrow_mut()
     }
-    /// The LUN of a logical page.
+    /// The LUN that a frame's units belong to.
     #[inline]
-    pub(crate) fn lun_of(&self, lpn: Lpn) -> LunIndex {
-        self.lun_order[lpn.index() % self.lun_order.len()]
+    pub(crate) fn lun_of(&self, frame: Frame) -> LunIndex {
+        self.lun_order[frame.0 as usize % self.lun_order.len()]
     }
 
     // ---- sequence numbers ----
@@ -147,10 +148,10 @@ impl BlockPool {
         };
         self.durable_changed(lun);
     }
-    /// A program goes to `ppa`, the next page of an open block of the LUN; `copy_of` says what it copies, and
-    /// from where. Garbage collection looks again when that closed the block.
-    pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
-        let closed = self.table_mut().take_page(ppa, copy_of);
+    /// A program goes to `ppa`, the next page of an open block of the LUN; `copies` says of each slot what it
+    /// copies, and from where. Garbage collection looks again when that closed the block.
+    pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copies: &[(Lpn, Upa)]) {
+        let closed = self.table_mut().take_page(ppa, copies);
         if closed {
             self.ask_collector(lun);
         }

@@ -7,17 +7,18 @@ mod safety;
 mod valid;
 
 use crate::blocks::outbox::{LogEntry, PendingEntries};
-use crate::blocks::unsafe_programs::{Change, UnsafePrograms};
+use crate::blocks::unsafe_programs::{Change, DurableChange, UnsafePrograms};
 use crate::blocks::victims::Greedy;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
+use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_parties::{ClosedBlocks, VictimPolicy};
-use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
+use aster_units::{BlockAddr, Lpn, LunIndex, Ppa, Upa};
 pub(crate) use refreshing::limit;
 
 /// A page that was moved out of a block which is being collected: not journaled before the block is empty.
@@ -86,13 +87,14 @@ const UNSAFE_EXPECTED: usize = 64;
 const LISTED_MIN: usize = 1;
 
 // A block that can't be a victim.
-const NO_VICTIM: u16 = ClosedBlocks::NOT_OFFERED;
+const NO_VICTIM: u32 = ClosedBlocks::NOT_OFFERED;
 
 /// The block table: states, valid pages, free lists and open blocks. Arrays over all blocks of the drive,
 /// because the search for a victim walks one of them.
 pub(crate) struct Blocks {
     blocks_per_lun: u32,
     pages_per_block: u32,
+    shape: UnitShape,
     // Pages that are lost together when the program of the last of them is cut off.
     pages_per_line: u32,
     reserve: usize,
@@ -102,9 +104,10 @@ pub(crate) struct Blocks {
     // Chooses among the blocks that hold something; those that don't go first, whatever it says.
     policy: Box<dyn VictimPolicy>,
     states: Vec<BlockState>,
-    valid: Vec<u16>,
-    // Valid pages of blocks that are closed and have no program in flight, NO_VICTIM of the others.
-    victims: Vec<u16>,
+    // Valid units of each block.
+    valid: Vec<u32>,
+    // Those of blocks that are closed and have no program in flight, NO_VICTIM of the others.
+    victims: Vec<u32>,
     closed_at: Vec<u64>,
     closings: u64,
     erases: Vec<u32>,
@@ -119,7 +122,8 @@ pub(crate) struct Blocks {
     refresh_for_bits: Vec<u64>,
     // Blocks whose data was moved for its wrong bits and has too many in its new place as well, one bit each.
     bad_as_before: Vec<u64>,
-    valid_pages: Vec<u64>,
+    // One bit each.
+    valid_units: Vec<u64>,
     luns: Vec<LunBlocks>,
     // LUNs that are full.
     full: u32,
@@ -141,6 +145,8 @@ pub(crate) struct Blocks {
     // Blocks of earlier stored maps, not erased yet.
     of_old_maps: Vec<BlockIndex>,
     unsafe_programs: UnsafePrograms,
+    // Changes on their way into the log; kept for its memory.
+    durable: Vec<DurableChange>,
     // What the log does not say yet.
     pending: PendingEntries,
 }
@@ -148,12 +154,13 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs.
     pub(crate) fn of(config: &FtlConfig) -> Self {
-        let geometry = &config.geometry;
+        let (geometry, shape) = (&config.geometry, config.units());
         let map_share = config.metadata_blocks_per_lun();
         // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be
         // completed.
         let depth = usize::from(config.slice_workers).min(UNSAFE_EXPECTED);
         let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
+        let pages_per_lun = geometry.blocks_per_lun * u32::from(geometry.pages_per_block);
         let per_lun = geometry.blocks_per_lun as usize;
         let lun = |_| LunBlocks {
             free: VecDeque::with_capacity(per_lun),
@@ -164,7 +171,7 @@ impl Blocks {
             open: [None; 2],
             failing: VecDeque::with_capacity(per_lun),
             torn: VecDeque::new(),
-            deferred: Vec::with_capacity(geometry.pages_per_block.into()),
+            deferred: Vec::with_capacity(usize::from(geometry.pages_per_block) * shape.per_page() as usize),
             erasing: 0,
             programs: 0,
             good: 0,
@@ -178,6 +185,7 @@ impl Blocks {
         Blocks {
             blocks_per_lun: geometry.blocks_per_lun,
             pages_per_block: u32::from(geometry.pages_per_block),
+            shape,
             pages_per_line: u32::from(config.pages_per_word_line),
             reserve: config.gc_reserve_blocks as usize,
             map_share: map_share as usize,
@@ -197,7 +205,7 @@ impl Blocks {
             to_refresh: vec![0; blocks.div_ceil(64)],
             refresh_for_bits: vec![0; blocks.div_ceil(64)],
             bad_as_before: vec![0; blocks.div_ceil(64)],
-            valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
+            valid_units: vec![0; (geometry.total_pages() as usize * shape.per_page() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             full: 0,
             evacuates: true,
@@ -208,8 +216,9 @@ impl Blocks {
             collected: Vec::with_capacity(geometry.total_luns() as usize),
             listed_at_power_on: Vec::new(),
             of_old_maps: Vec::new(),
-            unsafe_programs: UnsafePrograms::new(geometry.total_luns(), depth),
-            pending: PendingEntries::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),
+            unsafe_programs: UnsafePrograms::new(geometry.total_luns(), pages_per_lun, shape, depth),
+            durable: Vec::new(),
+            pending: PendingEntries::new(pages_per_lun * shape.per_page()),
         }
     }
 
@@ -223,7 +232,7 @@ impl Blocks {
         *self = Blocks::of(config).collected_by(policy);
     }
 
-    /// Puts a block where its entry says. [`Blocks::set_valid`] says which of its pages are valid.
+    /// Puts a block where its entry says. [`Blocks::set_valid`] says which of its units are valid.
     ///
     /// # Errors
     /// Says how the entry contradicts another, or can't be.
@@ -318,8 +327,17 @@ impl Blocks {
     pub(crate) fn block_of(&self, ppa: Ppa) -> BlockIndex {
         BlockIndex(ppa.0 / self.pages_per_block)
     }
+    /// The block that a unit is in.
+    #[inline]
+    pub(crate) fn block_of_unit(&self, at: Upa) -> BlockIndex {
+        self.block_of(self.shape.page_of(at))
+    }
     pub(crate) fn first_page(&self, block: BlockIndex) -> Ppa {
         Ppa(block.0 * self.pages_per_block)
+    }
+    /// Mapping units that a block has room for.
+    pub(crate) fn units_per_block(&self) -> u32 {
+        self.pages_per_block * self.shape.per_page()
     }
     pub(crate) fn total(&self) -> u32 {
         self.states.len() as u32
@@ -375,17 +393,17 @@ impl Blocks {
         lun.open[stream as usize] = Some(open);
         self.page_of(open)
     }
-    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copy_of` says what it copies,
-    /// and from where. True when that closed the block.
+    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copies` says of each slot what
+    /// it copies, and from where. True when that closed the block.
     #[inline]
-    pub(crate) fn take_page(&mut self, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) -> bool {
+    pub(crate) fn take_page(&mut self, ppa: Ppa, copies: &[(Lpn, Upa)]) -> bool {
         let block = self.block_of(ppa);
         let index = self.lun_of(block).index();
         self.programs[block.at()] += 1;
         let lun = &mut self.luns[index];
         lun.programs += 1;
         let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
-        self.unsafe_programs.begin(LunIndex(index as u32), ppa, is_host, copy_of);
+        self.unsafe_programs.begin(LunIndex(index as u32), ppa, is_host, copies);
         if !is_host {
             self.copied_into(block);
         }

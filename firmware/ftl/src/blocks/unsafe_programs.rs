@@ -2,38 +2,50 @@
 //!
 //! A program that is cut off takes the lower pages of its word line along (MLC's lost LSB). So a page is safe
 //! only once its whole word line is programmed, or its block takes no more programs. Until then
-//! - what it replaces stays valid, so that no block is erased that may be needed again;
-//! - the change isn't journaled; recovery finds the new page by reading the block.
+//! - what its units replace stays valid, so that no block is erased that may be needed again;
+//! - their changes aren't journaled; recovery finds the new page by reading the block.
 
+use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use aster_units::{Lpn, LunIndex, Ppa};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
-/// A logical page has moved: the inverse is what recovery goes back to.
+/// A logical unit has moved: the inverse is what recovery goes back to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub(crate) lpn: Lpn,
-    pub(crate) from: Ppa,
-    pub(crate) to: Ppa,
+    pub(crate) from: Upa,
+    pub(crate) to: Upa,
 }
 
 #[derive(Clone, Copy)]
 struct UnsafeProgram {
     ppa: Ppa,
+    // Where the states of its units begin.
+    units: u32,
     // The host waits for it to be safe, sooner or later; what garbage collection copies is safe where it
     // comes from.
     is_host: bool,
+    ended: bool,
     // Counts programs.
     order: u64,
-    ended: bool,
-    // Of a copy: the logical page, and where it is copied from.
-    copy_of: Option<(Lpn, Ppa)>,
+}
+
+/// What a program does with one slot of its page.
+#[derive(Clone, Copy)]
+struct UnitState {
+    // Of a copy: the logical unit, and where it is copied from.
+    copy_of: Option<(Lpn, Upa)>,
     // The change that the program made, its order among changes, and whether a later one supersedes it in the
     // log.
-    change: Option<(Lpn, Ppa)>,
+    change: Option<(Lpn, Upa)>,
     changed_at: u64,
     superseded: bool,
 }
+
+const UNTOUCHED: UnitState = UnitState { copy_of: None, change: None, changed_at: 0, superseded: false };
 
 /// A change that no loss of power can undo any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,96 +69,138 @@ pub(crate) enum Safety {
     Open,
 }
 
-/// The programs of a drive that are not safe yet, in the order of their beginning, a list a LUN.
+/// The programs of a drive that are not safe yet: a list per LUN, in the order of their beginning.
 pub(crate) struct UnsafePrograms {
+    shape: UnitShape,
+    pages_per_lun: u32,
     luns: Box<[VecDeque<UnsafeProgram>]>,
+    // States of the units of all programs, a page's one after the other, and where there is room for another
+    // page's.
+    units: Vec<UnitState>,
+    free: Vec<u32>,
+    // Units that a change has replaced which is not safe yet, one bit each.
+    replaced: Box<[u64]>,
     order: u64,
     changes: u64,
 }
 
 impl UnsafePrograms {
-    /// Room for `depth` programs a LUN.
-    pub(crate) fn new(luns: u32, depth: usize) -> Self {
+    /// Of LUNs with so many pages each; room for `depth` programs per LUN.
+    pub(crate) fn new(luns: u32, pages_per_lun: u32, shape: UnitShape, depth: usize) -> Self {
         let list = |_| VecDeque::with_capacity(depth);
-        UnsafePrograms { luns: (0..luns).map(list).collect(), order: 0, changes: 0 }
+        let units = luns as usize * pages_per_lun as usize * shape.per_page() as usize;
+        UnsafePrograms {
+            shape,
+            pages_per_lun,
+            luns: (0..luns).map(list).collect(),
+            units: Vec::with_capacity(luns as usize * depth * shape.per_page() as usize),
+            free: Vec::with_capacity(luns as usize * depth),
+            replaced: vec![0; units.div_ceil(64)].into_boxed_slice(),
+            order: 0,
+            changes: 0,
+        }
     }
-    /// A program begins; `copy_of` says what it copies, and from where.
+    /// A program begins; where it copies, `copies` says of each slot what, and from where.
     #[inline]
-    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copy_of: Option<(Lpn, Ppa)>) {
-        self.order += 1;
-        self.luns[lun.index()].push_back(UnsafeProgram {
-            ppa,
-            is_host,
-            order: self.order,
-            ended: false,
-            copy_of,
-            change: None,
-            changed_at: 0,
-            superseded: false,
+    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copies: &[(Lpn, Upa)]) {
+        let per_page = self.shape.per_page() as usize;
+        let units = self.free.pop().unwrap_or_else(|| {
+            let end = self.units.len();
+            self.units.resize(end + per_page, UNTOUCHED);
+            end as u32
         });
+        let states = &mut self.units[units as usize..][..per_page];
+        states.fill(UNTOUCHED);
+        for (state, &copy_of) in states.iter_mut().zip(copies) {
+            state.copy_of = Some(copy_of);
+        }
+        self.order += 1;
+        let program = UnsafeProgram { ppa, units, is_host, ended: false, order: self.order };
+        self.luns[lun.index()].push_back(program);
     }
-    /// Programs that are not safe yet.
-    pub(crate) fn len(&self) -> usize {
-        self.luns.iter().map(VecDeque::len).sum()
+    fn lun_of(&self, ppa: Ppa) -> LunIndex {
+        LunIndex(ppa.0 / self.pages_per_lun)
     }
-    fn find(&mut self, lun: LunIndex, ppa: Ppa) -> &mut UnsafeProgram {
-        let record = self.luns[lun.index()].iter_mut().find(|record| record.ppa == ppa);
-        record.expect("a program that ends or counts has begun")
+    fn states(&self, program: &UnsafeProgram) -> &[UnitState] {
+        &self.units[program.units as usize..][..self.shape.per_page() as usize]
+    }
+    fn find(&self, ppa: Ppa) -> Option<&UnsafeProgram> {
+        self.luns[self.lun_of(ppa).index()].iter().find(|program| program.ppa == ppa)
+    }
+    /// The state of a unit that a program which isn't safe has put in its place.
+    fn state_at(&mut self, at: Upa) -> Option<&mut UnitState> {
+        let units = self.find(self.shape.page_of(at))?.units;
+        Some(&mut self.units[(units + self.shape.slot_of(at)) as usize])
     }
     /// The program has ended.
     #[inline]
     pub(crate) fn end(&mut self, lun: LunIndex, ppa: Ppa) {
-        self.find(lun, ppa).ended = true;
+        let program = self.luns[lun.index()].iter_mut().find(|program| program.ppa == ppa);
+        program.expect("a program that ends has begun").ended = true;
     }
-    /// The page has become a logical page's, which lay at `from` before.
+    /// A unit of the page has become a logical unit's, which lay at `from` before.
     #[inline]
-    pub(crate) fn changed(&mut self, lun: LunIndex, change: Change) {
+    pub(crate) fn changed(&mut self, Change { lpn, from, to }: Change) {
         self.changes += 1;
         let at = self.changes;
-        let record = self.find(lun, change.to);
-        record.change = Some((change.lpn, change.from));
-        record.changed_at = at;
+        if from.is_some() {
+            self.replaced[from.0 as usize / 64] |= 1 << (from.0 % 64);
+        }
+        let state = self.state_at(to).expect("a program that counts has begun");
+        (state.change, state.changed_at) = (Some((lpn, from)), at);
     }
-    /// The logical page was unmapped: where it has moved to must not be journaled any more.
-    pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn) {
-        self.supersede_before(lun, lpn, u64::MAX);
+    /// The logical unit at `place` was unmapped: no change that brought it there, or to where it was before,
+    /// may be journaled any more.
+    pub(crate) fn unmapped(&mut self, place: Upa) {
+        self.supersede(place);
     }
-    fn supersede_before(&mut self, lun: LunIndex, lpn: Lpn, at: u64) {
-        for record in &mut self.luns[lun.index()] {
-            if record.changed_at < at && record.change.is_some_and(|(of, _)| of == lpn) {
-                record.superseded = true;
-            }
+    // Each change of a logical unit came from where the one before had led to.
+    fn supersede(&mut self, mut place: Upa) {
+        while place.is_some()
+            && let Some(state) = self.state_at(place)
+            && let Some((_, from)) = state.change
+        {
+            state.superseded = true;
+            place = from;
         }
     }
 
-    /// Takes out a program that has ended in a word line, `line`, of which `closed` says that no program will
-    /// come to it any more; `None` while one of the line is in flight, or when there is none left. Gives what
-    /// it changed.
+    /// Takes out the programs of a word line, `line`, if all have ended, and `closed` says that no program
+    /// will come to it any more. Appends what they changed to `into`. False when none is taken out.
     pub(crate) fn take_durable(
         &mut self,
         lun: LunIndex,
         line: core::ops::Range<u32>,
         closed: bool,
-    ) -> Option<Option<DurableChange>> {
-        let list = &mut self.luns[lun.index()];
-        let inside = |record: &&UnsafeProgram| line.contains(&record.ppa.0);
-        if !closed || list.iter().filter(inside).any(|record| !record.ended) {
-            return None;
+        into: &mut Vec<DurableChange>,
+    ) -> bool {
+        let list = &self.luns[lun.index()];
+        let inside = |program: &&UnsafeProgram| line.contains(&program.ppa.0);
+        if !closed || list.iter().filter(inside).any(|program| !program.ended) {
+            return false;
         }
-        let at = list.iter().position(|record| line.contains(&record.ppa.0))?;
-        let record = list.remove(at)?;
-        let Some((lpn, from)) = record.change else { return Some(None) };
-        if !record.superseded {
-            // Earlier changes of the page are superseded, later ones are not.
-            self.supersede_before(lun, lpn, record.changed_at);
+        let mut any = false;
+        while let Some(at) = self.luns[lun.index()].iter().position(|program| line.contains(&program.ppa.0))
+            && let Some(program) = self.luns[lun.index()].remove(at)
+        {
+            any = true;
+            for slot in 0..self.shape.per_page() {
+                let state = self.units[(program.units + slot) as usize];
+                let Some((lpn, from)) = state.change else { continue };
+                if !state.superseded {
+                    // Earlier changes of the unit are superseded, later ones are not.
+                    self.supersede(from);
+                }
+                if from.is_some() {
+                    self.replaced[from.0 as usize / 64] &= !(1 << (from.0 % 64));
+                }
+                let change = Change { lpn, from, to: self.shape.at(program.ppa, slot) };
+                let (journals, is_host, at) = (!state.superseded, program.is_host, state.changed_at);
+                into.push(DurableChange { change, journals, is_host, at });
+            }
+            self.free.push(program.units);
         }
-        let change = Change { lpn, from, to: record.ppa };
-        Some(Some(DurableChange {
-            change,
-            journals: !record.superseded,
-            is_host: record.is_host,
-            at: record.changed_at,
-        }))
+        any
     }
 
     /// How safe the page is; `line` is its word line, `closed` says that no program comes to it any more.
@@ -158,16 +212,16 @@ impl UnsafePrograms {
         closed: bool,
     ) -> Safety {
         let list = &self.luns[lun.index()];
-        if !list.iter().any(|record| record.ppa == ppa) {
+        if !list.iter().any(|program| program.ppa == ppa) {
             return Safety::Safe;
         }
-        let in_flight = list.iter().any(|record| !record.ended && line.contains(&record.ppa.0));
+        let in_flight = list.iter().any(|program| !program.ended && line.contains(&program.ppa.0));
         if closed || in_flight { Safety::Pending } else { Safety::Open }
     }
-    /// True when a later place of a logical page, not safe yet, stands for `ppa`.
+    /// True when a later place of a logical unit, not safe yet, stands for `place`.
     #[inline]
-    pub(crate) fn is_replaced(&self, lun: LunIndex, ppa: Ppa) -> bool {
-        self.luns[lun.index()].iter().any(|record| record.change.is_some_and(|(_, from)| from == ppa))
+    pub(crate) fn is_replaced(&self, place: Upa) -> bool {
+        self.replaced[place.0 as usize / 64] >> (place.0 % 64) & 1 == 1
     }
     /// The number of programs begun so far.
     pub(crate) fn begun(&self) -> u64 {
@@ -175,27 +229,33 @@ impl UnsafePrograms {
     }
     /// True when every program of the host's up to the `order`th is safe in the LUN.
     pub(crate) fn all_safe(&self, lun: LunIndex, order: u64) -> bool {
-        !self.luns[lun.index()].iter().any(|record| record.is_host && record.order <= order)
+        !self.luns[lun.index()].iter().any(|program| program.is_host && program.order <= order)
     }
     /// The pages of a LUN that are not safe.
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
-        self.luns[lun.index()].iter().map(|record| record.ppa)
+        self.luns[lun.index()].iter().map(|program| program.ppa)
+    }
+    /// Units that the programs of the drive have room for.
+    pub(crate) fn units(&self) -> usize {
+        self.luns.iter().map(VecDeque::len).sum::<usize>() * self.shape.per_page() as usize
     }
     /// The changes of a LUN that aren't journaled and may yet be, with their order.
-    pub(crate) fn unjournaled(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Ppa)> {
-        let records = self.luns[lun.index()].iter().filter(|record| !record.superseded);
-        records.filter_map(|record| record.change.map(|(lpn, from)| (record.changed_at, lpn, from)))
+    pub(crate) fn unjournaled(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Upa)> {
+        let states = self.luns[lun.index()].iter().flat_map(|program| self.states(program));
+        let changes = states.filter(|state| !state.superseded);
+        changes.filter_map(|state| state.change.map(|(lpn, from)| (state.changed_at, lpn, from)))
     }
-    /// The pages of a LUN that were replaced by programs which are superseded themselves.
-    pub(crate) fn superseded_origins(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
-        let records = self.luns[lun.index()].iter().filter(|record| record.superseded);
-        records.filter_map(|record| record.change.map(|(_, from)| from))
+    /// The places in a LUN's changes that were replaced by changes which are superseded themselves.
+    pub(crate) fn superseded_origins(&self, lun: LunIndex) -> impl Iterator<Item = Upa> {
+        let states = self.luns[lun.index()].iter().flat_map(|program| self.states(program));
+        states.filter(|state| state.superseded).filter_map(|state| state.change.map(|(_, from)| from))
     }
-    /// The programs of a LUN that have not ended, and what they copy.
-    pub(crate) fn in_flight(&self, lun: LunIndex) -> impl Iterator<Item = (Ppa, Option<(Lpn, Ppa)>)> {
-        self.luns[lun.index()]
-            .iter()
-            .filter(|record| !record.ended)
-            .map(|record| (record.ppa, record.copy_of))
+    /// The units of a LUN's programs that have not ended, and what they copy.
+    pub(crate) fn in_flight(&self, lun: LunIndex) -> impl Iterator<Item = (Upa, Option<(Lpn, Upa)>)> {
+        let programs = self.luns[lun.index()].iter().filter(|program| !program.ended);
+        programs.flat_map(|program| {
+            let slots = (0..).zip(self.states(program));
+            slots.map(|(slot, state)| (self.shape.at(program.ppa, slot), state.copy_of))
+        })
     }
 }

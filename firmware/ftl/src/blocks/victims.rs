@@ -5,7 +5,7 @@ use aster_parties::{BlockFacts, ClosedBlocks, VictimPolicy};
 use aster_units::{BlockAddr, Rng};
 use core::cmp::Reverse;
 
-/// The block with the fewest valid pages, the oldest of several (P5, G12).
+/// The block with the fewest valid units, the oldest of several (P5, G12).
 #[derive(Clone, Copy, Debug)]
 pub struct Greedy;
 
@@ -19,7 +19,7 @@ impl VictimPolicy for Greedy {
 /// valid gives the room 1 − *u*, which lasts the longer the older its data is, for reading the block and
 /// writing *u* of it, so that the ratio is (1 − *u*) · age / (1 + *u*) (Rosenblum and Ousterhout, "The Design
 /// and Implementation of a Log-Structured File System", SOSP 1991, §3.6). Cold blocks are emptied while they
-/// hold more valid pages than hot ones, which lose theirs by themselves. Age counts blocks that the drive has
+/// hold more valid units than hot ones, which lose theirs by themselves. Age counts blocks that the drive has
 /// filled since.
 #[derive(Clone, Copy, Debug)]
 pub struct CostBenefit;
@@ -28,7 +28,7 @@ impl VictimPolicy for CostBenefit {
     fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr {
         // Numerator and denominator, both times the pages of a block.
         let ratio = |b: &BlockFacts| {
-            (u128::from(b.pages - b.valid) * u128::from(b.age), u128::from(b.pages) + u128::from(b.valid))
+            (u128::from(b.units - b.valid) * u128::from(b.age), u128::from(b.units) + u128::from(b.valid))
         };
         let better = |a: BlockFacts, b: BlockFacts| {
             let ((a_gain, a_cost), (b_gain, b_cost)) = (ratio(&a), ratio(&b));
@@ -38,13 +38,13 @@ impl VictimPolicy for CostBenefit {
     }
 }
 
-/// The block with the fewest valid pages of some, the oldest of several.
+/// The block with the fewest valid units of some, the oldest of several.
 fn fewest_valid(of: impl Iterator<Item = BlockFacts>) -> BlockAddr {
     let fewest = of.min_by_key(|block| (block.valid, Reverse(block.age)));
     fewest.expect("at least one block is offered").block
 }
 
-/// The block with the fewest valid pages of some that are drawn at random, of which one may be drawn twice.
+/// The block with the fewest valid units of some that are drawn at random, of which one may be drawn twice.
 /// Ten draws copy hardly more than all blocks would (B. Van Houdt, "A Mean Field Model for a Class of Garbage
 /// Collection Algorithms in Flash-Based Solid State Drives", SIGMETRICS 2013; one draw is his Random). Where
 /// some data are colder than others, they copy less: greedy collection leaves blocks of cold data with few
@@ -93,7 +93,7 @@ impl VictimPolicy for Fifo {
     }
 }
 
-/// The block with the fewest valid pages of those that were filled first (X.-Y. Hu, E. Eleftheriou, R. Haas,
+/// The block with the fewest valid units of those that were filled first (X.-Y. Hu, E. Eleftheriou, R. Haas,
 /// I. Iliadis, R. Pletka, "Write Amplification Analysis in Flash-Based Solid State Drives", SYSTOR 2009): a
 /// young block loses pages by itself for a while. A window of one block is [`Fifo`], one of all blocks
 /// [`Greedy`].
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn greedy_goes_by_valid_pages_and_cost_benefit_by_age_too() {
-        let chosen = |valid: &[u16], closed_at: &[u64]| {
+        let chosen = |valid: &[u32], closed_at: &[u64]| {
             let erases = [0; 3];
             let closed = ClosedBlocks::new(LunIndex(0), 16, 101, (valid, closed_at, &erases)).unwrap();
             (Greedy.choose(&closed).0, CostBenefit.choose(&closed).0)
@@ -145,7 +145,7 @@ mod tests {
     }
 
     /// What is asked when `closings` blocks have been filled.
-    fn chosen(policy: &mut dyn VictimPolicy, closings: u64, valid: &[u16], closed_at: &[u64]) -> u32 {
+    fn chosen(policy: &mut dyn VictimPolicy, closings: u64, valid: &[u32], closed_at: &[u64]) -> u32 {
         let erases = vec![0; valid.len()];
         let closed = ClosedBlocks::new(LunIndex(2), 16, closings, (valid, closed_at, &erases)).unwrap();
         policy.choose(&closed).0
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn choices_are_drawn_alike_from_all_and_the_same_question_has_the_same_answer() {
-        const NOT: u16 = ClosedBlocks::NOT_OFFERED;
+        const NOT: u32 = ClosedBlocks::NOT_OFFERED;
         let (valid, closed_at) = ([NOT, 1, 2, 3, 16, 4, 5, 6, 7, 8], [9, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let counts = |choices: u32, seed: u64| {
             let (mut policy, mut counts) = (DChoices::new(choices, seed), [0u32; 10]);

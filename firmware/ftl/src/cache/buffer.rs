@@ -1,7 +1,8 @@
 use crate::page::buffers::Granules;
+use crate::terms::units::Frame;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Lpn, mix64};
+use aster_units::mix64;
 
 /// An entry of the data buffer; its page is the DRAM's data buffer of the same number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +65,7 @@ pub(crate) enum Flush {
 
 #[derive(Clone, Copy)]
 struct BufferEntry {
-    lpn: Lpn,
+    frame: Frame,
     valid: Granules,
     used_at: u64,
     previous: u32,
@@ -109,7 +110,7 @@ pub(crate) struct DataBuffer {
 impl DataBuffer {
     pub(crate) fn new(entries: u32, dirty_max: u32) -> Self {
         let entry = BufferEntry {
-            lpn: Lpn(NONE),
+            frame: Frame(NONE),
             valid: 0,
             used_at: 0,
             previous: NONE,
@@ -140,30 +141,30 @@ impl DataBuffer {
     // ---- index ----
 
     #[inline]
-    fn bucket(&self, lpn: Lpn) -> usize {
-        mix64(u64::from(lpn.0)) as usize & (self.buckets.len() - 1)
+    fn bucket(&self, frame: Frame) -> usize {
+        mix64(u64::from(frame.0)) as usize & (self.buckets.len() - 1)
     }
     #[inline]
-    pub(crate) fn find(&self, lpn: Lpn) -> Option<EntryId> {
-        let mut at = self.buckets[self.bucket(lpn)];
+    pub(crate) fn find(&self, frame: Frame) -> Option<EntryId> {
+        let mut at = self.buckets[self.bucket(frame)];
         while at != NONE {
             let entry = &self.entries[at as usize];
-            if entry.lpn == lpn {
+            if entry.frame == frame {
                 return Some(EntryId(at));
             }
             at = entry.chain;
         }
         None
     }
-    fn insert(&mut self, id: u32, lpn: Lpn) {
-        let bucket = self.bucket(lpn);
+    fn insert(&mut self, id: u32, frame: Frame) {
+        let bucket = self.bucket(frame);
         let entry = &mut self.entries[id as usize];
-        (entry.lpn, entry.valid, entry.in_use) = (lpn, 0, true);
+        (entry.frame, entry.valid, entry.in_use) = (frame, 0, true);
         entry.chain = core::mem::replace(&mut self.buckets[bucket], id);
     }
     fn remove(&mut self, id: u32) {
-        let (lpn, chain) = (self.entries[id as usize].lpn, self.entries[id as usize].chain);
-        let bucket = self.bucket(lpn);
+        let (frame, chain) = (self.entries[id as usize].frame, self.entries[id as usize].chain);
+        let bucket = self.bucket(frame);
         if self.buckets[bucket] == id {
             self.buckets[bucket] = chain;
         } else {
@@ -174,7 +175,7 @@ impl DataBuffer {
             self.entries[at as usize].chain = chain;
         }
         self.entries[id as usize].in_use = false;
-        self.entries[id as usize].lpn = Lpn(NONE);
+        self.entries[id as usize].frame = Frame(NONE);
     }
 
     // ---- order of use ----
@@ -220,11 +221,11 @@ impl DataBuffer {
 
     // ---- holding entries ----
 
-    /// Requests the entry of `lpn`. With `clean_only`, no dirty entry is evicted to make room for it.
-    pub(crate) fn request(&mut self, lpn: Lpn, want: Want, clean_only: bool) -> LockResult {
-        match self.find(lpn) {
+    /// Requests the entry of `frame`. With `clean_only`, no dirty entry is evicted to make room for it.
+    pub(crate) fn request(&mut self, frame: Frame, want: Want, clean_only: bool) -> LockResult {
+        match self.find(frame) {
             Some(entry) => self.request_present(entry, want),
-            None => self.request_absent(lpn, clean_only),
+            None => self.request_absent(frame, clean_only),
         }
     }
     fn request_present(&mut self, id: EntryId, want: Want) -> LockResult {
@@ -248,7 +249,7 @@ impl DataBuffer {
         self.unlink(id.0);
         LockResult::Locked { entry: id, lock: Lock::Exclusive, hit }
     }
-    fn request_absent(&mut self, lpn: Lpn, clean_only: bool) -> LockResult {
+    fn request_absent(&mut self, frame: Frame, clean_only: bool) -> LockResult {
         let id = if let Some(id) = self.free.pop() {
             id
         } else {
@@ -265,7 +266,7 @@ impl DataBuffer {
             self.remove(clean);
             clean
         };
-        self.insert(id, lpn);
+        self.insert(id, frame);
         self.entries[id as usize].exclusive = true;
         LockResult::Locked { entry: EntryId(id), lock: Lock::Exclusive, hit: false }
     }
@@ -314,14 +315,14 @@ impl DataBuffer {
     }
     /// As [`DataBuffer::evict_oldest`], but only for a page that `fits`. Looks at no more than `search`
     /// entries.
-    pub(crate) fn evict_oldest_of(&mut self, search: u32, fits: impl Fn(Lpn) -> bool) -> Option<EntryId> {
+    pub(crate) fn evict_oldest_of(&mut self, search: u32, fits: impl Fn(Frame) -> bool) -> Option<EntryId> {
         let mut at = self.lists[DIRTY].tail;
         for _ in 0..search {
             if at == NONE {
                 return None;
             }
             let entry = &self.entries[at as usize];
-            if fits(entry.lpn) {
+            if fits(entry.frame) {
                 self.unlink(at);
                 let entry = &mut self.entries[at as usize];
                 (entry.evicting, entry.evicted_as_oldest) = (true, true);
@@ -331,10 +332,10 @@ impl DataBuffer {
         }
         None
     }
-    /// Marks an entry as being evicted if it holds `lpn`, is dirty, and isn't being changed or evicted.
-    pub(crate) fn flush(&mut self, id: EntryId, lpn: Lpn) -> Flush {
+    /// Marks an entry as being evicted if it holds `frame`, is dirty, and isn't being changed or evicted.
+    pub(crate) fn flush(&mut self, id: EntryId, frame: Frame) -> Flush {
         let entry = &self.entries[id.index()];
-        if entry.lpn != lpn || !entry.dirty {
+        if entry.frame != frame || !entry.dirty {
             return Flush::Done;
         }
         if entry.exclusive || entry.evicting {
@@ -375,8 +376,8 @@ impl DataBuffer {
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
     }
-    pub(crate) fn lpn(&self, id: EntryId) -> Lpn {
-        self.entries[id.index()].lpn
+    pub(crate) fn frame(&self, id: EntryId) -> Frame {
+        self.entries[id.index()].frame
     }
     pub(crate) fn valid(&self, id: EntryId) -> Granules {
         self.entries[id.index()].valid
@@ -430,14 +431,14 @@ mod tests {
     }
     /// A clean, unlocked entry that holds a page.
     fn filled(buffer: &mut DataBuffer, page: u32) -> EntryId {
-        let (entry, lock) = held(buffer.request(Lpn(page), Want::Write, false));
+        let (entry, lock) = held(buffer.request(Frame(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
         buffer.release(entry, lock);
         entry
     }
     fn dirty(buffer: &mut DataBuffer, page: u32) -> EntryId {
         assert!(buffer.reserve_dirty());
-        let (entry, lock) = held(buffer.request(Lpn(page), Want::Write, false));
+        let (entry, lock) = held(buffer.request(Frame(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
         buffer.make_dirty(entry);
         buffer.release(entry, lock);
@@ -449,13 +450,13 @@ mod tests {
         let mut buffer = DataBuffer::new(2, 2);
         let entry = filled(&mut buffer, 7);
         let read = Want::Read(ALL);
-        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Lock::Shared));
-        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Lock::Shared));
-        assert_eq!(buffer.request(Lpn(7), Want::Write, false), LockResult::Busy(entry));
-        assert_eq!(buffer.request(Lpn(7), read, false), LockResult::Busy(entry));
+        assert_eq!(held(buffer.request(Frame(7), read, false)), (entry, Lock::Shared));
+        assert_eq!(held(buffer.request(Frame(7), read, false)), (entry, Lock::Shared));
+        assert_eq!(buffer.request(Frame(7), Want::Write, false), LockResult::Busy(entry));
+        assert_eq!(buffer.request(Frame(7), read, false), LockResult::Busy(entry));
         buffer.release(entry, Lock::Shared);
         buffer.release(entry, Lock::Shared);
-        assert_eq!(held(buffer.request(Lpn(7), Want::Write, false)), (entry, Lock::Exclusive));
+        assert_eq!(held(buffer.request(Frame(7), Want::Write, false)), (entry, Lock::Exclusive));
     }
 
     #[test]
@@ -463,20 +464,20 @@ mod tests {
         let mut buffer = DataBuffer::new(2, 2);
         let (one, two) = (dirty(&mut buffer, 1), filled(&mut buffer, 2));
         assert_eq!(
-            buffer.request(Lpn(3), Want::Write, true),
+            buffer.request(Frame(3), Want::Write, true),
             LockResult::Locked { entry: two, lock: Lock::Exclusive, hit: false }
         );
         buffer.release(two, Lock::Exclusive);
-        assert_eq!(buffer.request(Lpn(4), Want::Write, false), LockResult::Evict(one));
+        assert_eq!(buffer.request(Frame(4), Want::Write, false), LockResult::Evict(one));
         // While it is being evicted it can be read, but neither changed nor evicted again.
-        assert_eq!(held(buffer.request(Lpn(1), Want::Read(ALL), false)), (one, Lock::Shared));
+        assert_eq!(held(buffer.request(Frame(1), Want::Read(ALL), false)), (one, Lock::Shared));
         buffer.release(one, Lock::Shared);
-        assert_eq!(buffer.request(Lpn(1), Want::Write, false), LockResult::Busy(one));
-        assert_eq!(buffer.flush(one, Lpn(1)), Flush::Busy);
+        assert_eq!(buffer.request(Frame(1), Want::Write, false), LockResult::Busy(one));
+        assert_eq!(buffer.flush(one, Frame(1)), Flush::Busy);
         buffer.end_evicting(one, true);
-        assert_eq!(buffer.flush(one, Lpn(1)), Flush::Done);
+        assert_eq!(buffer.flush(one, Frame(1)), Flush::Done);
         // An entry that was evicted as the oldest is recycled before older ones.
-        assert_eq!(held(buffer.request(Lpn(4), Want::Write, false)).0, one);
+        assert_eq!(held(buffer.request(Frame(4), Want::Write, false)).0, one);
     }
 
     #[test]

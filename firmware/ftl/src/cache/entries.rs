@@ -4,20 +4,20 @@ use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::state::Cache;
 use crate::mapping::Mapping;
 use crate::terms::runtime::ANY_BUFFER;
+use crate::terms::units::Frame;
 use aster_events::{Event, Function, Wait};
 use aster_ports::host::HostStatus;
-use aster_units::Lpn;
 
 impl<M: Mapping> Cache<M> {
     /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
-    pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
+    pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
         let mut clean_only = self.journal.blocks().table().any_full();
         loop {
-            let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
+            let step = self.buffer.borrow_mut().request(frame, want, clean_only);
             match step {
                 LockResult::Locked { entry, lock, hit } => {
-                    self.count_hit(lpn, entry, hit);
+                    self.count_hit(frame, entry, hit);
                     return Ok((entry, lock));
                 }
                 LockResult::Busy(entry) => self.entry_wait(Some(entry)).await,
@@ -27,15 +27,19 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
-    fn count_hit(&self, lpn: Lpn, entry: EntryId, hit: bool) {
+    fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
         if hit {
             self.journal.count(|s| s.buffer_hits += 1);
-            self.journal.emit(|| Event::BufferHit { task: self.journal.task(), lpn: lpn.0, buffer: entry.0 });
+            self.journal.emit(|| Event::BufferHit {
+                task: self.journal.task(),
+                lpn: frame.0,
+                buffer: entry.0,
+            });
         } else {
             self.journal.count(|s| s.buffer_misses += 1);
             self.journal.emit(|| Event::BufferMissed {
                 task: self.journal.task(),
-                lpn: lpn.0,
+                lpn: frame.0,
                 buffer: entry.0,
             });
         }

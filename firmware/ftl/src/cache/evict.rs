@@ -9,6 +9,7 @@ use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
+use crate::terms::units::Frame;
 use aster_events::Event;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
@@ -23,43 +24,43 @@ impl<M: Mapping> Cache<M> {
         if self.journal.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
-        let (lpn, _) = self.to_evict(entry);
+        let (frame, _) = self.to_evict(entry);
         // The page is pinned before its program: nothing may happen between the program's end and the
         // change of the map.
-        let Ok(pin) = pin!(self.mapping, lpn) else {
-            return self.evicted(entry, lpn, Err(HostStatus::WriteFault));
+        let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else {
+            return self.evicted(entry, frame, Err(HostStatus::WriteFault));
         };
         self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &pin).await
     }
     /// The logical page of an entry that is being evicted, and the granules that it lacks even after its
     /// fill.
-    pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
+    pub(crate) fn to_evict(&self, entry: EntryId) -> (Frame, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
+        (buffer.frame(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
     }
     /// Evicts a filled entry by itself, as [`Cache::evict`] does; `pin` is on its page.
     pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
-        let (lpn, lost) = self.to_evict(entry);
+        let (frame, lost) = self.to_evict(entry);
         let written = if lost == 0 {
-            self.note_owner(lpn, BufferId(entry.0), 0);
+            self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
             self.program_host(pin, BufferId(entry.0)).await
         } else {
             self.program_with_losses(pin, entry, lost).await
         };
-        self.evicted(entry, lpn, written)
+        self.evicted(entry, frame, written)
     }
     /// Ends an eviction: the entry becomes clean if it was written, and tasks that wait for it are woken.
     pub(crate) fn evicted(
         &self,
         entry: EntryId,
-        lpn: Lpn,
+        frame: Frame,
         written: Result<Ppa, HostStatus>,
     ) -> Result<Ppa, HostStatus> {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
-        self.journal.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
+        self.journal.emit(|| Event::PageEvicted { lpn: frame.0, ppa: ppa.0 });
         Ok(ppa)
     }
     /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may
@@ -96,13 +97,13 @@ impl<M: Mapping> Cache<M> {
     }
     /// Programs a pinned page. If the program fails, tries again in another block.
     pub(crate) async fn program_host(&self, pin: &M::Pin, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.journal.blocks().lun_of(self.mapping.page(pin));
+        let lun = self.journal.blocks().lun_of(self.journal.units.frame_of(self.mapping.page(pin)));
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
             let done = self.journal.program_done(ppa, tag).await;
             if done {
-                self.mapping.moved(pin, ppa);
+                self.mapping.moved(pin, self.journal.units.first_in(ppa));
             }
             self.journal.padded(programs.padding()).await;
             if done {
@@ -130,10 +131,10 @@ impl<M: Mapping> Cache<M> {
             self.journal.blocks().wait_room(lun).await;
         }
     }
-    /// Evicts an entry if it still holds `lpn` and is dirty. Waits first while others change or evict it.
-    pub(crate) async fn flush_entry(&self, entry: EntryId, lpn: Lpn) -> Result<(), HostStatus> {
+    /// Evicts an entry if it still holds `frame` and is dirty. Waits first while others change or evict it.
+    pub(crate) async fn flush_entry(&self, entry: EntryId, frame: Frame) -> Result<(), HostStatus> {
         loop {
-            match self.buffer.borrow_mut().flush(entry, lpn) {
+            match self.buffer.borrow_mut().flush(entry, frame) {
                 Flush::Done => return Ok(()),
                 Flush::Evict => break,
                 Flush::Busy => {}

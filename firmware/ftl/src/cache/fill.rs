@@ -8,8 +8,9 @@ use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
 use crate::terms::oob::PageKind;
+use crate::terms::units::Frame;
 use aster_events::Function;
-use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+use aster_units::{BufferId, Ppa, SectorRange};
 
 impl<M: Mapping> Cache<M> {
     /// Fills in the wanted granules that an entry lacks: with zeroes if the page is unmapped, else from
@@ -24,22 +25,23 @@ impl<M: Mapping> Cache<M> {
     ) {
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         self.journal.core.settle().await;
-        let (lpn, missing) = {
+        let (frame, missing) = {
             let buffer = self.buffer.borrow();
-            (buffer.lpn(entry), wanted & !buffer.valid(entry))
+            (buffer.frame(entry), wanted & !buffer.valid(entry))
         };
         if missing == 0 {
             return;
         }
         // If the map can't be read, the granules stay invalid, too.
-        let Ok(pin) = pin!(self.mapping, lpn) else { return };
-        let ppa = self.mapping.get(&pin);
+        let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else { return };
+        let at = self.mapping.get(&pin);
         drop(pin);
-        if !ppa.is_some() {
+        if !at.is_some() {
             self.journal.pages().zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
             return;
         }
+        let ppa = self.journal.units.page_of(at);
         let sectors = span(self.journal.pages().sectors_of(missing));
         // The read may go straight to the entry if it overwrites no data that only the entry holds.
         let direct = {
@@ -48,22 +50,22 @@ impl<M: Mapping> Cache<M> {
                 || buffer.valid(entry) & self.journal.pages().granules_of(sectors.mask()) == 0
         };
         if direct {
-            self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
+            self.fill_direct(entry, frame, ppa, sectors, cause, transfer).await;
         } else {
-            self.fill_by_merge(entry, lpn, sectors, missing, cause).await;
+            self.fill_by_merge(entry, frame, sectors, missing, cause).await;
         }
     }
     async fn fill_direct(
         &self,
         entry: EntryId,
-        lpn: Lpn,
+        frame: Frame,
         ppa: Ppa,
         sectors: SectorRange,
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) {
         let into = BufferId(entry.0);
-        let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
+        let lost = self.read_page(ppa, frame, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
         buffer.add_valid(entry, self.journal.pages().granules_of(sectors.mask()) & !lost);
@@ -71,7 +73,7 @@ impl<M: Mapping> Cache<M> {
     async fn fill_by_merge(
         &self,
         entry: EntryId,
-        lpn: Lpn,
+        frame: Frame,
         sectors: SectorRange,
         missing: Granules,
         cause: Cause,
@@ -79,10 +81,10 @@ impl<M: Mapping> Cache<M> {
         let merge = self.take_merge_buffer().await;
         // The page's place is looked up after the wait for a merge buffer: garbage collection may have
         // moved the page meanwhile.
-        if let Ok(pin) = pin!(self.mapping, lpn) {
-            let ppa = self.mapping.get(&pin);
+        if let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) {
+            let ppa = self.journal.units.page_of(self.mapping.get(&pin));
             drop(pin);
-            let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
+            let lost = self.read_page(ppa, frame, sectors, merge, cause, None).await;
             let good = missing & !lost;
             self.journal.pages().copy_granules(merge, BufferId(entry.0), good);
             self.buffer.borrow_mut().add_valid(entry, good);
@@ -94,7 +96,7 @@ impl<M: Mapping> Cache<M> {
     async fn read_page(
         &self,
         ppa: Ppa,
-        lpn: Lpn,
+        frame: Frame,
         sectors: SectorRange,
         into: BufferId,
         cause: Cause,
@@ -102,7 +104,7 @@ impl<M: Mapping> Cache<M> {
     ) -> Granules {
         self.journal.blocks().table_mut().read_begins(ppa);
         let outcome = match transfer {
-            Some(transfer) => self.read_for_host(ppa, lpn, sectors, into, transfer).await,
+            Some(transfer) => self.read_for_host(ppa, frame, sectors, into, transfer).await,
             None => self.journal.blocks().read(ppa, sectors, into, cause).await,
         };
         self.journal.blocks().read_over(ppa);
@@ -112,7 +114,7 @@ impl<M: Mapping> Cache<M> {
             self.journal.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
         }
         if let Some(record) = record
-            && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
+            && (record.kind, record.lpn) != (PageKind::Data, frame.0)
         {
             // Data of another page must never be returned as this page's.
             self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));

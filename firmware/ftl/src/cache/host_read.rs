@@ -3,10 +3,11 @@
 use crate::cache::state::Cache;
 use crate::mapping::Mapping;
 use crate::terms::cause::Cause;
+use crate::terms::units::Frame;
 use aster_events::Function;
 use aster_ports::flash::{Outcome, PageCheck, PageOwner};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
-use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+use aster_units::{BufferId, Ppa, SectorRange};
 
 /// The transfer to the host of data that is read from flash.
 pub(crate) struct HostTransfer {
@@ -22,7 +23,7 @@ impl<M: Mapping> Cache<M> {
     pub(crate) async fn read_for_host(
         &self,
         ppa: Ppa,
-        lpn: Lpn,
+        frame: Frame,
         sectors: SectorRange,
         into: BufferId,
         transfer: &mut HostTransfer,
@@ -34,7 +35,7 @@ impl<M: Mapping> Cache<M> {
         self.journal.blocks().count_disturbance(ppa);
         self.journal.spend(Function::HostDma, self.journal.config.costs.dma);
         self.journal.core.settle().await;
-        let owner = PageOwner(lpn.0);
+        let owner = PageOwner(frame.0);
         let also = |tag| {
             transfer.begun = self.port.submit_dma(DmaRequest { after: Some(tag), ..transfer.request });
         };

@@ -3,12 +3,13 @@ use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::page::buffers::Granules;
+use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::WaitQueue;
 use aster_ports::host::{CommandPort, HostStatus};
-use aster_units::{BufferId, Lpn, Ppa};
+use aster_units::{BufferId, Ppa};
 use core::cell::RefCell;
 
 /// The data buffer's entries, and the merge buffers.
@@ -45,13 +46,13 @@ impl<M: Mapping> Cache<M> {
         (0..self.buffer.borrow().len()).map(EntryId)
     }
     /// The entry that holds a page, if any does.
-    pub(crate) fn find(&self, page: Lpn) -> Option<EntryId> {
-        self.buffer.borrow().find(page)
+    pub(crate) fn find(&self, frame: Frame) -> Option<EntryId> {
+        self.buffer.borrow().find(frame)
     }
     /// The page of an entry, and whether it has been changed since it was last on flash.
-    pub(crate) fn page_of(&self, entry: EntryId) -> (Lpn, bool) {
+    pub(crate) fn frame_of(&self, entry: EntryId) -> (Frame, bool) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), buffer.is_dirty(entry))
+        (buffer.frame(entry), buffer.is_dirty(entry))
     }
     /// The granules that an entry holds.
     pub(crate) fn valid(&self, entry: EntryId) -> Granules {
@@ -85,10 +86,10 @@ impl<M: Mapping> Cache<M> {
     ///
     /// # Errors
     /// As [`Cache::evict`]: the entry then stays dirty.
-    pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Lpn, Ppa), HostStatus> {
+    pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Frame, Ppa), HostStatus> {
         self.buffer.borrow_mut().evict_locked(entry);
-        let lpn = self.buffer.borrow().lpn(entry);
-        Ok((lpn, self.evict(entry).await?))
+        let frame = self.buffer.borrow().frame(entry);
+        Ok((frame, self.evict(entry).await?))
     }
     /// (dirty, free) entries.
     #[cfg(test)]

@@ -42,9 +42,9 @@ impl<M: Mapping> Cache<M> {
         let mut pins = [const { None }; PAGES_PER_WORD_LINE_MAX];
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
-            let (lpn, _) = self.to_evict(one);
-            let Ok(pin) = pin!(self.mapping, lpn) else {
-                let refused = self.evicted(one, lpn, Err(HostStatus::WriteFault));
+            let (frame, _) = self.to_evict(one);
+            let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else {
+                let refused = self.evicted(one, frame, Err(HostStatus::WriteFault));
                 if one == entry {
                     result = Some(refused);
                 }
@@ -70,11 +70,11 @@ impl<M: Mapping> Cache<M> {
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.journal.blocks().lun_of(buffer.lpn(entry));
+        let lun = self.journal.blocks().lun_of(buffer.frame(entry));
         while together.count < self.journal.config.pages_at_once() as usize {
             self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
             let Some(one) =
-                buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.journal.blocks().lun_of(lpn) == lun)
+                buffer.evict_oldest_of(SEARCH_MAX, |frame| self.journal.blocks().lun_of(frame) == lun)
             else {
                 break;
             };
@@ -93,28 +93,28 @@ impl<M: Mapping> Cache<M> {
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
             *buffer = BufferId(entry.0);
-            self.note_owner(self.to_evict(entry).0, *buffer, 0);
+            self.note_owner(self.journal.units.first_of(self.to_evict(entry).0), *buffer, 0);
         }
         let begun = self.begin_host_programs(lun, &buffers[..entries.len()]).await;
         let mut first = None;
         let Ok(programs) = begun else {
             let refused = begun.err().unwrap_or(HostStatus::WriteFault);
             for &entry in entries {
-                let (lpn, _) = self.to_evict(entry);
-                let ended = self.evicted(entry, lpn, Err(refused));
+                let (frame, _) = self.to_evict(entry);
+                let ended = self.evicted(entry, frame, Err(refused));
                 first.get_or_insert(ended);
             }
             return first;
         };
         for ((&entry, pin), (ppa, tag)) in entries.iter().zip(pins.iter().flatten()).zip(programs.data()) {
-            let (lpn, _) = self.to_evict(entry);
+            let (frame, _) = self.to_evict(entry);
             let written = if self.journal.program_done(ppa, tag).await {
-                self.mapping.moved(pin, ppa);
+                self.mapping.moved(pin, self.journal.units.first_in(ppa));
                 Ok(ppa)
             } else {
                 self.program_host(pin, BufferId(entry.0)).await
             };
-            let ended = self.evicted(entry, lpn, written);
+            let ended = self.evicted(entry, frame, written);
             first.get_or_insert(ended);
         }
         self.journal.padded(programs.padding()).await;

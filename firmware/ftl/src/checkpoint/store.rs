@@ -31,7 +31,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BufferId, Lpn, LunIndex, Upa};
 
 /// Times that storing the map is tried. A block that fails ends a try. Since the drive is lost without its
 /// map, there are enough tries for a medium on which half of the programs fail.
@@ -97,7 +97,7 @@ impl<M: Mapping> Checkpoint<M> {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
                     let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit =
-                        Commit { map: stored.clone(), replay_from, stale_from: Ppa(0), place_of: &place_of };
+                        Commit { map: stored.clone(), replay_from, stale_from: Upa(0), place_of: &place_of };
                     // Runs of stale pages that don't fit one log page are written to others before it.
                     let committed = loop {
                         match self.journal.write_log(Some(&mut commit)).await {

@@ -11,7 +11,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
 
 /// Erases between two reports of wear.
 const ERASES_A_REPORT: u64 = 1024;
@@ -260,9 +260,10 @@ impl<M: Mapping> Collector<M> {
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
-        let mut copies = [(Lpn(0), Ppa::NONE); PAGES_PER_WORD_LINE_MAX];
+        let mut copies = [(Lpn(0), Upa::NONE); PAGES_PER_WORD_LINE_MAX];
         for (at, ready) in moves.ready.iter().take(count).enumerate() {
-            (buffers[at], copies[at]) = (ready.buffer, (self.mapping.page(&ready.pin), ready.from));
+            (buffers[at], copies[at]) =
+                (ready.buffer, (self.mapping.page(&ready.pin), self.journal.units.first_in(ready.from)));
         }
         let (from, copies) = (&buffers[..count], &copies[..count]);
         let begun = self
@@ -343,17 +344,19 @@ impl<M: Mapping> Collector<M> {
             MoveStage::Programming { pin, to, attempt } => {
                 if self.journal.program_done(to, at.tag).await {
                     // If the host has written or unmapped the page in the meantime, the copy is garbage.
-                    if self.mapping.get(&pin) != at.from {
+                    if self.mapping.get(&pin) != self.journal.units.first_in(at.from) {
                         self.journal.blocks().line_durable(to);
                     } else {
-                        self.mapping.moved(&pin, to);
+                        self.mapping.moved(&pin, self.journal.units.first_in(to));
                         let lpn = self.mapping.page(&pin);
                         self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
                     return Ok(MoveResult::Over);
                 }
                 match attempt + 1 {
-                    _ if self.mapping.get(&pin) != at.from => Ok(MoveResult::Over),
+                    _ if self.mapping.get(&pin) != self.journal.units.first_in(at.from) => {
+                        Ok(MoveResult::Over)
+                    }
                     PROGRAM_ATTEMPTS => Err(NoRoom),
                     attempt => Ok(MoveResult::Program { pin, attempt }),
                 }
@@ -366,20 +369,19 @@ impl<M: Mapping> Collector<M> {
             return Ok(None);
         }
         let pin = pin!(self.mapping, Lpn(record.lpn))?;
-        Ok((self.mapping.get(&pin) == from).then_some(pin))
+        Ok((self.mapping.get(&pin) == self.journal.units.first_in(from)).then_some(pin))
     }
     /// A pin on the logical page that the map has at `from`.
     #[cold]
     async fn owner_by_map(&self, from: Ppa) -> Result<Option<M::Pin>, MappingFault> {
-        let Some(lpn) = self.mapping.find(from).await else { return Ok(None) };
+        let Some(lpn) = self.mapping.find(self.journal.units.first_in(from)).await else { return Ok(None) };
         let pin = pin!(self.mapping, lpn)?;
         // The host may have written or unmapped the page in the meantime.
-        Ok((self.mapping.get(&pin) == from).then_some(pin))
+        Ok((self.mapping.get(&pin) == self.journal.units.first_in(from)).then_some(pin))
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
     fn is_wanted(&self, from: Ppa) -> bool {
-        let blocks = self.journal.blocks().table();
-        blocks.is_valid(from) && !blocks.is_replaced(from)
+        self.journal.blocks().table().counts_in(from)
     }
     /// Turns the record in the buffer of a page read from a victim into that of a copy. It notes lost
     /// sectors, so that the damage stays visible.
@@ -416,7 +418,7 @@ impl<M: Mapping> Collector<M> {
             match self.advance(lun, at).await {
                 Ok(MoveResult::Over) => return copied,
                 Ok(MoveResult::Program { pin, attempt }) => {
-                    let copies = [(self.mapping.page(&pin), from)];
+                    let copies = [(self.mapping.page(&pin), self.journal.units.first_in(from))];
                     let begun = self
                         .journal
                         .begin_programs(

@@ -78,7 +78,7 @@ impl<M: Mapping> Collector<M> {
                 self.metadata_round.borrow_mut().begin();
             }
             let ppa = Ppa(at % luns * pages + at / luns);
-            if blocks.is_valid(ppa) && !blocks.is_replaced(ppa) {
+            if blocks.counts_in(ppa) {
                 return Some(ppa);
             }
         }

@@ -3,11 +3,11 @@
 use crate::host::slices::{Slice, SliceWork};
 use crate::host::state::Host;
 use crate::mapping::Mapping;
+use crate::terms::units::Frame;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
-use aster_units::Lpn;
 
 /// The most pages that one slice unmaps. It bounds how long a deallocation occupies a worker.
 const UNMAP_RUN: u32 = 256;
@@ -139,7 +139,7 @@ impl<M: Mapping> Host<M> {
             let slice = Slice {
                 command,
                 work,
-                lpn: Lpn((at / page_bytes) as u32),
+                frame: Frame((at / page_bytes) as u32),
                 start: start as u32,
                 bytes: bytes as u32,
                 data_offset: done as u32,
@@ -160,12 +160,12 @@ impl<M: Mapping> Host<M> {
         }
         self.cut_range(command, zero, offset, whole_from - offset).await;
         let last = (whole_to / page_bytes) as u32;
-        let mut lpn = (whole_from / page_bytes) as u32;
-        while lpn < last {
-            let pages = (last - lpn).min(UNMAP_RUN);
+        let mut frame = (whole_from / page_bytes) as u32;
+        while frame < last {
+            let pages = (last - frame).min(UNMAP_RUN);
             let work = SliceWork::Unmap { pages, fua };
-            self.send(Slice { command, work, lpn: Lpn(lpn), start: 0, bytes: 0, data_offset: 0 }).await;
-            lpn += pages;
+            self.send(Slice { command, work, frame: Frame(frame), start: 0, bytes: 0, data_offset: 0 }).await;
+            frame += pages;
         }
         self.cut_range(command, zero, whole_to, end - whole_to).await;
     }
@@ -181,14 +181,14 @@ impl<M: Mapping> Host<M> {
         self.flush_waiters.wait(self.journal.exec(), told).await;
         self.cut_evictions(command).await;
         let work = SliceWork::MakeDurable;
-        self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;
+        self.send(Slice { command, work, frame: Frame(0), start: 0, bytes: 0, data_offset: 0 }).await;
     }
     async fn cut_evictions(&self, command: CommandId) {
         for entry in self.cache.entries() {
-            let (lpn, dirty) = self.cache.page_of(entry);
+            let (frame, dirty) = self.cache.frame_of(entry);
             if dirty {
                 let work = SliceWork::Evict { entry };
-                self.send(Slice { command, work, lpn, start: 0, bytes: 0, data_offset: 0 }).await;
+                self.send(Slice { command, work, frame, start: 0, bytes: 0, data_offset: 0 }).await;
             }
         }
     }

@@ -18,8 +18,9 @@ impl<M: Mapping> Host<M> {
         // granules are written to flash.
         let mut transfer = None;
         let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
-        let holds_nothing = !self.cache.page_of(entry).1
-            && pin!(self.mapping, slice.lpn).is_ok_and(|pin| !self.mapping.get(&pin).is_some());
+        let holds_nothing = !self.cache.frame_of(entry).1
+            && pin!(self.mapping, self.journal.units.first_of(slice.frame))
+                .is_ok_and(|pin| !self.mapping.get(&pin).is_some());
         self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
@@ -51,18 +52,18 @@ impl<M: Mapping> Host<M> {
     ) -> Result<EntryId, HostStatus> {
         let entry = self.lock_to_read(slice, transfer).await?;
         if fua {
-            if let Err(status) = self.cache.flush_entry(entry, slice.lpn).await {
+            if let Err(status) = self.cache.flush_entry(entry, slice.frame).await {
                 self.cache.unlock(entry, Lock::Shared);
                 return Err(status);
             }
-            let Ok(pin) = pin!(self.mapping, slice.lpn) else {
+            let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(slice.frame)) else {
                 self.cache.unlock(entry, Lock::Shared);
                 return Err(HostStatus::UnrecoveredRead);
             };
             let at = self.mapping.get(&pin);
             drop(pin);
             if at.is_some() {
-                self.journal.make_page_durable(at).await;
+                self.journal.make_page_durable(self.journal.units.page_of(at)).await;
             } else {
                 // A log that has ended accepts no trim. The read is served nevertheless.
                 let _ended = self.journal.log_trims().await;
@@ -77,7 +78,7 @@ impl<M: Mapping> Host<M> {
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<EntryId, HostStatus> {
         let granules = self.granules_in(slice);
-        let (entry, lock) = self.cache.lock(slice.lpn, Want::Read(granules)).await?;
+        let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
         if lock == Lock::Exclusive {
             let all =
                 if self.journal.config.partial_reads { granules } else { self.journal.pages().whole_page() };
@@ -89,7 +90,7 @@ impl<M: Mapping> Host<M> {
             let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.journal.pages().granule_bytes());
-                let byte = u64::from(slice.lpn.0) * u64::from(self.journal.geometry.page_bytes) + of_page;
+                let byte = u64::from(slice.frame.0) * u64::from(self.journal.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.cache.unlock(entry, Lock::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);

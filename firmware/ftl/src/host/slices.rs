@@ -1,12 +1,12 @@
 //! The ring of slices, between the intake and the workers that carry them out.
 
 use crate::cache::buffer::EntryId;
+use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_exec::{Exec, WaitCell};
 use aster_ports::host::CommandId;
-use aster_units::Lpn;
 use core::cell::{Cell, RefCell};
 
 /// What a slice does.
@@ -45,7 +45,7 @@ pub(crate) enum SliceWork {
 pub(crate) struct Slice {
     pub(crate) command: CommandId,
     pub(crate) work: SliceWork,
-    pub(crate) lpn: Lpn,
+    pub(crate) frame: Frame,
     /// First byte in the page.
     pub(crate) start: u32,
     pub(crate) bytes: u32,
@@ -146,8 +146,8 @@ mod tests {
             self.exec.spawn(async move {
                 for page in pages {
                     let work = SliceWork::Read { fua: false };
-                    let (command, lpn) = (CommandId(0), Lpn(page));
-                    let slice = Slice { command, work, lpn, start: 0, bytes: 512, data_offset: 0 };
+                    let (command, frame) = (CommandId(0), Frame(page));
+                    let slice = Slice { command, work, frame, start: 0, bytes: 512, data_offset: 0 };
                     slices.push(&exec, slice).await;
                     counted.set(counted.get() + 1);
                 }
@@ -161,7 +161,7 @@ mod tests {
             self.exec.spawn(async move {
                 for _ in 0..count {
                     let slice = slices.next(&exec, worker).await;
-                    taken.borrow_mut().push((worker, slice.lpn.0));
+                    taken.borrow_mut().push((worker, slice.frame.0));
                 }
             });
             self.run();

@@ -14,7 +14,7 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
         host.journal.spend(Function::NvmCommandManager, host.journal.config.costs.slice);
         host.journal.emit(|| Event::SliceStarted {
             command: slice.command.0,
-            lpn: slice.lpn.0,
+            lpn: slice.frame.0,
             write: !matches!(slice.work, SliceWork::Read { .. } | SliceWork::Compare { .. }),
             task: host.journal.task(),
         });
@@ -24,7 +24,7 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
             SliceWork::Compare { fua } => host.compare_slice(&slice, fua).await,
             SliceWork::Zero { fua } => host.zero_slice(&slice, fua).await,
             SliceWork::Unmap { pages, fua } => host.unmap_slice(&slice, pages, fua).await,
-            SliceWork::Evict { entry } => host.cache.flush_entry(entry, slice.lpn).await,
+            SliceWork::Evict { entry } => host.cache.flush_entry(entry, slice.frame).await,
             SliceWork::MakeDurable => host.make_durable(slice.command).await,
         };
         host.journal.emit(|| Event::SliceEnded { task: host.journal.task() });

@@ -46,10 +46,11 @@ impl<M: Mapping> Host<M> {
     }
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        if self.cache.find(slice.lpn).is_none() {
-            let pin = pin!(self.mapping, slice.lpn).map_err(|_| HostStatus::WriteFault)?;
+        if self.cache.find(slice.frame).is_none() {
+            let pin = pin!(self.mapping, self.journal.units.first_of(slice.frame))
+                .map_err(|_| HostStatus::WriteFault)?;
             // Another slice may have brought the page into the buffer while this one waited for the pin.
-            let is_empty = self.cache.find(slice.lpn).is_none() && !self.mapping.get(&pin).is_some();
+            let is_empty = self.cache.find(slice.frame).is_none() && !self.mapping.get(&pin).is_some();
             drop(pin);
             if is_empty {
                 return if fua { self.journal.log_trims().await } else { Ok(()) };
@@ -62,7 +63,7 @@ impl<M: Mapping> Host<M> {
     }
     async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
         self.cache.reserve_dirty().await?;
-        let held = self.cache.lock(slice.lpn, Want::Write).await;
+        let held = self.cache.lock(slice.frame, Want::Write).await;
         if held.is_err() {
             self.cache.return_reserve();
         }
@@ -71,11 +72,12 @@ impl<M: Mapping> Host<M> {
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         self.cache.written(entry, granules);
         if fua {
-            let (lpn, at) = self.cache.evict_locked(entry).await?;
+            let (frame, at) = self.cache.evict_locked(entry).await?;
             self.journal.make_page_durable(at).await;
             // If the page was unmapped before it was durable, the journal has no record of it. The trim
             // must then be journaled, or a power cut would bring back the data from before the write.
-            let pin = pin!(self.mapping, lpn).map_err(|_| HostStatus::WriteFault)?;
+            let pin =
+                pin!(self.mapping, self.journal.units.first_of(frame)).map_err(|_| HostStatus::WriteFault)?;
             let is_mapped = self.mapping.get(&pin).is_some();
             drop(pin);
             return if is_mapped { Ok(()) } else { self.journal.log_trims().await };

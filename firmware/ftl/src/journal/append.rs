@@ -9,7 +9,7 @@ use crate::terms::oob::OobRecord;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_events::Wait;
 use aster_ports::flash::{Outcome, Tag};
-use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa, Upa};
 
 /// Programs that have begun together, of pages one after the other: one, or a whole word line.
 pub(crate) struct Programs {
@@ -56,8 +56,8 @@ impl Journal {
         lun: LunIndex,
         stream: Stream,
         from: &[BufferId],
-        copies: &[(Lpn, Ppa)],
-        is_current: impl Fn(Lpn, Ppa) -> bool,
+        copies: &[(Lpn, Upa)],
+        is_current: impl Fn(Lpn, Upa) -> bool,
         cause: Cause,
     ) -> Option<Programs> {
         self.core.settle().await;
@@ -93,8 +93,8 @@ impl Journal {
         lun: LunIndex,
         stream: Stream,
         from: &[BufferId],
-        copies: &[(Lpn, Ppa)],
-        is_current: impl Fn(Lpn, Ppa) -> bool,
+        copies: &[(Lpn, Upa)],
+        is_current: impl Fn(Lpn, Upa) -> bool,
     ) -> Option<Begun> {
         let count = self.config.pages_at_once() as usize;
         let next = self.blocks.table_mut().next_page(lun, stream);
@@ -111,8 +111,8 @@ impl Journal {
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
             let nth = (page - first.0) as usize;
             let buffer = from.get(nth).copied().unwrap_or(padding);
-            let copy_of = copies.get(nth).copied();
-            if copy_of.is_some_and(|(lpn, from)| !is_current(lpn, from)) {
+            let copy_of = copies.get(nth..nth + 1).unwrap_or_default();
+            if copy_of.iter().any(|&(lpn, from)| !is_current(lpn, from)) {
                 OobRecord::padding().encode(self.pages.dram().borrow_mut().oob_mut(buffer));
             }
             *tag = self.media.try_program(Ppa(page), buffer);
@@ -128,7 +128,7 @@ impl Journal {
             let next = self.blocks.table().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
             let tag = self.media.try_program(ppa, from)?;
-            self.blocks.take_page(lun, ppa, None);
+            self.blocks.take_page(lun, ppa, &[]);
             Some(Some((ppa, tag)))
         });
         let begun = self.waiting(Wait::FlashQueue, tried).await;

@@ -103,7 +103,7 @@ mod tests {
     use crate::terms::config::FtlConfig;
     use crate::tests::bench::config;
     use crate::tests::parts::JournalAlone;
-    use aster_units::{BufferId, Content, Lpn};
+    use aster_units::{BufferId, Content, Lpn, Upa};
     use core::cell::Cell;
     use std::rc::Rc;
 
@@ -121,7 +121,7 @@ mod tests {
             let begun = journal.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(journal.program_done(ppa, tag).await);
-            let change = Change { lpn: Lpn(1), from: Ppa::NONE, to: ppa };
+            let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.units.first_in(ppa) };
             journal.blocks.table_mut().moved(change);
             journal.blocks.line_durable(ppa);
             programmed.set(ppa);

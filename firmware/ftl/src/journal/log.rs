@@ -19,17 +19,17 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
-use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
 
 /// A stored map on its way into the log.
 pub(crate) struct Commit<'a> {
     pub(crate) map: StoredMap,
     /// The first log page whose entries it may not know.
     pub(crate) replay_from: u64,
-    /// The page from which on runs of stale pages have not been written yet.
-    pub(crate) stale_from: Ppa,
-    /// Where a logical page is now.
-    pub(crate) place_of: &'a dyn Fn(Lpn) -> Ppa,
+    /// The place from which on runs of stale units have not been written yet.
+    pub(crate) stale_from: Upa,
+    /// Where a logical unit is now.
+    pub(crate) place_of: &'a dyn Fn(Lpn) -> Upa,
 }
 
 /// What came of writing a log page.
@@ -211,7 +211,7 @@ impl Journal {
                 header.stale.truncate(room);
                 // With none at all, the page's entries make room for the next one.
                 if let Some(last) = header.stale.last() {
-                    commit.stale_from = Ppa(last.0.0 + last.1);
+                    commit.stale_from = Upa(last.0.0 + last.1);
                 }
             }
         }

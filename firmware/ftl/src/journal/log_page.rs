@@ -8,7 +8,7 @@ use crate::terms::oob::COUNT_MAX;
 use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, RANGE_BYTES};
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 
 const MAGIC: [u8; 4] = *b"ALG5";
 /// Of pages written before moves had their two shortest forms: there is nothing in them that is read
@@ -22,21 +22,21 @@ const IS_READ_ONLY: u32 = 2;
 impl LogEntry {
     fn encode(self, context: &mut Context, into: &mut Writer<'_>) {
         match self {
-            LogEntry::Map { lpn, ppa } => match context.encode(lpn, ppa) {
+            LogEntry::Map { lpn, at } => match context.encode(lpn, at) {
                 Coding::Expected { track } => into.put(&[7, track]),
-                Coding::Near { track, lpn, ppa } => {
-                    into.put(&[NEAR as u8 | ppa, track]);
+                Coding::Near { track, lpn, at } => {
+                    into.put(&[NEAR as u8 | at, track]);
                     into.varint(lpn);
                 }
-                Coding::Far { track, lpn, ppa } => {
+                Coding::Far { track, lpn, at } => {
                     into.put(&[6, track]);
                     into.varint(lpn);
-                    into.varint(ppa);
+                    into.varint(at);
                 }
                 Coding::Full => {
                     into.put(&[1]);
                     into.u32(lpn.0);
-                    into.u32(ppa.0);
+                    into.u32(at.0);
                 }
             },
             LogEntry::Trim { first, count, sequence } => {
@@ -55,9 +55,9 @@ impl LogEntry {
     }
     fn decode(context: &mut Context, from: &mut Reader<'_>) -> Option<LogEntry> {
         let [kind] = from.take()?;
-        let moved = |(lpn, ppa)| LogEntry::Map { lpn, ppa };
+        let moved = |(lpn, at)| LogEntry::Map { lpn, at };
         let entry = match kind {
-            1 => moved(context.heard_full(Lpn(from.u32()?), Ppa(from.u32()?))),
+            1 => moved(context.heard_full(Lpn(from.u32()?), Upa(from.u32()?))),
             2 => LogEntry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
             3 => LogEntry::Opened(BlockIndex(from.u32()?)),
             4 => LogEntry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
@@ -112,9 +112,9 @@ pub(crate) struct Header {
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
     /// Erased blocks that may be written after this page without a further word.
     pub(crate) free_list: Vec<BlockIndex>,
-    /// Runs of pages inside of `ranges` that hold nothing which counts any more, and how many each: what was
+    /// Runs of units inside of `ranges` that hold nothing which counts any more, and how many each: what was
     /// trimmed or replaced before `replay_from`. Only the pages that store a map have them.
-    pub(crate) stale: Vec<(Ppa, u32)>,
+    pub(crate) stale: Vec<(Upa, u32)>,
     /// Blocks that have been collected, but not erased yet: what is found copied out of them counts.
     pub(crate) collected: Vec<BlockIndex>,
     /// The drive takes no more writes.
@@ -225,14 +225,14 @@ impl Header {
             count,
         ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
-        w.u32(pending.track_pages());
+        w.u32(pending.track_units());
         debug_assert_eq!(w.at, HEADER_BYTES);
         stored.blocks.iter().for_each(|block| w.u32(block.0));
         self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
         self.free_list.iter().for_each(|block| w.u32(block.0));
         self.stale.iter().for_each(|&(first, count)| w.run((first.0, count)));
         self.collected.iter().for_each(|block| w.u32(block.0));
-        let mut context = Context::new(pending.track_pages());
+        let mut context = Context::new(pending.track_units());
         pending.entries().iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
         page[..4].copy_from_slice(&MAGIC);
         let crc = crc32c(&page[CHECKED_FROM..]);
@@ -263,7 +263,7 @@ impl Header {
         let range = |(block, page)| (BlockIndex(block), page);
         let ranges = (0..ranges).map(|_| r.run().map(range)).collect::<Option<_>>()?;
         let free_list = r.blocks(free_list)?;
-        let run = |(first, count)| (Ppa(first), count);
+        let run = |(first, count)| (Upa(first), count);
         let stale = (0..stale).map(|_| r.run().map(run)).collect::<Option<_>>()?;
         let collected = r.blocks(collected)?;
         let entries = (0..entries).map(|_| LogEntry::decode(&mut context, &mut r)).collect::<Option<_>>()?;
@@ -309,7 +309,7 @@ mod tests {
             }),
             ranges: vec![(BlockIndex(3), 2), (BlockIndex(8), 0)],
             free_list: vec![BlockIndex(11)],
-            stale: vec![(Ppa(40), 3), (Ppa(77), 1)],
+            stale: vec![(Upa(40), 3), (Upa(77), 1)],
             collected: vec![BlockIndex(2)],
             read_only: true,
         }
@@ -319,7 +319,7 @@ mod tests {
     }
     fn entry(kind: u8, a: u32, b: u32) -> LogEntry {
         match kind % 5 {
-            0 => LogEntry::Map { lpn: Lpn(a), ppa: Ppa(b) },
+            0 => LogEntry::Map { lpn: Lpn(a), at: Upa(b) },
             1 => LogEntry::Trim { first: Lpn(a), count: 1 + b % 1000, sequence: u64::from(b) << 8 },
             2 => LogEntry::Opened(BlockIndex(a)),
             3 => LogEntry::Erased { block: BlockIndex(a), erases: b },
@@ -359,14 +359,14 @@ mod tests {
                 (0u32..3, -3i32..70, prop_oneof![Just(8), -70..70, any::<i32>()]),
                 1..300,
             ),
-            track_pages in prop_oneof![Just(0u32), Just(1 << 20)],
+            track_units in prop_oneof![Just(0u32), Just(1 << 20)],
         ) {
-            let mut pending = PendingEntries::new(track_pages);
+            let mut pending = PendingEntries::new(track_units);
             let mut at = [(0u32, 0u32); 3];
             for (lun, pages, logical) in moves {
                 let (lpn, ppa) = &mut at[lun as usize];
                 (*lpn, *ppa) = (lpn.wrapping_add_signed(logical), ppa.wrapping_add_signed(pages));
-                pending.push(LogEntry::Map { lpn: Lpn(*lpn), ppa: Ppa(ppa.wrapping_add(lun << 20)) });
+                pending.push(LogEntry::Map { lpn: Lpn(*lpn), at: Upa(ppa.wrapping_add(lun << 20)) });
             }
             let mut page = vec![0; 4096];
             let count = pending.fitting(4096 - HEADER_BYTES);
@@ -396,7 +396,7 @@ mod tests {
             .map(|n| {
                 let (line, lun, of_line) = (n / 16, n / 2 % 8, n % 2);
                 let lpn = Lpn(5_000 + line * 16 + of_line * 8 + lun);
-                LogEntry::Map { lpn, ppa: Ppa((lun << 20) + 300 + 2 * line + of_line) }
+                LogEntry::Map { lpn, at: Upa((lun << 20) + 300 + 2 * line + of_line) }
             })
             .collect();
         moves.iter().for_each(|&entry| pending.push(entry));
@@ -425,7 +425,7 @@ mod tests {
             let mut rng = aster_units::Rng::new(1);
             for n in 0..1024u32 {
                 let lpn = Lpn(rng.below(pages) as u32);
-                pending.push(LogEntry::Map { lpn, ppa: Ppa(((n % 8) << 20) + n / 8) });
+                pending.push(LogEntry::Map { lpn, at: Upa(((n % 8) << 20) + n / 8) });
             }
             assert!(pending.bytes() <= bytes * 1024 + 16, "{} bytes", pending.bytes());
         }
@@ -450,7 +450,7 @@ mod tests {
         let crc = crc32c(&page[8..]);
         page[4..8].copy_from_slice(&crc.to_le_bytes());
         let (read, entries) = Header::decode(&page).expect("a whole page");
-        let map = |lpn, ppa| LogEntry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) };
+        let map = |lpn, at| LogEntry::Map { lpn: Lpn(lpn), at: Upa(at) };
         let on = 0x30_0007;
         assert_eq!(read, header());
         assert_eq!(

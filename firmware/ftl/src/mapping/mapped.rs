@@ -3,7 +3,7 @@ use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, pin};
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 use core::future::Future;
 
 /// Where logical pages are, and the changes of that.
@@ -39,12 +39,12 @@ impl<M: Mapping> Mapped<M> {
     }
     /// Where a pinned page is; none when it is unmapped.
     #[inline]
-    pub(crate) fn get(&self, pin: &M::Pin) -> Ppa {
+    pub(crate) fn get(&self, pin: &M::Pin) -> Upa {
         self.map.get(pin)
     }
     /// Where a page is that somebody holds a pin on.
     #[inline]
-    pub(crate) fn place_of_pinned(&self, page: Lpn) -> Ppa {
+    pub(crate) fn place_of_pinned(&self, page: Lpn) -> Upa {
         self.map.get(&self.map.try_pin(page).expect("a pinned page is at hand"))
     }
     /// Logical pages that there are.
@@ -52,7 +52,7 @@ impl<M: Mapping> Mapped<M> {
         self.map.pages()
     }
     /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
-    pub(crate) fn find(&self, ppa: Ppa) -> impl Future<Output = Option<Lpn>> {
+    pub(crate) fn find(&self, ppa: Upa) -> impl Future<Output = Option<Lpn>> {
         self.map.find(ppa)
     }
 
@@ -63,12 +63,12 @@ impl<M: Mapping> Mapped<M> {
         self.map.clear();
     }
     /// Where a page is, for boot.
-    pub(crate) async fn look_up(&self, lpn: Lpn) -> Result<Ppa, MappingFault> {
+    pub(crate) async fn look_up(&self, lpn: Lpn) -> Result<Upa, MappingFault> {
         let pin = pin!(self, lpn)?;
         Ok(self.map.get(&pin))
     }
     /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
-    pub(crate) async fn restore(&self, lpn: Lpn, ppa: Ppa) -> Result<(), MappingFault> {
+    pub(crate) async fn restore(&self, lpn: Lpn, ppa: Upa) -> Result<(), MappingFault> {
         let pin = pin!(self, lpn)?;
         self.map.set(&pin, ppa);
         Ok(())
@@ -89,13 +89,13 @@ impl<M: Mapping> Mapped<M> {
     // ---- changes ----
 
     /// Points a logical page at its new place, where it has just been programmed.
-    pub(crate) fn moved(&self, pin: &M::Pin, to: Ppa) {
+    pub(crate) fn moved(&self, pin: &M::Pin, to: Upa) {
         let lpn = self.map.page(pin);
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let from = self.map.set(pin, to);
         self.journal.blocks().table_mut().moved(Change { lpn, from, to });
         self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.journal.blocks().line_durable(to);
+        self.journal.blocks().line_durable(self.journal.units.page_of(to));
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, pin: &M::Pin) {
@@ -106,10 +106,10 @@ impl<M: Mapping> Mapped<M> {
         self.journal.mark_dirty();
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let sequence = self.journal.blocks().next_sequence();
-        let from = self.map.set(pin, Ppa::NONE);
-        let lun = self.journal.blocks().lun_of(lpn);
+        let from = self.map.set(pin, Upa::NONE);
+        let lun = self.journal.blocks().lun_of(self.journal.units.frame_of(lpn));
         self.journal.blocks().table_mut().unmapped(lun, lpn, from, sequence);
         self.journal.after_program(lun);
-        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
+        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
     }
 }

@@ -2,7 +2,7 @@
 
 use aster_events::Recorder;
 use aster_exec::Core;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 use core::fmt;
 use core::future::Future;
 
@@ -72,12 +72,12 @@ pub trait Mapping: 'static {
     fn pin(&self, page: Lpn) -> impl Future<Output = Result<Self::Pin, MappingFault>>;
     /// The logical page that a pin was taken on.
     fn page(&self, pin: &Self::Pin) -> Lpn;
-    /// Where a pinned page is; [`Ppa::NONE`] when it is unmapped.
-    fn get(&self, pin: &Self::Pin) -> Ppa;
-    /// Maps a pinned page, or unmaps it with [`Ppa::NONE`]. Gives where it was before.
-    fn set(&self, pin: &Self::Pin, to: Ppa) -> Ppa;
+    /// Where a pinned page is; [`Upa::NONE`] when it is unmapped.
+    fn get(&self, pin: &Self::Pin) -> Upa;
+    /// Maps a pinned page, or unmaps it with [`Upa::NONE`]. Gives where it was before.
+    fn set(&self, pin: &Self::Pin, to: Upa) -> Upa;
     /// The logical page at `at`, by looking at all of them: for a page whose OOB can't be read any more.
-    fn find(&self, at: Ppa) -> impl Future<Output = Option<Lpn>>;
+    fn find(&self, at: Upa) -> impl Future<Output = Option<Lpn>>;
 
     /// Unmaps everything.
     fn clear(&self);

@@ -1,7 +1,7 @@
 use crate::mapping::{Mapping, MappingFault};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 use core::cell::RefCell;
 use core::future::{Future, ready};
 
@@ -38,14 +38,14 @@ impl Mapping for ResidentMap {
         *pin
     }
     #[inline]
-    fn get(&self, pin: &Lpn) -> Ppa {
-        Ppa(!self.0.borrow()[pin.index()])
+    fn get(&self, pin: &Lpn) -> Upa {
+        Upa(!self.0.borrow()[pin.index()])
     }
     #[inline]
-    fn set(&self, pin: &Lpn, to: Ppa) -> Ppa {
-        Ppa(!core::mem::replace(&mut self.0.borrow_mut()[pin.index()], !to.0))
+    fn set(&self, pin: &Lpn, to: Upa) -> Upa {
+        Upa(!core::mem::replace(&mut self.0.borrow_mut()[pin.index()], !to.0))
     }
-    fn find(&self, at: Ppa) -> impl Future<Output = Option<Lpn>> {
+    fn find(&self, at: Upa) -> impl Future<Output = Option<Lpn>> {
         let found = self.0.borrow().iter().position(|&entry| entry == !at.0);
         ready(found.map(|page| Lpn(page as u32)))
     }
@@ -89,11 +89,11 @@ mod tests {
     fn a_page_is_where_it_was_put_last() {
         let map = ResidentMap::new(5);
         let pin = map.try_pin(Lpn(3)).unwrap();
-        assert_eq!(map.get(&pin), Ppa::NONE);
-        assert_eq!(map.set(&pin, Ppa(0)), Ppa::NONE);
-        assert_eq!(map.set(&pin, Ppa(70)), Ppa(0));
-        let found = (map.get(&pin), now(map.find(Ppa(70))), now(map.find(Ppa(0))));
-        assert_eq!(found, (Ppa(70), Some(Lpn(3)), None));
+        assert_eq!(map.get(&pin), Upa::NONE);
+        assert_eq!(map.set(&pin, Upa(0)), Upa::NONE);
+        assert_eq!(map.set(&pin, Upa(70)), Upa(0));
+        let found = (map.get(&pin), now(map.find(Upa(70))), now(map.find(Upa(0))));
+        assert_eq!(found, (Upa(70), Some(Lpn(3)), None));
         assert!(map.is_empty(Lpn(0), 3) && !map.is_empty(Lpn(3), 1) && map.is_empty(Lpn(4), 8));
         map.clear();
         assert!(map.is_empty(Lpn(0), 5));
@@ -103,7 +103,7 @@ mod tests {
     fn what_is_stored_page_by_page_comes_back_also_where_the_last_one_is_not_full() {
         let map = ResidentMap::new(5);
         for (page, at) in [(0, 9), (2, 0), (4, 7)] {
-            map.set(&Lpn(page), Ppa(at));
+            map.set(&Lpn(page), Upa(at));
         }
         let back = ResidentMap::new(5);
         for first in [0, 4].map(Lpn) {

@@ -81,7 +81,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) async fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
         self.journal.replace_stored_map(log.stored().clone());
         self.adopt_table(table).map_err(|_| NoRecovery::Unreadable)?;
-        self.count_valid_pages().await.map_err(|_| NoRecovery::Unreadable)
+        self.count_valid_units().await.map_err(|_| NoRecovery::Unreadable)
     }
     /// Marks the free blocks that the last log page doesn't list: nobody has looked whether they are erased.
     /// What is left of its free list may be written without a further log page.
@@ -110,25 +110,26 @@ impl<M: Mapping> Recovery<M> {
         }
         Ok(())
     }
-    pub(super) async fn count_valid_pages(&self) -> Result<(), BootError> {
+    pub(super) async fn count_valid_units(&self) -> Result<(), BootError> {
         for lpn in 0..self.mapping.pages() {
-            let Ok(ppa) = self.mapping.look_up(Lpn(lpn)).await else {
+            let Ok(at) = self.mapping.look_up(Lpn(lpn)).await else {
                 return contradicts("an entry that was just put into it can't be read");
             };
-            if !ppa.is_some() {
+            if !at.is_some() {
                 continue;
             }
+            let ppa = self.journal.units.page_of(at);
             if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
                 return contradicts("a logical page lies beyond the drive");
             }
             let mut blocks = self.journal.blocks().table_mut();
-            if blocks.is_valid(ppa) {
-                return contradicts("two logical pages lie on the same physical page");
+            if blocks.is_valid(at) {
+                return contradicts("two logical pages lie in the same place");
             }
             if !blocks.may_hold_data(ppa) {
                 return contradicts("a logical page lies where nothing is programmed");
             }
-            blocks.set_valid(ppa);
+            blocks.set_valid(at);
         }
         Ok(())
     }

@@ -134,7 +134,7 @@ impl<M: Mapping> Recovery<M> {
         self.journal.blocks().set_sequence(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
-        self.count_valid_pages().await?;
+        self.count_valid_units().await?;
         self.journal.replace_stored_map(root.stored.clone());
         self.journal.resume_log(&root.log);
         Ok(())

@@ -12,7 +12,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Ppa, Upa};
 
 /// Unreadable pages at the beginning of a block after which probing gives the block up.
 const PAGES_UNREADABLE: u32 = 4;
@@ -23,7 +23,7 @@ struct PageAt {
     block: BlockIndex,
     /// Within the block.
     page: u32,
-    ppa: Ppa,
+    unit: Upa,
 }
 
 /// What was found in the blocks that were probed.
@@ -84,7 +84,7 @@ impl Probe {
     /// Notes what a page of a drive with so many logical pages holds. True when the next page of its block is
     /// to be read.
     fn note(&mut self, at: PageAt, found: Probed, logical_pages: u32) -> bool {
-        let PageAt { block, page, ppa } = at;
+        let PageAt { block, page, .. } = at;
         match found {
             Probed::Erased => return false,
             Probed::Torn => {
@@ -98,7 +98,7 @@ impl Probe {
                 match record.kind {
                     PageKind::Data if record.lpn < logical_pages => {
                         let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
-                        self.versions.push(Version { lpn, sequence, ppa, copy });
+                        self.versions.push(Version { lpn, sequence, at: at.unit, copy });
                         self.sequence = self.sequence.max(record.sequence);
                     }
                     PageKind::Log => {
@@ -144,7 +144,8 @@ impl<M: Mapping> Recovery<M> {
                 if outcome.status == FlashStatus::Error {
                     found = self.probe_metadata(block, page).await;
                 }
-                let at = PageAt { block, page, ppa: self.ppa_of(block, page) };
+                let unit = self.journal.units.first_in(self.ppa_of(block, page));
+                let at = PageAt { block, page, unit };
                 if probe.note(at, found, self.journal.logical_pages()) {
                     todo[lun].push_front((block, page + 1));
                 }
@@ -189,7 +190,7 @@ mod tests {
         Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 3 })
     }
     fn note(probe: &mut Probe, page: u32, found: Probed) -> bool {
-        probe.note(PageAt { block: BLOCK, page, ppa: Ppa(700 + page) }, found, LOGICAL_PAGES)
+        probe.note(PageAt { block: BLOCK, page, unit: Upa(700 + page) }, found, LOGICAL_PAGES)
     }
 
     #[test]
@@ -198,7 +199,7 @@ mod tests {
         assert!(note(&mut probe, 0, record(PageKind::Data, 5, 40)));
         assert!(note(&mut probe, 1, Probed::Torn));
         assert!(!note(&mut probe, 2, Probed::Erased));
-        assert_eq!(probe.versions(), [Version { lpn: Lpn(5), sequence: 40, ppa: Ppa(700), copy: 3 }]);
+        assert_eq!(probe.versions(), [Version { lpn: Lpn(5), sequence: 40, at: Upa(700), copy: 3 }]);
         assert!(probe.is_used(BLOCK) && probe.is_readable(BLOCK) && probe.torn().eq([BLOCK]));
     }
 

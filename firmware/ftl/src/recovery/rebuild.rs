@@ -68,7 +68,7 @@ impl<M: Mapping> Recovery<M> {
             self.journal.judge_slots(|block| blocks.state(block) != BlockState::Bad);
         }
         self.journal.begin_new_log(probe.log_number(), |block| probe.log_number_in(block));
-        self.count_valid_pages().await?;
+        self.count_valid_units().await?;
         // A fresh drive that loses power while it stores its first map has pages of a map and nothing else.
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
@@ -79,7 +79,7 @@ impl<M: Mapping> Recovery<M> {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
         for version in versions {
-            let restored = self.mapping.restore(version.lpn, version.ppa).await;
+            let restored = self.mapping.restore(version.lpn, version.at).await;
             restored.map_err(|_| BootError::MapInvalid {
                 why: "an entry that was just put into it can't be read",
             })?;

@@ -7,7 +7,7 @@ use crate::recovery::state::Recovery;
 use crate::terms::block::{BlockEntry, BlockState};
 use alloc::vec::Vec;
 use aster_events::Function;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 use core::ops::Range;
 
 /// Logical pages were unmapped.
@@ -38,8 +38,8 @@ impl Trims {
 
 /// A replay on its way.
 struct Replay<'a> {
-    logical_pages: u32,
-    physical_pages: u64,
+    logical_units: u32,
+    physical_units: u64,
     table: &'a mut [BlockEntry],
     trims: Trims,
 }
@@ -47,23 +47,23 @@ struct Replay<'a> {
 /// Logical pages that an entry maps to a physical one, or unmaps.
 struct Remapped {
     pages: Range<u32>,
-    to: Ppa,
+    to: Upa,
 }
 
 impl Replay<'_> {
     /// Applies an entry to the block table and gives what it changes in the map. `None` when the entry names
     /// what the drive doesn't have.
     fn apply(&mut self, entry: LogEntry) -> Option<Remapped> {
-        let mut remapped = Remapped { pages: 0..0, to: Ppa::NONE };
+        let mut remapped = Remapped { pages: 0..0, to: Upa::NONE };
         match entry {
-            LogEntry::Map { lpn, ppa } => {
-                if lpn.0 >= self.logical_pages || u64::from(ppa.0) >= self.physical_pages {
+            LogEntry::Map { lpn, at } => {
+                if lpn.0 >= self.logical_units || u64::from(at.0) >= self.physical_units {
                     return None;
                 }
-                remapped = Remapped { pages: lpn.0..lpn.0 + 1, to: ppa };
+                remapped = Remapped { pages: lpn.0..lpn.0 + 1, to: at };
             }
             LogEntry::Trim { first, count, sequence } => {
-                let end = first.0.checked_add(count).filter(|&end| end <= self.logical_pages)?;
+                let end = first.0.checked_add(count).filter(|&end| end <= self.logical_units)?;
                 remapped.pages = first.0..end;
                 self.trims.0.push(Trim { first, count, sequence });
             }
@@ -96,8 +96,8 @@ impl<M: Mapping> Recovery<M> {
         table: &mut [BlockEntry],
     ) -> Result<Trims, NoRecovery> {
         let mut replay = Replay {
-            logical_pages: self.mapping.pages(),
-            physical_pages: self.journal.geometry.total_pages(),
+            logical_units: self.mapping.pages(),
+            physical_units: self.journal.geometry.total_pages() * u64::from(self.journal.units.per_page()),
             table,
             trims: Trims::default(),
         };
@@ -122,8 +122,8 @@ mod tests {
     use crate::terms::block::{BlockIndex, Stream};
     use std::collections::BTreeMap;
 
-    const LOGICAL_PAGES: u32 = 100;
-    const PHYSICAL_PAGES: u64 = 160;
+    const LOGICAL_UNITS: u32 = 100;
+    const PHYSICAL_UNITS: u64 = 160;
 
     fn closed() -> BlockEntry {
         BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, unverified: false }
@@ -131,8 +131,8 @@ mod tests {
     /// Replays entries over an empty map; gives what is mapped then, and the trims. `None` as `apply` says.
     fn replay(table: &mut [BlockEntry], entries: &[LogEntry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
         let mut mapped = BTreeMap::new();
-        let (logical_pages, physical_pages) = (LOGICAL_PAGES, PHYSICAL_PAGES);
-        let mut replay = Replay { logical_pages, physical_pages, table, trims: Trims::default() };
+        let (logical_units, physical_units) = (LOGICAL_UNITS, PHYSICAL_UNITS);
+        let mut replay = Replay { logical_units, physical_units, table, trims: Trims::default() };
         for &entry in entries {
             let Remapped { pages, to } = replay.apply(entry)?;
             for lpn in pages {
@@ -144,8 +144,8 @@ mod tests {
         }
         Some((mapped, replay.trims))
     }
-    fn moved(lpn: u32, ppa: u32) -> LogEntry {
-        LogEntry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) }
+    fn moved(lpn: u32, at: u32) -> LogEntry {
+        LogEntry::Map { lpn: Lpn(lpn), at: Upa(at) }
     }
     fn trim(first: u32, count: u32, sequence: u64) -> LogEntry {
         LogEntry::Trim { first: Lpn(first), count, sequence }
@@ -197,17 +197,17 @@ mod tests {
     #[test]
     fn entries_that_name_what_the_drive_does_not_have_are_refused() {
         let last = [
-            moved(LOGICAL_PAGES - 1, PHYSICAL_PAGES as u32 - 1),
-            trim(LOGICAL_PAGES - 1, 1, 9),
+            moved(LOGICAL_UNITS - 1, PHYSICAL_UNITS as u32 - 1),
+            trim(LOGICAL_UNITS - 1, 1, 9),
             LogEntry::Opened(BlockIndex(4)),
             LogEntry::Erased { block: BlockIndex(4), erases: 2 },
             LogEntry::Retired(BlockIndex(4)),
         ];
         assert!(replay(&mut [closed(); 5], &last).is_some());
         for beyond in [
-            moved(LOGICAL_PAGES, 0),
-            moved(0, PHYSICAL_PAGES as u32),
-            trim(LOGICAL_PAGES - 1, 2, 9),
+            moved(LOGICAL_UNITS, 0),
+            moved(0, PHYSICAL_UNITS as u32),
+            trim(LOGICAL_UNITS - 1, 2, 9),
             trim(u32::MAX, 2, 9),
             LogEntry::Opened(BlockIndex(5)),
             LogEntry::Erased { block: BlockIndex(5), erases: 2 },

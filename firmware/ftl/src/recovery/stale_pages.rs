@@ -3,17 +3,17 @@
 use crate::journal::log_page::Header;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use aster_units::Ppa;
+use aster_units::Upa;
 
 /// Runs of stale pages, in their order: the first page and how many. What stands there does not count.
-pub(super) struct StalePages(Vec<(Ppa, u32)>);
+pub(super) struct StalePages(Vec<(Upa, u32)>);
 
 impl StalePages {
     /// The runs that log pages list, of blocks with so many pages. A block that a later log page lists as
     /// erased was erased since: what stands there now is newer.
     pub(super) fn listed_by<'a>(
         headers: impl Iterator<Item = &'a Header> + Clone,
-        pages_per_block: u32,
+        units_per_block: u32,
     ) -> Self {
         let mut free_list: BTreeMap<u32, u64> = BTreeMap::new();
         for header in headers.clone() {
@@ -21,18 +21,17 @@ impl StalePages {
         }
         let mut runs = Vec::new();
         for header in headers {
-            let erased = |ppa: Ppa| {
-                free_list.get(&(ppa.0 / pages_per_block)).is_some_and(|&page| page > header.number)
-            };
+            let erased =
+                |at: Upa| free_list.get(&(at.0 / units_per_block)).is_some_and(|&page| page > header.number);
             runs.extend(header.stale.iter().filter(|(first, _)| !erased(*first)));
         }
         runs.sort_unstable();
         StalePages(runs)
     }
-    pub(super) fn has(&self, ppa: Ppa) -> bool {
-        let behind = self.0.partition_point(|(first, _)| *first <= ppa);
+    pub(super) fn has(&self, at: Upa) -> bool {
+        let behind = self.0.partition_point(|(first, _)| *first <= at);
         let run = behind.checked_sub(1).and_then(|at| self.0.get(at));
-        run.is_some_and(|(first, count)| ppa.0 - first.0 < *count)
+        run.is_some_and(|(first, count)| at.0 - first.0 < *count)
     }
 }
 
@@ -42,23 +41,23 @@ mod tests {
     use crate::terms::block::BlockIndex;
     use std::vec;
 
-    const PAGES_PER_BLOCK: u32 = 10;
+    const UNITS_PER_BLOCK: u32 = 10;
 
     fn stale_among(headers: &[Header], pages: core::ops::Range<u32>) -> Vec<u32> {
-        let stale = StalePages::listed_by(headers.iter(), PAGES_PER_BLOCK);
-        pages.filter(|&page| stale.has(Ppa(page))).collect()
+        let stale = StalePages::listed_by(headers.iter(), UNITS_PER_BLOCK);
+        pages.filter(|&page| stale.has(Upa(page))).collect()
     }
 
     #[test]
     fn a_run_has_its_pages_and_no_others() {
-        let header = Header { stale: vec![(Ppa(25), 3), (Ppa(12), 1), (Ppa(28), 1)], ..Header::default() };
+        let header = Header { stale: vec![(Upa(25), 3), (Upa(12), 1), (Upa(28), 1)], ..Header::default() };
         assert_eq!(stale_among(&[header], 0..40), [12, 25, 26, 27, 28]);
         assert_eq!(stale_among(&[], 0..40), []);
     }
 
     #[test]
     fn what_a_block_holds_that_was_erased_after_the_map_was_stored_is_not_stale() {
-        let stored = Header { number: 5, stale: vec![(Ppa(12), 2), (Ppa(25), 2)], ..Header::default() };
+        let stored = Header { number: 5, stale: vec![(Upa(12), 2), (Upa(25), 2)], ..Header::default() };
         let erased = |number| Header { number, free_list: vec![BlockIndex(1)], ..Header::default() };
         assert_eq!(stale_among(&[stored.clone(), erased(6)], 0..40), [25, 26]);
         // What was listed as erased before, or by the same page, has been written since.

@@ -1,14 +1,14 @@
 //! A version of a logical page, and the order of its copies.
 
 use crate::terms::oob::COPIES;
-use aster_units::{Lpn, Ppa};
+use aster_units::{Lpn, Upa};
 
 /// A version of a logical page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Version {
     pub(super) lpn: Lpn,
     pub(super) sequence: u64,
-    pub(super) ppa: Ppa,
+    pub(super) at: Upa,
     /// Tells which of several versions with one sequence number is a copy of which: see
     /// [`copy`](crate::OobRecord::copy).
     pub(super) copy: u8,

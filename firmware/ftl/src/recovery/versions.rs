@@ -13,11 +13,11 @@ use crate::terms::block::BlockIndex;
 use crate::terms::oob::PageKind;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_units::Ppa;
+use aster_units::Upa;
 
 /// What decides between versions, beside their numbers.
 struct Choice<'a> {
-    pages_per_block: u32,
+    units_per_block: u32,
     /// The last sequence number that the log knows.
     sequence: u64,
     /// Blocks collected and not yet erased: all copies out of them count.
@@ -33,7 +33,7 @@ struct Unsure<'a> {
     /// The one that counts if the map's is older or unreadable.
     chosen: Version,
     /// Where the map has the page.
-    mapped: Ppa,
+    mapped: Upa,
 }
 
 /// What sequence numbers tell of a logical page.
@@ -46,7 +46,7 @@ enum ByNumber<'a> {
 
 impl Choice<'_> {
     /// Chooses among the versions found of one logical page, which are sorted; the map has it at `mapped`.
-    fn by_number<'v>(&self, of_page: &'v [Version], mapped: Ppa) -> ByNumber<'v> {
+    fn by_number<'v>(&self, of_page: &'v [Version], mapped: Upa) -> ByNumber<'v> {
         let Some(&Version { lpn, sequence, .. }) = of_page.last() else { return ByNumber::Newer(None) };
         let older = of_page.partition_point(|version| version.sequence < sequence);
         let newest = &of_page[older..];
@@ -56,7 +56,7 @@ impl Choice<'_> {
             ByNumber::Newer((!self.trims.has_after(lpn, sequence)).then_some(chosen))
         } else if sequence > self.sequence {
             ByNumber::Newer(Some(chosen))
-        } else if let Some(here) = newest.iter().find(|version| version.ppa == mapped) {
+        } else if let Some(here) = newest.iter().find(|version| version.at == mapped) {
             ByNumber::Newer(self.moved_on(*here, newest))
         } else {
             ByNumber::Unsure(Unsure { newest, chosen, mapped })
@@ -74,19 +74,19 @@ impl Choice<'_> {
         if record.sequence < sequence {
             return Some(chosen);
         }
-        let here = Version { lpn, sequence, ppa: mapped, copy: record.copy };
+        let here = Version { lpn, sequence, at: mapped, copy: record.copy };
         (record.sequence == sequence).then(|| self.moved_on(here, newest)).flatten()
     }
     /// The copy that counts in place of the version at the map's place, if that is another.
     fn moved_on(&self, here: Version, newest: &[Version]) -> Option<Version> {
         let to = self.follow(here, newest);
-        (to.ppa != here.ppa).then_some(to)
+        (to.at != here.at).then_some(to)
     }
     /// The copy that counts in place of a version. Either all copies out of a block count or none: so where
     /// the block of a version has been collected, the next copy counts.
     fn follow(&self, from: Version, versions: &[Version]) -> Version {
         let mut at = from;
-        while self.collected.contains(&BlockIndex(at.ppa.0 / self.pages_per_block))
+        while self.collected.contains(&BlockIndex(at.at.0 / self.units_per_block))
             && let Some(next) = Version::first_of(versions, |version| version.comes_after(at.copy))
         {
             at = next;
@@ -104,12 +104,12 @@ impl<M: Mapping> Recovery<M> {
         trims: &Trims,
     ) -> Result<Vec<Version>, NoRecovery> {
         let last = log.last();
-        let pages_per_block = u32::from(self.journal.geometry.pages_per_block);
-        let stale = StalePages::listed_by(log.headers(), pages_per_block);
-        let counts = |version: &Version| !stale.has(version.ppa);
+        let units_per_block = self.journal.blocks().table().units_per_block();
+        let stale = StalePages::listed_by(log.headers(), units_per_block);
+        let counts = |version: &Version| !stale.has(version.at);
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
         versions.sort_unstable();
-        let choice = Choice { pages_per_block, sequence: last.sequence, collected: &last.collected, trims };
+        let choice = Choice { units_per_block, sequence: last.sequence, collected: &last.collected, trims };
         let (mut newer, mut unsure) = (Vec::new(), Vec::new());
         for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
             let mapped = self.mapping.look_up(of_page[0].lpn).await.map_err(|_| NoRecovery::Unreadable)?;
@@ -133,7 +133,8 @@ impl<M: Mapping> Recovery<M> {
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
-                in_flight.push_back((next, self.begin_whole_read(unsure[next].mapped, buffer).await));
+                let page = self.journal.units.page_of(unsure[next].mapped);
+                in_flight.push_back((next, self.begin_whole_read(page, buffer).await));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return };
@@ -143,9 +144,9 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Maps versions, and has the journal know it.
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
-        for &Version { lpn, ppa, .. } in versions {
-            self.mapping.restore(lpn, ppa).await.map_err(|_| NoRecovery::Unreadable)?;
-            self.journal.blocks().table_mut().must_log(LogEntry::Map { lpn, ppa });
+        for &Version { lpn, at, .. } in versions {
+            self.mapping.restore(lpn, at).await.map_err(|_| NoRecovery::Unreadable)?;
+            self.journal.blocks().table_mut().must_log(LogEntry::Map { lpn, at });
         }
         Ok(())
     }
@@ -157,22 +158,22 @@ mod tests {
     use crate::terms::oob::{COPIES, OobRecord};
     use aster_units::Lpn;
 
-    const PAGES_PER_BLOCK: u32 = 10;
+    const UNITS_PER_BLOCK: u32 = 10;
     /// The last sequence number of the log, in all tests.
     const LOGGED: u64 = 60;
     const PAGE: Lpn = Lpn(3);
 
     fn version(block: u32, sequence: u64, copy: u8) -> Version {
-        Version { lpn: PAGE, sequence, ppa: Ppa(block * PAGES_PER_BLOCK), copy }
+        Version { lpn: PAGE, sequence, at: Upa(block * UNITS_PER_BLOCK), copy }
     }
     fn choice<'a>(collected: &'a [BlockIndex], trims: &'a Trims) -> Choice<'a> {
-        Choice { pages_per_block: PAGES_PER_BLOCK, sequence: LOGGED, collected, trims }
+        Choice { units_per_block: UNITS_PER_BLOCK, sequence: LOGGED, collected, trims }
     }
     /// What is chosen by number where the map has the page in this block, and whether that is not sure.
     fn chosen(versions: &[Version], mapped: Option<u32>, collected: &[u32]) -> (Vec<Version>, usize) {
         let mut sorted = versions.to_vec();
         sorted.sort_unstable();
-        let mapped = mapped.map_or(Ppa::NONE, |block| Ppa(block * PAGES_PER_BLOCK));
+        let mapped = mapped.map_or(Upa::NONE, |block| Upa(block * UNITS_PER_BLOCK));
         let collected: Vec<_> = collected.iter().copied().map(BlockIndex).collect();
         let trims = Trims::default();
         match choice(&collected, &trims).by_number(&sorted, mapped) {
@@ -220,7 +221,7 @@ mod tests {
             let trims = Trims::one(PAGE, 1, sequence);
             let versions = [version(1, 40, 0)];
             let newer = (!trimmed).then_some(versions[0]);
-            let told = choice(&[], &trims).by_number(&versions, Ppa::NONE);
+            let told = choice(&[], &trims).by_number(&versions, Upa::NONE);
             assert_eq!(told, ByNumber::Newer(newer), "{sequence}");
         }
     }
@@ -244,7 +245,7 @@ mod tests {
     fn the_page_that_the_map_has_decides_where_numbers_do_not() {
         let found = [version(2, 40, 1)];
         let chosen = found[0];
-        let unsure = Unsure { newest: &found, chosen, mapped: Ppa(PAGES_PER_BLOCK) };
+        let unsure = Unsure { newest: &found, chosen, mapped: Upa(UNITS_PER_BLOCK) };
         let record =
             |kind, lpn, sequence| Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 0 });
         let trims = Trims::default();

@@ -3,13 +3,14 @@ use crate::terms::sizes::{
     MAP_ENTRY_BYTES, MOVE_BYTES_MAX, OPENED_SHARE, PAGES_PER_WORD_LINE_MAX, RANGE_BYTES, ROOT_BYTES,
     SLOTS_MAX,
 };
+use crate::terms::units::UnitShape;
 use aster_units::{Content, Duration, Geometry, GeometryError, Restriction, SECTOR_BYTES};
 use core::fmt;
 
 /// How many pages the host sees.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Capacity {
-    /// Exactly so many mapping units.
+    /// As many mapping units as exactly so many pages have.
     Pages(u32),
     /// As many as leave this much spare: physical data pages over logical pages, minus one, in percent (P5,
     /// G12).
@@ -291,7 +292,7 @@ impl FtlConfig {
     pub fn restriction(&self) -> Restriction {
         self.restriction.unwrap_or(Restriction::none(self.geometry))
     }
-    /// Mapping units that the host sees.
+    /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u64 {
         match self.capacity {
             Capacity::Pages(pages) => u64::from(pages),
@@ -299,6 +300,14 @@ impl FtlConfig {
                 (self.data_pages() as f64 / (1.0 + percent / 100.0)) as u64
             }
         }
+    }
+    /// How pages are divided into mapping units.
+    pub(crate) const fn units(&self) -> UnitShape {
+        UnitShape::new(self.geometry.page_bytes, self.geometry.page_bytes)
+    }
+    /// Mapping units that the host sees.
+    pub fn logical_units(&self) -> u64 {
+        self.logical_pages() * u64::from(self.units().per_page())
     }
     /// Flash requests in flight: as many as all workers can send at once, since the order in which requests
     /// are queued is the order of pages in a block.

@@ -7,3 +7,4 @@ pub(crate) mod config;
 pub(crate) mod oob;
 pub(crate) mod runtime;
 pub(crate) mod sizes;
+pub(crate) mod units;

@@ -1,6 +1,7 @@
 //! What every part of the FTL runs on: the core and its costs, statistics, events, and waiting.
 
 use crate::terms::config::FtlConfig;
+use crate::terms::units::UnitShape;
 use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, TranslationStats};
@@ -17,10 +18,11 @@ pub(crate) const ANY_BUFFER: u32 = u32::MAX;
 pub(crate) struct Runtime {
     /// The core that the FTL runs on.
     pub(crate) core: Core,
-    /// Constant, as are the next two, which follow from it.
+    /// Constant, as are the next three, which follow from it.
     pub(crate) config: FtlConfig,
     pub(crate) geometry: Geometry,
     pub(crate) restriction: Restriction,
+    pub(crate) units: UnitShape,
     pub(crate) recorder: Recorder,
     stats: RefCell<TranslationStats>,
     boot_waiters: WaitQueue,
@@ -34,6 +36,7 @@ impl Runtime {
             config,
             geometry: config.geometry,
             restriction: config.restriction(),
+            units: config.units(),
             recorder,
             stats: RefCell::default(),
             // Intake, the scan, and garbage collection of each LUN.

@@ -16,7 +16,7 @@ use aster_ports::host::{
     HostCommand, HostOp, HostStatus,
 };
 use aster_ports::medium::{Nvram, SharedNvram};
-use aster_units::{Content, Duration, Frequency, Geometry, Lpn, Ppa, Rng, SECTOR_BYTES};
+use aster_units::{Content, Duration, Frequency, Geometry, Lpn, Ppa, Rng, SECTOR_BYTES, Upa};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -360,7 +360,7 @@ impl<M: MadeForTests> AnyBench<M> {
     }
     /// Where a logical page is; takes the time that the map takes.
     pub fn place_of(&self, page: Lpn) -> Option<Ppa> {
-        let found: Rc<RefCell<Option<Ppa>>> = Rc::default();
+        let found: Rc<RefCell<Option<Upa>>> = Rc::default();
         let (into, mapping) = (Rc::clone(&found), Rc::clone(&self.ftl.parts().mapping));
         self.exec.spawn(async move {
             let at = mapping.look_up(page).await.unwrap();
@@ -370,7 +370,8 @@ impl<M: MadeForTests> AnyBench<M> {
         while found.borrow().is_none() {
             self.exec.advance_to(self.exec.next_deadline().expect("a look-up ends"));
         }
-        found.take().filter(|at| at.is_some())
+        let at = found.take().filter(|at| at.is_some());
+        at.map(|at| self.ftl.parts().journal.units.page_of(at))
     }
     /// What the drive is doing.
     pub fn dump(&self) -> std::string::String {

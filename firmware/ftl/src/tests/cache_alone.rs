@@ -22,9 +22,9 @@ fn parts() -> UpperParts {
 }
 /// Has a page's entry filled with some granules; gives the entry, and what it holds then.
 fn fill(parts: &UpperParts, page: Lpn, wanted: Granules) -> (EntryId, Granules) {
-    let cache = Rc::clone(&parts.cache);
+    let (cache, frame) = (Rc::clone(&parts.cache), parts.journal.units.frame_of(page));
     parts.run(async move {
-        let (entry, _) = cache.lock(page, Want::Write).await.unwrap();
+        let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
         cache.fill(entry, wanted, Cause::Host, None).await;
         (entry, cache.valid(entry))
     })
@@ -59,13 +59,12 @@ fn an_evicted_page_stands_where_the_mapping_says_and_names_its_owner() {
     let parts = parts();
     let old = parts.write_page(PAGE, 1);
     let at = parts.write_page(PAGE, 2);
-    assert_eq!(parts.mapping.place_of_pinned(PAGE), at);
+    assert_eq!(parts.page_of(PAGE), at);
     let (content, record) = parts.stored(at);
     assert!(content.iter().all(|&byte| byte == 2));
     assert_eq!((record.kind, record.lpn, record.lost_sectors), (PageKind::Data, PAGE.0, 0));
     assert!(record.sequence > parts.stored(old).1.sequence);
-    let blocks = parts.journal.blocks().table();
-    assert_eq!((blocks.is_valid(old), blocks.is_valid(at)), (false, true));
+    assert_eq!((parts.is_valid(old), parts.is_valid(at)), (false, true));
     assert_eq!(parts.cache.counts().0, 0, "the entry is still dirty");
 }
 
@@ -108,10 +107,10 @@ fn a_page_that_names_another_owner_fills_nothing() {
 #[test]
 fn a_page_whose_program_fails_goes_to_another_block() {
     let parts = parts();
-    let lun = parts.journal.blocks().lun_of(PAGE);
+    let lun = parts.journal.blocks().lun_of(parts.journal.units.frame_of(PAGE));
     parts.cells.borrow_mut().next_programs_fail.push(lun);
     let at = parts.write_page(PAGE, 3);
-    assert_eq!((parts.mapping.place_of_pinned(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
+    assert_eq!((parts.page_of(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
     assert!(parts.stored(at).0.iter().all(|&byte| byte == 3));
     let blocks = parts.journal.blocks().table();
     assert_ne!(blocks.state(blocks.block_of(at)), BlockState::Failing);

@@ -20,7 +20,7 @@ struct Victim {
 fn victim() -> Victim {
     let config = config(Content::Full);
     let parts = UpperParts::new(config);
-    let of_lun = |lpn: &Lpn| parts.journal.blocks().lun_of(*lpn) == LUN;
+    let of_lun = |lpn: &Lpn| parts.journal.blocks().lun_of(parts.journal.units.frame_of(*lpn)) == LUN;
     let count = usize::from(config.geometry.pages_per_block);
     let pages: Vec<_> = (0..parts.mapping.pages()).map(Lpn).filter(of_lun).take(count).collect();
     let at: Vec<Ppa> = (1..).zip(&pages).map(|(byte, &lpn)| parts.write_page(lpn, byte)).collect();
@@ -45,7 +45,7 @@ impl Victim {
     }
     /// Where a page of the victim has gone, with its content's first byte and its record.
     fn moved(&self, nth: usize) -> (Ppa, u8, OobRecord) {
-        let at = self.parts.mapping.place_of_pinned(self.pages[nth]);
+        let at = self.parts.page_of(self.pages[nth]);
         assert_ne!(self.parts.journal.blocks().table().block_of(at), self.block, "page {nth} is still there");
         let (content, record) = self.parts.stored(at);
         (at, content[0], record)
@@ -64,7 +64,7 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
         assert_eq!((byte, record), (nth as u8 + 1, OobRecord { copy: before.copy + 1, ..*before }));
         let blocks = victim.parts.journal.blocks().table();
         assert_eq!(blocks.lun_of(blocks.block_of(at)), LUN);
-        assert!(blocks.is_valid(at));
+        assert!(victim.parts.is_valid(at));
     }
     assert_eq!(victim.state(), BlockState::Free);
     assert_eq!(victim.parts.cells.borrow().erases[victim.block.at()], 1);
@@ -92,7 +92,7 @@ fn a_page_that_is_unmapped_while_it_is_copied_stays_unmapped() {
         victim.parts.step();
     }
     let page = victim.pages[0];
-    assert_eq!(victim.parts.mapping.place_of_pinned(page), victim.page(0), "the copy has ended before");
+    assert_eq!(victim.parts.page_of(page), victim.page(0), "the copy has ended before");
     victim.parts.mapping.unmap(&page);
     victim.parts.rest();
     assert!(!victim.parts.mapping.place_of_pinned(page).is_some());

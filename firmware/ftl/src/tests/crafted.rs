@@ -117,7 +117,7 @@ fn each_other_contradiction_of_a_stored_map_is_refused_by_name() {
             s.set_mapping(60, 4 * free as u32);
         }),
         ("a logical page lies beyond the drive", |s| s.set_mapping(60, 4 * 72 * 4)),
-        ("two logical pages lie on the same physical page", |s| s.set_mapping(60, s.mapping(3))),
+        ("two logical pages lie in the same place", |s| s.set_mapping(60, s.mapping(3))),
         ("a block was erased more often than any can be", |s| {
             s.entry(7)[4..].copy_from_slice(&(ERASES_MAX + 1).to_le_bytes());
         }),

@@ -2,6 +2,7 @@ use super::bench::{Bench, config};
 use super::checked_host::{CheckedHost, Op, Request, granule_bytes};
 use super::flash::{Cells, Faults, SharedCells};
 use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::units::Frame;
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
@@ -47,7 +48,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     bench.write(3, 7);
     bench.run(HostOp::Read, 3 * page, page, vec![0; page as usize]);
     let parts = bench.ftl.parts().clone();
-    let entry = parts.cache.find(Lpn(3)).expect("just read");
+    let entry = parts.cache.find(Frame(3)).expect("just read");
     let (buffer, good) = (BufferId(entry.0), Outcome::default());
     let data = OobRecord { kind: PageKind::Data, lpn: 3, sequence: 1, lost_sectors: 0, copy: 0 };
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
@@ -248,7 +249,7 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         let broken: vec::Vec<Lpn> = (0..24).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
-            if bench.ftl.parts().cache.find(lpn).is_none() {
+            if bench.ftl.parts().cache.find(Frame(lpn.0)).is_none() {
                 break_page(&bench, &mut host, lpn, 1 << (n % 2), n % 5 == 4);
             }
         }

@@ -3,6 +3,7 @@
 use super::bench::{Bench, config};
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
+use crate::terms::units::Frame;
 use crate::{Boot, Capacity, ConfigError, DriveState, FtlConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{BufferId, Content, Geometry, Lpn, Ppa, SECTOR_BYTES};
@@ -276,8 +277,8 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
         parts.journal.core.spawn(async move {
-            let lun = copying.journal.blocks().lun_of(Lpn(0));
-            let copies = [(Lpn(0), from)];
+            let lun = copying.journal.blocks().lun_of(Frame(0));
+            let copies = [(Lpn(0), copying.journal.units.first_in(from))];
             let begun = copying
                 .journal
                 .begin_programs(

@@ -4,7 +4,7 @@ use super::{Blocks, NO_VICTIM};
 use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use aster_parties::ClosedBlocks;
-use aster_units::{LunIndex, Ppa};
+use aster_units::{LunIndex, Ppa, Upa};
 
 impl Blocks {
     pub(crate) fn free(&self, lun: LunIndex) -> usize {
@@ -18,12 +18,22 @@ impl Blocks {
     pub(crate) fn stop_evacuating(&mut self) {
         self.evacuates = false;
     }
-    /// A page that still counts in the block that would be collected next, and is not `taken` already.
+    /// A page with units that still count in the block that would be collected next, and that is not `taken`
+    /// already.
     pub(crate) fn page_to_copy(&mut self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         let block = self.best_victim(lun)?;
         let first = block.0 * self.pages_per_block;
         let mut pages = (first..first + self.pages_per_block).map(Ppa);
-        pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa) && !taken(ppa))
+        pages.find(|&ppa| self.counts_in(ppa) && !taken(ppa))
+    }
+    /// Whether a unit is to be copied before its block is erased: it is neither stale nor replaced.
+    #[inline]
+    pub(crate) fn counts(&self, at: Upa) -> bool {
+        self.is_valid(at) && !self.is_replaced(at)
+    }
+    /// Whether any unit of a page is.
+    pub(crate) fn counts_in(&self, page: Ppa) -> bool {
+        (0..self.shape.per_page()).any(|slot| self.counts(self.shape.at(page, slot)))
     }
     /// The oldest block that holds nothing, else the one that the policy chooses. `None` when nothing would
     /// be gained.
@@ -31,7 +41,7 @@ impl Blocks {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         let range = start..start + self.blocks_per_lun as usize;
         let of = (&self.victims[range.clone()], &self.closed_at[range.clone()], &self.erases[range]);
-        let closed = ClosedBlocks::new(lun, self.pages_per_block as u16, self.closings, of)?;
+        let closed = ClosedBlocks::new(lun, self.units_per_block(), self.closings, of)?;
         if closed.fewest_valid() == 0 {
             return Some(self.block_index(lun, closed.oldest_of_fewest_valid()));
         }
@@ -72,7 +82,7 @@ impl Blocks {
     pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         let victims = &self.victims[start..start + self.blocks_per_lun as usize];
-        self.has_failing(lun) || victims.iter().any(|&valid| u32::from(valid) < self.pages_per_block)
+        self.has_failing(lun) || victims.iter().any(|&valid| valid < self.units_per_block())
     }
     /// True when a closed block of the LUN holds nothing any more.
     pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
@@ -106,7 +116,7 @@ impl Blocks {
     }
     /// A block has been erased.
     pub(crate) fn erased(&mut self, block: BlockIndex) {
-        assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
+        assert_eq!(self.valid[block.at()], 0, "an erased block had valid units");
         self.count_erase(block);
         self.forget_refresh(block);
         self.forget_collected(block);
@@ -123,7 +133,7 @@ impl Blocks {
     }
     /// A block has gone bad.
     pub(crate) fn retire(&mut self, block: BlockIndex) {
-        assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
+        assert_eq!(self.valid[block.at()], 0, "a retired block had valid units");
         self.states[block.at()] = BlockState::Retired;
         self.pending.push(LogEntry::Retired(block));
         let lun = self.lun_of(block).index();
@@ -187,7 +197,7 @@ mod tests {
         }
     }
 
-    /// A block without valid pages goes first, then one in which a program has failed; the policy is asked
+    /// A block without valid units goes first, then one in which a program has failed; the policy is asked
     /// for neither.
     #[test]
     fn a_policy_is_asked_only_where_it_decides() {
@@ -201,8 +211,8 @@ mod tests {
             let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
             blocks.adopt(block, entry).unwrap();
             if block != empty {
-                let page = blocks.first_page(block);
-                blocks.set_valid(page);
+                let first = blocks.shape.first_in(blocks.first_page(block));
+                blocks.set_valid(first);
             }
         }
         let taken: alloc::vec::Vec<_> = (0..4).map(|_| (blocks.take_victim(LUN), asked.get())).collect();

@@ -30,13 +30,16 @@ impl Blocks {
                 note(self.block_of(ppa), line.start % self.pages_per_block);
             }
             for deferred in &self.luns[lun.index()].deferred {
-                let at = deferred.change.to;
-                note(self.block_of(at), at.0 % self.pages_per_block);
+                let page = self.shape.page_of(deferred.change.to);
+                note(self.block_of(page), page.0 % self.pages_per_block);
             }
         }
         for entry in unlogged {
             match *entry {
-                LogEntry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
+                LogEntry::Map { at, .. } => {
+                    let page = self.shape.page_of(at);
+                    note(self.block_of(page), page.0 % self.pages_per_block);
+                }
                 // Nothing of a stored map counts before a log page names the map.
                 LogEntry::Opened(block) if self.states[block.at()] == BlockState::Map => {}
                 LogEntry::Opened(block) => note(block, 0),

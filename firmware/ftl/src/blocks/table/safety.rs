@@ -6,7 +6,7 @@ use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::blocks::unsafe_programs::{Change, DurableChange, Safety};
 use crate::terms::block::{BlockIndex, BlockState};
 use alloc::vec::Vec;
-use aster_units::{Lpn, LunIndex, Ppa};
+use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
 impl Blocks {
     /// The pages of a word line, and whether no program comes to it any more.
@@ -26,8 +26,7 @@ impl Blocks {
     #[inline]
     pub(crate) fn moved(&mut self, change: Change) {
         self.set_valid(change.to);
-        let lun = self.lun_of(self.block_of(change.to));
-        self.unsafe_programs.changed(lun, change);
+        self.unsafe_programs.changed(change);
     }
     /// A program of the word line of `ppa` has ended. When no loss of power can undo the line's pages any
     /// more, what they replace becomes stale, and the changes are journaled. True then.
@@ -35,10 +34,9 @@ impl Blocks {
     pub(crate) fn line_durable(&mut self, ppa: Ppa) -> bool {
         let lun = self.lun_of(self.block_of(ppa));
         let (line, closed) = self.line_of(ppa);
-        let mut any = false;
-        while let Some(change) = self.unsafe_programs.take_durable(lun, line.clone(), closed) {
-            any = true;
-            let Some(DurableChange { change, journals, is_host, at }) = change else { continue };
+        let mut durable = core::mem::take(&mut self.durable);
+        let any = self.unsafe_programs.take_durable(lun, line, closed, &mut durable);
+        for DurableChange { change, journals, is_host, at } in durable.drain(..) {
             if change.from.is_some() {
                 self.clear_valid(change.from);
             }
@@ -47,11 +45,12 @@ impl Blocks {
             }
             if is_host {
                 self.forget_deferred(lun, change.lpn);
-                self.pending.push(LogEntry::Map { lpn: change.lpn, ppa: change.to });
+                self.pending.push(LogEntry::Map { lpn: change.lpn, at: change.to });
             } else {
                 self.luns[lun.index()].deferred.push(DeferredMove { change, at });
             }
         }
+        self.durable = durable;
         any
     }
     /// As [`Blocks::line_durable`] for all word lines of a block that takes no more programs.
@@ -82,7 +81,7 @@ impl Blocks {
     /// Journals the deferred moves of garbage collection.
     pub(crate) fn journal_deferred(&mut self, lun: LunIndex) {
         for DeferredMove { change, .. } in self.luns[lun.index()].deferred.drain(..) {
-            self.pending.push(LogEntry::Map { lpn: change.lpn, ppa: change.to });
+            self.pending.push(LogEntry::Map { lpn: change.lpn, at: change.to });
         }
     }
     /// Blocks that were collected and not erased since, as long as not all of their moves are in the log.
@@ -98,24 +97,24 @@ impl Blocks {
         self.collected.retain(|&(emptied, _)| emptied != block);
         self.of_old_maps.retain(|&of_map| of_map != block);
     }
-    /// The changes of logical pages in `pages` that aren't journaled, of any LUN, latest first. Undone in
+    /// The changes of logical units in `units` that aren't journaled, of any LUN, latest first. Undone in
     /// this order they lead to what the log says.
-    pub(crate) fn to_undo(&self, pages: core::ops::Range<u32>) -> Vec<(Lpn, Ppa)> {
+    pub(crate) fn to_undo(&self, units: core::ops::Range<u32>) -> Vec<(Lpn, Upa)> {
         let all: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
-        let mut changes = Vec::with_capacity(all + self.unsafe_programs.len());
+        let mut changes = Vec::with_capacity(all + self.unsafe_programs.units());
         for lun in (0..self.luns.len() as u32).map(LunIndex) {
             let deferred = self.luns[lun.index()].deferred.iter();
             let deferred = deferred.map(|deferred| (deferred.at, deferred.change.lpn, deferred.change.from));
             changes.extend(
                 deferred
                     .chain(self.unsafe_programs.unjournaled(lun))
-                    .filter(|(_, lpn, _)| pages.contains(&lpn.0)),
+                    .filter(|(_, lpn, _)| units.contains(&lpn.0)),
             );
         }
         changes.sort_unstable_by_key(|&(at, ..)| core::cmp::Reverse(at));
         changes.into_iter().map(|(_, lpn, from)| (lpn, from)).collect()
     }
-    /// Runs of pages in `ranges`, from `first` on, that hold nothing which counts, and won't: what was
+    /// Runs of units in `ranges`, from `first` on, that hold nothing which counts, and won't: what was
     /// unmapped or replaced, and copies in work of it. `mapped` says where a logical page is. Recovery, which
     /// finds them, could not know: the map that is being stored has what the log said of them.
     ///
@@ -128,44 +127,45 @@ impl Blocks {
     pub(crate) fn stale_runs(
         &self,
         ranges: &[(BlockIndex, u32)],
-        first: Ppa,
-        mapped: impl Fn(Lpn) -> Ppa,
-    ) -> Vec<(Ppa, u32)> {
+        first: Upa,
+        mapped: impl Fn(Lpn) -> Upa,
+    ) -> Vec<(Upa, u32)> {
         let deferred: usize = self.luns.iter().map(|lun| lun.deferred.len()).sum();
-        let mut live = Vec::with_capacity(deferred + self.unsafe_programs.len());
-        let mut stale = Vec::with_capacity(self.unsafe_programs.len());
+        let mut live = Vec::with_capacity(deferred + self.unsafe_programs.units());
+        let mut stale = Vec::with_capacity(self.unsafe_programs.units());
         for lun in (0..self.luns.len() as u32).map(LunIndex) {
             // What the log still has as the place of a page, and what may become it.
             live.extend(self.luns[lun.index()].deferred.iter().map(|deferred| deferred.change.from));
-            for (ppa, copy_of) in self.unsafe_programs.in_flight(lun) {
+            for (at, copy_of) in self.unsafe_programs.in_flight(lun) {
                 let is_stale = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
-                if is_stale { stale.push(ppa) } else { live.push(ppa) }
+                if is_stale { stale.push(at) } else { live.push(at) }
             }
             stale.extend(self.unsafe_programs.superseded_origins(lun));
         }
         let place = |entry: &LogEntry| match *entry {
-            LogEntry::Map { ppa, .. } => Some(ppa),
+            LogEntry::Map { at, .. } => Some(at),
             _ => None,
         };
-        let mut unjournaled: Vec<Ppa> = self.pending.entries().iter().filter_map(place).collect();
-        for pages in [&mut live, &mut stale, &mut unjournaled] {
-            pages.sort_unstable();
+        let mut unjournaled: Vec<Upa> = self.pending.entries().iter().filter_map(place).collect();
+        for units in [&mut live, &mut stale, &mut unjournaled] {
+            units.sort_unstable();
         }
-        let has = |pages: &[Ppa], ppa: Ppa| pages.binary_search(&ppa).is_ok();
-        let is_stale = |ppa: Ppa| {
-            !has(&unjournaled, ppa) && (has(&stale, ppa) || !(self.is_valid(ppa) || has(&live, ppa)))
-        };
-        let mut runs: Vec<(Ppa, u32)> = Vec::with_capacity(64);
+        let has = |units: &[Upa], at: Upa| units.binary_search(&at).is_ok();
+        let is_stale =
+            |at: Upa| !has(&unjournaled, at) && (has(&stale, at) || !(self.is_valid(at) || has(&live, at)));
+        let mut runs: Vec<(Upa, u32)> = Vec::with_capacity(64);
         for &(block, page) in ranges {
             let begin = self.first_page(block).0;
             let end = match self.states[block.at()] {
                 BlockState::Open => begin + u32::from(self.entry(block).next),
                 _ => begin + self.pages_per_block,
             };
-            for ppa in ((begin + page).max(first.0)..end).map(Ppa).filter(|&ppa| is_stale(ppa)) {
+            let unit = |page| self.shape.first_in(Ppa(page)).0;
+            let (begin, from_page, end) = (unit(begin), unit(begin + page), unit(end));
+            for at in (from_page.max(first.0)..end).map(Upa).filter(|&at| is_stale(at)) {
                 match runs.last_mut() {
-                    Some((from, count)) if from.0 + *count == ppa.0 && from.0 >= begin => *count += 1,
-                    _ => runs.push((ppa, 1)),
+                    Some((from, count)) if from.0 + *count == at.0 && from.0 >= begin => *count += 1,
+                    _ => runs.push((at, 1)),
                 }
             }
         }
@@ -176,13 +176,14 @@ impl Blocks {
         let (line, closed) = self.line_of(ppa);
         self.unsafe_programs.safety(self.lun_of(self.block_of(ppa)), ppa, line, closed)
     }
-    /// True when `ppa` is valid only for the case that what replaces it is undone.
-    pub(crate) fn is_replaced(&self, ppa: Ppa) -> bool {
-        self.unsafe_programs.is_replaced(self.lun_of(self.block_of(ppa)), ppa)
+    /// True when the unit at a place is valid only for the case that what replaces it is undone.
+    #[inline]
+    pub(crate) fn is_replaced(&self, at: Upa) -> bool {
+        self.unsafe_programs.is_replaced(at)
     }
-    /// A logical page of a LUN, which was at `from`, is unmapped by the command with this sequence number.
-    pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn, from: Ppa, sequence: u64) {
-        self.unsafe_programs.unmapped(lun, lpn);
+    /// A logical unit of a LUN, which was at `from`, is unmapped by the command with this sequence number.
+    pub(crate) fn unmapped(&mut self, lun: LunIndex, lpn: Lpn, from: Upa, sequence: u64) {
+        self.unsafe_programs.unmapped(from);
         self.clear_valid(from);
         self.forget_deferred(lun, lpn);
         self.pending.push(LogEntry::Trim { first: lpn, count: 1, sequence });

@@ -1,35 +1,35 @@
-//! Valid pages, and the reads in flight that keep a block from being erased.
+//! Valid units, and the reads in flight that keep a block from being erased.
 
 use super::{Blocks, NO_VICTIM};
 use crate::terms::block::BlockIndex;
-use aster_units::Ppa;
+use aster_units::{Ppa, Upa};
 
 impl Blocks {
     #[inline]
-    pub(crate) fn is_valid(&self, ppa: Ppa) -> bool {
-        self.valid_pages[ppa.0 as usize / 64] >> (ppa.0 % 64) & 1 == 1
+    pub(crate) fn is_valid(&self, at: Upa) -> bool {
+        self.valid_units[at.0 as usize / 64] >> (at.0 % 64) & 1 == 1
     }
     #[inline]
-    pub(crate) fn set_valid(&mut self, ppa: Ppa) {
-        let block = self.block_of(ppa).at();
-        self.valid_pages[ppa.0 as usize / 64] |= 1 << (ppa.0 % 64);
+    pub(crate) fn set_valid(&mut self, at: Upa) {
+        let block = self.block_of_unit(at).at();
+        self.valid_units[at.0 as usize / 64] |= 1 << (at.0 % 64);
         self.valid[block] += 1;
         if self.victims[block] != NO_VICTIM {
             self.victims[block] += 1;
         }
     }
     #[inline]
-    pub(crate) fn clear_valid(&mut self, ppa: Ppa) {
-        assert!(self.is_valid(ppa), "{ppa:?} was mapped but not valid");
-        let block = self.block_of(ppa).at();
-        self.valid_pages[ppa.0 as usize / 64] &= !(1 << (ppa.0 % 64));
+    pub(crate) fn clear_valid(&mut self, at: Upa) {
+        assert!(self.is_valid(at), "{at:?} was mapped but not valid");
+        let block = self.block_of_unit(at).at();
+        self.valid_units[at.0 as usize / 64] &= !(1 << (at.0 % 64));
         self.valid[block] -= 1;
         if self.victims[block] != NO_VICTIM {
             self.victims[block] -= 1;
             self.emptied |= self.victims[block] == 0;
         }
     }
-    pub(crate) fn valid(&self, block: BlockIndex) -> u16 {
+    pub(crate) fn valid(&self, block: BlockIndex) -> u32 {
         self.valid[block.at()]
     }
 

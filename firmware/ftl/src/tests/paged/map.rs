@@ -1,7 +1,7 @@
 use crate::tests::bench::MadeForTests;
 use crate::{Mapping, MappingFault, MappingPorts};
 use aster_exec::{Exec, WaitQueue};
-use aster_units::{Duration, Lpn, Ppa};
+use aster_units::{Duration, Lpn, Upa};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::vec;
@@ -197,15 +197,15 @@ impl Mapping for PagedMap {
     fn page(&self, pin: &PagePin) -> Lpn {
         pin.page
     }
-    fn get(&self, pin: &PagePin) -> Ppa {
-        Ppa(!self.0.frames.borrow()[pin.frame].entries[pin.page.index() % ENTRIES])
+    fn get(&self, pin: &PagePin) -> Upa {
+        Upa(!self.0.frames.borrow()[pin.frame].entries[pin.page.index() % ENTRIES])
     }
-    fn set(&self, pin: &PagePin, to: Ppa) -> Ppa {
+    fn set(&self, pin: &PagePin, to: Upa) -> Upa {
         let frame = &mut self.0.frames.borrow_mut()[pin.frame];
         frame.dirty = true;
-        Ppa(!std::mem::replace(&mut frame.entries[pin.page.index() % ENTRIES], !to.0))
+        Upa(!std::mem::replace(&mut frame.entries[pin.page.index() % ENTRIES], !to.0))
     }
-    async fn find(&self, at: Ppa) -> Option<Lpn> {
+    async fn find(&self, at: Upa) -> Option<Lpn> {
         let pages = self.stored_pages() as u64;
         self.0.exec.sleep(READ * pages).await;
         (0..self.0.pages).find(|&page| self.0.entry(page as usize) == !at.0).map(Lpn)

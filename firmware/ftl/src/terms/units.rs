@@ -1,0 +1,79 @@
+//! Mapping units, and the frames and pages that they make up.
+
+use aster_units::{Lpn, Ppa, Upa};
+
+/// Mapping units that together have a page's size, the first of them a multiple of it: what a data buffer
+/// entry holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Frame(pub(crate) u32);
+
+/// How a page is divided into mapping units: a power of two of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct UnitShape {
+    // The units of a page are two to the power of this.
+    shift: u32,
+}
+
+impl UnitShape {
+    /// Pages of `page_bytes` with units of `unit_bytes`, both of which the configuration has checked.
+    pub(crate) const fn new(page_bytes: u32, unit_bytes: u32) -> Self {
+        UnitShape { shift: (page_bytes / unit_bytes).trailing_zeros() }
+    }
+    /// Units of a page.
+    pub(crate) const fn per_page(self) -> u32 {
+        1 << self.shift
+    }
+    /// The page that a unit is in.
+    #[inline]
+    pub(crate) const fn page_of(self, at: Upa) -> Ppa {
+        Ppa(at.0 >> self.shift)
+    }
+    /// A unit's place within its page.
+    #[inline]
+    pub(crate) const fn slot_of(self, at: Upa) -> u32 {
+        at.0 & (self.per_page() - 1)
+    }
+    /// A page's first unit.
+    #[inline]
+    pub(crate) const fn first_in(self, page: Ppa) -> Upa {
+        Upa(page.0 << self.shift)
+    }
+    /// The unit in a page's slot.
+    #[inline]
+    pub(crate) const fn at(self, page: Ppa, slot: u32) -> Upa {
+        Upa((page.0 << self.shift) | slot)
+    }
+    /// The frame that a unit belongs to.
+    #[inline]
+    pub(crate) const fn frame_of(self, unit: Lpn) -> Frame {
+        Frame(unit.0 >> self.shift)
+    }
+    /// The first unit of a frame.
+    #[inline]
+    pub(crate) const fn first_of(self, frame: Frame) -> Lpn {
+        Lpn(frame.0 << self.shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_is_a_page_has_the_same_number() {
+        let units = UnitShape::new(16384, 16384);
+        assert_eq!((units.per_page(), units.at(Ppa(77), 0), units.page_of(Upa(77))), (1, Upa(77), Ppa(77)));
+        assert_eq!((units.frame_of(Lpn(5)), units.first_of(Frame(5))), (Frame(5), Lpn(5)));
+    }
+
+    #[test]
+    fn four_units_make_a_page_or_a_frame() {
+        let units = UnitShape::new(16384, 4096);
+        assert_eq!(
+            (units.page_of(Upa(31)), units.slot_of(Upa(31)), units.at(Ppa(7), 3)),
+            (Ppa(7), 3, Upa(31))
+        );
+        assert_eq!(units.frame_of(Lpn(22)), Frame(5));
+        assert_eq!((units.first_of(Frame(5)), units.first_in(Ppa(7))), (Lpn(20), Upa(28)));
+    }
+}
