@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
-use aster_device::profile::{PACKAGES, Profile, SHIPPED};
-use aster_device::{FreshErrors, Media, least_command};
+use aster_device::profile::{DataModeName, PACKAGES, Profile, SHIPPED};
+use aster_device::{Carried, FreshErrors, Media, Pieces, carried, least_command, lun_pool};
 use aster_lab::measure::drive_of;
+use aster_lab::waf::expected;
 use aster_lab::warning::Warning;
 use aster_lab::words::counted;
 use aster_run_virtual::driver::Config;
@@ -212,7 +213,14 @@ struct Checked {
     shape: String,
     flash_bytes: u64,
     exported_bytes: u64,
+    /// Flash over what is exported, minus one.
     spare_percent: f64,
+    /// What the blocks of a LUN are for; `null` for another translation than our page-mapping FTL.
+    blocks: Option<Blocks>,
+    /// Payload that the link carries in one direction at most; `null` without a limit.
+    link_bytes_per_s: Option<u64>,
+    /// What the bus of each channel carries at most.
+    channel_bytes_per_s: u64,
     /// Wrong bits of a chunk and its parity on average, in the worst pages of a new block.
     errors_a_chunk: f64,
     /// The probability that such a chunk can't be corrected.
@@ -224,6 +232,82 @@ struct Checked {
     least_command_ns: f64,
     /// Every key, including those with their default.
     profile: Profile,
+}
+
+/// What the blocks of a LUN are for, if none is bad.
+#[derive(Serialize)]
+struct Blocks {
+    per_lun: u32,
+    /// What the logical pages of a LUN fill.
+    data: f64,
+    log: u32,
+    stored_map: u32,
+    gc_reserve: u32,
+    /// Half of the two open blocks.
+    open: u32,
+    /// All others: garbage collection lives off these.
+    stale: f64,
+    /// Stale over data, which is theory's spare factor.
+    effective_over_provisioning_percent: f64,
+    /// Pages programmed per page of the host under uniform random writes of whole pages, by theory; `null`
+    /// for a victim policy without one.
+    write_amplification: Option<f64>,
+}
+
+impl Blocks {
+    fn of(profile: &Profile) -> Option<Blocks> {
+        let pool = lun_pool(&Pieces::default(), profile, Content::Fingerprint)?;
+        let expected = expected(profile);
+        let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
+        Some(Blocks {
+            per_lun: pool.blocks + pool.log_blocks + pool.map_blocks,
+            data,
+            log: pool.log_blocks,
+            stored_map: pool.map_blocks,
+            gc_reserve: pool.reserve,
+            open: 1,
+            stale: f64::from(pool.blocks - pool.reserve - 1) - data,
+            effective_over_provisioning_percent: expected.effective_over_provisioning_percent,
+            write_amplification: expected.write_amplification,
+        })
+    }
+    fn in_words(&self, victims: &str) -> String {
+        let Blocks { per_lun, data, log, stored_map, gc_reserve, open, stale, .. } = self;
+        let waf = self.write_amplification.map_or(String::new(), |waf| {
+            format!(
+                "\n  writes    uniform, random, whole pages: write amplification {waf:.1} by theory \
+                 of {victims}"
+            )
+        });
+        format!(
+            "\n  blocks    of a LUN's {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
+             {gc_reserve} GC reserve, {open} open, {stale:.1} stale\n            \
+             {:.1} % effective over-provisioning{waf}",
+            self.effective_over_provisioning_percent
+        )
+    }
+}
+
+/// A rate in decimal units, as data sheets have it.
+fn rate(bytes_per_s: u64) -> String {
+    let mega = bytes_per_s as f64 / 1e6;
+    if mega < 1000.0 { format!("{mega:.0} MB/s") } else { format!("{:.2} GB/s", mega / 1e3) }
+}
+
+/// The data interface's name in ONFI.
+fn interface(profile: &Profile) -> &'static str {
+    match profile.channel.data_interface {
+        DataModeName::Sdr => "SDR",
+        DataModeName::NvDdr => "NV-DDR",
+        DataModeName::NvDdr2 => "NV-DDR2",
+    }
+}
+
+/// A range of times by page type.
+fn times(by_type: &[f64]) -> String {
+    let least = by_type.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = by_type.iter().copied().fold(0.0, f64::max);
+    if least < most { format!("{least} to {most} µs") } else { format!("{most} µs") }
 }
 
 /// `aster check`: builds the drive and boots it, to find errors that show only when the parts work together.
@@ -238,12 +322,16 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let fresh = FreshErrors::of(&profile)?;
     let (flash_bytes, exported_bytes) = (raw_bytes(&profile), drive_of(&machine).bytes);
     let ready = machine.now().since(Instant::ZERO);
+    let Carried { link, channel } = carried(&profile).map_err(|error| Failure::file(&args.profile, error))?;
     let found = Checked {
         name: args.profile.display().to_string(),
         shape: shape(&profile),
         flash_bytes,
         exported_bytes,
         spare_percent: (flash_bytes as f64 / exported_bytes.max(1) as f64 - 1.0) * 100.0,
+        blocks: Blocks::of(&profile),
+        link_bytes_per_s: link,
+        channel_bytes_per_s: channel,
         errors_a_chunk: fresh.expected,
         chunk_loss: fresh.lost,
         ready_after_s: ready.as_secs_f64(),
@@ -285,16 +373,31 @@ pub(crate) fn boot_new(
 }
 
 fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
-    let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, .. } = found;
+    let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, profile, .. } = found;
     let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
-    let sold = found.profile.geometry.capacity.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let sold = profile.geometry.capacity.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| blocks.in_words(&profile.ftl.victims));
+    let (link, channels) = (&profile.link, profile.used_geometry().channels);
+    let carried = found.link_bytes_per_s.map_or("no limit".to_owned(), rate);
     format!(
-        "{name}: a good profile\n  {}\n  array     {shape}\n  flash     {flash} ({flash_bytes} bytes)\n  \
-         exported  {sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare\n  \
+        "{name}: a good profile\n  {}\n  array     {shape}\n  times     tR {}, tPROG {}, tBERS {} µs\n  \
+         flash     {flash} ({flash_bytes} bytes)\n  \
+         exported  {sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}\n  \
+         link      PCIe {}.0 × {}, payload at most {carried}\n  \
+         bus       {} mode {}: {} per channel, {} in all\n  \
          command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",
-        found.profile.description,
+        profile.description,
+        times(&profile.package.read_us),
+        times(&profile.package.program_us),
+        profile.package.erase_us,
+        link.generation,
+        link.lanes,
+        interface(profile),
+        profile.channel.timing_mode,
+        rate(found.channel_bytes_per_s),
+        rate(found.channel_bytes_per_s * u64::from(channels)),
         found.least_command_ns,
         fresh.corrected,
         fresh.bits,

@@ -41,37 +41,6 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
     Ok(())
 }
 
-/// What garbage collection works with in a LUN without bad blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LunPool {
-    /// LUNs of the drive.
-    pub luns: u32,
-    /// Blocks for data: closed, open or free.
-    pub blocks: u32,
-    /// Pages per block.
-    pub pages_per_block: u32,
-    /// Logical pages of the fullest LUN.
-    pub logical_pages: u32,
-    /// Free blocks that only garbage collection may use.
-    pub reserve: u32,
-    /// Most dirty entries of the drive's data buffer.
-    pub dirty_max: u32,
-}
-
-/// The pool of each LUN of a profile's drive, under our page-mapping FTL.
-pub fn lun_pool(profile: &Profile, content: Content) -> LunPool {
-    let config = configure::ftl(profile, &configure::media_facts(profile, content));
-    let luns = config.geometry.total_luns();
-    LunPool {
-        luns,
-        blocks: config.data_blocks_per_lun() as u32,
-        pages_per_block: config.geometry.pages_per_block.into(),
-        logical_pages: config.logical_pages().div_ceil(luns.into()) as u32,
-        reserve: config.gc_reserve_blocks,
-        dirty_max: config.dirty_max(),
-    }
-}
-
 /// How many times its blocks a package may grow in the search for enough blocks.
 const PACKAGE_GROWTH_MAX: u32 = 16;
 /// For a small package the search goes up to this many blocks.

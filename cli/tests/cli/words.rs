@@ -63,12 +63,41 @@ fn profiles_and_checks_are_printed_as_json() {
     assert_eq!(checked["flash_bytes"], 48 << 20);
     assert!(checked["exported_bytes"].as_u64().is_some_and(|bytes| bytes < 48 << 20), "{checked}");
     assert!(checked["ready_after_s"].as_f64().is_some_and(|s| s > 0.0), "{checked}");
+    // Generation 2, 4 lanes, and NV-DDR2 mode 4.
+    assert!((1.7e9..2e9).contains(&checked["link_bytes_per_s"].as_f64().unwrap()), "{checked}");
+    assert_eq!(checked["channel_bytes_per_s"], 200_000_000);
     // A key from the file, an overridden one, and one with its default.
     let ftl = &checked["profile"]["ftl"];
     assert_eq!(
         (&ftl["slice_workers"], &ftl["buffer_entries"], &ftl["gc_depth"]),
         (&16.into(), &64.into(), &2.into())
     );
+}
+
+/// Each block of a LUN is for something, and more of them are left to garbage collection where the host sees
+/// fewer.
+#[test]
+fn a_check_says_what_the_blocks_are_for() {
+    let place = Place::new();
+    let blocks = |percent: &str| {
+        let spare = format!("ftl.over_provisioning_percent={percent}");
+        place.report(&["check", "ideal", "--json", "--set", &spare])["blocks"].clone()
+    };
+    let (few, many) = (blocks("7"), blocks("28"));
+    for blocks in [&few, &many] {
+        let of = |part: &str| blocks[part].as_f64().unwrap_or_else(|| panic!("{part} of {blocks}"));
+        let parts = ["data", "log", "stored_map", "gc_reserve", "open", "stale"].map(of);
+        assert!((parts.iter().sum::<f64>() - of("per_lun")).abs() < 1e-9, "{blocks}");
+        let effective = 100.0 * of("stale") / of("data");
+        assert!((effective - of("effective_over_provisioning_percent")).abs() < 1e-9, "{blocks}");
+    }
+    let both = |part: &str| [&few, &many].map(|blocks| blocks[part].as_f64().unwrap());
+    let [few, many] = both("effective_over_provisioning_percent");
+    assert!(few < 7.0 && many > 20.0, "{few} {many}");
+    let [few, many] = both("write_amplification");
+    assert!(few > 8.0 && (1.5..3.0).contains(&many), "{few} {many}");
+    let said = place.aster(&["check", "ideal", "--set", "ftl.victims=cost-benefit"]).out;
+    assert!(said.contains("effective over-provisioning") && !said.contains("by theory"), "{said}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub use chart::figure;
 pub use report::{Follow, Passes, Plan, Point, Report, table};
 
 use crate::experiment::{ExperimentError, heard};
+use aster_device::Pieces;
 use aster_device::profile::Profile;
 use aster_theory::{Pool, Simulation, VictimRule, Workload, analytic};
 use aster_units::Content;
@@ -42,7 +43,8 @@ fn workload(hot_percent: u8) -> Workload {
 
 /// A LUN's blocks as the simulation's pool.
 fn pool(profile: &Profile) -> Pool {
-    let lun = aster_device::lun_pool(profile, Content::Fingerprint);
+    let lun = aster_device::lun_pool(&Pieces::default(), profile, Content::Fingerprint)
+        .expect("the plan's drives have our page-mapping FTL");
     Pool {
         blocks: lun.blocks,
         pages_per_block: lun.pages_per_block,
@@ -65,6 +67,26 @@ fn theory(rule: VictimRule, hot_percent: u8, pool: &Pool) -> Option<f64> {
             Some(analytic::d_choices_of_stale(choices, pages, fill))
         }
         _ => None,
+    }
+}
+
+/// What a profile's drive copies under uniform random writes of whole pages, by theory.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Expected {
+    /// Data pages of closed blocks over logical pages, minus one, in percent: the spare factor of theory. The
+    /// reserve is spare for failures only, and an open block is half full on average.
+    pub effective_over_provisioning_percent: f64,
+    /// Pages programmed per page of the host; `None` for a victim policy without a theory.
+    pub write_amplification: Option<f64>,
+}
+
+/// Theory's values for a profile's drive with our page-mapping FTL.
+pub fn expected(profile: &Profile) -> Expected {
+    let pool = pool(profile);
+    let rule = policies(profile).into_iter().find(|(name, _)| *name == profile.ftl.victims);
+    Expected {
+        effective_over_provisioning_percent: (1.0 / pool.fill_of_closed() - 1.0) * 100.0,
+        write_amplification: rule.and_then(|(_, rule)| theory(rule, 50, &pool)),
     }
 }
 

@@ -401,12 +401,12 @@ impl FtlConfig {
         self.map_pages_max().div_ceil(u64::from(self.geometry.pages_per_block.max(1)))
     }
     /// Blocks of a LUN set aside for the stored map: two generations exist while a new one is written.
-    pub(crate) fn metadata_blocks_per_lun(&self) -> u64 {
+    pub fn metadata_blocks_per_lun(&self) -> u64 {
         (2 * self.map_blocks()).div_ceil(u64::from(self.geometry.total_luns().max(1)))
     }
     /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad; in
     /// a large drive so many that they are worn out no sooner than the others.
-    pub(crate) fn log_blocks_per_lun(&self) -> u64 {
+    pub fn log_blocks_per_lun(&self) -> u64 {
         let g = &self.geometry;
         let luns = u64::from(g.total_luns().max(1));
         // A log page is due when the one before has room for no more: after so many programs of data at

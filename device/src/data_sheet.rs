@@ -1,0 +1,100 @@
+//! What a profile's drive has on paper: what its blocks are for, and what its link and buses carry.
+
+use crate::configure::{self, BuildError};
+use crate::pieces::Pieces;
+use crate::profile::Profile;
+use aster_units::Content;
+
+/// What the blocks of a LUN are for, under our page-mapping FTL. None of them is bad.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LunPool {
+    /// LUNs of the drive.
+    pub luns: u32,
+    /// Blocks set aside for the log.
+    pub log_blocks: u32,
+    /// Blocks kept for the stored map.
+    pub map_blocks: u32,
+    /// Blocks for data: closed, open or free.
+    pub blocks: u32,
+    /// Pages per block.
+    pub pages_per_block: u32,
+    /// Logical pages of the fullest LUN.
+    pub logical_pages: u32,
+    /// Free blocks that only garbage collection may use.
+    pub reserve: u32,
+    /// Most dirty entries of the drive's data buffer.
+    pub dirty_max: u32,
+}
+
+/// The pool of each LUN of a profile's drive; `None` if the drive has another translation than our
+/// page-mapping FTL.
+pub fn lun_pool(pieces: &Pieces, profile: &Profile, content: Content) -> Option<LunPool> {
+    if !pieces.translations.is_ours(&profile.ftl.kind) {
+        return None;
+    }
+    let config = configure::ftl(profile, &configure::media_facts(profile, content));
+    let luns = config.geometry.total_luns();
+    Some(LunPool {
+        luns,
+        log_blocks: config.log_blocks_per_lun() as u32,
+        map_blocks: config.metadata_blocks_per_lun() as u32,
+        blocks: config.data_blocks_per_lun() as u32,
+        pages_per_block: config.geometry.pages_per_block.into(),
+        logical_pages: config.logical_pages().div_ceil(luns.into()) as u32,
+        reserve: config.gc_reserve_blocks,
+        dirty_max: config.dirty_max(),
+    })
+}
+
+/// What a drive's link and flash buses carry at most, in bytes per second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Payload in one direction of the link, in packets as large as the profile allows; `None` without a
+    /// limit.
+    pub link: Option<u64>,
+    /// Data strobes of one channel, towards the controller.
+    pub channel: u64,
+}
+
+/// The rates of a profile's link and flash buses.
+///
+/// # Errors
+/// When the profile has a data interface and timing mode that don't exist together.
+pub fn carried(profile: &Profile) -> Result<Carried, BuildError> {
+    let link = configure::link(profile);
+    let payload = u64::from(link.packet_payload.max(1));
+    let packet = payload + u64::from(link.packet_overhead);
+    // Two bytes pass in a pair of strobes, whatever the interface.
+    let pair = configure::bus_timing(profile)?.t_pair_out.as_picos().max(1);
+    Ok(Carried {
+        link: (link.bytes_per_second > 0).then(|| link.bytes_per_second * payload / packet),
+        channel: 2 * 1_000_000_000_000 / pair,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::shipped;
+
+    #[test]
+    fn a_luns_blocks_are_all_accounted_for() {
+        let profile = shipped("ideal").unwrap();
+        let pool = lun_pool(&Pieces::default(), &profile, Content::Fingerprint).unwrap();
+        let all = pool.log_blocks + pool.map_blocks + pool.blocks;
+        assert_eq!((all, pool.luns), (profile.geometry.blocks_per_lun, 64));
+        assert!(pool.logical_pages < (pool.blocks - pool.reserve) * pool.pages_per_block);
+    }
+
+    /// NV-DDR2 mode 7 has 400 MT/s (ONFI 5.1, table 4-15), and a generation 4 lane 16 GT/s with 128b/130b.
+    #[test]
+    fn links_and_buses_carry_what_their_standards_say() {
+        let mut profile = shipped("ideal").unwrap();
+        let Carried { link, channel } = carried(&profile).unwrap();
+        assert_eq!(channel, 400_000_000);
+        let raw = 4.0 * 16e9 / 8.0 * 128.0 / 130.0;
+        assert!((0.85..0.99).contains(&(link.unwrap() as f64 / raw)), "{link:?}");
+        profile.link.unlimited = true;
+        assert_eq!(carried(&profile).unwrap().link, None);
+    }
+}
