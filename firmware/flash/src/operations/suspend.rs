@@ -106,7 +106,7 @@ async fn resume(
 }
 
 /// BLOCK ERASE with a READ of another block in its middle: the erase starts, is suspended after `progress`,
-/// and is resumed when the page is in its buffer.
+/// and is resumed when the page is in its buffer, or can't be read.
 ///
 /// # Errors
 /// As [`suspend_erase`] and [`super::read_page`].
@@ -120,7 +120,7 @@ pub async fn erase_with_read(
     let since = start_erase(lun, row).await?;
     lun.core().exec().sleep(progress).await;
     let Suspended { status, worked } = suspend_erase(lun, row, since).await?;
-    let report = read_page(lun, read.row, read.sectors, read.buffer).await?;
+    let report = read_page(lun, read.row, read.sectors, read.buffer).await;
     let status = if status.command_specific() { resume_erase(lun, row, worked).await? } else { status };
-    Ok((status, report))
+    report.map(|report| (status, report))
 }

@@ -325,6 +325,23 @@ fn a_read_comes_through_in_the_middle_of_an_erase() {
     assert!(took > us(5_000 + 30 + 58 + 90) && took < us(5_000 + 30 + 58 + 90 + 40), "{took}");
 }
 
+/// A LUN with a suspended erase takes no program and no other erase.
+#[test]
+fn an_erase_is_resumed_also_if_the_read_in_its_middle_fails() {
+    let bench = rich();
+    bench.fill(0, 1);
+    let lun = bench.lun(0, 0);
+    let (page, block) = (target(&bench, 2, 0, 0), bench.row(4, 0));
+    let nowhere = Target { row: RowAddr(u32::MAX >> 8), ..target(&bench, 2, 0, 8) };
+    bench.run(async move || {
+        let progress = Duration::from_millis(2);
+        let error = erase_with_read(&lun, block, progress, &nowhere).await.unwrap_err();
+        assert!(matches!(error, FlashError::Transaction(_)), "{error}");
+        assert!(!program_page(&lun, page.row, page.buffer).await.unwrap().fail());
+    });
+    assert_eq!(bench.inspect.block(LunIndex(0), BlockAddr(4)).erases, 1);
+}
+
 #[test]
 fn a_program_is_suspended_and_ends_as_if_it_had_not_been() {
     let bench = rich();
