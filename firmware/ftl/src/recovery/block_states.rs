@@ -49,9 +49,12 @@ impl Uses {
             BlockState::Free | BlockState::Closed => before,
         }
     }
-    /// Whether the log must learn that a block with this state was opened.
-    fn is_unlogged(&self, block: BlockIndex, state: BlockState) -> bool {
-        self.listed.contains(&block.0) && state == BlockState::Closed
+    /// Whether the log must learn that a block with this state was opened: it was free on the last log page,
+    /// or by all that its entries say. A page that had no room for the entry names the block as being
+    /// written.
+    fn is_unlogged(&self, block: BlockIndex, before: BlockState, state: BlockState) -> bool {
+        let was_free = before == BlockState::Free || self.listed.contains(&block.0);
+        was_free && state == BlockState::Closed
     }
 }
 
@@ -69,8 +72,9 @@ impl<M: Mapping> Recovery<M> {
         };
         for (block, entry) in (0..).map(BlockIndex).zip(table.iter_mut()) {
             entry.unverified = false;
-            entry.state = uses.state_of(block, entry.state);
-            if uses.is_unlogged(block, entry.state) {
+            let before = entry.state;
+            entry.state = uses.state_of(block, before);
+            if uses.is_unlogged(block, before, entry.state) {
                 self.journal.blocks().table_mut().must_log(LogEntry::Opened(block));
             }
         }
@@ -204,10 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn the_log_learns_of_listed_blocks_that_were_written() {
+    fn the_log_learns_of_free_blocks_that_were_written() {
         for state in ALL {
-            assert_eq!(with(&[Listed]).is_unlogged(BLOCK, state), state == Closed);
-            assert!(!with(&[Active]).is_unlogged(BLOCK, state));
+            assert_eq!(with(&[Listed]).is_unlogged(BLOCK, Closed, state), state == Closed);
+            // Of a block that is being written the entry may not have had room on a log page.
+            assert_eq!(with(&[Active]).is_unlogged(BLOCK, Free, state), state == Closed);
+            assert!(!with(&[Active]).is_unlogged(BLOCK, Open, state));
         }
     }
 }
