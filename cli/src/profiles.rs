@@ -15,7 +15,7 @@ use aster_lab::words::counted;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{KeptProfile, Machine, RunError, kept_profile};
-use aster_units::{Content, Duration, Instant};
+use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 use serde::Serialize;
 use std::path::{MAIN_SEPARATOR, Path};
 
@@ -256,7 +256,7 @@ struct Blocks {
 
 impl Blocks {
     fn of(profile: &Profile) -> Option<Blocks> {
-        let pool = lun_pool(&Pieces::default(), profile, Content::Fingerprint)?;
+        let pool = lun_pool(&Pieces::default(), profile, smallest_content(profile))?;
         let expected = expected(profile);
         let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
         Some(Blocks {
@@ -310,14 +310,22 @@ fn times(by_type: &[f64]) -> String {
     if least < most { format!("{least} to {most} µs") } else { format!("{most} µs") }
 }
 
+/// The content of which a page takes the least memory; it doesn't affect what `aster check` prints.
+fn smallest_content(profile: &Profile) -> Content {
+    // Fingerprints stand for a sector each.
+    match profile.ftl.mapping_unit_bytes.is_multiple_of(SECTOR_BYTES as u32) {
+        true => Content::Fingerprint,
+        false => profile.content.into(),
+    }
+}
+
 /// `aster check`: builds the drive and boots it, to find errors that show only when the parts work together.
 ///
 /// # Errors
 /// When the profile is wrong, its parts don't fit together, the drive doesn't come up, or the user stops it.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let Named { name, profile } = find(&args.profile, &args.set)?;
-    // The smallest content; it doesn't affect the output.
-    let content = Some(Content::Fingerprint);
+    let content = Some(smallest_content(&profile));
     let machine = boot_new(&args.profile, &name, &profile, content, &Interrupt::listen()?)?;
     let fresh = FreshErrors::of(&profile)?;
     let (flash_bytes, exported_bytes) = (raw_bytes(&profile), drive_of(&machine).bytes);

@@ -5,7 +5,7 @@
 //! behaviour (`device/order.rs`).
 
 use crate::arrivals::Arrivals;
-use crate::configure::{self, BuildError, OOB_BYTES};
+use crate::configure::{self, BuildError};
 use crate::firmware;
 use crate::media::{Media, NandSource};
 use crate::nvram::{front_end_part, translation_part};
@@ -206,7 +206,7 @@ impl<'a> Base<'a> {
         let dram = Dram::new(
             content,
             geometry.sectors_per_page(),
-            OOB_BYTES,
+            configure::oob_bytes(profile),
             needs.data_buffers,
             needs.metadata_buffers + BRING_UP_BUFFERS,
             front_needs.sram_bytes,

@@ -145,6 +145,7 @@ impl BuildError {
 fn ftl_key(field: &str) -> &'static str {
     match field {
         "buffer_entries" => "ftl.buffer_entries",
+        "mapping_unit_bytes" => "ftl.mapping_unit_bytes",
         "slice_workers" => "ftl.slice_workers",
         "gc_depth" => "ftl.gc_depth",
         "gc_free_blocks" => "ftl.gc_free_blocks",

@@ -1,11 +1,12 @@
 //! The parts of a profile that a drive's media depend on.
 
-use crate::profile::{CellUse, PlacementName, Profile};
+use crate::profile::{CellUse, PAGE_MAPPING, PlacementName, Profile};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
 const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
+const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
 
@@ -14,9 +15,10 @@ const BY_SPARE: &str = "by over-provisioning";
 pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
     match key {
         // Profiles had no choice then.
-        FTL_KIND => Some("page-mapping"),
+        FTL_KIND => Some(PAGE_MAPPING),
         FRONT_END => Some("nvme"),
         CAPACITY => Some(BY_SPARE),
+        MAPPING_UNIT => Some("0"),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
         "restrict.lsb_pages" => Some("false"),
@@ -67,6 +69,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ecc.scrambler", profile.ecc.scrambler.to_string()),
         (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
+        (MAPPING_UNIT, profile.ftl.mapping_unit_bytes.to_string()),
         ("ftl.assigner", profile.ftl.placement().to_owned()),
     ]
 }

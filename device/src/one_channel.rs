@@ -1,6 +1,6 @@
 //! One channel with its packages and its controller, without translation, front end and host, for a bench.
 
-use crate::configure::{self, BuildError, OOB_BYTES, value};
+use crate::configure::{self, BuildError, value};
 use crate::control::{Answer, ControlWord, Filter};
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile};
@@ -54,7 +54,8 @@ impl OneChannel {
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();
         let mut array = NandArray::new(configure::nand(profile, content)?, None, recorder)?;
-        let dram = Dram::new(content, geometry.sectors_per_page(), OOB_BYTES, u32::from(depth), 1, 0);
+        let oob = configure::oob_bytes(profile);
+        let dram = Dram::new(content, geometry.sectors_per_page(), oob, u32::from(depth), 1, 0);
         let scratch = dram.borrow().metadata_buffer(0);
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
         let core = Core::new(&exec, configure::frequency(profile)?);

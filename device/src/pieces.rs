@@ -79,7 +79,8 @@ impl Pieces {
     ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
         let command_set = self.make_command_set(profile)?;
         let (name, capacity_bytes) = (name.to_owned(), translation.capacity_bytes());
-        let facts = FrontEndFacts { name, serial, content, capacity_bytes, command_set };
+        let preferred_writes = translation.preferred_writes();
+        let facts = FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set };
         let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
         front_end.function().check()?;
         let missing = front_end.needs().operations.missing_in(&translation.offers());

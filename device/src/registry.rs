@@ -1,7 +1,7 @@
 //! The pieces that a profile can choose from, by name.
 
 use crate::configure::{self, BuildError, value};
-use crate::profile::{AssignerName, D_CHOICES, Profile, WINDOWED_GREEDY};
+use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, WINDOWED_GREEDY};
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::{Nvm, Nvme};
 use aster_parties::{
@@ -105,15 +105,17 @@ impl Default for Registry<MakeTranslation> {
             let ours = PageMapping::new(configure::ftl(profile, facts))?;
             Ok(Box::new(ours.deciding(victims, &*placement)?))
         });
-        Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+        Registry::of("ftl.kind", [(PAGE_MAPPING, page_mapping)])
     }
 }
 
 impl Default for Registry<MakeFrontEnd> {
     fn default() -> Self {
         let nvme: MakeFrontEnd = Box::new(|profile, facts| {
-            let FrontEndFacts { name, serial, content, capacity_bytes, command_set } = facts;
+            let FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set } =
+                facts;
             let mut config = configure::host(profile, &name, content, capacity_bytes);
+            config.preferred_writes = preferred_writes;
             if let Some(serial) = serial {
                 config.serial = serial;
             }

@@ -487,6 +487,7 @@ const CASES: &[Case] = &cases! {
     "ftl.over_provisioning_percent" Told => |p| p.ftl.over_provisioning_percent = 60.0,
     "ftl.buffer_entries" Run => |p| p.ftl.buffer_entries = 64,
     "ftl.slice_workers" Run => |p| p.ftl.slice_workers = 2,
+    "ftl.mapping_unit_bytes" Run => |p| p.ftl.mapping_unit_bytes = 4096,
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),

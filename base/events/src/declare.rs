@@ -209,9 +209,10 @@ events! {
     }
     /// The mapping of a logical page changed.
     MapUpdated {
-        /// Logical page.
+        /// Logical page, or mapping unit where a page holds several.
         lpn: u32,
-        /// Physical page; all ones when the page was deallocated.
+        /// Physical page, or its number times the units of a page plus the slot; all ones when it was
+        /// deallocated.
         ppa: u32,
     }
     /// Garbage collection chose a block.
@@ -225,9 +226,9 @@ events! {
     }
     /// Garbage collection moved a page.
     PageMoved {
-        /// Logical page.
+        /// Logical page, or mapping unit where a page holds several.
         lpn: u32,
-        /// Where it is now.
+        /// Where it is now, as of `MapUpdated`.
         ppa: u32,
     }
     /// A block was found bad.

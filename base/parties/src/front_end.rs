@@ -7,6 +7,7 @@ use crate::operations::Operations;
 use crate::piece::PieceError;
 use crate::saved::{DamagedRecord, NvramSlice};
 use crate::state::MediaHealth;
+use crate::translation::PreferredWrites;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -46,6 +47,8 @@ pub struct FrontEndFacts {
     pub content: Content,
     /// Bytes of the namespace.
     pub capacity_bytes: u64,
+    /// The writes that suit the translation best, if it tells.
+    pub preferred_writes: Option<PreferredWrites>,
     /// The command set that `host.command_set` names, for a front end that is an NVMe controller.
     pub command_set: Box<dyn CommandSet>,
 }

@@ -41,5 +41,7 @@ pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};
 pub use saved::{DamagedRecord, NvramSlice};
 pub use state::{Boot, DriveState, MediaHealth, MediaState, Promises};
 pub use stats::{FlashCounts, TranslationStats};
-pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};
+pub use translation::{
+    MediaFacts, PreferredWrites, Translation, TranslationNeeds, TranslationPorts, TranslationView,
+};
 pub use victims::{BlockFacts, ClosedBlocks, VictimPolicy};

@@ -29,6 +29,16 @@ pub struct TranslationNeeds {
     pub flash_requests: u16,
 }
 
+/// The writes that suit a translation best.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PreferredWrites {
+    /// Bytes of which writes and deallocations should cover whole multiples, aligned to them: others make it
+    /// read, or keep, the rest.
+    pub granularity_bytes: u32,
+    /// Bytes of a write, or a multiple of them, that costs the least per byte; a multiple of the granularity.
+    pub optimal_bytes: u32,
+}
+
 /// What the constructor of a translation gets to know of the media, besides the profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MediaFacts {
@@ -110,6 +120,10 @@ pub trait Translation {
     }
     /// Bytes of the namespace: whole pages of the array.
     fn capacity_bytes(&self) -> u64;
+    /// The writes that suit it best, for the host to know; `None` if there is nothing to tell.
+    fn preferred_writes(&self) -> Option<PreferredWrites> {
+        None
+    }
     /// The damaged records in `nvram`, its part of the NVRAM, that the drive can do without. A record
     /// that was never written is not damaged. Changes nothing.
     fn damaged_records(&self, _nvram: &NvramSlice) -> Vec<DamagedRecord> {

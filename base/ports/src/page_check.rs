@@ -5,6 +5,7 @@
 //! outcome alone. It doesn't interpret a page's OOB.
 
 use crate::dram::SharedDram;
+use alloc::boxed::Box;
 use aster_units::BufferId;
 
 /// The owner of a page. Only the translation knows what the number means.
@@ -30,7 +31,7 @@ pub enum PageCheck {
 
 /// Decides from the OOB bytes of a page whether the page is the owner's and none of its data are marked
 /// as lost.
-pub type CheckPage = fn(PageOwner, oob: &[u8]) -> bool;
+pub type CheckPage = Box<dyn Fn(PageOwner, &[u8]) -> bool>;
 
 /// A page check, and the pool of buffers that pages are read into.
 pub(crate) struct PageChecker {
@@ -84,7 +85,7 @@ mod tests {
             PageCheck::NotAsked,
             "by nobody"
         );
-        port.check_pages(&pool, |owner, oob| u32::from(oob[0]) == owner.0);
+        port.check_pages(&pool, Box::new(|owner, oob| u32::from(oob[0]) == owner.0));
         for port in [&port, &below] {
             pool.borrow_mut().oob_mut(BUFFER)[0] = 7;
             for phase in [FlashOp::Read, FlashOp::Transfer] {

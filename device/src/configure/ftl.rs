@@ -17,6 +17,7 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         geometry: facts.geometry,
         restriction: Some(facts.restriction),
         content: facts.content,
+        mapping_unit_bytes: f.mapping_unit_bytes,
         capacity: match profile.named_pages() {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),

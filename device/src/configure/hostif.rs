@@ -22,6 +22,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         subsystem_vendor_id: profile.link.vendor_id,
         ieee_oui: [0; 3],
         namespace_bytes,
+        preferred_writes: None,
         offers_512: content == Content::Full,
         block_size: block_size(profile, content),
         volatile_write_cache: true,

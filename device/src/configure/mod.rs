@@ -27,5 +27,5 @@ pub(crate) use hostif::host;
 pub(crate) use nand::nand;
 pub use nand::{nand_image_bytes, nand_records_bytes};
 pub(crate) use parties::media_facts;
-pub(crate) use ports::OOB_BYTES;
+pub(crate) use ports::oob_bytes;
 pub(crate) use sched::{big_loop, tasks};

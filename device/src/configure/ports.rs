@@ -1,11 +1,18 @@
 //! Where data, parity and OOB of a page lie (`base/ports`).
 
 use super::error::{BuildError, value};
-use crate::profile::{PlacementName, Profile};
+use crate::profile::{PAGE_MAPPING, PlacementName, Profile};
+use aster_ftl::OOB_BYTES;
 use aster_ports::layout::{PageLayout, Placement};
 
-/// OOB bytes that the FTL gets with every page.
-pub(crate) const OOB_BYTES: u8 = 16;
+/// OOB bytes that the FTL gets with every page: what its record takes.
+pub(crate) fn oob_bytes(profile: &Profile) -> u8 {
+    let page_bytes = profile.array_geometry().page_bytes;
+    match profile.ftl.kind == PAGE_MAPPING {
+        true => aster_ftl::oob_bytes(page_bytes, profile.ftl.mapping_unit_bytes) as u8,
+        false => OOB_BYTES as u8,
+    }
+}
 
 impl From<PlacementName> for Placement {
     fn from(name: PlacementName) -> Placement {
@@ -24,8 +31,14 @@ pub(crate) fn layout(profile: &Profile) -> Result<PageLayout, BuildError> {
         g.raw_page_bytes(),
         profile.ecc.chunk_bytes,
         parity_bits.div_ceil(8) as u16,
-        OOB_BYTES,
+        oob_bytes(profile),
         profile.ecc.placement.into(),
     )
-    .map_err(|e| value("ecc", e))
+    .map_err(|e| match oob_bytes(profile) == OOB_BYTES as u8 {
+        true => value("ecc", e),
+        false => {
+            let oob = oob_bytes(profile);
+            value("ftl.mapping_unit_bytes", format!("must be greater: its OOB takes {oob} bytes, and {e}"))
+        }
+    })
 }

@@ -26,7 +26,7 @@ pub use package::{
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
     CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
-    HostProfile, LevellingName, LinkProfile, PlacementName, PollProfile, Profile, READS_FIRST,
+    HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile, Profile, READS_FIRST,
     RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
 };
 pub use shipped::{SHIPPED, shipped};

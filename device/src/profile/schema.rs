@@ -375,6 +375,8 @@ pub struct CostsProfile {
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
+/// The translation that drives have.
+pub const PAGE_MAPPING: &str = "page-mapping";
 /// The victim policy that draws blocks at random, of which it chooses one.
 pub const D_CHOICES: &str = "d-choices";
 /// The victim policy that looks at the oldest blocks alone.
@@ -511,6 +513,10 @@ pub struct FtlProfile {
     /// Slices of commands in progress at once.
     #[serde(default = "default_workers")]
     pub slice_workers: u16,
+    /// Bytes that the map knows a place of: a page divided by a power of two, up to 16, and 512 at least; 0
+    /// for a page. Smaller ones are packed into pages in the order of their arrival.
+    #[serde(default)]
+    pub mapping_unit_bytes: u32,
     /// Read only the sectors asked for, not the whole page.
     #[serde(default = "yes")]
     pub partial_reads: bool,
@@ -581,7 +587,7 @@ fn default_victims() -> String {
     "greedy".to_owned()
 }
 fn default_kind() -> String {
-    "page-mapping".to_owned()
+    PAGE_MAPPING.to_owned()
 }
 fn default_spread() -> u32 {
     100

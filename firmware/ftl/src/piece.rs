@@ -11,8 +11,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, Placement, Translation, TranslationNeeds,
-    TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
+    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, Placement, PreferredWrites, Translation,
+    TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
@@ -54,6 +54,12 @@ impl Translation for PageMapping {
     }
     fn capacity_bytes(&self) -> u64 {
         self.0.config.logical_pages() * u64::from(self.0.config.geometry.page_bytes)
+    }
+    fn preferred_writes(&self) -> Option<PreferredWrites> {
+        let config = &self.0.config;
+        let told =
+            PreferredWrites { granularity_bytes: config.unit_bytes(), optimal_bytes: config.program_bytes() };
+        (config.mapping_unit_bytes != 0).then_some(told)
     }
     fn damaged_records(&self, nvram: &NvramSlice) -> Vec<DamagedRecord> {
         let copies = Root::damaged_copies(nvram);

@@ -20,7 +20,7 @@ use crate::recovery::boot;
 use crate::recovery::state::Recovery;
 use crate::setup::Setup;
 use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
-use crate::terms::oob::{self, OOB_BYTES};
+use crate::terms::oob;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
@@ -76,9 +76,10 @@ impl Ftl {
         if available < needed as usize {
             return Err(ConfigError::Flash { available, needed });
         }
-        flash.check_pages(&dram, oob::is_whole_page_of);
+        let shape = config.units();
+        flash.check_pages(&dram, Box::new(move |owner, oob| oob::is_whole_page_of(shape, owner, oob)));
         let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
-        let pages = journal.logical_pages();
+        let pages = journal.logical_units();
         let map = make_mapping(MappingPorts { core, pages, pins: config.pins(), recorder: &recorder });
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
@@ -115,7 +116,10 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &NvramSlice) -> 
         dram.sectors() == usize::from(config.geometry.sectors_per_page()),
         "has buffers of another page size",
     )?;
-    check(dram.oob(dram.metadata_buffer(0)).len() >= OOB_BYTES, "has less than 16 OOB bytes a buffer")?;
+    check(
+        dram.oob(dram.metadata_buffer(0)).len() >= config.oob_bytes(),
+        "has fewer OOB bytes a buffer than a page's record takes",
+    )?;
     let available = nvram.size();
     if available < NVRAM_BYTES { Err(ConfigError::Nvram { available }) } else { Ok(()) }
 }
@@ -172,14 +176,14 @@ impl<M: Mapping> FtlHandle<M> {
     pub fn boot_error(&self) -> Option<BootError> {
         self.0.recovery.boot_error()
     }
-    /// Mapping units that the host sees.
+    /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {
         self.0.journal.logical_pages()
     }
-    /// Where a logical page is; `None` when it is unmapped or beyond the capacity, or when the mapping would
-    /// have to wait for its entry.
+    /// The page in which a logical unit is; `None` when it is unmapped or beyond the capacity, or when the
+    /// mapping would have to wait for its entry.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
-        let mapped = lpn.0 < self.0.journal.logical_pages();
+        let mapped = lpn.0 < self.0.journal.logical_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
         at.map(|at| self.0.journal.units.page_of(at))

@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
-use aster_parties::History;
+use aster_parties::{History, PreferredWrites};
 use aster_ports::host::CommandPort;
 use aster_ports::link::MAX_SEGMENTS;
 use aster_units::Duration;
@@ -91,6 +91,8 @@ pub struct HostIfConfig {
     pub ieee_oui: [u8; 3],
     /// Namespace 1's size in bytes: a positive multiple of 4,096.
     pub namespace_bytes: u64,
+    /// The writes that suit the translation best, for Identify to tell; `None` for none.
+    pub preferred_writes: Option<PreferredWrites>,
     /// Whether blocks of 512 bytes are offered beside 4,096. Impossible with fingerprint content.
     pub offers_512: bool,
     /// The format at power-on. A Format NVM changes it; see [`crate::NvmeFrontEnd::on_format`].

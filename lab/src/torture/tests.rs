@@ -27,18 +27,24 @@ fn is_long() -> bool {
 
 #[test]
 fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
-    for (name, content, pair_loss, count) in [
-        ("tiny", Content::Full, true, cuts(12, 2_600)),
-        ("tiny", Content::Fingerprint, true, cuts(12, 2_600)),
-        ("pocket", Content::Full, true, cuts(24, 2_600)),
-        ("pocket", Content::Full, false, cuts(12, 2_600)),
+    for (name, content, pair_loss, unit_bytes, count) in [
+        ("tiny", Content::Full, true, 0, cuts(12, 2_600)),
+        ("tiny", Content::Fingerprint, true, 0, cuts(12, 2_600)),
+        ("tiny", Content::Full, true, 1024, cuts(8, 2_600)),
+        ("tiny", Content::Fingerprint, true, 4096, cuts(8, 2_600)),
+        ("pocket", Content::Full, true, 0, cuts(24, 2_600)),
+        ("pocket", Content::Full, false, 0, cuts(12, 2_600)),
+        ("pocket", Content::Full, true, 1024, cuts(8, 2_600)),
     ] {
         let mut profile = profile(name);
         profile.package.pair_loss = pair_loss;
+        profile.ftl.mapping_unit_bytes = unit_bytes;
         let report = go(&profile, content, 1, count);
         if let Some(failure) = &report.failure {
             let arguments = failure.case().arguments().join(" ");
-            panic!("aster torture {name} --set package.pair_loss={pair_loss} {arguments}: {failure:#?}");
+            let set =
+                format!("--set package.pair_loss={pair_loss} --set ftl.mapping_unit_bytes={unit_bytes}");
+            panic!("aster torture {name} {set} {arguments}: {failure:#?}");
         }
         let seen = report.seen;
         assert_eq!(seen.cuts, count);

@@ -170,6 +170,18 @@ impl BlockPool {
         self.count_disturbance(ppa);
         self.media.begin_read(ppa, sectors, into, cause).await
     }
+    /// As [`BlockPool::begin_read`] if there is room for the request now.
+    pub(crate) fn try_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Option<Tag> {
+        let tag = self.media.try_read(ppa, sectors, into, cause)?;
+        self.count_disturbance(ppa);
+        Some(tag)
+    }
     /// Reads sectors of a page.
     pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
         let tag = self.begin_read(ppa, sectors, into, cause).await;

@@ -100,7 +100,8 @@ impl UnsafePrograms {
             changes: 0,
         }
     }
-    /// A program begins; where it copies, `copies` says of each slot what, and from where.
+    /// A program begins; where it copies, `copies` says of each slot what, and from where: from nowhere for a
+    /// slot that is empty.
     #[inline]
     pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copies: &[(Lpn, Upa)]) {
         let per_page = self.shape.per_page() as usize;
@@ -112,7 +113,7 @@ impl UnsafePrograms {
         let states = &mut self.units[units as usize..][..per_page];
         states.fill(UNTOUCHED);
         for (state, &copy_of) in states.iter_mut().zip(copies) {
-            state.copy_of = Some(copy_of);
+            state.copy_of = copy_of.1.is_some().then_some(copy_of);
         }
         self.order += 1;
         let program = UnsafeProgram { ppa, units, is_host, ended: false, order: self.order };

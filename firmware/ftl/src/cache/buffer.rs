@@ -1,5 +1,5 @@
 use crate::page::buffers::Granules;
-use crate::terms::units::Frame;
+use crate::terms::units::{Frame, Units};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::mix64;
@@ -76,6 +76,8 @@ struct BufferEntry {
     exclusive: bool,
     evicting: bool,
     dirty: bool,
+    // Which of its units were changed since they were last on flash.
+    dirty_units: Units,
     // A writer waits, so no further reader gets in.
     writer_waits: bool,
     listed: bool,
@@ -121,6 +123,7 @@ impl DataBuffer {
             exclusive: false,
             evicting: false,
             dirty: false,
+            dirty_units: 0,
             writer_waits: false,
             listed: false,
             list: CLEAN as u8,
@@ -292,7 +295,9 @@ impl DataBuffer {
     }
     /// Empties and frees an exclusively locked entry. Returns true if it held data that was not on flash.
     pub(crate) fn discard(&mut self, id: EntryId) -> bool {
-        let dirty = core::mem::replace(&mut self.entries[id.index()].dirty, false);
+        let entry = &mut self.entries[id.index()];
+        entry.dirty_units = 0;
+        let dirty = core::mem::replace(&mut entry.dirty, false);
         self.dirty -= u32::from(dirty);
         self.remove(id.0);
         self.entries[id.index()].exclusive = false;
@@ -313,16 +318,20 @@ impl DataBuffer {
         (entry.evicting, entry.evicted_as_oldest) = (true, true);
         Some(EntryId(id))
     }
-    /// As [`DataBuffer::evict_oldest`], but only for a page that `fits`. Looks at no more than `search`
-    /// entries.
-    pub(crate) fn evict_oldest_of(&mut self, search: u32, fits: impl Fn(Frame) -> bool) -> Option<EntryId> {
+    /// As [`DataBuffer::evict_oldest`], but only for an entry of which frame and dirty units `fit`. Looks at
+    /// no more than `search` entries.
+    pub(crate) fn evict_oldest_of(
+        &mut self,
+        search: u32,
+        fit: impl Fn(Frame, Units) -> bool,
+    ) -> Option<EntryId> {
         let mut at = self.lists[DIRTY].tail;
         for _ in 0..search {
             if at == NONE {
                 return None;
             }
             let entry = &self.entries[at as usize];
-            if fits(entry.frame) {
+            if fit(entry.frame, entry.dirty_units) {
                 self.unlink(at);
                 let entry = &mut self.entries[at as usize];
                 (entry.evicting, entry.evicted_as_oldest) = (true, true);
@@ -357,7 +366,7 @@ impl DataBuffer {
         let entry = &mut self.entries[id.index()];
         entry.evicting = false;
         if clean {
-            entry.dirty = false;
+            (entry.dirty, entry.dirty_units) = (false, 0);
             self.dirty -= 1;
         }
         let evicted = clean && entry.evicted_as_oldest;
@@ -385,12 +394,23 @@ impl DataBuffer {
     pub(crate) fn add_valid(&mut self, id: EntryId, granules: Granules) {
         self.entries[id.index()].valid |= granules;
     }
-    /// Forgets granules of a clean entry.
-    pub(crate) fn forget_clean(&mut self, id: EntryId, granules: Granules) {
+    /// Forgets granules that flash has.
+    pub(crate) fn forget(&mut self, id: EntryId, granules: Granules) {
+        self.entries[id.index()].valid &= !granules;
+    }
+    /// Empties units of an exclusively locked entry, and with them these granules.
+    pub(crate) fn discard_units(&mut self, id: EntryId, units: Units, granules: Granules) {
         let entry = &mut self.entries[id.index()];
-        if !entry.dirty {
-            entry.valid &= !granules;
+        entry.valid &= !granules;
+        entry.dirty_units &= !units;
+        if entry.dirty && entry.dirty_units == 0 {
+            entry.dirty = false;
+            self.dirty -= 1;
         }
+    }
+    /// The units of an entry that were changed since they were last on flash.
+    pub(crate) fn dirty_units(&self, id: EntryId) -> Units {
+        self.entries[id.index()].dirty_units
     }
     pub(crate) fn is_dirty(&self, id: EntryId) -> bool {
         self.entries[id.index()].dirty
@@ -401,12 +421,13 @@ impl DataBuffer {
         self.reserved += u32::from(room);
         room
     }
-    /// Makes an exclusively locked entry dirty, which uses up a reservation.
-    pub(crate) fn make_dirty(&mut self, id: EntryId) {
+    /// Makes units of an exclusively locked entry dirty, which uses up a reservation.
+    pub(crate) fn make_dirty(&mut self, id: EntryId, units: Units) {
         self.reserved -= 1;
         let entry = &mut self.entries[id.index()];
         self.dirty += u32::from(!entry.dirty);
         entry.dirty = true;
+        entry.dirty_units |= units;
     }
     /// Returns a reservation that wasn't used.
     pub(crate) fn return_reserve(&mut self) {
@@ -440,7 +461,7 @@ mod tests {
         assert!(buffer.reserve_dirty());
         let (entry, lock) = held(buffer.request(Frame(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
-        buffer.make_dirty(entry);
+        buffer.make_dirty(entry, 1);
         buffer.release(entry, lock);
         entry
     }

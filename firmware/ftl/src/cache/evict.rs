@@ -21,8 +21,8 @@ impl<M: Mapping> Cache<M> {
     /// # Errors
     /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
-        if self.journal.config.pages_at_once() > 1 {
-            return self.evict_line(entry).await;
+        if self.journal.config.pages_at_once() > 1 || self.journal.units.per_page() > 1 {
+            return self.evict_packed(entry).await;
         }
         let (frame, _) = self.to_evict(entry);
         // The page is pinned before its program: nothing may happen between the program's end and the
@@ -39,12 +39,13 @@ impl<M: Mapping> Cache<M> {
         let buffer = self.buffer.borrow();
         (buffer.frame(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
     }
-    /// Evicts a filled entry by itself, as [`Cache::evict`] does; `pin` is on its page.
+    /// Evicts a filled entry of one unit by itself, as [`Cache::evict`] does; `pin` is on its unit.
     pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
         let (frame, lost) = self.to_evict(entry);
         let written = if lost == 0 {
             self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
-            self.program_host(pin, BufferId(entry.0)).await
+            let lun = self.journal.blocks().lun_of(frame);
+            self.program_host(lun, BufferId(entry.0), |ppa| self.mapping.moved(ppa, [(0, pin)])).await
         } else {
             self.program_with_losses(pin, entry, lost).await
         };
@@ -80,11 +81,12 @@ impl<M: Mapping> Cache<M> {
         );
         self.journal.pages().note_lost(copy, lost);
         self.note_owner(self.mapping.page(pin), copy, self.journal.pages().sectors_of(lost));
-        let written = self.program_host(pin, copy).await;
+        let lun = self.journal.blocks().lun_of(self.to_evict(entry).0);
+        let written = self.program_host(lun, copy, |ppa| self.mapping.moved(ppa, [(0, pin)])).await;
         self.give_merge_buffer(copy);
         written
     }
-    /// Writes the OOB record of a page that is about to be programmed.
+    /// Writes the OOB record of a page of one unit that is about to be programmed.
     pub(crate) fn note_owner(&self, lpn: Lpn, buffer: BufferId, lost_sectors: u16) {
         let record = OobRecord {
             kind: PageKind::Data,
@@ -93,17 +95,21 @@ impl<M: Mapping> Cache<M> {
             lost_sectors,
             copy: 0,
         };
-        record.encode(self.journal.pages().dram().borrow_mut().oob_mut(buffer));
+        self.journal.pages().put_record(buffer, &record);
     }
-    /// Programs a pinned page. If the program fails, tries again in another block.
-    pub(crate) async fn program_host(&self, pin: &M::Pin, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.journal.blocks().lun_of(self.journal.units.frame_of(self.mapping.page(pin)));
+    /// Programs a page, and has `moved` change the map. If the program fails, tries again in another block.
+    pub(crate) async fn program_host(
+        &self,
+        lun: LunIndex,
+        from: BufferId,
+        moved: impl Fn(Ppa),
+    ) -> Result<Ppa, HostStatus> {
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
             let done = self.journal.program_done(ppa, tag).await;
             if done {
-                self.mapping.moved(pin, self.journal.units.first_in(ppa));
+                moved(ppa);
             }
             self.journal.padded(programs.padding()).await;
             if done {

@@ -3,17 +3,29 @@
 use crate::cache::buffer::EntryId;
 use crate::cache::host_read::HostTransfer;
 use crate::cache::state::Cache;
-use crate::mapping::{Mapping, pin};
+use crate::mapping::{Mapping, MappingFault, pin};
 use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
-use crate::terms::oob::PageKind;
-use crate::terms::units::Frame;
+use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::units::{Frame, Units};
 use aster_events::Function;
-use aster_units::{BufferId, Ppa, SectorRange};
+use aster_ports::flash::Outcome;
+use aster_units::{BufferId, Lpn, Ppa, SectorRange, Upa};
+
+/// Where units of a frame lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lie {
+    /// None of them is mapped.
+    Nowhere,
+    /// All of them in this page, each in its own slot; `whole` says that the page holds all of the frame.
+    InPage { page: Ppa, whole: bool },
+    /// In several pages, or in slots of other units, or some of them nowhere.
+    Scattered,
+}
 
 impl<M: Mapping> Cache<M> {
-    /// Fills in the wanted granules that an entry lacks: with zeroes if the page is unmapped, else from
+    /// Fills in the wanted granules that an entry lacks: with zeroes if their unit is unmapped, else from
     /// flash. Granules that can't be read stay invalid. The caller ensures that no other task changes the
     /// entry meanwhile. `transfer` goes along with a read that goes straight to the entry.
     pub(crate) async fn fill(
@@ -21,7 +33,7 @@ impl<M: Mapping> Cache<M> {
         entry: EntryId,
         wanted: Granules,
         cause: Cause,
-        transfer: Option<&mut HostTransfer>,
+        mut transfer: Option<&mut HostTransfer>,
     ) {
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         self.journal.core.settle().await;
@@ -32,101 +44,157 @@ impl<M: Mapping> Cache<M> {
         if missing == 0 {
             return;
         }
-        // If the map can't be read, the granules stay invalid, too.
-        let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else { return };
-        let at = self.mapping.get(&pin);
-        drop(pin);
-        if !at.is_some() {
-            self.journal.pages().zero(BufferId(entry.0), missing);
-            self.buffer.borrow_mut().add_valid(entry, missing);
-            return;
-        }
-        let ppa = self.journal.units.page_of(at);
-        let sectors = span(self.journal.pages().sectors_of(missing));
-        // The read may go straight to the entry if it overwrites no data that only the entry holds.
-        let direct = {
-            let buffer = self.buffer.borrow();
-            !buffer.is_dirty(entry)
-                || buffer.valid(entry) & self.journal.pages().granules_of(sectors.mask()) == 0
-        };
-        if direct {
-            self.fill_direct(entry, frame, ppa, sectors, cause, transfer).await;
-        } else {
-            self.fill_by_merge(entry, frame, sectors, missing, cause).await;
-        }
-    }
-    async fn fill_direct(
-        &self,
-        entry: EntryId,
-        frame: Frame,
-        ppa: Ppa,
-        sectors: SectorRange,
-        cause: Cause,
-        transfer: Option<&mut HostTransfer>,
-    ) {
-        let into = BufferId(entry.0);
-        let lost = self.read_page(ppa, frame, sectors, into, cause, transfer).await;
-        let mut buffer = self.buffer.borrow_mut();
-        buffer.forget_clean(entry, lost);
-        buffer.add_valid(entry, self.journal.pages().granules_of(sectors.mask()) & !lost);
-    }
-    async fn fill_by_merge(
-        &self,
-        entry: EntryId,
-        frame: Frame,
-        sectors: SectorRange,
-        missing: Granules,
-        cause: Cause,
-    ) {
-        let merge = self.take_merge_buffer().await;
-        // The page's place is looked up after the wait for a merge buffer: garbage collection may have
-        // moved the page meanwhile.
-        if let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) {
-            let ppa = self.journal.units.page_of(self.mapping.get(&pin));
-            drop(pin);
-            let lost = self.read_page(ppa, frame, sectors, merge, cause, None).await;
+        let units = self.journal.pages().units_of(missing);
+        loop {
+            let lie = match self.page_at_hand(frame) {
+                Some(lie) => lie,
+                // If the map can't be read, the granules stay invalid, too.
+                None => match self.where_is(frame, units).await {
+                    Ok(lie) => lie,
+                    Err(MappingFault { .. }) => return,
+                },
+            };
+            let (page, whole) = match lie {
+                Lie::InPage { page, whole } => (page, whole),
+                Lie::Nowhere => {
+                    self.journal.pages().zero(BufferId(entry.0), missing);
+                    self.buffer.borrow_mut().add_valid(entry, missing);
+                    return;
+                }
+                Lie::Scattered => return self.fill_scattered(entry, frame, missing, cause).await,
+            };
+            let sectors = span(self.journal.pages().sectors_of(missing));
+            let asked = self.journal.pages().granules_of_units(units);
+            let read = self.journal.pages().granules_of(sectors.mask());
+            if self.may_read_into(entry, read, asked) {
+                let transfer = transfer.take().filter(|_| whole);
+                let into = BufferId(entry.0);
+                let lost = self.read_frame(page, frame, units, sectors, into, cause, transfer).await;
+                self.forget_clean(entry, lost);
+                self.buffer.borrow_mut().add_valid(entry, read & asked & !lost);
+                return;
+            }
+            let merge = self.take_merge_buffer().await;
+            // The units' place is looked up after the wait for a merge buffer: garbage collection may have
+            // moved them meanwhile.
+            let lie = self.where_is(frame, units).await;
+            let page = match lie {
+                Ok(Lie::InPage { page, .. }) => page,
+                Ok(_) => {
+                    self.give_merge_buffer(merge);
+                    continue;
+                }
+                Err(MappingFault { .. }) => return self.give_merge_buffer(merge),
+            };
+            let lost = self.read_frame(page, frame, units, sectors, merge, cause, None).await;
             let good = missing & !lost;
             self.journal.pages().copy_granules(merge, BufferId(entry.0), good);
             self.buffer.borrow_mut().add_valid(entry, good);
+            return self.give_merge_buffer(merge);
         }
-        self.give_merge_buffer(merge);
     }
-    /// Reads sectors of a logical page. Returns the granules that are lost: those that can't be corrected
-    /// now, and those that were already lost when the page was written, as it notes.
-    async fn read_page(
+    /// A read may go straight to the entry if it overwrites no data that only the entry holds, nor valid data
+    /// of units that it doesn't read.
+    fn may_read_into(&self, entry: EntryId, read: Granules, asked: Granules) -> bool {
+        let buffer = self.buffer.borrow();
+        let held = buffer.valid(entry) & read;
+        if buffer.is_dirty(entry) { held == 0 } else { held & !asked == 0 }
+    }
+    /// Where a frame of one unit lies, if its entry of the map is at hand.
+    #[inline]
+    fn page_at_hand(&self, frame: Frame) -> Option<Lie> {
+        let one = self.journal.units.per_page() == 1;
+        let pin = if one { self.mapping.try_pin(self.journal.units.first_of(frame)) } else { None };
+        Some(self.lie_of_page(self.mapping.get(&pin?)))
+    }
+    fn lie_of_page(&self, at: Upa) -> Lie {
+        let page = self.journal.units.page_of(at);
+        if at.is_some() { Lie::InPage { page, whole: true } } else { Lie::Nowhere }
+    }
+    /// Where units of a frame lie now.
+    async fn where_is(&self, frame: Frame, units: Units) -> Result<Lie, MappingFault> {
+        let shape = self.journal.units;
+        if shape.per_page() == 1 {
+            let pin = pin!(self.mapping, shape.first_of(frame))?;
+            return Ok(self.lie_of_page(self.mapping.get(&pin)));
+        }
+        let pins = self.mapping.pin_all(shape.units_in(frame, units).map(|(_, lpn)| lpn)).await?;
+        let places = || pins.iter().map(|pin| self.mapping.get(pin));
+        if places().all(|at| !at.is_some()) {
+            return Ok(Lie::Nowhere);
+        }
+        let page = places().find(|at| at.is_some()).map_or(Ppa::NONE, |at| shape.page_of(at));
+        let own = |slot: u32, at: Upa| at.is_some() && at == shape.at(page, slot);
+        if !shape.slots_of(units).zip(places()).all(|(slot, at)| own(slot, at)) {
+            return Ok(Lie::Scattered);
+        }
+        let whole = shape.units_in(frame, shape.all() & !units).all(|(slot, lpn)| {
+            self.mapping.try_pin(lpn).is_some_and(|pin| own(slot, self.mapping.get(&pin)))
+        });
+        Ok(Lie::InPage { page, whole })
+    }
+    /// Reads units of a frame that stand in their own slots of a page. Returns the granules that are lost:
+    /// those that can't be corrected now, and those that were already lost when the page was written, as it
+    /// notes.
+    #[expect(clippy::too_many_arguments, reason = "what is read, where from, where to, and for whom")]
+    async fn read_frame(
         &self,
-        ppa: Ppa,
+        page: Ppa,
         frame: Frame,
+        units: Units,
         sectors: SectorRange,
         into: BufferId,
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) -> Granules {
-        self.journal.blocks().table_mut().read_begins(ppa);
+        self.journal.blocks().table_mut().read_begins(page);
         let outcome = match transfer {
-            Some(transfer) => self.read_for_host(ppa, frame, sectors, into, transfer).await,
-            None => self.journal.blocks().read(ppa, sectors, into, cause).await,
+            Some(transfer) => self.read_for_host(page, frame, sectors, into, transfer).await,
+            None => self.journal.blocks().read(page, sectors, into, cause).await,
         };
-        self.journal.blocks().read_over(ppa);
-        self.journal.blocks().check_retention(ppa, &outcome);
-        let (lost, record) = self.journal.media().judge(&outcome, sectors, into);
+        self.page_read(page, &outcome);
+        self.lost_in(page, &outcome, sectors, into, self.journal.units.units_in(frame, units))
+    }
+    /// A read that kept the page's block from being erased has ended.
+    pub(super) fn page_read(&self, page: Ppa, outcome: &Outcome) {
+        self.journal.blocks().read_over(page);
+        self.journal.blocks().check_retention(page, outcome);
+    }
+    /// The granules that are lost of a page that was read, in which these logical units should stand in these
+    /// slots.
+    pub(super) fn lost_in(
+        &self,
+        page: Ppa,
+        outcome: &Outcome,
+        sectors: SectorRange,
+        into: BufferId,
+        mut expected: impl Iterator<Item = (u32, Lpn)>,
+    ) -> Granules {
+        let (lost, record) = self.journal.media().judge(outcome, sectors, into);
         if lost != 0 {
-            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
+            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(page)));
         }
         if let Some(record) = record
-            && (record.kind, record.lpn) != (PageKind::Data, frame.0)
+            && !expected.all(|(slot, lpn)| self.is_unit_of(&record, into, slot, lpn))
         {
-            // Data of another page must never be returned as this page's.
+            // Data of another unit must never be returned as this one's.
             self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
             return self.journal.pages().granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
                 let failed =
-                    self.journal.pages().failed_granules(&outcome) & self.journal.pages().granules_of(lost);
+                    self.journal.pages().failed_granules(outcome) & self.journal.pages().granules_of(lost);
                 self.journal.pages().take_notes(into, lost & record.lost_sectors, failed)
             }
             _ => self.journal.pages().granules_of(lost),
         }
+    }
+    fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
+        record.kind == PageKind::Data
+            && match self.journal.units.per_page() {
+                1 => record.lpn == lpn.0,
+                _ => self.journal.pages().unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn),
+            }
     }
 }

@@ -12,6 +12,10 @@ impl<M: Mapping> Cache<M> {
     }
     pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
         self.merge_free.borrow_mut().push(buffer);
-        self.merge_waiters.wake_one(self.journal.exec());
+        match self.journal.units.per_page() {
+            1 => self.merge_waiters.wake_one(self.journal.exec()),
+            // The first that waits may wait for several.
+            _ => self.merge_waiters.wake_all(self.journal.exec()),
+        }
     }
 }

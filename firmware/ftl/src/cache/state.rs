@@ -1,9 +1,9 @@
-use crate::cache::buffer::{DataBuffer, EntryId};
+use crate::cache::buffer::{DataBuffer, EntryId, Lock};
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::page::buffers::Granules;
-use crate::terms::units::Frame;
+use crate::terms::units::{Frame, Units};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -18,6 +18,8 @@ pub(crate) struct Cache<M> {
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
+    pub(super) packing_free: RefCell<Vec<BufferId>>,
+    pub(super) packing_waiters: WaitQueue,
     // Takes the transfers that go along with a read.
     pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped<M>>,
@@ -34,6 +36,10 @@ impl<M: Mapping> Cache<M> {
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
             merge_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
+            packing_free: RefCell::new(
+                (0..config.packing_buffers()).map(|n| BufferId(config.packing_buffer_base() + n)).collect(),
+            ),
+            packing_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
             port,
             mapping,
             journal,
@@ -61,21 +67,33 @@ impl<M: Mapping> Cache<M> {
     /// True if only this entry holds some of `granules`, and flash doesn't.
     pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
         let buffer = self.buffer.borrow();
-        buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
+        buffer.is_dirty(entry) && buffer.valid(entry) & granules & self.dirty_granules(&buffer, entry) != 0
     }
     /// Returns the reservation for one more dirty entry.
     pub(crate) fn return_reserve(&self) {
         self.buffer.borrow_mut().return_reserve();
     }
-    /// Forgets granules of a clean entry.
+    // Granules of the units that only the entry holds.
+    fn dirty_granules(&self, buffer: &DataBuffer, entry: EntryId) -> Granules {
+        self.journal.pages().granules_of_units(buffer.dirty_units(entry))
+    }
+    /// Forgets those of an entry's granules that flash has.
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
-        self.buffer.borrow_mut().forget_clean(entry, granules);
+        let mut buffer = self.buffer.borrow_mut();
+        let clean = granules & !self.dirty_granules(&buffer, entry);
+        buffer.forget(entry, clean);
+    }
+    /// Empties units of an exclusively locked entry that are no longer mapped.
+    pub(crate) fn drop_units(&self, entry: EntryId, units: Units) {
+        let granules = self.journal.pages().granules_of_units(units);
+        self.buffer.borrow_mut().discard_units(entry, units, granules);
+        self.unlock(entry, Lock::Exclusive);
     }
     /// Marks granules of an exclusively locked entry as valid, and the entry as dirty.
     pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
         let mut buffer = self.buffer.borrow_mut();
         buffer.add_valid(entry, granules);
-        buffer.make_dirty(entry);
+        buffer.make_dirty(entry, self.journal.pages().units_of(granules));
     }
     /// Turns an exclusive lock into a shared one, so that other readers get in.
     pub(crate) fn share(&self, entry: EntryId) {

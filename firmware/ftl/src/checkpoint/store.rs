@@ -311,7 +311,8 @@ impl<M: Mapping> Checkpoint<M> {
             }
         }
         let (lpn, sequence) = (part.lpn(), self.generation.get());
-        OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
+        OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }
+            .encode_as(self.journal.units, oob);
     }
     /// Makes a page of the map what the log knows: without changes that a loss of power could still undo.
     fn undo_in_map(&self, page: u32, content: &mut [u8]) {

@@ -2,15 +2,17 @@
 
 use crate::collector::state::Collector;
 use crate::mapping::{Mapping, MappingFault, pin};
+use crate::page::buffers::Granules;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
-use crate::terms::oob::{COPIES, OobRecord, PageKind};
+use crate::terms::oob::{COPIES, OobRecord, PageKind, UnitRecord};
 use crate::terms::sizes::{PAGES_PER_WORD_LINE_MAX, PROGRAM_ATTEMPTS};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
-use aster_ports::flash::{FlashStatus, Tag};
+use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
 
 /// Erases between two reports of wear.
@@ -24,35 +26,69 @@ struct Move<P> {
     stage: MoveStage<P>,
 }
 
-/// A page stays pinned from the moment in which it has been read until the map has its new place.
+/// A unit on its way out of a victim.
+struct MovedUnit<P> {
+    // From the moment in which the unit has been read until the map has its new place.
+    pin: P,
+    from: Upa,
+    // In the buffer.
+    slot: u32,
+    // Of the copy; what it says is not known of a unit whose own record can't be read.
+    record: UnitRecord,
+    is_known: bool,
+}
+
 enum MoveStage<P> {
     Reading,
-    Programming { pin: P, to: Ppa, attempt: u32 },
+    Programming { units: Vec<MovedUnit<P>>, to: Ppa, attempt: u32 },
 }
 
 /// The result of one stage of a move.
 enum MoveResult<P> {
     /// The move has ended: the page is stale, or stands in its new place.
     Over,
-    /// The page has been read and is to be programmed; `attempt` counts the programs that have failed.
-    Program { pin: P, attempt: u32 },
+    /// The page has been read and is to be programmed as it is in its buffer; `attempt` counts the programs
+    /// that have failed.
+    Program { units: Vec<MovedUnit<P>>, attempt: u32 },
+    /// These units of the page are to be packed with others; these granules of it are lost.
+    Pack { units: Vec<MovedUnit<P>>, lost: Granules },
 }
 
-/// A page that has been read and waits for others to be programmed with it.
+/// A page that waits for others to be programmed with it.
 struct Ready<P> {
     buffer: BufferId,
-    from: Ppa,
-    pin: P,
+    units: Vec<MovedUnit<P>>,
     attempt: u32,
+}
+
+/// A page that is being packed.
+struct Packing<P> {
+    buffer: BufferId,
+    units: Vec<MovedUnit<P>>,
+    lost: Granules,
 }
 
 /// The pages that a LUN is moving, oldest first, and the free buffers.
 struct Moves<P> {
     in_flight: VecDeque<Move<P>>,
     ready: VecDeque<Ready<P>>,
+    packing: Option<Packing<P>>,
     // Programs that complete the word lines of those in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
+    // Empty lists, kept for their memory.
+    lists: Vec<Vec<MovedUnit<P>>>,
+    copies: Vec<(Lpn, Upa)>,
+}
+
+impl<P> Moves<P> {
+    fn list(&mut self) -> Vec<MovedUnit<P>> {
+        self.lists.pop().unwrap_or_default()
+    }
+    fn keep(&mut self, mut list: Vec<MovedUnit<P>>) {
+        list.clear();
+        self.lists.push(list);
+    }
 }
 
 /// Why a block is collected.
@@ -78,12 +114,16 @@ struct NoRoom;
 
 /// Collects the garbage of one LUN, for ever.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
-    let depth = u32::from(collector.journal.config.gc_depth);
+    let depth = collector.journal.config.gc_buffers_per_lun();
+    let per_page = collector.journal.units.per_page() as usize;
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
+        packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(collector.journal.config.gc_buffer(lun.0, slot))).collect(),
+        lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
+        copies: Vec::with_capacity(PAGES_PER_WORD_LINE_MAX * per_page),
     };
     collector.journal.booted().await;
     loop {
@@ -197,6 +237,8 @@ impl<M: Mapping> Collector<M> {
         let mut next = first.0;
         let end = first.0 + u32::from(self.journal.geometry.pages_per_block);
         let mut result = Ok(());
+        // Nothing is left to be read of the victim: what comes now is of the next one.
+        let mut completes = false;
         loop {
             if moves.ready.len() >= self.journal.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
@@ -208,7 +250,7 @@ impl<M: Mapping> Collector<M> {
             while next < end
                 && result.is_ok()
                 && (reason == Reason::Room || moves.in_flight.is_empty())
-                && let Some(&buffer) = moves.buffers.front()
+                && let Some(buffer) = self.buffer_to_read(moves)
             {
                 let from = Ppa(next);
                 next += 1;
@@ -219,21 +261,31 @@ impl<M: Mapping> Collector<M> {
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
                 }
             }
-            if moves.in_flight.is_empty() && !moves.ready.is_empty() {
-                // The word line is completed by a page of the next victim, or by padding if there is none.
+            if result.is_err() {
+                self.stop_packing(moves);
+            }
+            if moves.in_flight.is_empty() && !(moves.ready.is_empty() && moves.packing.is_none()) {
+                // Page and word line are completed with what the next victim holds. If there is none, slots
+                // stay empty, and padding completes the line.
+                completes = true;
                 if result.is_err() || !self.begin_one_more(lun, moves).await {
+                    self.end_packing(moves);
                     result = result.and(self.program_ready(lun, moves).await);
                 }
                 continue;
             }
             let Some(oldest) = moves.in_flight.pop_front() else { break };
-            let (buffer, from) = (oldest.buffer, oldest.from);
+            let buffer = oldest.buffer;
             let was_read = matches!(oldest.stage, MoveStage::Reading);
-            match self.advance(lun, oldest).await {
+            match self.advance(lun, oldest, moves).await {
                 Ok(MoveResult::Over) => moves.buffers.push_back(buffer),
-                Ok(MoveResult::Program { pin, attempt }) => {
-                    moves.ready.push_back(Ready { buffer, from, pin, attempt });
+                Ok(MoveResult::Program { units, .. }) if was_read && completes && moves.packing.is_some() => {
+                    self.pack(moves, buffer, units, 0, completes);
                 }
+                Ok(MoveResult::Program { units, attempt }) => {
+                    moves.ready.push_back(Ready { buffer, units, attempt });
+                }
+                Ok(MoveResult::Pack { units, lost }) => self.pack(moves, buffer, units, lost, completes),
                 Err(NoRoom) => {
                     moves.buffers.push_back(buffer);
                     result = Err(NoRoom);
@@ -247,10 +299,15 @@ impl<M: Mapping> Collector<M> {
     }
     /// Begins to read a page of the block that will be collected next. False if there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
-        let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
+        let taken = |ppa| {
+            let packed = moves.packing.iter().flat_map(|packing| &packing.units);
+            let mut units = moves.ready.iter().flat_map(|ready| &ready.units).chain(packed);
+            units.any(|unit| self.journal.units.page_of(unit.from) == ppa)
+        };
         let from = self.journal.blocks().table_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
-        let Some(buffer) = moves.buffers.pop_front() else { return false };
+        let Some(buffer) = self.buffer_to_read(moves) else { return false };
+        moves.buffers.pop_front();
         let tag =
             self.journal.blocks().begin_read(from, self.journal.pages().whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
@@ -260,137 +317,285 @@ impl<M: Mapping> Collector<M> {
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
-        let mut copies = [(Lpn(0), Upa::NONE); PAGES_PER_WORD_LINE_MAX];
-        for (at, ready) in moves.ready.iter().take(count).enumerate() {
-            (buffers[at], copies[at]) =
-                (ready.buffer, (self.mapping.page(&ready.pin), self.journal.units.first_in(ready.from)));
+        for (buffer, ready) in buffers.iter_mut().zip(&moves.ready) {
+            *buffer = ready.buffer;
         }
-        let (from, copies) = (&buffers[..count], &copies[..count]);
+        let mut copies = core::mem::take(&mut moves.copies);
+        self.note_copies(&mut copies, moves.ready.iter().take(count).map(|ready| &ready.units[..]));
+        let from = &buffers[..count];
         let begun = self
             .journal
             .begin_programs(
                 lun,
                 Stream::Gc,
                 from,
-                copies,
+                &copies,
                 |lpn, from| self.mapping.place_of_pinned(lpn) == from,
                 Cause::Gc,
             )
             .await;
-        let going = moves.ready.drain(..count);
+        moves.copies = copies;
         let Some(programs) = begun else {
-            moves.buffers.extend(going.map(|ready| ready.buffer));
+            for _ in 0..count {
+                let Some(Ready { buffer, units, .. }) = moves.ready.pop_front() else { break };
+                moves.buffers.push_back(buffer);
+                moves.keep(units);
+            }
             return Err(NoRoom);
         };
-        for (Ready { buffer, from, pin, attempt }, (to, tag)) in going.zip(programs.data()) {
-            let stage = MoveStage::Programming { pin, to, attempt };
+        let going = moves.ready.drain(..count);
+        for (Ready { buffer, units, attempt }, (to, tag)) in going.zip(programs.data()) {
+            let from = units.first().map_or(Ppa::NONE, |unit| self.journal.units.page_of(unit.from));
+            let stage = MoveStage::Programming { units, to, attempt };
             moves.in_flight.push_back(Move { buffer, from, tag, stage });
         }
         moves.padding.extend(programs.padding());
         Ok(())
     }
+    /// What each slot of these pages copies, and from where; nowhere for a slot that is empty.
+    fn note_copies<'u>(
+        &self,
+        copies: &mut Vec<(Lpn, Upa)>,
+        pages: impl Iterator<Item = &'u [MovedUnit<M::Pin>]>,
+    ) where
+        M::Pin: 'u,
+    {
+        let per_page = self.journal.units.per_page() as usize;
+        copies.clear();
+        for units in pages {
+            let first = copies.len();
+            copies.resize(first + per_page, (Lpn(0), Upa::NONE));
+            for unit in units {
+                copies[first + unit.slot as usize] = (self.mapping.page(&unit.pin), unit.from);
+            }
+        }
+    }
     /// Waits for the operation of a move's stage. The result says what comes next.
-    async fn advance(&self, lun: LunIndex, at: Move<M::Pin>) -> Result<MoveResult<M::Pin>, NoRoom> {
+    async fn advance(
+        &self,
+        lun: LunIndex,
+        at: Move<M::Pin>,
+        moves: &mut Moves<M::Pin>,
+    ) -> Result<MoveResult<M::Pin>, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
                 let outcome = self.journal.media().done(at.tag).await;
                 self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
                 let whole = self.journal.pages().whole();
-                let (mut lost, mut record) = self.journal.media().judge(&outcome, whole, at.buffer);
-                let owner = match &record {
-                    Some(record) => self.named_owner(record, at.from).await,
-                    None => Ok(None),
-                };
-                if !self.is_wanted(at.from) {
-                    return Ok(MoveResult::Over);
-                }
-                let owner = match owner {
-                    // On a damaged medium a page's record may name another logical page than the map does.
-                    // Then its data are lost. This is rare enough to search the whole map.
-                    Ok(None) => {
-                        if record.take().is_some() {
-                            lost = whole.mask();
-                        }
-                        self.owner_by_map(at.from).await
-                    }
-                    owner => owner,
-                };
-                let pin = match owner {
-                    Ok(Some(pin)) => pin,
-                    Ok(None) => return Ok(MoveResult::Over),
-                    // The map can't say whether the page is needed, so its block must stay as it is.
-                    Err(MappingFault { .. }) => {
+                let (lost, record) = self.journal.media().judge(&outcome, whole, at.buffer);
+                let mut units = moves.list();
+                let looked_up = self.units_to_move(at.from, at.buffer, record, &mut units).await;
+                if looked_up.is_err() || units.is_empty() {
+                    moves.keep(units);
+                    // The map can't say whether a unit is needed, so its block must stay as it is.
+                    if looked_up.is_err() {
                         self.end_writes(lun);
                         return Err(NoRoom);
                     }
-                };
-                self.note_copy(self.mapping.page(&pin), record, lost, at.buffer);
-                // Sectors that were lost after the page had been written are not noted in its record yet.
-                match record {
-                    Some(record) if outcome.failed_sectors != 0 => {
-                        let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost = self.journal.pages().take_notes(
-                            at.buffer,
-                            again,
-                            self.journal.pages().failed_granules(&outcome),
-                        );
-                        self.journal.pages().note_lost(at.buffer, lost);
-                    }
-                    Some(_) => {}
-                    None => self.journal.pages().note_lost(at.buffer, self.journal.pages().whole_page()),
-                }
-                Ok(MoveResult::Program { pin, attempt: 0 })
-            }
-            MoveStage::Programming { pin, to, attempt } => {
-                if self.journal.program_done(to, at.tag).await {
-                    // If the host has written or unmapped the page in the meantime, the copy is garbage.
-                    if self.mapping.get(&pin) != self.journal.units.first_in(at.from) {
-                        self.journal.blocks().line_durable(to);
-                    } else {
-                        self.mapping.moved(&pin, self.journal.units.first_in(to));
-                        let lpn = self.mapping.page(&pin);
-                        self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
-                    }
                     return Ok(MoveResult::Over);
                 }
-                match attempt + 1 {
-                    _ if self.mapping.get(&pin) != self.journal.units.first_in(at.from) => {
-                        Ok(MoveResult::Over)
+                Ok(match self.journal.units.per_page() {
+                    1 => self.page_to_move(&at, &outcome, lost, record, units),
+                    _ => self.page_to_pack(&at, &outcome, lost, record, units),
+                })
+            }
+            MoveStage::Programming { units, to, attempt } => {
+                // What the host has written or unmapped in the meantime is garbage where it was copied to.
+                let counts = |unit: &&MovedUnit<M::Pin>| self.mapping.get(&unit.pin) == unit.from;
+                if self.journal.program_done(to, at.tag).await {
+                    let moved = units.iter().filter(counts);
+                    self.mapping.moved(to, moved.map(|unit| (unit.slot, &unit.pin)));
+                    for unit in &units {
+                        let (lpn, to) = (self.mapping.page(&unit.pin), self.journal.units.at(to, unit.slot));
+                        if self.mapping.get(&unit.pin) == to {
+                            self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
+                        }
                     }
-                    PROGRAM_ATTEMPTS => Err(NoRoom),
-                    attempt => Ok(MoveResult::Program { pin, attempt }),
+                    moves.keep(units);
+                    return Ok(MoveResult::Over);
                 }
+                let result = match attempt + 1 {
+                    _ if !units.iter().any(|unit| counts(&unit)) => Ok(MoveResult::Over),
+                    PROGRAM_ATTEMPTS => Err(NoRoom),
+                    attempt => return Ok(MoveResult::Program { units, attempt }),
+                };
+                moves.keep(units);
+                result
             }
         }
     }
-    /// A pin on the logical page that a record names, if the map has it at `from`.
-    async fn named_owner(&self, record: &OobRecord, from: Ppa) -> Result<Option<M::Pin>, MappingFault> {
-        if record.kind != PageKind::Data || record.lpn >= self.mapping.pages() {
+    /// The units of a page that was read which must be copied, with the records of their copies.
+    async fn units_to_move(
+        &self,
+        page: Ppa,
+        buffer: BufferId,
+        record: Option<OobRecord>,
+        units: &mut Vec<MovedUnit<M::Pin>>,
+    ) -> Result<(), MappingFault> {
+        let is_data = record.is_some_and(|record| record.kind == PageKind::Data);
+        for slot in 0..self.journal.units.per_page() {
+            let from = self.journal.units.at(page, slot);
+            if !self.counts(from) {
+                continue;
+            }
+            let mut named = if is_data { self.journal.pages().unit_record(buffer, slot) } else { None };
+            let mut owner = match &named {
+                Some(unit) => self.named_owner(unit.lpn, from).await?,
+                None => None,
+            };
+            if !self.counts(from) {
+                continue;
+            }
+            // On a damaged medium a record may name another logical unit than the map does. Then its data are
+            // lost. This is rare enough to search the whole map.
+            if owner.is_none() {
+                (named, owner) = (None, self.owner_by_map(from).await?);
+            }
+            let Some(pin) = owner else { continue };
+            let unknown = UnitRecord { lpn: self.mapping.page(&pin), sequence: 0, copy: 0 };
+            let is_known = named.is_some();
+            let record = named.unwrap_or(unknown);
+            let record = UnitRecord { copy: (record.copy + 1) % COPIES, ..record };
+            units.push(MovedUnit { pin, from, slot, is_known, record });
+        }
+        Ok(())
+    }
+    /// A page of one unit: it goes on in its buffer. Its record notes lost sectors, so that the damage stays
+    /// visible.
+    fn page_to_move(
+        &self,
+        at: &Move<M::Pin>,
+        outcome: &Outcome,
+        lost: u16,
+        record: Option<OobRecord>,
+        units: Vec<MovedUnit<M::Pin>>,
+    ) -> MoveResult<M::Pin> {
+        let pages = self.journal.pages();
+        let named = record.filter(|_| units.iter().all(|unit| unit.is_known));
+        let lost = if named.is_some() { lost } else { pages.whole().mask() };
+        pages.put_units(at.buffer, lost, units.iter().map(|unit| (unit.slot, unit.record)));
+        // Sectors that were lost after the page had been written are not noted in its record yet.
+        match named {
+            Some(record) if outcome.failed_sectors != 0 => {
+                let again = record.lost_sectors & outcome.failed_sectors;
+                let lost = pages.take_notes(at.buffer, again, pages.failed_granules(outcome));
+                pages.note_lost(at.buffer, lost);
+            }
+            Some(_) => {}
+            None => pages.note_lost(at.buffer, pages.whole_page()),
+        }
+        MoveResult::Program { units, attempt: 0 }
+    }
+    /// A page of several units: one of which nothing is stale or lost goes on in its buffer, the units of
+    /// others are packed.
+    fn page_to_pack(
+        &self,
+        at: &Move<M::Pin>,
+        outcome: &Outcome,
+        lost: u16,
+        record: Option<OobRecord>,
+        units: Vec<MovedUnit<M::Pin>>,
+    ) -> MoveResult<M::Pin> {
+        let pages = self.journal.pages();
+        let is_whole = units.len() == self.journal.units.per_page() as usize;
+        let is_known = units.iter().all(|unit| unit.is_known);
+        if is_whole && is_known && lost == 0 {
+            pages.put_units(at.buffer, 0, units.iter().map(|unit| (unit.slot, unit.record)));
+            return MoveResult::Program { units, attempt: 0 };
+        }
+        let mut lost = match record {
+            Some(record) if lost != 0 => {
+                let failed = pages.failed_granules(outcome) & pages.granules_of(lost);
+                pages.take_notes(at.buffer, lost & record.lost_sectors, failed)
+            }
+            _ => pages.granules_of(lost),
+        };
+        for unit in units.iter().filter(|unit| !unit.is_known) {
+            lost |= pages.granules_of_units(1 << unit.slot);
+        }
+        MoveResult::Pack { units, lost }
+    }
+    /// Copies units of a page that was read into the page that is being packed, and begins others as that is
+    /// full; but where that page is only to be completed, not beyond it.
+    fn pack(
+        &self,
+        moves: &mut Moves<M::Pin>,
+        from: BufferId,
+        mut units: Vec<MovedUnit<M::Pin>>,
+        lost: Granules,
+        completes: bool,
+    ) {
+        let (pages, per_page) = (self.journal.pages(), self.journal.units.per_page());
+        let only_this = completes && moves.packing.is_some();
+        for mut unit in units.drain(..) {
+            let Moves { packing, buffers, lists, .. } = moves;
+            let packing = packing.get_or_insert_with(|| Packing {
+                buffer: buffers.pop_front().expect("a buffer is left for packing where one is read into"),
+                units: lists.pop().unwrap_or_default(),
+                lost: 0,
+            });
+            let to = packing.units.len() as u32;
+            pages.copy_unit((from, unit.slot), (packing.buffer, to), Granules::MAX & !lost);
+            packing.lost |= pages.granules_moved(lost, unit.slot, to);
+            unit.slot = to;
+            packing.units.push(unit);
+            if to + 1 == per_page {
+                self.end_packing(moves);
+                if only_this {
+                    break;
+                }
+            }
+        }
+        moves.buffers.push_back(from);
+        moves.keep(units);
+    }
+    /// What has been packed is to be programmed.
+    fn end_packing(&self, moves: &mut Moves<M::Pin>) {
+        if let Some(Packing { buffer, units, lost }) = moves.packing.take() {
+            self.put_packed(buffer, &units, lost);
+            moves.ready.push_back(Ready { buffer, units, attempt: 0 });
+        }
+    }
+    /// What has been packed stays where it was.
+    fn stop_packing(&self, moves: &mut Moves<M::Pin>) {
+        if let Some(Packing { buffer, units, .. }) = moves.packing.take() {
+            moves.buffers.push_back(buffer);
+            moves.keep(units);
+        }
+    }
+    fn put_packed(&self, buffer: BufferId, units: &[MovedUnit<M::Pin>], lost: Granules) {
+        let pages = self.journal.pages();
+        pages.note_lost(buffer, lost);
+        let records = units.iter().map(|unit| (unit.slot, unit.record));
+        pages.put_units(buffer, pages.sectors_of(lost), records);
+    }
+    /// The buffer that the next page is read into; where pages are packed, one is left for that.
+    fn buffer_to_read(&self, moves: &Moves<M::Pin>) -> Option<BufferId> {
+        let left = if self.journal.units.per_page() > 1 { 1 } else { 0 };
+        moves.buffers.front().copied().filter(|_| moves.buffers.len() > left)
+    }
+    /// A pin on the logical unit that a record names, if the map has it at `from`.
+    async fn named_owner(&self, lpn: Lpn, from: Upa) -> Result<Option<M::Pin>, MappingFault> {
+        if lpn.0 >= self.mapping.pages() {
             return Ok(None);
         }
-        let pin = pin!(self.mapping, Lpn(record.lpn))?;
-        Ok((self.mapping.get(&pin) == self.journal.units.first_in(from)).then_some(pin))
-    }
-    /// A pin on the logical page that the map has at `from`.
-    #[cold]
-    async fn owner_by_map(&self, from: Ppa) -> Result<Option<M::Pin>, MappingFault> {
-        let Some(lpn) = self.mapping.find(self.journal.units.first_in(from)).await else { return Ok(None) };
         let pin = pin!(self.mapping, lpn)?;
-        // The host may have written or unmapped the page in the meantime.
-        Ok((self.mapping.get(&pin) == self.journal.units.first_in(from)).then_some(pin))
+        Ok((self.mapping.get(&pin) == from).then_some(pin))
+    }
+    /// A pin on the logical unit that the map has at `from`.
+    #[cold]
+    async fn owner_by_map(&self, from: Upa) -> Result<Option<M::Pin>, MappingFault> {
+        let Some(lpn) = self.mapping.find(from).await else { return Ok(None) };
+        let pin = pin!(self.mapping, lpn)?;
+        // The host may have written or unmapped the unit in the meantime.
+        Ok((self.mapping.get(&pin) == from).then_some(pin))
+    }
+    fn counts(&self, from: Upa) -> bool {
+        self.journal.blocks().table().counts(from)
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
     fn is_wanted(&self, from: Ppa) -> bool {
         self.journal.blocks().table().counts_in(from)
-    }
-    /// Turns the record in the buffer of a page read from a victim into that of a copy. It notes lost
-    /// sectors, so that the damage stays visible.
-    fn note_copy(&self, lpn: Lpn, record: Option<OobRecord>, lost: u16, buffer: BufferId) {
-        let unknown = OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 };
-        let record = record.unwrap_or(unknown);
-        let copy = (record.copy + 1) % COPIES;
-        OobRecord { lost_sectors: lost, copy, ..record }
-            .encode(self.journal.pages().dram().borrow_mut().oob_mut(buffer));
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
@@ -415,10 +620,19 @@ impl<M: Mapping> Collector<M> {
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
-            match self.advance(lun, at).await {
-                Ok(MoveResult::Over) => return copied,
-                Ok(MoveResult::Program { pin, attempt }) => {
-                    let copies = [(self.mapping.page(&pin), self.journal.units.first_in(from))];
+            match self.advance(lun, at, moves).await {
+                Ok(result) => {
+                    // One page alone: its units stay in their slots.
+                    let (units, attempt) = match result {
+                        MoveResult::Pack { units, lost } => {
+                            self.put_packed(buffer, &units, lost);
+                            (units, 0)
+                        }
+                        MoveResult::Program { units, attempt } => (units, attempt),
+                        MoveResult::Over => return copied,
+                    };
+                    let mut copies = core::mem::take(&mut moves.copies);
+                    self.note_copies(&mut copies, [&units[..]].into_iter());
                     let begun = self
                         .journal
                         .begin_programs(
@@ -430,10 +644,14 @@ impl<M: Mapping> Collector<M> {
                             Cause::Gc,
                         )
                         .await;
+                    moves.copies = copies;
                     // Pages of a line that was begun are programmed one by one, so there is no padding.
-                    let Some(programs) = begun else { return false };
+                    let Some(programs) = begun else {
+                        moves.keep(units);
+                        return false;
+                    };
                     let (to, tag) = programs.first();
-                    let stage = MoveStage::Programming { pin, to, attempt };
+                    let stage = MoveStage::Programming { units, to, attempt };
                     (at, copied) = (Move { buffer, from, tag, stage }, true);
                 }
                 Err(NoRoom) => return false,

@@ -148,17 +148,18 @@ impl<M: Mapping> Host<M> {
             done += bytes;
         }
     }
-    /// Unmaps the range's whole pages, and writes zeroes to the partial pages at its ends.
+    /// Unmaps the range's whole units, and writes zeroes to the partial units at its ends.
     async fn cut_zeroes(&self, command: CommandId, offset: u64, length: u64, fua: bool) {
         self.check_range(offset, length);
         let page_bytes = u64::from(self.journal.geometry.page_bytes);
         let (end, whole_from) = (offset + length, offset.next_multiple_of(page_bytes));
         let whole_to = end / page_bytes * page_bytes;
-        let zero = SliceWork::Zero { fua };
         if whole_from >= whole_to {
-            return self.cut_range(command, zero, offset, length).await;
+            let first_end = whole_from.min(end);
+            self.cut_zeroes_in_frame(command, offset, first_end, fua).await;
+            return self.cut_zeroes_in_frame(command, first_end, end, fua).await;
         }
-        self.cut_range(command, zero, offset, whole_from - offset).await;
+        self.cut_zeroes_in_frame(command, offset, whole_from, fua).await;
         let last = (whole_to / page_bytes) as u32;
         let mut frame = (whole_from / page_bytes) as u32;
         while frame < last {
@@ -167,7 +168,22 @@ impl<M: Mapping> Host<M> {
             self.send(Slice { command, work, frame: Frame(frame), start: 0, bytes: 0, data_offset: 0 }).await;
             frame += pages;
         }
-        self.cut_range(command, zero, whole_to, end - whole_to).await;
+        self.cut_zeroes_in_frame(command, whole_to, end, fua).await;
+    }
+    /// As [`Host::cut_zeroes`] for a part of a frame, from `offset` to before `end`.
+    async fn cut_zeroes_in_frame(&self, command: CommandId, offset: u64, end: u64, fua: bool) {
+        let (unit, page) =
+            (u64::from(self.journal.config.unit_bytes()), u64::from(self.journal.geometry.page_bytes));
+        let zero = SliceWork::Zero { fua };
+        let (from, to) = (offset.next_multiple_of(unit), end / unit * unit);
+        if from >= to {
+            return self.cut_range(command, zero, offset, end - offset).await;
+        }
+        self.cut_range(command, zero, offset, from - offset).await;
+        let (work, frame) = (SliceWork::Unmap { pages: 1, fua }, Frame((from / page) as u32));
+        let (start, bytes) = ((from % page) as u32, (to - from) as u32);
+        self.send(Slice { command, work, frame, start, bytes, data_offset: 0 }).await;
+        self.cut_range(command, zero, to, end - to).await;
     }
     /// Sends a slice for each entry that is dirty when the loop comes to it, and one that makes all of
     /// them durable. An entry that was dirty when the command came is still dirty, is being evicted, or is

@@ -5,6 +5,7 @@ use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
+use crate::mapping::mapped::IsMapped;
 use crate::mapping::{Mapping, pin};
 use crate::terms::cause::Cause;
 use aster_ports::host::{DmaDirection, HostStatus};
@@ -19,8 +20,13 @@ impl<M: Mapping> Host<M> {
         let mut transfer = None;
         let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing = !self.cache.frame_of(entry).1
-            && pin!(self.mapping, self.journal.units.first_of(slice.frame))
-                .is_ok_and(|pin| !self.mapping.get(&pin).is_some());
+            && match self.mapping.has_one_at_hand(self.units_of(slice), IsMapped::Yes) {
+                Some(mapped) => !mapped,
+                None => {
+                    let mapped = self.mapping.has_one(self.units_of(slice), IsMapped::Yes).await;
+                    mapped.is_ok_and(|mapped| !mapped)
+                }
+            };
         self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
@@ -56,17 +62,19 @@ impl<M: Mapping> Host<M> {
                 self.cache.unlock(entry, Lock::Shared);
                 return Err(status);
             }
-            let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(slice.frame)) else {
-                self.cache.unlock(entry, Lock::Shared);
-                return Err(HostStatus::UnrecoveredRead);
-            };
-            let at = self.mapping.get(&pin);
-            drop(pin);
-            if at.is_some() {
-                self.journal.make_page_durable(self.journal.units.page_of(at)).await;
-            } else {
-                // A log that has ended accepts no trim. The read is served nevertheless.
-                let _ended = self.journal.log_trims().await;
+            for unit in self.units_of(slice) {
+                let Ok(pin) = pin!(self.mapping, unit) else {
+                    self.cache.unlock(entry, Lock::Shared);
+                    return Err(HostStatus::UnrecoveredRead);
+                };
+                let at = self.mapping.get(&pin);
+                drop(pin);
+                if at.is_some() {
+                    self.journal.make_page_durable(self.journal.units.page_of(at)).await;
+                } else {
+                    // A log that has ended accepts no trim. The read is served nevertheless.
+                    let _ended = self.journal.log_trims().await;
+                }
             }
         }
         Ok(entry)
@@ -80,8 +88,11 @@ impl<M: Mapping> Host<M> {
         let granules = self.granules_in(slice);
         let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
         if lock == Lock::Exclusive {
-            let all =
-                if self.journal.config.partial_reads { granules } else { self.journal.pages().whole_page() };
+            let all = if self.journal.config.partial_reads {
+                granules
+            } else {
+                self.journal.pages().granules_of_units(self.journal.pages().units_of(granules))
+            };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })

@@ -27,7 +27,7 @@ pub(crate) enum SliceWork {
     Zero {
         fua: bool,
     },
-    /// Unmaps whole pages.
+    /// Unmaps whole frames; or whole units of one, where the slice names bytes.
     Unmap {
         pages: u32,
         fua: bool,
@@ -40,7 +40,7 @@ pub(crate) enum SliceWork {
     MakeDurable,
 }
 
-/// A part of a command within one mapping unit (but for [`SliceWork::Unmap`]).
+/// A part of a command within one frame (but for [`SliceWork::Unmap`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slice {
     pub(crate) command: CommandId,

@@ -7,7 +7,7 @@ use crate::mapping::Mapping;
 use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
-use aster_units::BufferId;
+use aster_units::{BufferId, Lpn};
 use core::future::Future;
 
 /// The status of a command whose data could not be moved.
@@ -22,6 +22,11 @@ impl<M: Mapping> Host<M> {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
         self.journal.pages().granules_at(slice.start, slice.bytes)
+    }
+    /// The logical units that a slice touches.
+    pub(crate) fn units_of(&self, slice: &Slice) -> impl Iterator<Item = Lpn> + use<M> {
+        let units = self.journal.pages().units_of(self.granules_in(slice));
+        self.journal.units.units_in(slice.frame, units).map(|(_, lpn)| lpn)
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {

@@ -1,4 +1,4 @@
-//! Deallocation of whole pages (G9).
+//! Deallocation of whole mapping units (G9).
 
 use crate::cache::buffer::Want;
 use crate::host::slices::Slice;
@@ -8,21 +8,30 @@ use crate::terms::units::Frame;
 use aster_ports::host::HostStatus;
 
 impl<M: Mapping> Host<M> {
-    /// Unmaps `pages` pages from the slice's page on; they read as zeroes afterwards. With force unit
+    /// Unmaps `pages` frames from the slice's on, or the units that the slice touches where it names bytes;
+    /// they read as zeroes afterwards. With force unit
     /// access the trim is journaled, so that no power cut brings the old data back.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
+        let all = self.journal.units.all();
+        let part =
+            if slice.bytes == 0 { all } else { self.journal.pages().units_of(self.granules_in(slice)) };
         for frame in (slice.frame.0..slice.frame.0 + pages).map(Frame) {
-            // The page is pinned first, since that may wait: a page that isn't in the buffer must be
-            // unmapped right after the look into the buffer.
-            let pin =
-                pin!(self.mapping, self.journal.units.first_of(frame)).map_err(|_| HostStatus::WriteFault)?;
+            // The units are pinned first, since that may wait: what isn't in the buffer must be unmapped
+            // right after the look into the buffer.
+            let mut units = self.journal.units.units_in(frame, part).map(|(_, lpn)| lpn);
+            let first = units.next().ok_or(HostStatus::WriteFault)?;
+            let first = pin!(self.mapping, first).map_err(|_| HostStatus::WriteFault)?;
+            let others = self.mapping.pin_all(units).await.map_err(|_| HostStatus::WriteFault)?;
             let buffered = self.cache.find(frame).is_some();
-            if buffered {
-                let (entry, _) = self.cache.lock(frame, Want::Write).await?;
-                self.mapping.unmap(&pin);
-                self.cache.drop_entry(entry);
-            } else {
-                self.mapping.unmap(&pin);
+            let entry = match buffered {
+                true => Some(self.cache.lock(frame, Want::Write).await?.0),
+                false => None,
+            };
+            core::iter::once(&first).chain(&others).for_each(|pin| self.mapping.unmap(pin));
+            match entry {
+                Some(entry) if part == all => self.cache.drop_entry(entry),
+                Some(entry) => self.cache.drop_units(entry, part),
+                None => {}
             }
         }
         if fua { self.journal.log_trims().await } else { Ok(()) }

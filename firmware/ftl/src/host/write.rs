@@ -4,7 +4,8 @@ use crate::cache::buffer::{EntryId, Lock, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
-use crate::mapping::{Mapping, pin};
+use crate::mapping::Mapping;
+use crate::mapping::mapped::IsMapped;
 use crate::page::buffers::Granules;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
@@ -47,11 +48,12 @@ impl<M: Mapping> Host<M> {
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         if self.cache.find(slice.frame).is_none() {
-            let pin = pin!(self.mapping, self.journal.units.first_of(slice.frame))
-                .map_err(|_| HostStatus::WriteFault)?;
-            // Another slice may have brought the page into the buffer while this one waited for the pin.
-            let is_empty = self.cache.find(slice.frame).is_none() && !self.mapping.get(&pin).is_some();
-            drop(pin);
+            let pins =
+                self.mapping.pin_all(self.units_of(slice)).await.map_err(|_| HostStatus::WriteFault)?;
+            // Another slice may have brought the frame into the buffer while this one waited for the pins.
+            let is_empty = self.cache.find(slice.frame).is_none()
+                && pins.iter().all(|pin| !self.mapping.get(pin).is_some());
+            drop(pins);
             if is_empty {
                 return if fua { self.journal.log_trims().await } else { Ok(()) };
             }
@@ -72,15 +74,15 @@ impl<M: Mapping> Host<M> {
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         self.cache.written(entry, granules);
         if fua {
+            let units = self.journal.pages().units_of(granules);
             let (frame, at) = self.cache.evict_locked(entry).await?;
             self.journal.make_page_durable(at).await;
-            // If the page was unmapped before it was durable, the journal has no record of it. The trim
-            // must then be journaled, or a power cut would bring back the data from before the write.
-            let pin =
-                pin!(self.mapping, self.journal.units.first_of(frame)).map_err(|_| HostStatus::WriteFault)?;
-            let is_mapped = self.mapping.get(&pin).is_some();
-            drop(pin);
-            return if is_mapped { Ok(()) } else { self.journal.log_trims().await };
+            // If a unit was unmapped before it was durable, the journal has no record of it. The trim must
+            // then be journaled, or a power cut would bring back the data from before the write.
+            let written = self.journal.units.units_in(frame, units).map(|(_, lpn)| lpn);
+            let is_unmapped = self.mapping.has_one(written, IsMapped::No).await;
+            let is_unmapped = is_unmapped.map_err(|_| HostStatus::WriteFault)?;
+            return if is_unmapped { self.journal.log_trims().await } else { Ok(()) };
         }
         self.cache.unlock(entry, Lock::Exclusive);
         Ok(())

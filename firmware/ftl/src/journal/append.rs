@@ -5,8 +5,8 @@ use crate::blocks::table::Next;
 use crate::journal::state::Journal;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
-use crate::terms::oob::OobRecord;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
+use crate::terms::units::Units;
 use aster_events::Wait;
 use aster_ports::flash::{Outcome, Tag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa, Upa};
@@ -47,10 +47,10 @@ enum Begun {
 
 impl Journal {
     /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
-    /// begin together at most; where whole lines begin, padding completes them. `copies` says which logical
-    /// page each buffer holds a copy of, and from where; one that isn't `is_current` any more becomes
-    /// padding, for no loss of power to bring it back. Nothing may come between the choice of the pages and
-    /// their submission. `None` when the LUN has no room.
+    /// begin together at most; where whole lines begin, padding completes them. `copies` says of each slot of
+    /// each buffer which logical unit it holds a copy of, and from where; one that isn't `is_current` any
+    /// more is taken out, for no loss of power to bring it back. Nothing may come between the choice of the
+    /// pages and their submission. `None` when the LUN has no room.
     pub(crate) async fn begin_programs(
         &self,
         lun: LunIndex,
@@ -107,13 +107,16 @@ impl Journal {
             return None;
         }
         let padding = BufferId(self.config.padding_buffer());
+        let per_page = self.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
             let nth = (page - first.0) as usize;
             let buffer = from.get(nth).copied().unwrap_or(padding);
-            let copy_of = copies.get(nth..nth + 1).unwrap_or_default();
-            if copy_of.iter().any(|&(lpn, from)| !is_current(lpn, from)) {
-                OobRecord::padding().encode(self.pages.dram().borrow_mut().oob_mut(buffer));
+            let copy_of = copies.get(nth * per_page..(nth + 1) * per_page).unwrap_or_default();
+            let is_stale = |&(lpn, from): &(Lpn, Upa)| from.is_some() && !is_current(lpn, from);
+            let stale = copy_of.iter().rev().fold(0, |all, copy| all << 1 | Units::from(is_stale(copy)));
+            if stale != 0 {
+                self.pages.drop_units(buffer, stale);
             }
             *tag = self.media.try_program(Ppa(page), buffer);
             self.blocks.take_page(lun, Ppa(page), copy_of);

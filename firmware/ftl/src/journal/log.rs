@@ -234,7 +234,8 @@ impl Journal {
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(blocks.pending(), count, content);
         let number = header.number;
-        OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }.encode(oob);
+        OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }
+            .encode_as(self.units, oob);
         Encoded { buffer, logged: blocks.take_pending(count), whole, read_only: header.read_only }
     }
 
@@ -357,7 +358,7 @@ impl Journal {
             let mut dram = self.pages.dram().borrow_mut();
             let (content, oob) = dram.page_and_oob_mut(buffer);
             content.fill(0);
-            OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
+            OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode_as(self.units, oob);
         }
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
             self.blocks.table_mut().open_listed_at_power_on(lun);

@@ -74,7 +74,8 @@ impl Journal {
             self.config.content as u64
                 | u64::from(self.config.pages_at_once() - 1) << 8
                 | u64::from(rows.page_step - 1) << 16
-                | u64::from(rows.array.planes - rows.planes) << 32,
+                | u64::from(rows.array.planes - rows.planes) << 32
+                | u64::from(self.units.per_page() - 1) << 48,
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
@@ -82,7 +83,7 @@ impl Journal {
         self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
     }
     pub(crate) fn map_pages(&self) -> u32 {
-        (self.logical_pages as usize).div_ceil(self.entries_per_page()) as u32
+        (self.logical_units() as usize).div_ceil(self.entries_per_page()) as u32
     }
     // The bits before the block table, in bytes.
     pub(crate) fn present_bytes(&self) -> usize {
@@ -120,7 +121,7 @@ impl Journal {
     }
     pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<LogEntry>)> {
         let dram = self.pages.dram().borrow();
-        let record = OobRecord::decode(dram.oob(buffer))?;
+        let record = OobRecord::decode_as(self.units, dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;
         if !whole || record.kind != PageKind::Log {
             return None;

@@ -116,10 +116,15 @@ impl Journal {
     pub(crate) fn blocks(&self) -> &BlockPool {
         &self.blocks
     }
-    /// Logical pages that the host sees.
+    /// Pages' worth of mapping units that the host sees.
     #[inline]
     pub(crate) fn logical_pages(&self) -> u32 {
         self.logical_pages
+    }
+    /// Mapping units that the host sees.
+    #[inline]
+    pub(crate) fn logical_units(&self) -> u32 {
+        self.logical_pages * self.units.per_page()
     }
 
     // ---- the map that is stored ----

@@ -2,11 +2,19 @@ use crate::blocks::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, pin};
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_events::{Event, Function};
-use aster_units::{Lpn, Upa};
+use aster_units::{Lpn, Ppa, Upa};
 use core::future::Future;
 
-/// Where logical pages are, and the changes of that.
+/// What is asked of units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IsMapped {
+    Yes,
+    No,
+}
+
+/// Where logical units are, and the changes of that.
 pub(crate) struct Mapped<M> {
     map: M,
     pub(crate) journal: Rc<Journal>,
@@ -14,7 +22,7 @@ pub(crate) struct Mapped<M> {
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
-        assert_eq!(map.pages(), journal.logical_pages(), "a mapping has as many pages as it was asked for");
+        assert_eq!(map.pages(), journal.logical_units(), "a mapping has as many units as it was asked for");
         Mapped { map, journal }
     }
     /// The mapping itself, for tests that look into it.
@@ -31,6 +39,42 @@ impl<M: Mapping> Mapped<M> {
     #[inline]
     pub(crate) fn pin(&self, page: Lpn) -> impl Future<Output = Result<M::Pin, MappingFault>> {
         self.map.pin(page)
+    }
+    /// Pins on all of these units.
+    pub(crate) async fn pin_all(
+        &self,
+        units: impl Iterator<Item = Lpn>,
+    ) -> Result<Vec<M::Pin>, MappingFault> {
+        // None at all take no memory.
+        let mut pins = Vec::new();
+        for unit in units {
+            pins.push(pin!(self, unit)?);
+        }
+        Ok(pins)
+    }
+    /// As [`Mapped::has_one`], where all that have to be looked at are at hand.
+    #[inline]
+    pub(crate) fn has_one_at_hand(&self, units: impl Iterator<Item = Lpn>, wanted: IsMapped) -> Option<bool> {
+        for unit in units {
+            if self.get(&self.try_pin(unit)?).is_some() == (wanted == IsMapped::Yes) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+    /// Whether one of the units is mapped, or is not, as `wanted` says.
+    pub(crate) async fn has_one(
+        &self,
+        units: impl Iterator<Item = Lpn>,
+        wanted: IsMapped,
+    ) -> Result<bool, MappingFault> {
+        for unit in units {
+            let pin = pin!(self, unit)?;
+            if self.get(&pin).is_some() == (wanted == IsMapped::Yes) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
     /// The page that a pin was taken on.
     #[inline]
@@ -88,14 +132,19 @@ impl<M: Mapping> Mapped<M> {
 
     // ---- changes ----
 
-    /// Points a logical page at its new place, where it has just been programmed.
-    pub(crate) fn moved(&self, pin: &M::Pin, to: Upa) {
-        let lpn = self.map.page(pin);
-        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-        let from = self.map.set(pin, to);
-        self.journal.blocks().table_mut().moved(Change { lpn, from, to });
-        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.journal.blocks().line_durable(self.journal.units.page_of(to));
+    /// Points logical units at their new places in a page that has just been programmed, each with its slot.
+    pub(crate) fn moved<'p>(&self, page: Ppa, units: impl IntoIterator<Item = (u32, &'p M::Pin)>)
+    where
+        M::Pin: 'p,
+    {
+        for (slot, pin) in units {
+            let (lpn, to) = (self.map.page(pin), self.journal.units.at(page, slot));
+            self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
+            let from = self.map.set(pin, to);
+            self.journal.blocks().table_mut().moved(Change { lpn, from, to });
+            self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
+        }
+        self.journal.blocks().line_durable(page);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, pin: &M::Pin) {

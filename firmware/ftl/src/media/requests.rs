@@ -52,6 +52,20 @@ impl Media {
         self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
         self.submit(self.request(FlashOp::Read, ppa, sectors, into)).await
     }
+    /// As [`Media::begin_read`] if there is room for the request now.
+    pub(crate) fn try_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Option<Tag> {
+        let request = self.request(FlashOp::Read, ppa, sectors, into);
+        let tag = self.port.submit(request)?;
+        self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
+        self.emit_queued(&request);
+        Some(tag)
+    }
     /// As [`Media::begin_read`], of a page that should be `owner`'s; `also` is called in the moment in which
     /// the read is submitted.
     pub(crate) async fn begin_read_expecting(
@@ -88,8 +102,8 @@ impl Media {
         self.submit(request).await
     }
 
-    /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the
-    /// content.
+    /// The lost sectors of a page just read, and its OOB record, with the unit in its first slot. Without a
+    /// record nothing vouches for the content.
     pub(crate) fn judge(
         &self,
         outcome: &Outcome,
@@ -101,7 +115,7 @@ impl Media {
             FlashStatus::Uncorrectable => !outcome.oob_failed,
             FlashStatus::Failed | FlashStatus::Error => false,
         };
-        let record = if readable { OobRecord::decode(self.pages.dram().borrow().oob(buffer)) } else { None };
+        let record = if readable { self.pages.record(buffer) } else { None };
         let lost = match record {
             Some(record) => record.lost_sectors | outcome.failed_sectors,
             None => u16::MAX,

@@ -2,6 +2,8 @@
 
 use crate::page::lost;
 use crate::terms::config::FtlConfig;
+use crate::terms::oob::{OobRecord, PageKind, PageRecord, UnitRecord};
+use crate::terms::units::{UnitShape, Units};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Content, Geometry, SECTOR_BYTES, SectorRange};
@@ -13,13 +15,14 @@ pub(crate) type Granules = u128;
 pub(crate) struct PageBuffers {
     content: Content,
     geometry: Geometry,
+    shape: UnitShape,
     dram: SharedDram,
 }
 
 impl PageBuffers {
     /// The buffers in `dram`, of pages as the configuration has them.
     pub(crate) fn new(config: &FtlConfig, dram: SharedDram) -> Self {
-        PageBuffers { content: config.content, geometry: config.geometry, dram }
+        PageBuffers { content: config.content, geometry: config.geometry, shape: config.units(), dram }
     }
     /// The memory that they are in.
     pub(crate) fn dram(&self) -> &SharedDram {
@@ -75,6 +78,35 @@ impl PageBuffers {
     pub(crate) fn granules_at(&self, start: u32, bytes: u32) -> Granules {
         mask(start / self.granule_bytes(), bytes / self.granule_bytes())
     }
+    fn granules_per_unit(&self) -> u32 {
+        self.granules_per_page() / self.shape.per_page()
+    }
+    /// The granules of the units in `units`, each in its own slot.
+    #[inline]
+    pub(crate) fn granules_of_units(&self, units: Units) -> Granules {
+        if units == self.shape.all() {
+            return self.whole_page();
+        }
+        let per = self.granules_per_unit();
+        self.shape.slots_of(units).fold(0, |all, slot| all | mask(slot * per, per))
+    }
+    /// The units that `granules` touch.
+    #[inline]
+    pub(crate) fn units_of(&self, granules: Granules) -> Units {
+        if self.shape.per_page() == 1 {
+            return Units::from(granules != 0);
+        }
+        let per = self.granules_per_unit();
+        (0..self.shape.per_page())
+            .filter(|slot| granules & mask(slot * per, per) != 0)
+            .fold(0, |all, slot| all | 1 << slot)
+    }
+    /// What `granules` are once the unit in slot `from` has come to slot `to`: those of other units are left
+    /// out.
+    pub(crate) fn granules_moved(&self, granules: Granules, from: u32, to: u32) -> Granules {
+        let per = self.granules_per_unit();
+        (granules >> (from * per) & mask(0, per)) << (to * per)
+    }
     /// The sectors of a whole page.
     pub(crate) fn whole(&self) -> SectorRange {
         SectorRange::whole(self.geometry.sectors_per_page())
@@ -82,6 +114,46 @@ impl PageBuffers {
     /// The first sector of a page.
     pub(crate) fn one_sector(&self) -> SectorRange {
         SectorRange { first: 0, count: 1 }
+    }
+
+    // ---- OOB records of buffers ----
+
+    /// The record of a page that was read, with the unit in its first slot.
+    #[inline]
+    pub(crate) fn record(&self, buffer: BufferId) -> Option<OobRecord> {
+        OobRecord::decode_as(self.shape, self.dram.borrow().oob(buffer))
+    }
+    /// What the record of a page that was read, and is whole, says of the unit in a slot.
+    pub(crate) fn unit_record(&self, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
+        UnitRecord::decode(self.shape, self.dram.borrow().oob(buffer), slot)
+    }
+    /// Writes the record of a page that is about to be programmed.
+    pub(crate) fn put_record(&self, buffer: BufferId, record: &OobRecord) {
+        record.encode_as(self.shape, self.dram.borrow_mut().oob_mut(buffer));
+    }
+    /// Writes the record of a page of data with these units, each with its slot; without any it is padding.
+    pub(crate) fn put_units(
+        &self,
+        buffer: BufferId,
+        lost_sectors: u16,
+        units: impl IntoIterator<Item = (u32, UnitRecord)>,
+    ) {
+        let mut units = units.into_iter().peekable();
+        if units.peek().is_none() {
+            return self.put_record(buffer, &OobRecord::padding());
+        }
+        let page = PageRecord { kind: PageKind::Data, lost_sectors };
+        page.encode(self.shape, units, self.dram.borrow_mut().oob_mut(buffer));
+    }
+    /// Takes units out of the record of a page that is about to be programmed.
+    #[cold]
+    pub(crate) fn drop_units(&self, buffer: BufferId, dropped: Units) {
+        let lost_sectors = self.record(buffer).map_or(0, |record| record.lost_sectors);
+        let left: alloc::vec::Vec<_> = (0..self.shape.per_page())
+            .filter(|slot| dropped >> slot & 1 == 0)
+            .filter_map(|slot| Some((slot, self.unit_record(buffer, slot)?)))
+            .collect();
+        self.put_units(buffer, lost_sectors, left);
     }
 
     // ---- granules of buffers ----
@@ -135,6 +207,19 @@ impl PageBuffers {
             all | Granules::from(lost::take_note(bytes, (failed >> at) as lost::Blocks)) << at
         })
     }
+    /// Copies those of a unit's granules that are in `granules`, from its slot in one buffer to a slot in
+    /// another.
+    pub(crate) fn copy_unit(&self, from: (BufferId, u32), to: (BufferId, u32), granules: Granules) {
+        let ((from, of), (to, at)) = (from, to);
+        let (len, per) = (self.granule_len(), self.granules_per_unit());
+        let mut held = [0; SECTOR_BYTES];
+        let mut dram = self.dram.borrow_mut();
+        for granule in bits(granules & mask(of * per, per)) {
+            let moved = granule + (at * per) as usize - (of * per) as usize;
+            held[..len].copy_from_slice(&dram.page(from)[granule * len..(granule + 1) * len]);
+            dram.page_mut(to)[moved * len..(moved + 1) * len].copy_from_slice(&held[..len]);
+        }
+    }
     /// Copies granules to the same place in another buffer.
     pub(crate) fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
         let len = self.granule_len();
@@ -182,6 +267,38 @@ mod tests {
             &config,
             Dram::new(content, config.geometry.sectors_per_page(), OOB_BYTES as u8, 2, 1, 0),
         )
+    }
+    /// Pages of sixteen units.
+    fn of_units() -> PageBuffers {
+        let config = FtlConfig { mapping_unit_bytes: 512, ..config(Content::Full) };
+        let oob = config.oob_bytes() as u8;
+        PageBuffers::new(&config, Dram::new(Content::Full, 2, oob, 2, 1, 0))
+    }
+
+    #[test]
+    fn a_unit_goes_to_another_slot_with_what_is_lost_of_it() {
+        let pages = of_units();
+        assert_eq!((pages.units_of(0b1001), pages.granules_of_units(0b101)), (0b1001, 0b101));
+        assert_eq!(pages.granules_moved(0b1100, 3, 5), 0b10_0000);
+        pages.dram.borrow_mut().page_mut(A).fill(0x5A);
+        pages.zero(B, pages.whole_page());
+        pages.copy_unit((A, 3), (B, 1), Granules::MAX);
+        let dram = pages.dram.borrow();
+        let there = dram.page(B).chunks(512).map(|unit| unit[0]);
+        assert!(there.eq([0, 0x5A].into_iter().chain([0; 14])));
+    }
+
+    #[test]
+    fn units_can_be_taken_out_of_a_record() {
+        let pages = of_units();
+        let unit = |lpn| UnitRecord { lpn: aster_units::Lpn(lpn), sequence: 7, copy: 2 };
+        pages.put_units(A, 0b10, [(0, unit(70)), (9, unit(3))]);
+        pages.drop_units(A, 1);
+        assert_eq!(pages.record(A).map(|record| record.lost_sectors), Some(0b10));
+        let of = |slot| pages.unit_record(A, slot);
+        assert_eq!((of(0), of(9)), (None, Some(unit(3))));
+        pages.drop_units(A, 1 << 9);
+        assert_eq!(pages.record(A).map(|record| record.kind), Some(PageKind::Padding));
     }
 
     #[test]

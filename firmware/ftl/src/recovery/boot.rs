@@ -122,9 +122,8 @@ impl<M: Mapping> Recovery<M> {
         self.mapping.forget_everything();
         self.journal.blocks().clear();
         self.journal.forget_log();
-        OobRecord::padding().encode(
-            self.journal.pages().dram().borrow_mut().oob_mut(BufferId(self.journal.config.padding_buffer())),
-        );
+        let padding = BufferId(self.journal.config.padding_buffer());
+        self.journal.pages().put_record(padding, &OobRecord::padding());
     }
     /// Loads the state that a shutdown has stored.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {

@@ -3,7 +3,7 @@
 use crate::mapping::Mapping;
 use crate::recovery::state::Recovery;
 use crate::terms::cause::Cause;
-use crate::terms::oob::{COUNT_MAX, OobRecord};
+use crate::terms::oob::{COUNT_MAX, OobRecord, PageKind, UnitRecord};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Ppa};
 
@@ -14,7 +14,7 @@ pub(super) enum Probed {
     Erased,
     /// The power went while the page was programmed or its block erased, or the page has become unreadable.
     Torn,
-    /// A page with this record.
+    /// A page with this record, and the unit in its first slot.
     Page(OobRecord),
 }
 
@@ -35,10 +35,14 @@ impl<M: Mapping> Recovery<M> {
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error => true,
         };
-        let record =
-            if torn { None } else { OobRecord::decode(self.journal.pages().dram().borrow().oob(buffer)) };
+        let record = if torn { None } else { self.journal.pages().record(buffer) };
         // No drive gives out a number that leaves no room for greater ones.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Probed::Torn, Probed::Page)
+    }
+    /// What a page of data that was found says of the unit in a slot.
+    pub(super) fn unit_found(&self, record: &OobRecord, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
+        let unit = self.journal.pages().unit_record(buffer, slot)?;
+        (record.kind == PageKind::Data && unit.sequence <= COUNT_MAX).then_some(unit)
     }
     /// A buffer for the `n`th of the metadata pages that are read side by side.
     pub(super) fn probe_buffer(&self, n: usize) -> BufferId {

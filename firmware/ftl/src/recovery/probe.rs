@@ -7,12 +7,12 @@ use crate::recovery::state::Recovery;
 use crate::recovery::version::Version;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
-use crate::terms::oob::PageKind;
+use crate::terms::oob::{PageKind, UnitRecord};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{Lpn, Ppa, Upa};
+use aster_units::{BufferId, Ppa, Upa};
 
 /// Unreadable pages at the beginning of a block after which probing gives the block up.
 const PAGES_UNREADABLE: u32 = 4;
@@ -23,7 +23,6 @@ struct PageAt {
     block: BlockIndex,
     /// Within the block.
     page: u32,
-    unit: Upa,
 }
 
 /// What was found in the blocks that were probed.
@@ -81,9 +80,14 @@ impl Probe {
     pub(super) fn log_number_in(&self, block: BlockIndex) -> u64 {
         self.log_blocks.get(&block.0).copied().unwrap_or(0)
     }
-    /// Notes what a page of a drive with so many logical pages holds. True when the next page of its block is
-    /// to be read.
-    fn note(&mut self, at: PageAt, found: Probed, logical_pages: u32) -> bool {
+    /// Notes what a page holds, of data the units that `units` gives with their places. True when the next
+    /// page of its block is to be read.
+    fn note(
+        &mut self,
+        at: PageAt,
+        found: Probed,
+        units: impl IntoIterator<Item = (Upa, UnitRecord)>,
+    ) -> bool {
         let PageAt { block, page, .. } = at;
         match found {
             Probed::Erased => return false,
@@ -96,10 +100,11 @@ impl Probe {
             Probed::Page(record) => {
                 self.readable.insert(block.0);
                 match record.kind {
-                    PageKind::Data if record.lpn < logical_pages => {
-                        let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
-                        self.versions.push(Version { lpn, sequence, at: at.unit, copy });
-                        self.sequence = self.sequence.max(record.sequence);
+                    PageKind::Data => {
+                        for (at, UnitRecord { lpn, sequence, copy }) in units {
+                            self.versions.push(Version { lpn, sequence, at, copy });
+                            self.sequence = self.sequence.max(sequence);
+                        }
                     }
                     PageKind::Log => {
                         self.log_number = self.log_number.max(record.sequence);
@@ -107,7 +112,7 @@ impl Probe {
                     }
                     PageKind::Map => self.generation = self.generation.max(record.sequence),
                     PageKind::LogEnd => self.log_end = true,
-                    PageKind::Data | PageKind::Padding => {}
+                    PageKind::Padding => {}
                 }
             }
         }
@@ -144,15 +149,31 @@ impl<M: Mapping> Recovery<M> {
                 if outcome.status == FlashStatus::Error {
                     found = self.probe_metadata(block, page).await;
                 }
-                let unit = self.journal.units.first_in(self.ppa_of(block, page));
-                let at = PageAt { block, page, unit };
-                if probe.note(at, found, self.journal.logical_pages()) {
+                let at = PageAt { block, page };
+                let units = self.units_found(self.ppa_of(block, page), found, self.data_buffer(lun));
+                if probe.note(at, found, units) {
                     todo[lun].push_front((block, page + 1));
                 }
             }
             in_flight.extend(self.begin_probe(lun, &mut todo[lun]).await);
         }
         probe
+    }
+    /// The units of a page of data that was read, with their places; those beyond the drive's end are left
+    /// out, of a drive with more of them.
+    fn units_found(
+        &self,
+        page: Ppa,
+        found: Probed,
+        buffer: BufferId,
+    ) -> impl Iterator<Item = (Upa, UnitRecord)> {
+        let record = if let Probed::Page(record) = found { Some(record) } else { None };
+        let slots = 0..self.journal.units.per_page();
+        let units = slots.filter_map(move |slot| {
+            let unit = self.unit_found(&record?, buffer, slot)?;
+            Some((self.journal.units.at(page, slot), unit))
+        });
+        units.filter(|(_, unit)| unit.lpn.0 < self.mapping.pages())
     }
     async fn begin_probe(&self, lun: usize, todo: &mut VecDeque<(BlockIndex, u32)>) -> Option<(usize, Tag)> {
         let end = u32::from(self.journal.geometry.pages_per_block);
@@ -182,15 +203,21 @@ impl<M: Mapping> Recovery<M> {
 mod tests {
     use super::*;
     use crate::terms::oob::OobRecord;
+    use aster_units::Lpn;
 
-    const LOGICAL_PAGES: u32 = 100;
     const BLOCK: BlockIndex = BlockIndex(7);
 
     fn record(kind: PageKind, lpn: u32, sequence: u64) -> Probed {
         Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 3 })
     }
     fn note(probe: &mut Probe, page: u32, found: Probed) -> bool {
-        probe.note(PageAt { block: BLOCK, page, unit: Upa(700 + page) }, found, LOGICAL_PAGES)
+        let unit = match found {
+            Probed::Page(OobRecord { lpn, sequence, copy, .. }) => {
+                Some((Upa(700 + page), UnitRecord { lpn: Lpn(lpn), sequence, copy }))
+            }
+            Probed::Erased | Probed::Torn => None,
+        };
+        probe.note(PageAt { block: BLOCK, page }, found, unit)
     }
 
     #[test]
@@ -227,8 +254,6 @@ mod tests {
         let pages = [
             record(PageKind::Data, 5, 40),
             record(PageKind::Data, 6, 30),
-            // Beyond the drive's end: of one with more logical pages.
-            record(PageKind::Data, LOGICAL_PAGES, 90),
             record(PageKind::Log, 0, 12),
             record(PageKind::Map, 0, 3),
             record(PageKind::Padding, 0, 80),
@@ -239,7 +264,7 @@ mod tests {
         assert_eq!((probe.sequence(), probe.log_number(), probe.generation()), (40, 12, 3));
         assert_eq!((probe.versions().len(), probe.log_number_in(BLOCK)), (2, 12));
         assert!(!probe.log_end());
-        note(&mut probe, 6, record(PageKind::LogEnd, 0, 0));
+        note(&mut probe, 5, record(PageKind::LogEnd, 0, 0));
         assert!(probe.log_end());
     }
 }

@@ -97,7 +97,7 @@ impl<M: Mapping> Recovery<M> {
     ) -> Result<Trims, NoRecovery> {
         let mut replay = Replay {
             logical_units: self.mapping.pages(),
-            physical_units: self.journal.geometry.total_pages() * u64::from(self.journal.units.per_page()),
+            physical_units: self.journal.config.physical_units(),
             table,
             trims: Trims::default(),
         };

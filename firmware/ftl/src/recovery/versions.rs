@@ -10,7 +10,7 @@ use crate::recovery::stale_pages::StalePages;
 use crate::recovery::state::Recovery;
 use crate::recovery::version::Version;
 use crate::terms::block::BlockIndex;
-use crate::terms::oob::PageKind;
+use crate::terms::oob::UnitRecord;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::Upa;
@@ -62,15 +62,12 @@ impl Choice<'_> {
             ByNumber::Unsure(Unsure { newest, chosen, mapped })
         }
     }
-    /// The version that is newer than the one at the map's place, where the read has found the latter to be
-    /// `here`.
-    fn by_mapped(&self, unsure: &Unsure<'_>, here: Probed) -> Option<Version> {
+    /// The version that is newer than the one at the map's place, where the read has found `here`, if any
+    /// unit.
+    fn by_mapped(&self, unsure: &Unsure<'_>, here: Option<UnitRecord>) -> Option<Version> {
         let Unsure { newest, chosen, mapped } = *unsure;
         let Version { lpn, sequence, .. } = chosen;
-        let record = match here {
-            Probed::Page(record) if (record.kind, record.lpn) == (PageKind::Data, lpn.0) => record,
-            Probed::Page(_) | Probed::Erased | Probed::Torn => return Some(chosen),
-        };
+        let Some(record) = here.filter(|unit| unit.lpn == lpn) else { return Some(chosen) };
         if record.sequence < sequence {
             return Some(chosen);
         }
@@ -139,7 +136,14 @@ impl<M: Mapping> Recovery<M> {
             }
             let Some((n, tag)) = in_flight.pop_front() else { return };
             let outcome = self.journal.media().done(tag).await;
-            newer.extend(choice.by_mapped(&unsure[n], self.found(&outcome, self.data_buffer(n % depth))));
+            let buffer = self.data_buffer(n % depth);
+            let here = match self.found(&outcome, buffer) {
+                Probed::Page(record) => {
+                    self.unit_found(&record, buffer, self.journal.units.slot_of(unsure[n].mapped))
+                }
+                Probed::Erased | Probed::Torn => None,
+            };
+            newer.extend(choice.by_mapped(&unsure[n], here));
         }
     }
     /// Maps versions, and has the journal know it.
@@ -155,7 +159,7 @@ impl<M: Mapping> Recovery<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::oob::{COPIES, OobRecord};
+    use crate::terms::oob::COPIES;
     use aster_units::Lpn;
 
     const UNITS_PER_BLOCK: u32 = 10;
@@ -246,21 +250,15 @@ mod tests {
         let found = [version(2, 40, 1)];
         let chosen = found[0];
         let unsure = Unsure { newest: &found, chosen, mapped: Upa(UNITS_PER_BLOCK) };
-        let record =
-            |kind, lpn, sequence| Probed::Page(OobRecord { kind, lpn, sequence, lost_sectors: 0, copy: 0 });
         let trims = Trims::default();
         let of = |collected: &[BlockIndex], here| choice(collected, &trims).by_mapped(&unsure, here);
-        let data = |sequence| record(PageKind::Data, PAGE.0, sequence);
+        let unit = |lpn: u32, sequence| Some(UnitRecord { lpn: Lpn(lpn), sequence, copy: 0 });
+        let data = |sequence| unit(PAGE.0, sequence);
         assert_eq!(of(&[], data(39)), Some(chosen), "an older version");
         assert_eq!(of(&[], data(41)), None, "a newer version");
         assert_eq!(of(&[], data(40)), None, "the page that was copied");
         assert_eq!(of(&[BlockIndex(1)], data(40)), Some(chosen), "the same, of a collected block");
-        for nothing in [
-            Probed::Erased,
-            Probed::Torn,
-            record(PageKind::Data, PAGE.0 + 1, 50),
-            record(PageKind::Padding, PAGE.0, 50),
-        ] {
+        for nothing in [None, unit(PAGE.0 + 1, 50)] {
             assert_eq!(of(&[], nothing), Some(chosen), "{nothing:?}");
         }
     }

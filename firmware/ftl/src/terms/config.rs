@@ -1,3 +1,4 @@
+use crate::terms::oob::OOB_BYTES;
 use crate::terms::sizes::{
     BLOCK_BYTES, BLOCK_ENTRY_BYTES, CONTENT_PAGES, ENTRIES_BYTES_MIN, HEADER_BYTES, MAP_BLOCKS_MAX,
     MAP_ENTRY_BYTES, MOVE_BYTES_MAX, OPENED_SHARE, PAGES_PER_WORD_LINE_MAX, RANGE_BYTES, ROOT_BYTES,
@@ -73,6 +74,9 @@ pub struct FtlConfig {
     pub restriction: Option<Restriction>,
     /// How data buffers keep content.
     pub content: Content,
+    /// Bytes that the map knows a place of: 512 to a page, a power of two of them to a page, and a multiple
+    /// of what content keeps as a whole; 0 for a page.
+    pub mapping_unit_bytes: u32,
     /// Logical capacity.
     pub capacity: Capacity,
     /// Entries of the data buffer, one page each.
@@ -114,6 +118,19 @@ pub struct FtlConfig {
     pub costs: FtlCosts,
 }
 
+/// Bytes of a mapping unit at least: a logical block of the smallest format.
+pub const MAPPING_UNIT_MIN: u32 = 512;
+/// Mapping units of a page at most: a page's OOB record, of 11 bytes for each, must leave room for parity.
+pub(crate) const UNITS_PER_PAGE_MAX: u32 = 16;
+/// Bytes of the OOB record of each page with so many bytes, where the map knows places of `unit_bytes`; 0 for
+/// a page. For units that a configuration would refuse it is the record of a page that is a unit.
+pub fn oob_bytes(page_bytes: u32, unit_bytes: u32) -> usize {
+    let units = page_bytes.checked_div(unit_bytes).unwrap_or(1);
+    match page_bytes == units * unit_bytes && units.is_power_of_two() && units <= UNITS_PER_PAGE_MAX {
+        true => UnitShape::new(page_bytes, unit_bytes).oob_bytes(),
+        false => OOB_BYTES,
+    }
+}
 /// Pages that garbage collection of a LUN has in flight at most.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
@@ -213,6 +230,7 @@ impl FtlConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
         self.geometry.validate().map_err(ConfigError::Geometry)?;
+        self.check_unit()?;
         check(self.restriction().holds(&self.geometry), "geometry", "within the packages' array")?;
         check((4..=1 << 24).contains(&self.buffer_entries), "buffer_entries", "from 4 to 16777216")?;
         check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
@@ -283,6 +301,27 @@ impl FtlConfig {
         }
         Ok(())
     }
+    fn check_unit(&self) -> Result<(), ConfigError> {
+        let refused = |must| Err(ConfigError::Range { key: "mapping_unit_bytes", must });
+        let page = self.geometry.page_bytes;
+        let unit = if self.mapping_unit_bytes == 0 { page } else { self.mapping_unit_bytes };
+        if unit > page || !page.is_multiple_of(unit) || !(page / unit).is_power_of_two() {
+            return refused("0 for a page, or a page divided by 2, 4, 8 and so on");
+        }
+        if page / unit > UNITS_PER_PAGE_MAX {
+            return refused("a 16th of a page at least");
+        }
+        if unit < MAPPING_UNIT_MIN {
+            return refused("512 at least");
+        }
+        if self.content == Content::Fingerprint && !unit.is_multiple_of(SECTOR_BYTES as u32) {
+            return refused("4096 at least where content is fingerprints: each stands for 4096 bytes");
+        }
+        if self.physical_units() > u64::from(u32::MAX) - 1 {
+            return refused("such that the array has fewer than 2^32 - 1 units");
+        }
+        Ok(())
+    }
     /// Whether a LUN's blocks are enough, while none of them is bad.
     pub fn has_blocks(&self) -> bool {
         self.logical_pages() > 0 && self.blocks_needed_per_lun() <= u64::from(self.geometry.blocks_per_lun)
@@ -303,7 +342,27 @@ impl FtlConfig {
     }
     /// How pages are divided into mapping units.
     pub(crate) const fn units(&self) -> UnitShape {
-        UnitShape::new(self.geometry.page_bytes, self.geometry.page_bytes)
+        UnitShape::new(self.geometry.page_bytes, self.unit_bytes())
+    }
+    /// Bytes of a mapping unit.
+    pub const fn unit_bytes(&self) -> u32 {
+        match self.mapping_unit_bytes {
+            0 => self.geometry.page_bytes,
+            bytes if bytes > self.geometry.page_bytes => self.geometry.page_bytes,
+            bytes => bytes,
+        }
+    }
+    /// Mapping units that the array has room for.
+    pub(crate) fn physical_units(&self) -> u64 {
+        self.geometry.total_pages() * u64::from(self.units().per_page())
+    }
+    /// Bytes of the OOB record that the FTL writes with each page.
+    pub const fn oob_bytes(&self) -> usize {
+        self.units().oob_bytes()
+    }
+    /// Bytes that are programmed together at least: a page, or the pages of a word line where those are.
+    pub fn program_bytes(&self) -> u32 {
+        self.geometry.page_bytes * self.pages_at_once()
     }
     /// Mapping units that the host sees.
     pub fn logical_units(&self) -> u64 {
@@ -312,8 +371,9 @@ impl FtlConfig {
     /// Flash requests in flight: as many as all workers can send at once, since the order in which requests
     /// are queued is the order of pages in a block.
     pub fn flash_requests(&self) -> u16 {
-        let workers =
-            u32::from(self.slice_workers) + self.geometry.total_luns() * (u32::from(self.gc_depth) + 4);
+        // A slice reads the units of a frame from as many pages as they lie in.
+        let of_slices = u32::from(self.slice_workers) * self.units().per_page();
+        let workers = of_slices + self.geometry.total_luns() * (self.gc_buffers_per_lun() + 4);
         workers.max(self.flash_requests_min()).min(u32::from(u16::MAX)) as u16
     }
     /// Flash requests in flight without which tasks could wait for each other for ever. A request keeps its
@@ -321,17 +381,19 @@ impl FtlConfig {
     /// garbage collection for the pages that a LUN moves and the word line that they complete, a flush for a
     /// page of padding per LUN, and the storing of a map for its buffers.
     pub(crate) fn flash_requests_min(&self) -> u32 {
-        let of_a_lun = u32::from(self.gc_depth) + self.pages_at_once() + 1;
+        let of_a_lun = self.gc_buffers_per_lun() + self.pages_at_once() + 1;
         self.geometry.total_luns() * of_a_lun + self.map_buffers() + 1
     }
-    /// Logical pages that are pinned in the mapping at once, at most. A slice pins the page that it unmaps,
-    /// and those of the entries that it evicts together; garbage collection pins one per buffer that it has.
+    /// Logical units that are pinned in the mapping at once, at most. A slice pins those of the frame that it
+    /// unmaps or fills, and those of the entries that it evicts together; garbage collection pins as many as
+    /// its buffers have room for.
     pub(crate) fn pins(&self) -> u32 {
         let of_slices = u32::from(self.slice_workers) * (self.pages_at_once() + 1);
-        of_slices + self.geometry.total_luns() * u32::from(self.gc_depth)
+        let of_collectors = self.geometry.total_luns() * self.gc_buffers_per_lun();
+        (of_slices + of_collectors) * self.units().per_page()
     }
-    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's,
-    /// padding, the scan's.
+    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, those in which pages are
+    /// packed, garbage collection's, padding, the scan's.
     pub fn data_buffers(&self) -> u32 {
         self.scan_buffer() + 1
     }
@@ -378,9 +440,26 @@ impl FtlConfig {
     pub(crate) fn merge_buffer_base(&self) -> u32 {
         self.buffer_entries
     }
+    /// Buffers in which units of several frames are packed into a page; none where a unit is a page.
+    pub(crate) fn packing_buffers(&self) -> u32 {
+        match self.units().per_page() {
+            1 => 0,
+            _ => self.merge_buffers().max(self.pages_at_once()),
+        }
+    }
+    /// The first packing buffer.
+    pub(crate) fn packing_buffer_base(&self) -> u32 {
+        self.buffer_entries + self.merge_buffers()
+    }
+    /// Buffers that garbage collection of a LUN has: one for each page that it has in flight, and where pages
+    /// are packed, one for the page that is being packed and one for the page after that.
+    pub(crate) fn gc_buffers_per_lun(&self) -> u32 {
+        let packs = self.units().per_page() > 1;
+        u32::from(self.gc_depth) + if packs { 2 } else { 0 }
+    }
     /// Garbage collection's `slot`th buffer for `lun`.
     pub(crate) fn gc_buffer(&self, lun: u32, slot: u32) -> u32 {
-        self.buffer_entries + self.merge_buffers() + lun * u32::from(self.gc_depth) + slot
+        self.packing_buffer_base() + self.packing_buffers() + lun * self.gc_buffers_per_lun() + slot
     }
     /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
     pub fn dirty_max(&self) -> u32 {
@@ -391,7 +470,7 @@ impl FtlConfig {
         let g = &self.geometry;
         let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
         let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
-        let pages = (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page)
+        let pages = (self.physical_units() * MAP_ENTRY_BYTES).div_ceil(page)
             + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page)
             + 1;
         pages + pages.div_ceil(u64::from(CONTENT_PAGES))
@@ -413,7 +492,8 @@ impl FtlConfig {
         // least, where half of it is lists and no move is short; or when a LUN has used up the free blocks
         // that the last one named: some two. Those programs have all other blocks to go to. Where the log
         // lies depends on this: another number, and no older image is read.
-        let filled = u64::from(g.page_bytes) / 2 / MOVE_BYTES_MAX as u64;
+        let units = u64::from(self.units().per_page());
+        let filled = u64::from(g.page_bytes) / 2 / (MOVE_BYTES_MAX as u64 * units);
         let used_up = 2 * luns * u64::from(g.pages_per_block);
         let between = filled.min(used_up).max(1);
         let as_worn = (u64::from(g.blocks_per_lun) * u64::from(self.log_copies())).div_ceil(between);

@@ -1,11 +1,26 @@
 //! What stands in the OOB area of every page (G10).
+//!
+//! Where a mapping unit is a page, that is a record of 16 bytes: LPN (4), sequence (6), kind in the low and
+//! copy in the high half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
+//!
+//! Where a page holds several units, it is a header of 8 bytes and 11 for each unit: the header has kind (1),
+//! a zero (1), lost sectors (2) and CRC-32C over all the rest (4); what a unit has is its LPN (4), all ones
+//! in a slot that holds none, sequence (6) and copy (1). Pages of the drive's own have their numbers in the
+//! first slot.
 
-use aster_codec::checksum::crc32c;
+use crate::terms::units::{Frame, UnitShape};
+use aster_codec::checksum::{crc32c, crc32c_of};
 use aster_ports::flash::PageOwner;
+use aster_units::Lpn;
 
-/// Bytes of an OOB record.
+/// Bytes of the OOB record of a page that holds one mapping unit.
 pub const OOB_BYTES: usize = 16;
 const CHECKED: usize = 13;
+// Of a page with several units.
+const HEADER_BYTES: usize = 8;
+const UNIT_BYTES: usize = 11;
+const CRC_AT: usize = 4;
+const NO_UNIT: u32 = u32::MAX;
 const SEQUENCE_MAX: u64 = (1 << 48) - 1;
 /// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in
 /// use.
@@ -17,7 +32,7 @@ pub(crate) const COUNT_SPENT: u64 = COUNT_MAX / 2;
 /// What a page holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageKind {
-    /// A mapping unit of the host.
+    /// Mapping units of the host.
     Data,
     /// A page of the stored map.
     Map,
@@ -29,21 +44,43 @@ pub enum PageKind {
     LogEnd,
 }
 
-/// The OOB record of a page.
+impl PageKind {
+    fn code(self) -> u8 {
+        match self {
+            PageKind::Data => 1,
+            PageKind::Map => 2,
+            PageKind::Log => 3,
+            PageKind::Padding => 4,
+            PageKind::LogEnd => 5,
+        }
+    }
+    fn of_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => PageKind::Data,
+            2 => PageKind::Map,
+            3 => PageKind::Log,
+            4 => PageKind::Padding,
+            5 => PageKind::LogEnd,
+            _ => return None,
+        })
+    }
+}
+
+/// The OOB record of a page that holds one mapping unit, or one of the drive's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OobRecord {
     /// What the page holds.
     pub kind: PageKind,
-    /// The logical page, or the index of a page of the stored map.
+    /// The logical unit, or the index of a page of the stored map.
     pub lpn: u32,
-    /// Counts evictions over the drive's life, 48 bits. A page moved by garbage collection keeps it, so that
+    /// Counts evictions over the drive's life, 48 bits. A unit moved by garbage collection keeps it, so that
     /// of two copies with different numbers the greater is always newer. Pages of the map carry their
     /// generation.
     pub sequence: u64,
     /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as
     /// data. Each of them notes itself which of its blocks are lost.
     pub lost_sectors: u16,
-    /// How often garbage collection has copied the page, modulo `COPIES`: of two copies with the same
+    /// How often garbage collection has copied the unit, modulo `COPIES`: of two copies with the same
     /// sequence number, which came out of which.
     pub copy: u8,
 }
@@ -56,59 +93,192 @@ impl OobRecord {
     pub(crate) const fn padding() -> Self {
         OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0, copy: 0 }
     }
-    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind in the low and
-    /// copy in the high half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
+    /// Writes the record into the first [`OOB_BYTES`] of `into`, as where a unit is a page.
     pub fn encode(&self, into: &mut [u8]) {
         assert!(self.sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
         into[0..4].copy_from_slice(&self.lpn.to_le_bytes());
         into[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
-        into[10] = match self.kind {
-            PageKind::Data => 1,
-            PageKind::Map => 2,
-            PageKind::Log => 3,
-            PageKind::Padding => 4,
-            PageKind::LogEnd => 5,
-        } | ((self.copy % COPIES) << 4);
+        into[10] = self.kind.code() | ((self.copy % COPIES) << 4);
         into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
         let crc = crc32c(&into[..CHECKED]);
         into[CHECKED..OOB_BYTES].copy_from_slice(&crc.to_le_bytes()[..3]);
     }
-    /// Reads a record; `None` when it is too short, unknown or damaged.
+    /// Reads a record as [`OobRecord::encode`] writes it; `None` when it is too short, unknown or damaged.
     pub fn decode(from: &[u8]) -> Option<Self> {
         let record = from.get(..OOB_BYTES)?;
         if record[CHECKED..] != crc32c(&record[..CHECKED]).to_le_bytes()[..3] {
             return None;
         }
-        let kind = match record[10] & 0xF {
-            1 => PageKind::Data,
-            2 => PageKind::Map,
-            3 => PageKind::Log,
-            4 => PageKind::Padding,
-            5 => PageKind::LogEnd,
-            _ => return None,
-        };
-        let mut sequence = [0; 8];
-        sequence[..6].copy_from_slice(&record[4..10]);
         Some(OobRecord {
-            kind,
+            kind: PageKind::of_code(record[10] & 0xF)?,
             lpn: u32::from_le_bytes([record[0], record[1], record[2], record[3]]),
-            sequence: u64::from_le_bytes(sequence),
+            sequence: sequence_in(&record[4..10]),
             lost_sectors: u16::from_le_bytes([record[11], record[12]]),
             copy: record[10] >> 4,
         })
     }
+    fn unit(&self) -> UnitRecord {
+        UnitRecord { lpn: Lpn(self.lpn), sequence: self.sequence, copy: self.copy }
+    }
+    /// Writes the record of a page of `shape`: its unit stands in the first slot.
+    #[inline]
+    pub(crate) fn encode_as(&self, shape: UnitShape, into: &mut [u8]) {
+        if shape.per_page() == 1 {
+            self.encode(into);
+        } else {
+            PageRecord { kind: self.kind, lost_sectors: self.lost_sectors }.encode(
+                shape,
+                [(0, self.unit())],
+                into,
+            );
+        }
+    }
+    /// The record of a page of `shape`, with the unit in its first slot.
+    #[inline]
+    pub(crate) fn decode_as(shape: UnitShape, from: &[u8]) -> Option<Self> {
+        if shape.per_page() == 1 {
+            return OobRecord::decode(from);
+        }
+        let PageRecord { kind, lost_sectors } = PageRecord::decode(shape, from)?;
+        let none = UnitRecord { lpn: Lpn(NO_UNIT), sequence: 0, copy: 0 };
+        let UnitRecord { lpn, sequence, copy } = UnitRecord::decode(shape, from, 0).unwrap_or(none);
+        Some(OobRecord { kind, lpn: lpn.0, sequence, lost_sectors, copy })
+    }
 }
 
-/// Whether a page with this OOB holds the data of a logical page, nothing of it lost.
-pub(crate) fn is_whole_page_of(owner: PageOwner, oob: &[u8]) -> bool {
-    let whole = (PageKind::Data, owner.0, 0);
-    OobRecord::decode(oob).is_some_and(|record| (record.kind, record.lpn, record.lost_sectors) == whole)
+/// What the OOB record says of a page as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PageRecord {
+    pub(crate) kind: PageKind,
+    /// As of [`OobRecord`].
+    pub(crate) lost_sectors: u16,
+}
+
+/// What the OOB record says of a unit in the page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct UnitRecord {
+    pub(crate) lpn: Lpn,
+    /// As of [`OobRecord`].
+    pub(crate) sequence: u64,
+    pub(crate) copy: u8,
+}
+
+impl PageRecord {
+    /// Writes the record of a page with these units, each with its slot.
+    pub(crate) fn encode(
+        self,
+        shape: UnitShape,
+        units: impl IntoIterator<Item = (u32, UnitRecord)>,
+        into: &mut [u8],
+    ) {
+        let PageRecord { kind, lost_sectors } = self;
+        if shape.per_page() == 1 {
+            let unit = units.into_iter().next().map(|(_, unit)| unit);
+            let record = unit.map_or(OobRecord::padding(), |UnitRecord { lpn, sequence, copy }| OobRecord {
+                kind,
+                lpn: lpn.0,
+                sequence,
+                lost_sectors,
+                copy,
+            });
+            return record.encode(into);
+        }
+        let into = &mut into[..shape.oob_bytes()];
+        into.fill(0);
+        (0..shape.per_page()).for_each(|slot| {
+            let at = HEADER_BYTES + slot as usize * UNIT_BYTES;
+            into[at..at + 4].copy_from_slice(&NO_UNIT.to_le_bytes());
+        });
+        into[0] = kind.code();
+        into[2..4].copy_from_slice(&lost_sectors.to_le_bytes());
+        for (slot, UnitRecord { lpn, sequence, copy }) in units {
+            assert!(sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
+            let unit = &mut into[HEADER_BYTES + slot as usize * UNIT_BYTES..][..UNIT_BYTES];
+            unit[..4].copy_from_slice(&lpn.0.to_le_bytes());
+            unit[4..10].copy_from_slice(&sequence.to_le_bytes()[..6]);
+            unit[10] = copy % COPIES;
+        }
+        let crc = checksum_of(into);
+        into[CRC_AT..HEADER_BYTES].copy_from_slice(&crc);
+    }
+    /// Reads what the record says of the page; `None` when it is too short, unknown or damaged.
+    pub(crate) fn decode(shape: UnitShape, from: &[u8]) -> Option<Self> {
+        if shape.per_page() == 1 {
+            let OobRecord { kind, lost_sectors, .. } = OobRecord::decode(from)?;
+            return Some(PageRecord { kind, lost_sectors });
+        }
+        let record = from.get(..shape.oob_bytes())?;
+        if record[CRC_AT..HEADER_BYTES] != checksum_of(record) || record[1] != 0 {
+            return None;
+        }
+        let kind = PageKind::of_code(record[0])?;
+        Some(PageRecord { kind, lost_sectors: u16::from_le_bytes([record[2], record[3]]) })
+    }
+}
+
+impl UnitRecord {
+    /// Reads what a record, which has been found to be whole, says of the unit in a slot; `None` where there
+    /// is no unit.
+    pub(crate) fn decode(shape: UnitShape, from: &[u8], slot: u32) -> Option<Self> {
+        if shape.per_page() == 1 {
+            return OobRecord::decode(from).map(|record| record.unit());
+        }
+        let unit = from.get(HEADER_BYTES + slot as usize * UNIT_BYTES..)?.get(..UNIT_BYTES)?;
+        let lpn = u32::from_le_bytes([unit[0], unit[1], unit[2], unit[3]]);
+        let record = UnitRecord { lpn: Lpn(lpn), sequence: sequence_in(&unit[4..10]), copy: unit[10] };
+        (lpn != NO_UNIT && record.copy < COPIES).then_some(record)
+    }
+}
+
+fn checksum_of(record: &[u8]) -> [u8; 4] {
+    crc32c_of([&record[..CRC_AT], &record[HEADER_BYTES..]]).to_le_bytes()
+}
+fn sequence_in(bytes: &[u8]) -> u64 {
+    let mut sequence = [0; 8];
+    sequence[..6].copy_from_slice(bytes);
+    u64::from_le_bytes(sequence)
+}
+
+impl UnitShape {
+    /// Bytes of a page's OOB record.
+    pub(crate) const fn oob_bytes(self) -> usize {
+        match self.per_page() {
+            1 => OOB_BYTES,
+            units => HEADER_BYTES + units as usize * UNIT_BYTES,
+        }
+    }
+}
+
+/// Whether a page with this OOB holds the units of a frame, each in its own slot, and nothing of them is
+/// lost.
+pub(crate) fn is_whole_page_of(shape: UnitShape, owner: PageOwner, oob: &[u8]) -> bool {
+    if shape.per_page() == 1 {
+        let whole = (PageKind::Data, owner.0, 0);
+        return OobRecord::decode(oob)
+            .is_some_and(|record| (record.kind, record.lpn, record.lost_sectors) == whole);
+    }
+    let first = shape.first_of(Frame(owner.0)).0;
+    let is_there = |slot| UnitRecord::decode(shape, oob, slot).is_some_and(|unit| unit.lpn.0 == first + slot);
+    PageRecord::decode(shape, oob) == Some(PageRecord { kind: PageKind::Data, lost_sectors: 0 })
+        && (0..shape.per_page()).all(is_there)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::vec::Vec;
+
+    /// A page of four units.
+    const FOUR: UnitShape = UnitShape::new(16384, 4096);
+
+    fn any_unit() -> impl Strategy<Value = UnitRecord> {
+        (0..NO_UNIT, 0..=SEQUENCE_MAX, 0..COPIES).prop_map(|(lpn, sequence, copy)| UnitRecord {
+            lpn: Lpn(lpn),
+            sequence,
+            copy,
+        })
+    }
 
     proptest! {
         #[test]
@@ -133,6 +303,53 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(OobRecord::decode(&bytes), None);
         }
+
+        #[test]
+        fn each_slot_gives_the_unit_back_that_was_put_there(
+            units in prop::collection::vec(prop::option::of(any_unit()), 4),
+            lost_sectors: u16,
+            bit in 0usize..8 * 52,
+        ) {
+            let mut bytes = std::vec![0xEE; FOUR.oob_bytes() + 3];
+            let page = PageRecord { kind: PageKind::Data, lost_sectors };
+            let there = || (0..).zip(&units).filter_map(|(slot, unit)| unit.map(|unit| (slot, unit)));
+            page.encode(FOUR, there(), &mut bytes);
+            prop_assert_eq!(PageRecord::decode(FOUR, &bytes), Some(page));
+            let found: Vec<_> = (0..4).map(|slot| UnitRecord::decode(FOUR, &bytes, slot)).collect();
+            prop_assert_eq!(found, units);
+            prop_assert_eq!(&bytes[52..], &[0xEE; 3], "no byte beyond is touched");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(PageRecord::decode(FOUR, &bytes), None);
+        }
+    }
+
+    /// What a page of the drive's own says is the same whatever a unit is.
+    #[test]
+    fn pages_of_the_drives_own_have_their_numbers_in_the_first_slot() {
+        let record = OobRecord { kind: PageKind::Map, lpn: 70, sequence: 1 << 40, lost_sectors: 0, copy: 0 };
+        for shape in [UnitShape::new(16384, 16384), FOUR] {
+            let mut bytes = std::vec![0; shape.oob_bytes()];
+            record.encode_as(shape, &mut bytes);
+            assert_eq!(OobRecord::decode_as(shape, &bytes), Some(record));
+            let page = PageRecord { kind: PageKind::Map, lost_sectors: 0 };
+            assert_eq!(PageRecord::decode(shape, &bytes), Some(page));
+        }
+    }
+
+    #[test]
+    fn a_page_is_a_frames_only_if_each_unit_stands_in_its_own_slot() {
+        let unit = |lpn| UnitRecord { lpn: Lpn(lpn), sequence: 9, copy: 0 };
+        let is_whole = |lost_sectors, units: &[(u32, u32)]| {
+            let mut bytes = [0; 52];
+            let page = PageRecord { kind: PageKind::Data, lost_sectors };
+            page.encode(FOUR, units.iter().map(|&(slot, lpn)| (slot, unit(lpn))), &mut bytes);
+            is_whole_page_of(FOUR, PageOwner(5), &bytes)
+        };
+        let own = [(0, 20), (1, 21), (2, 22), (3, 23)];
+        assert!(is_whole(0, &own));
+        assert!(!is_whole(1, &own), "lost before");
+        assert!(!is_whole(0, &own[..3]), "a unit is missing");
+        assert!(!is_whole(0, &[(0, 21), (1, 20), (2, 22), (3, 23)]), "in other slots");
     }
 
     #[test]
@@ -140,5 +357,8 @@ mod tests {
         assert_eq!(OobRecord::decode(&[0xFF; OOB_BYTES]), None);
         assert_eq!(OobRecord::decode(&[0; OOB_BYTES]), None);
         assert_eq!(OobRecord::decode(&[1; 4]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[0xFF; 52]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[0; 52]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[1; 51]), None);
     }
 }

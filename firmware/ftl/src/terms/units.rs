@@ -7,6 +7,9 @@ use aster_units::{Lpn, Ppa, Upa};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Frame(pub(crate) u32);
 
+/// Units of a frame or slots of a page, one bit each.
+pub(crate) type Units = u32;
+
 /// How a page is divided into mapping units: a power of two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct UnitShape {
@@ -22,6 +25,18 @@ impl UnitShape {
     /// Units of a page.
     pub(crate) const fn per_page(self) -> u32 {
         1 << self.shift
+    }
+    /// All slots of a page.
+    pub(crate) const fn all(self) -> Units {
+        Units::MAX >> (Units::BITS - self.per_page())
+    }
+    /// The slots in `units`, the first one first.
+    pub(crate) fn slots_of(self, units: Units) -> impl Iterator<Item = u32> {
+        (0..self.per_page()).filter(move |slot| units >> slot & 1 == 1)
+    }
+    /// The units of a frame that are in `units`, each with its slot.
+    pub(crate) fn units_in(self, frame: Frame, units: Units) -> impl Iterator<Item = (u32, Lpn)> {
+        self.slots_of(units).map(move |slot| (slot, Lpn(self.first_of(frame).0 + slot)))
     }
     /// The page that a unit is in.
     #[inline]

@@ -1,9 +1,10 @@
 //! A drive with a front end that carries DMA out in host memory.
 
 use super::flash::{Cells, SharedCells, serve};
+use crate::terms::units::Frame;
 use crate::{
     Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts, NVRAM_BYTES,
-    OOB_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -42,6 +43,7 @@ pub fn config(content: Content) -> FtlConfig {
         geometry: geometry(),
         restriction: None,
         content,
+        mapping_unit_bytes: 0,
         capacity: Capacity::OverProvisioning(7.0),
         buffer_entries: 12,
         slice_workers: 8,
@@ -233,7 +235,7 @@ impl<M: MadeForTests> AnyBench<M> {
         let dram = Dram::new(
             config.content,
             config.geometry.sectors_per_page(),
-            OOB_BYTES as u8,
+            config.oob_bytes() as u8,
             config.data_buffers(),
             config.metadata_buffers(),
             0,
@@ -358,8 +360,9 @@ impl<M: MadeForTests> AnyBench<M> {
             self.exec.advance_to(deadline);
         }
     }
-    /// Where a logical page is; takes the time that the map takes.
+    /// Where the first unit of a logical page is; takes the time that the map takes.
     pub fn place_of(&self, page: Lpn) -> Option<Ppa> {
+        let page = self.config.units().first_of(Frame(page.0));
         let found: Rc<RefCell<Option<Upa>>> = Rc::default();
         let (into, mapping) = (Rc::clone(&found), Rc::clone(&self.ftl.parts().mapping));
         self.exec.spawn(async move {

@@ -1,7 +1,7 @@
 use super::bench::{Bench, config};
 use super::checked_host::{CheckedHost, Op, Request, granule_bytes};
 use super::flash::{Cells, Faults, SharedCells};
-use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::oob::{PageKind, PageRecord, UnitRecord};
 use crate::terms::units::Frame;
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
@@ -50,7 +50,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     let parts = bench.ftl.parts().clone();
     let entry = parts.cache.find(Frame(3)).expect("just read");
     let (buffer, good) = (BufferId(entry.0), Outcome::default());
-    let data = OobRecord { kind: PageKind::Data, lpn: 3, sequence: 1, lost_sectors: 0, copy: 0 };
+    let data = (PageKind::Data, Frame(3), 0);
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
     let below = parts.journal.media().port().below(1, Interrupt::default());
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer };
@@ -60,14 +60,18 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         below.complete(tag, [*outcome; MAX_TARGETS]);
         below.try_take(tag).unwrap()[0].page
     };
-    let goes = |record: OobRecord, outcome: &Outcome| {
-        record.encode(parts.journal.pages().dram().borrow_mut().oob_mut(buffer));
+    let goes = |(kind, frame, lost_sectors), outcome: &Outcome| {
+        let (shape, mut dram) = (bench.config.units(), parts.journal.pages().dram().borrow_mut());
+        let unit = |(slot, lpn)| (slot, UnitRecord { lpn, sequence: 1, copy: 0 });
+        let units = shape.units_in(frame, shape.all()).map(unit);
+        PageRecord { kind, lost_sectors }.encode(shape, units, dram.oob_mut(buffer));
+        drop(dram);
         check(outcome) == PageCheck::Expected
     };
     assert!(goes(data, &good));
-    assert!(!goes(OobRecord { lpn: 4, ..data }, &good), "another page");
-    assert!(!goes(OobRecord { kind: PageKind::Map, ..data }, &good), "another kind");
-    assert!(!goes(OobRecord { lost_sectors: 2, ..data }, &good), "lost before");
+    assert!(!goes((PageKind::Data, Frame(4), 0), &good), "another page");
+    assert!(!goes((PageKind::Map, Frame(3), 0), &good), "another kind");
+    assert!(!goes((PageKind::Data, Frame(3), 2), &good), "lost before");
     for bad in [
         Outcome { status: FlashStatus::Uncorrectable, failed_sectors: 1, ..good },
         Outcome { status: FlashStatus::Uncorrectable, oob_failed: true, ..good },

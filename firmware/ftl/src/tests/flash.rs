@@ -1,11 +1,12 @@
 //! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in
 //! order, once, after an erase; reads of bad places fail as asked.
 
-use crate::OobRecord;
+use crate::terms::oob::{OOB_BYTES, OobRecord};
+use crate::terms::units::UnitShape;
 use aster_exec::{Core, Exec};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Target};
-use aster_units::{Content, Duration, Geometry, LunIndex, Ppa, Rng};
+use aster_units::{BufferId, Content, Duration, Geometry, LunIndex, Ppa, Rng};
 use std::boxed::Box;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -58,6 +59,14 @@ pub struct Cells {
     pub fail_at: Option<Ppa>,
     /// Polls of the tasks that serve the port.
     pub polls: u64,
+    /// OOB bytes of a page.
+    oob_len: usize,
+}
+
+/// How pages with so many OOB bytes are divided.
+fn shape_of(oob: &[u8]) -> UnitShape {
+    let units = if oob.len() == OOB_BYTES { 1 } else { (oob.len() as u32 - 8) / 11 };
+    UnitShape::new(units, 1)
 }
 
 pub type SharedCells = Rc<RefCell<Cells>>;
@@ -85,6 +94,7 @@ impl Cells {
             half_erased: vec![false; blocks],
             fail_at: None,
             polls: 0,
+            oob_len: OOB_BYTES,
         }))
     }
     fn strikes(&mut self, one_in: u64) -> bool {
@@ -179,7 +189,8 @@ impl Cells {
             if !self.bad[block] {
                 // Its pulses have reached the cells: a page that failed doesn't look erased.
                 let dram = dram.borrow();
-                let noise = Page::noise(dram.content_of(target.buffer), dram.page(target.buffer).len());
+                let (len, oob_len) = (dram.page(target.buffer).len(), dram.oob(target.buffer).len());
+                let noise = Page::noise(dram.content_of(target.buffer), len, oob_len);
                 self.pages[ppa.0 as usize] = Some(noise);
                 self.uncorrectable.insert(ppa.0, u16::MAX);
                 self.oob_broken.insert(ppa.0, ());
@@ -228,11 +239,14 @@ impl Cells {
     }
     /// The record of a programmed page.
     pub fn record(&self, ppa: Ppa) -> Option<OobRecord> {
-        self.pages[ppa.0 as usize].as_ref().and_then(|page| OobRecord::decode(&page.oob))
+        self.pages[ppa.0 as usize]
+            .as_ref()
+            .and_then(|page| OobRecord::decode_as(shape_of(&page.oob), &page.oob))
     }
     /// Puts another record on a programmed page.
     pub fn set_record(&mut self, ppa: Ppa, record: &OobRecord) {
-        record.encode(&mut self.pages[ppa.0 as usize].as_mut().expect("the page is programmed").oob);
+        let page = self.pages[ppa.0 as usize].as_mut().expect("the page is programmed");
+        record.encode_as(shape_of(&page.oob), &mut page.oob);
     }
     /// The programmed pages of the drive.
     pub fn programmed(&self) -> impl Iterator<Item = Ppa> {
@@ -284,8 +298,10 @@ impl Cells {
                         let like = page.checked_sub(1).and_then(|_| self.pages[ppa.0 as usize - 1].as_ref());
                         let sectors = usize::from(self.geometry.sectors_per_page());
                         let torn = match like {
-                            Some(p) => Page { oob: p.oob.clone(), ..Page::noise(p.content, p.bytes.len()) },
-                            None => Page::noise(Content::Full, sectors * 4096),
+                            Some(p) => {
+                                Page { oob: p.oob.clone(), ..Page::noise(p.content, p.bytes.len(), 0) }
+                            }
+                            None => Page::noise(Content::Full, sectors * 4096, self.oob_len),
                         };
                         self.pages[ppa.0 as usize] = Some(torn);
                     }
@@ -301,13 +317,14 @@ impl Cells {
 }
 
 impl Page {
-    fn noise(content: Content, len: usize) -> Page {
-        Page { content, bytes: vec![0xA5; len].into(), oob: vec![0x3C; 16].into() }
+    fn noise(content: Content, len: usize, oob_len: usize) -> Page {
+        Page { content, bytes: vec![0xA5; len].into(), oob: vec![0x3C; oob_len].into() }
     }
 }
 
 /// Serves the port: a task a LUN, one request at a time, in order.
 pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &SharedDram) {
+    cells.borrow_mut().oob_len = dram.borrow().oob(BufferId(0)).len();
     let luns = cells.borrow().geometry.total_luns();
     for lun in (0..luns).map(LunIndex) {
         let (exec, cells, port, dram): (Exec, _, _, _) =

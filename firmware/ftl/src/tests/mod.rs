@@ -25,6 +25,7 @@ mod refresh;
 mod speed;
 mod stale_runs;
 mod stored_map;
+mod units;
 mod upper_parts;
 mod waits;
 mod wear;

@@ -4,7 +4,6 @@ use crate::journal::state::Journal;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
-use crate::terms::oob::OOB_BYTES;
 use crate::terms::runtime::Runtime;
 use crate::{DriveState, FtlConfig, NVRAM_BYTES, Setup};
 use aster_events::Recorder;
@@ -44,7 +43,7 @@ impl LowerParts {
         let runtime = Rc::new(Runtime::new(&core, config, Recorder::default()));
         runtime.count(|stats| stats.state = DriveState::Ready);
         let sectors = config.geometry.sectors_per_page();
-        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, 4, 1, 0);
+        let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, 4, 1, 0);
         let pages = Rc::new(PageBuffers::new(&config, dram));
         let port = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         let media = Rc::new(Media::new(&runtime, &pages, port));
@@ -68,7 +67,7 @@ impl JournalAlone {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let sectors = config.geometry.sectors_per_page();
-        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, config.data_buffers(), 4, 0);
+        let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, config.data_buffers(), 4, 0);
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
         let journal =

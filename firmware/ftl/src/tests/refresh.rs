@@ -51,9 +51,9 @@ fn idle(bench: &Bench, time: Duration) {
 
 /// The page where a logical page lies, and the others of its block that count.
 fn block_of(bench: &Bench, page: u32) -> (Ppa, Vec<u32>) {
-    let at = bench.ftl.location_of(Lpn(page)).unwrap();
+    let at = bench.place_of(Lpn(page)).unwrap();
     let beside = (0..bench.ftl.logical_pages())
-        .filter(|&other| bench.ftl.location_of(Lpn(other)).is_some_and(|ppa| ppa.0 / 4 == at.0 / 4));
+        .filter(|&other| bench.place_of(Lpn(other)).is_some_and(|ppa| ppa.0 / 4 == at.0 / 4));
     (at, beside.collect())
 }
 
@@ -67,7 +67,7 @@ fn a_read_that_corrects_too_many_bits_has_the_whole_block_written_anew() {
         idle(&bench, Duration::from_millis(100));
         assert_eq!(bench.ftl.stats().refreshed, u64::from(moves), "{bits} bits");
         for page in beside {
-            let now = bench.ftl.location_of(Lpn(page)).unwrap();
+            let now = bench.place_of(Lpn(page)).unwrap();
             assert_eq!(now.0 / 4 != at.0 / 4, moves, "page {page}, {bits} bits");
         }
         read_from_flash(&bench, 77);
@@ -96,12 +96,12 @@ fn a_block_that_was_read_too_often_is_written_anew() {
         // Each page that counts in the block takes its share.
         let page = beside[n % beside.len()];
         read_from_flash(&bench, page.into());
-        let moved = bench.ftl.location_of(Lpn(77)) != Some(at);
+        let moved = bench.place_of(Lpn(77)) != Some(at);
         assert!(!moved || n > 40, "moved after {n} reads");
     }
     idle(&bench, Duration::from_millis(100));
     assert!(bench.ftl.stats().refreshed >= 1);
-    assert_ne!(bench.ftl.location_of(Lpn(77)), Some(at));
+    assert_ne!(bench.place_of(Lpn(77)), Some(at));
     read_from_flash(&bench, 77);
 }
 
@@ -123,7 +123,7 @@ fn a_move_that_found_no_room_is_made_again() {
     // What is moved is counted when it is, and nothing is left where it fades.
     assert_eq!(bench.ftl.stats().refreshed, 1);
     for page in beside {
-        assert_ne!(bench.ftl.location_of(Lpn(page)).unwrap().0 / 4, at.0 / 4, "page {page}");
+        assert_ne!(bench.place_of(Lpn(page)).unwrap().0 / 4, at.0 / 4, "page {page}");
     }
     read_from_flash(&bench, 77);
 }

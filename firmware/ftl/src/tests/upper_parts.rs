@@ -13,7 +13,7 @@ use crate::mapping::resident::ResidentMap;
 use crate::page::buffers::Granules;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::oob::OobRecord;
-use crate::{DriveState, FtlConfig, NVRAM_BYTES, OOB_BYTES, Setup};
+use crate::{DriveState, FtlConfig, NVRAM_BYTES, Setup};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
 use aster_ports::cores::Interrupt;
@@ -42,15 +42,16 @@ impl UpperParts {
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
         let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
-        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, data, metadata, 0);
-        OobRecord::padding().encode(dram.borrow_mut().oob_mut(BufferId(config.padding_buffer())));
+        let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, data, metadata, 0);
+        OobRecord::padding()
+            .encode_as(config.units(), dram.borrow_mut().oob_mut(BufferId(config.padding_buffer())));
         let flash = FlashPort::new(&exec, luns, 8, Interrupt::default());
         let cells = Cells::new(config.geometry, 1);
         serve(&core, &cells, &flash, &dram);
         let nvram = part(&Nvram::volatile(NVRAM_BYTES));
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
-        let map = ResidentMap::new(journal.logical_pages());
+        let map = ResidentMap::new(journal.logical_units());
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
-use crate::{ConfigError, Ftl, FtlConfig, NVRAM_BYTES, OOB_BYTES};
+use crate::{ConfigError, Ftl, FtlConfig, NVRAM_BYTES};
 use aster_events::{Event, EventSink, Recorder, Wait};
 use aster_exec::{Core, Exec};
 use aster_parties::NvramSlice;
@@ -92,7 +92,7 @@ fn a_flash_port_in_which_tasks_could_wait_for_each_other_for_ever_is_refused() {
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
         let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
-        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, data, metadata, 0);
+        let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, data, metadata, 0);
         let flash = FlashPort::new(&exec, luns, depth as u16, Interrupt::default());
         let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);

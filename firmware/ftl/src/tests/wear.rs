@@ -149,7 +149,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     // Behind a page that must move before the block is retired.
     bench.send(HostOp::Write, 0, 8192, true, vec![7; 16]);
     assert_eq!(bench.wait().0.status, HostStatus::Success);
-    let block = BlockIndex(bench.ftl.location_of(Lpn(0)).unwrap().0 / 4);
+    let block = BlockIndex(bench.place_of(Lpn(0)).unwrap().0 / 4);
     let lun = bench.ftl.parts().journal.blocks().table().lun_of(block);
     bench.cells.borrow_mut().next_programs_fail = vec![lun];
     for page in 0..4 {

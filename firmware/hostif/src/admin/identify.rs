@@ -10,13 +10,14 @@ use crate::nvm::NSID;
 use crate::ports::ControllerPorts;
 use alloc::format;
 use alloc::vec::Vec;
+use aster_parties::PreferredWrites;
 use aster_units::mix64;
 use aster_wire::nvme::admin::Identify;
 use aster_wire::nvme::cqe::CQE_LOG2;
 use aster_wire::nvme::identify::{
     AdminSupport, Cns, DeallocateFeatures, FirmwareUpdates, FormatAttributes, FormattedSize, IDENTIFY_BYTES,
-    IdentifyController, IdentifyNamespace, IoSupport, LogAttributes, NamespaceDescriptor, NamespaceList,
-    QueueEntrySizes, WriteCacheAttributes, ascii_field, write_descriptors,
+    IdentifyController, IdentifyNamespace, IoSupport, LogAttributes, NamespaceDescriptor, NamespaceFeatures,
+    NamespaceList, QueueEntrySizes, WriteCacheAttributes, ascii_field, write_descriptors,
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
 use aster_wire::nvme::{Sqe, Status, VERSION_1_4};
@@ -117,6 +118,16 @@ impl Controller {
         // DEAC deallocates: each whole page of the range is unmapped, and the ends are written with zeroes.
         namespace.dlfeat =
             DeallocateFeatures(0).with_read_behavior(READS_ZEROES).with_write_zeroes_deallocates(true).0;
+        if let Some(PreferredWrites { granularity_bytes, optimal_bytes }) = self.config.preferred_writes {
+            // Zero-based numbers of logical blocks (NVMe 1.4 §5.15.2.1, figure 245).
+            let blocks =
+                |bytes: u32| U16::new(((bytes >> self.block_size.log2()).clamp(1, 1 << 16) - 1) as u16);
+            let granularity = blocks(granularity_bytes);
+            namespace.nsfeat = NamespaceFeatures(0).with_optimal_performance(true).0;
+            (namespace.npwg, namespace.npwa) = (granularity, granularity);
+            (namespace.npdg, namespace.npda) = (granularity, granularity);
+            namespace.nows = blocks(optimal_bytes);
+        }
         namespace.nvmcap = U128::new(self.config.namespace_bytes.into());
         let formats: Vec<_> = self.config.wire_formats().collect();
         namespace.set_formats(&formats);

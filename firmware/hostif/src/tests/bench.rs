@@ -51,6 +51,7 @@ pub fn config() -> HostIfConfig {
         subsystem_vendor_id: 0x5678,
         ieee_oui: [1, 2, 3],
         namespace_bytes: NAMESPACE_BYTES,
+        preferred_writes: None,
         offers_512: true,
         block_size: BlockSize::Bytes512,
         volatile_write_cache: true,

@@ -4,6 +4,7 @@
 use super::bench::{Bench, DATA, NAMESPACE_BYTES, config};
 use crate::{BlockSize, HostIfConfig};
 use alloc::vec::Vec;
+use aster_parties::PreferredWrites;
 use aster_wire::nvme::admin::{
     AbortDword10, AdminCommand, GetFeatures, GetFeaturesDword10, GetLogPage, Identify, IdentifyDword10,
     SetFeatures, SetFeaturesDword10,
@@ -167,6 +168,20 @@ fn identify_namespace_describes_formats_and_size() {
         Bench::ready(HostIfConfig { offers_512: false, block_size: BlockSize::Bytes4096, ..config() });
     let n = IdentifyNamespace::view(bench.fetch_page(identify(0, 1))).unwrap();
     assert_eq!((n.nlbaf, n.current_format().unwrap().block_bytes()), (0, Some(4096)));
+}
+
+/// NPWG, NPWA, NPDG, NPDA and NOWS are zero-based numbers of logical blocks (NVMe 1.4 §5.15.2.1).
+#[test]
+fn identify_tells_which_writes_suit_the_translation_best() {
+    let writes = PreferredWrites { granularity_bytes: 4096, optimal_bytes: 16384 };
+    let told = |preferred_writes, block_size| {
+        let mut bench = Bench::ready(HostIfConfig { preferred_writes, block_size, ..config() });
+        let n = IdentifyNamespace::view(bench.fetch_page(identify(Cns::Namespace.raw(), 1))).unwrap().clone();
+        (n.nsfeat, [n.npwg, n.npwa, n.npdg, n.npda, n.nows].map(|field| field.get()))
+    };
+    assert_eq!(told(Some(writes), BlockSize::Bytes512), (0b1_0000, [7, 7, 7, 7, 31]));
+    assert_eq!(told(Some(writes), BlockSize::Bytes4096), (0b1_0000, [0, 0, 0, 0, 3]));
+    assert_eq!(told(None, BlockSize::Bytes512), (0, [0; 5]));
 }
 
 #[test]

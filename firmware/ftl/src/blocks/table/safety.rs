@@ -8,6 +8,9 @@ use crate::terms::block::{BlockIndex, BlockState};
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
+/// Units of a run of stale ones at most: a log page has 16 bits for their number.
+const STALE_RUN_MAX: u32 = u16::MAX as u32;
+
 impl Blocks {
     /// The pages of a word line, and whether no program comes to it any more.
     pub(super) fn line_of(&self, ppa: Ppa) -> (core::ops::Range<u32>, bool) {
@@ -164,7 +167,11 @@ impl Blocks {
             let (begin, from_page, end) = (unit(begin), unit(begin + page), unit(end));
             for at in (from_page.max(first.0)..end).map(Upa).filter(|&at| is_stale(at)) {
                 match runs.last_mut() {
-                    Some((from, count)) if from.0 + *count == at.0 && from.0 >= begin => *count += 1,
+                    Some((from, count))
+                        if from.0 + *count == at.0 && from.0 >= begin && *count < STALE_RUN_MAX =>
+                    {
+                        *count += 1;
+                    }
                     _ => runs.push((at, 1)),
                 }
             }

@@ -1,0 +1,5 @@
+//! Pages of several mapping units.
+
+mod blocks;
+mod map;
+mod sectors;
