@@ -6,9 +6,9 @@ use aster_device::plug::operations::{
     erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
 };
 use aster_device::profile::{
-    ArbitrationName, AssignerName, COSMOS, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
-    FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST,
-    RetryProfile, SuspendProfile, TransactionOrder,
+    ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
+    DataModeName, FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile,
+    READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -497,6 +497,7 @@ const CASES: &[Case] = &cases! {
     "ftl.victim_window_percent" Run on |p| p.ftl.victims = "windowed-greedy".to_owned(); =>
         |p| p.ftl.victim_window_percent = Some(10),
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
+    "ftl.collection" Run => |p| p.ftl.collection = CollectionName::Paced,
     "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
     "ftl.checkpoint_pages" Run => |p| p.ftl.checkpoint_pages = 100,
     "ftl.wear_levelling" Run on stirred; => |p| p.ftl.wear_levelling = LevellingName::Dynamic,

@@ -1,7 +1,7 @@
 //! The page-mapping translation (`firmware/ftl`).
 
-use crate::profile::{LevellingName, Profile};
-use aster_ftl::{Capacity, FtlConfig, FtlCosts, Refresh, WearLevelling};
+use crate::profile::{CollectionName, LevellingName, Profile};
+use aster_ftl::{Capacity, Collection, FtlConfig, FtlCosts, Refresh, WearLevelling};
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
@@ -29,6 +29,10 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         partial_reads: f.partial_reads,
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
+        collection: match f.collection {
+            CollectionName::OnDemand => Collection::OnDemand,
+            CollectionName::Paced => Collection::Paced,
+        },
         gc_depth: f.gc_depth,
         pages_per_word_line: facts.lost_together,
         whole_lines: facts.whole_lines,

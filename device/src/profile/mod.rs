@@ -24,10 +24,10 @@ pub use package::{
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
-    HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile, Profile, READS_FIRST,
-    RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
+    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, CollectionName, ContentKind,
+    ControllerName, CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
+    GeometryProfile, HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile,
+    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
 };
 pub use shipped::{SHIPPED, shipped};
 pub use words::read;

@@ -499,6 +499,17 @@ pub enum LevellingName {
     Static,
 }
 
+/// How garbage collection and the host share the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectionName {
+    /// A block is emptied as fast as flash permits.
+    #[default]
+    OnDemand,
+    /// The host pays for copies with what it programs.
+    Paced,
+}
+
 /// Flash translation layer.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -542,6 +553,10 @@ pub struct FtlProfile {
     /// Garbage collection begins when a LUN has this many free blocks or fewer.
     #[serde(default = "default_gc")]
     pub gc_free_blocks: u32,
+    /// How garbage collection goes on: as fast as flash permits, or in portions that the host's programs pay
+    /// for, with all that wait for room or a buffer entry served in order of arrival.
+    #[serde(default)]
+    pub collection: CollectionName,
     /// Pages that garbage collection of a LUN has in flight.
     #[serde(default = "default_gc_depth")]
     pub gc_depth: u8,

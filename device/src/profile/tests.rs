@@ -192,6 +192,12 @@ const UNFIT: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "slice_workers = 16",
+        "slice_workers = 16\ncollection = \"pace\"",
+        "ftl.collection",
+        "must be \"on-demand\" or \"paced\", but is \"pace\"; did you mean \"paced\"?",
+    ),
+    (
+        "slice_workers = 16",
         "slice_workers = 16\nwear_levelling = 1",
         "ftl.wear_levelling",
         "must be \"none\", \"dynamic\" or \"static\", but is 1",

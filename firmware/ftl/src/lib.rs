@@ -57,7 +57,8 @@ pub use piece::PageMapping;
 pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
 pub use terms::config::{
-    Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh, WearLevelling, oob_bytes,
+    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh,
+    WearLevelling, oob_bytes,
 };
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};
 

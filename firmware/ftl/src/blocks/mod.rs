@@ -4,7 +4,9 @@
 pub(crate) mod assigner;
 pub(crate) mod moves;
 pub(crate) mod outbox;
+mod pace;
 pub(crate) mod pool;
 pub(crate) mod table;
+pub(crate) mod turns;
 pub(crate) mod unsafe_programs;
 pub(crate) mod victims;

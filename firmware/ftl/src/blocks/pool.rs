@@ -4,7 +4,9 @@
 //! The pool doesn't call the rooms above it. Garbage collection waits with [`BlockPool::wait_collector`] for
 //! something to do, and writers wait with [`BlockPool::wait_room`].
 
+use crate::blocks::pace::Pace;
 use crate::blocks::table::Blocks;
+use crate::blocks::turns::{Turn, Turns};
 use crate::media::requests::Media;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
@@ -30,6 +32,10 @@ pub(crate) struct BlockPool {
     sequence: Cell<u64>,
     // Per LUN: writers that wait for a block.
     room_waiters: Box<[WaitQueue]>,
+    // Per LUN: writers in the order in which they are given pages, where collection is paced.
+    room_turns: Box<[Turns]>,
+    // Per LUN: what its writers have paid for copies, where collection is paced.
+    paces: Box<[Pace]>,
     // Per LUN: those that wait for programs to be safe from a loss of power.
     durable_waiters: Box<[WaitQueue]>,
     // Per LUN: garbage collection that waits for the last read of the block it has emptied.
@@ -64,6 +70,8 @@ impl BlockPool {
             lun_order,
             sequence: Cell::new(0),
             room_waiters: queues(),
+            paces: (0..luns).map(|_| Pace::default()).collect(),
+            room_turns: (0..luns).map(|_| Turns::with_capacity(depth)).collect(),
             durable_waiters: queues(),
             read_waiters: cells(),
             collectors: cells(),
@@ -112,6 +120,41 @@ impl BlockPool {
     /// Waits until the LUN may have room; the caller looks again.
     pub(crate) async fn wait_room(&self, lun: LunIndex) {
         self.runtime.wait_once(&self.room_waiters[lun.index()], Wait::Room).await;
+    }
+    /// The host programs pages in the LUN, and pays for the copies that this causes.
+    pub(crate) fn host_pays(&self, lun: LunIndex, pages: usize) {
+        let config = &self.runtime.config;
+        if config.is_paced() {
+            // As many as there are when collection begins: its free blocks, and an open one.
+            let blocks = u64::from(config.gc_free_blocks - config.gc_reserve_blocks + 1);
+            let band = blocks * u64::from(config.geometry.pages_per_block);
+            self.paces[lun.index()].pay(pages as u64, self.table().host_pages_left(lun), band);
+        }
+    }
+    /// A victim is begun of which `valid` of `units` count.
+    pub(crate) fn begin_paying(&self, lun: LunIndex, valid: u64, units: u64) {
+        self.paces[lun.index()].begin(valid, units - valid);
+    }
+    /// Spends the price of so many copies, if that much has been paid.
+    pub(crate) fn spend_paid(&self, lun: LunIndex, copies: u32) -> bool {
+        self.paces[lun.index()].spend(copies.into())
+    }
+    /// Where collection is paced, waits until the writers that came before have their pages. What it returns
+    /// goes to [`BlockPool::end_turn`] when the caller has its own, or has given up.
+    pub(crate) async fn take_turn(&self, lun: LunIndex) -> Option<Turn> {
+        if !self.runtime.config.is_paced() {
+            return None;
+        }
+        let turns = &self.room_turns[lun.index()];
+        let turn = turns.join();
+        self.runtime.waiting(Wait::Room, turns.wait_first(self.runtime.exec(), turn)).await;
+        Some(turn)
+    }
+    /// The next writer may ask for its pages.
+    pub(crate) fn end_turn(&self, lun: LunIndex, turn: Option<Turn>) {
+        if let Some(turn) = turn {
+            self.room_turns[lun.index()].leave(self.runtime.exec(), turn);
+        }
     }
     /// Whether a writer waits for room.
     pub(crate) fn is_room_wanted(&self, lun: LunIndex) -> bool {

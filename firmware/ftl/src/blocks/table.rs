@@ -366,6 +366,13 @@ impl Blocks {
         let begun = !u32::from(open.next).is_multiple_of(self.pages_per_line);
         begun.then_some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
     }
+    /// Pages that the host can program in a LUN before garbage collection has gained any.
+    pub(crate) fn host_pages_left(&self, lun: LunIndex) -> u64 {
+        let at = &self.luns[lun.index()];
+        let open = at.open[Stream::Host as usize].map_or(0, |o| self.pages_per_block - u32::from(o.next));
+        let free = at.free.len().saturating_sub(self.kept_from(Stream::Host)) as u64;
+        free * u64::from(self.pages_per_block) + u64::from(open)
+    }
     /// Free blocks of a LUN that a stream leaves alone.
     fn kept_from(&self, stream: Stream) -> usize {
         if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 }

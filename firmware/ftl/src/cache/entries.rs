@@ -12,6 +12,9 @@ impl<M: Mapping> Cache<M> {
     /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
     pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
+        if self.journal.config.is_paced() {
+            return Ok(self.lock_in_order(frame, want).await);
+        }
         let mut clean_only = self.journal.blocks().table().any_full();
         loop {
             let step = self.buffer.borrow_mut().request(frame, want, clean_only);
@@ -27,7 +30,7 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
-    fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
+    pub(super) fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
         if hit {
             self.journal.count(|s| s.buffer_hits += 1);
             self.journal.emit(|| Event::BufferHit {
@@ -51,6 +54,9 @@ impl<M: Mapping> Cache<M> {
     /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
     /// it.
     pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
+        if self.journal.config.is_paced() {
+            return self.reserve_dirty_in_order().await;
+        }
         loop {
             if self.buffer.borrow_mut().reserve_dirty() {
                 return Ok(());
@@ -79,6 +85,9 @@ impl<M: Mapping> Cache<M> {
     /// Wakes the tasks that wait for a change of this entry or of any.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
+        if self.journal.config.is_paced() {
+            self.grant_dirty();
+        }
         let waiters = &self.entry_waiters[entry.index()];
         if self.journal.recorder.is_on()
             && !(waiters.is_empty() && self.journal.any_entry_waiters().is_empty())

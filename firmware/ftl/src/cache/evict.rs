@@ -124,18 +124,24 @@ impl<M: Mapping> Cache<M> {
         lun: LunIndex,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
-        loop {
+        let turn = self.journal.blocks().take_turn(lun).await;
+        let begun = loop {
             if let Some(begun) =
                 self.journal.begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host).await
             {
-                return Ok(begun);
+                break Ok(begun);
             }
             if self.journal.blocks().table().is_full(lun) || self.journal.log_has_ended() {
-                return Err(HostStatus::ReadOnly);
+                break Err(HostStatus::ReadOnly);
             }
             self.journal.blocks().ask_collector(lun);
             self.journal.blocks().wait_room(lun).await;
+        };
+        self.journal.blocks().end_turn(lun, turn);
+        if begun.is_ok() {
+            self.journal.blocks().host_pays(lun, from.len());
         }
+        begun
     }
     /// Evicts an entry if it still holds `frame` and is dirty. Waits first while others change or evict it.
     pub(crate) async fn flush_entry(&self, entry: EntryId, frame: Frame) -> Result<(), HostStatus> {

@@ -6,6 +6,7 @@ mod evict;
 mod fill;
 mod gather;
 pub(crate) mod host_read;
+mod in_order;
 mod merge;
 mod packing;
 pub(crate) mod state;

@@ -1,3 +1,4 @@
+use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Lock};
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
@@ -20,6 +21,11 @@ pub(crate) struct Cache<M> {
     pub(super) merge_waiters: WaitQueue,
     pub(super) packing_free: RefCell<Vec<BufferId>>,
     pub(super) packing_waiters: WaitQueue,
+    // Where collection is paced, the order of those that wait for a merge buffer, for an entry, and for the
+    // right to make one dirty.
+    pub(super) merge_turns: Turns,
+    pub(super) entry_turns: Turns,
+    pub(super) dirty_turns: Turns,
     // Takes the transfers that go along with a read.
     pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped<M>>,
@@ -30,16 +36,20 @@ impl<M: Mapping> Cache<M> {
     pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let config = &journal.config;
+        let workers = usize::from(config.slice_workers);
         let merge_base = config.merge_buffer_base();
         Cache {
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
-            merge_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
+            merge_waiters: WaitQueue::with_capacity(workers),
             packing_free: RefCell::new(
                 (0..config.packing_buffers()).map(|n| BufferId(config.packing_buffer_base() + n)).collect(),
             ),
             packing_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
+            merge_turns: Turns::with_capacity(workers),
+            entry_turns: Turns::with_capacity(workers),
+            dirty_turns: Turns::with_capacity(workers),
             port,
             mapping,
             journal,
@@ -72,6 +82,10 @@ impl<M: Mapping> Cache<M> {
     /// Returns the reservation for one more dirty entry.
     pub(crate) fn return_reserve(&self) {
         self.buffer.borrow_mut().return_reserve();
+        if self.journal.config.is_paced() {
+            self.grant_dirty();
+            self.journal.any_entry_waiters().wake_all(self.journal.exec());
+        }
     }
     // Granules of the units that only the entry holds.
     fn dirty_granules(&self, buffer: &DataBuffer, entry: EntryId) -> Granules {

@@ -212,6 +212,9 @@ impl<M: Mapping> Collector<M> {
         }
         blocks.copies_out_of(victim.block);
         drop(blocks);
+        let units =
+            u64::from(self.journal.geometry.pages_per_block) * u64::from(self.journal.units.per_page());
+        self.journal.blocks().begin_paying(lun, valid.into(), units);
         self.gc_active.set(self.gc_active.get() + 1);
         self.journal.count(|s| s.gc_runs += 1);
         self.journal.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
@@ -239,6 +242,7 @@ impl<M: Mapping> Collector<M> {
         let mut result = Ok(());
         // Nothing is left to be read of the victim: what comes now is of the next one.
         let mut completes = false;
+        let mut portion = 0;
         loop {
             if moves.ready.len() >= self.journal.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
@@ -247,15 +251,20 @@ impl<M: Mapping> Collector<M> {
             if reason != Reason::Room && next < end && moves.in_flight.is_empty() {
                 self.pause_between_moves(lun).await;
             }
+            if reason == Reason::Room && next < end && portion == 0 && moves.in_flight.is_empty() {
+                portion = self.next_portion(lun).await;
+            }
             while next < end
                 && result.is_ok()
                 && (reason == Reason::Room || moves.in_flight.is_empty())
+                && (reason != Reason::Room || portion > 0)
                 && let Some(buffer) = self.buffer_to_read(moves)
             {
                 let from = Ppa(next);
                 next += 1;
                 if self.is_wanted(from) {
                     moves.buffers.pop_front();
+                    portion = portion.saturating_sub(1);
                     let whole = self.journal.pages().whole();
                     let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });

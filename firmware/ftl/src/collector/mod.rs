@@ -4,6 +4,7 @@ mod activity;
 pub(crate) mod gc;
 pub(crate) mod idle_erase;
 mod metadata_round;
+mod payment;
 pub(crate) mod scan;
 mod scan_metadata;
 pub(crate) mod state;

@@ -33,6 +33,17 @@ pub enum WearLevelling {
     },
 }
 
+/// How garbage collection and the host share the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Collection {
+    /// A victim is emptied as fast as flash permits, and who waits for room or for a data buffer entry
+    /// competes with those that come later.
+    #[default]
+    OnDemand,
+    /// The host pays for copies with what it programs, and who waits is served in the order of arrival.
+    Paced,
+}
+
 /// When data is written anew, since reads of it show that it fades.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Refresh {
@@ -95,6 +106,8 @@ pub struct FtlConfig {
     pub gc_reserve_blocks: u32,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.
     pub gc_free_blocks: u32,
+    /// How garbage collection and the host share the drive.
+    pub collection: Collection,
     /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
     pub gc_depth: u8,
     /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes
@@ -464,6 +477,10 @@ impl FtlConfig {
     /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
     pub fn dirty_max(&self) -> u32 {
         self.buffer_entries - (self.buffer_entries / 16).max(1)
+    }
+    /// Whether garbage collection goes at the host's pace, and who waits is served in order.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.collection == Collection::Paced
     }
     /// Pages that the stored map and block table take at most.
     pub(crate) fn map_pages_max(&self) -> u64 {

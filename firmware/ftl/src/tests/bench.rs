@@ -3,8 +3,8 @@
 use super::flash::{Cells, SharedCells, serve};
 use crate::terms::units::Frame;
 use crate::{
-    Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts, NVRAM_BYTES,
-    Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, Collection, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts,
+    NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -52,6 +52,7 @@ pub fn config(content: Content) -> FtlConfig {
         partial_reads: true,
         gc_reserve_blocks: 1,
         gc_free_blocks: 2,
+        collection: Collection::OnDemand,
         gc_depth: 2,
         pages_per_word_line: 1,
         whole_lines: false,

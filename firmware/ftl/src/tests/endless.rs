@@ -4,6 +4,7 @@ use super::bench::{Bench, config};
 use super::checked_host::{CheckedHost, Op, Request};
 use super::flash::Cells;
 use super::power::Torture;
+use crate::Collection::{OnDemand, Paced};
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
@@ -86,9 +87,10 @@ fn fill(bench: &Bench) {
 
 #[test]
 fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
-    let cases = [(1.0, 1), (2.0, 2), (4.0, 1), (7.0, 3)];
-    for (n, (percent, line)) in cases.into_iter().enumerate() {
-        let config = tight(percent, line);
+    let cases = [(1.0, 1), (2.0, 2), (4.0, 1), (7.0, 3)].map(|case| (case, OnDemand));
+    let paced = [(7.0, 1), (7.0, 2)].map(|case| (case, Paced));
+    for (n, ((percent, line), collection)) in cases.into_iter().chain(paced).enumerate() {
+        let config = FtlConfig { collection, ..tight(percent, line) };
         let bench =
             Bench::power_on(config, Cells::new(config.geometry, n as u64), Nvram::volatile(NVRAM_BYTES));
         let mut host = CheckedHost::new(&bench);
@@ -134,9 +136,9 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
 
 #[test]
 fn a_full_drive_whose_power_goes_again_and_again_is_never_stuck_or_wrong() {
-    let cases = [(1.0, 1), (3.0, 2), (7.0, 3)];
-    for (n, (percent, line)) in cases.into_iter().enumerate() {
-        let config = tight(percent, line);
+    let cases = [(1.0, 1), (3.0, 2), (7.0, 3)].map(|case| (case, OnDemand));
+    for (n, ((percent, line), collection)) in cases.into_iter().chain([((7.0, 1), Paced)]).enumerate() {
+        let config = FtlConfig { collection, ..tight(percent, line) };
         let mut bench =
             Bench::power_on(config, Cells::new(config.geometry, n as u64), Nvram::volatile(NVRAM_BYTES));
         fill(&bench);
