@@ -10,6 +10,7 @@ mod collecting;
 mod collector_alone;
 mod crafted;
 mod endless;
+mod fair;
 mod faults;
 mod flash;
 mod format;

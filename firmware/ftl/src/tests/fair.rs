@@ -1,0 +1,103 @@
+//! No command waits for ever behind those that come later, where collection is paced.
+
+use super::bench::{Bench, config};
+use crate::{Capacity, Collection, FtlConfig};
+use aster_ports::host::{HostOp, HostStatus};
+use aster_units::{Content, Duration, Geometry, Instant, Rng};
+use std::collections::BTreeMap;
+use std::vec;
+
+/// Random jobs, or all of them with `ASTER_LONG=1`.
+fn jobs() -> u64 {
+    if std::env::var("ASTER_LONG").is_ok_and(|wanted| wanted == "1") { 10_000 } else { 24 }
+}
+
+/// A small drive of one LUN or two.
+fn drive(collection: Collection, channels: u16, buffer_entries: u32, over_provisioning: f64) -> FtlConfig {
+    let base = config(Content::Fingerprint);
+    FtlConfig {
+        geometry: Geometry { channels, luns: 1, blocks_per_lun: 72, page_bytes: 4096, ..base.geometry },
+        capacity: Capacity::OverProvisioning(over_provisioning),
+        buffer_entries,
+        slice_workers: 16,
+        command_slots: 32,
+        gc_free_blocks: 3,
+        gc_reserve_blocks: 2,
+        collection,
+        ..base
+    }
+}
+
+/// Has all slots write and read random pages of a full drive, a share of them in a hot tenth, so many
+/// commands in all. Returns how old the oldest command became, and by how many that were sent later a
+/// command was overtaken at most.
+fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Duration, u64) {
+    let bench = Bench::fresh(config);
+    let (bytes, pages) = (u64::from(config.geometry.page_bytes), u64::from(bench.ftl.logical_pages()));
+    for page in 0..pages {
+        assert_eq!(bench.run(HostOp::Write, page * bytes, bytes, vec![1; 8]).0, HostStatus::Success);
+    }
+    let mut rng = Rng::new(seed);
+    let mut sent: BTreeMap<u16, (Instant, u64)> = BTreeMap::new();
+    let (mut age, mut overtaken) = (Duration::ZERO, 0);
+    for nth in 0..commands + u64::from(config.command_slots) {
+        while nth >= commands && !sent.is_empty() || nth < commands && !bench.has_slot() {
+            let (completion, _) = bench.wait();
+            assert_eq!(completion.status, HostStatus::Success);
+            let (at, mine) = sent.remove(&completion.id.0).expect("a command that was sent");
+            age = age.max(bench.exec.now().since(at));
+            // Those that are left were sent before or overtaken by this one.
+            overtaken = overtaken.max(nth.min(commands) - mine);
+        }
+        if nth < commands {
+            let is_hot = rng.below(2) == 0;
+            let page = rng.below(if is_hot { pages / 10 } else { pages });
+            let op = if rng.below(10) < reads_of_ten { HostOp::Read } else { HostOp::Write };
+            let id = bench.send(op, page * bytes, bytes, false, vec![nth as u8; 8]);
+            sent.insert(id.0, (bench.exec.now(), nth));
+        }
+    }
+    (age, overtaken)
+}
+
+/// What a command waits for at most. Before it there are the other commands, one slice each, that came
+/// before it, and as many again whose evictions were begun by then: `2 * slots` pages to program in all, if
+/// all of them are of its LUN, and each may need a victim of its own, which has all but one of its pages
+/// copied. The command's own eviction and read come on top.
+fn bound(config: &FtlConfig) -> Duration {
+    let pages = 2 * u64::from(config.command_slots) + 2;
+    let victim = u64::from(config.geometry.pages_per_block) * (READ + PROGRAM + PAYMENT) + ERASE;
+    Duration::from_micros(pages * (READ + PROGRAM + victim))
+}
+/// Microseconds of the slowest read, program and erase of [`super::flash`], and of the wait for a payment.
+const READ: u64 = 70;
+const PROGRAM: u64 = 800;
+const ERASE: u64 = 3_000;
+const PAYMENT: u64 = 5_000;
+
+#[test]
+fn no_command_of_a_random_job_gets_older_than_the_bound() {
+    let mut rng = Rng::new(18);
+    for job in 0..jobs() {
+        let luns = 1 + rng.below(2) as u16;
+        let entries = [6, 8, 16, 48][rng.below(4) as usize];
+        let spare = [7.0, 14.0, 28.0][rng.below(3) as usize];
+        let config = drive(Collection::Paced, luns, entries, spare);
+        let reads = rng.below(10);
+        let (age, overtaken) = oldest(config, reads, 1_000, job);
+        let is_in_bound = age <= bound(&config);
+        assert!(
+            is_in_bound,
+            "job {job}: {age:?} old, overtaken by {overtaken}: {entries} entries, {luns} LUNs"
+        );
+    }
+}
+
+/// On demand, a writer that has evicted an entry loses it to one that came later, again and again.
+#[test]
+fn a_writer_among_many_is_served_in_its_turn() {
+    let of = |collection| oldest(drive(collection, 1, 8, 14.0), 0, 3_000, 1).1;
+    let (on_demand, paced) = (of(Collection::OnDemand), of(Collection::Paced));
+    assert!(paced < 128, "overtaken by {paced}, on demand by {on_demand}");
+    assert!(on_demand > 2 * paced, "overtaken by {paced}, on demand by {on_demand}");
+}
