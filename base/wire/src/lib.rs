@@ -8,6 +8,7 @@
 //! by hand.
 //!
 //! - [`nvme`]: NVM Express 1.4
+//! - [`ocssd`]: Open-Channel SSD 1.2
 //! - [`onfi`]: ONFI 5.1
 //! - [`pcie`]: PCI Express configuration space, BARs and MSI-X
 //! - [`vfio_user`]: a PCI function over a socket
@@ -18,6 +19,7 @@
 mod bits;
 
 pub mod nvme;
+pub mod ocssd;
 pub mod onfi;
 pub mod pcie;
 pub mod vfio_user;
