@@ -112,7 +112,10 @@ pub fn namespace_with(
     // A front end of the reader's own may keep anything in its part of the NVRAM.
     let media = media.filter(|_| pieces.front_ends.is_ours(&profile.host.front_end));
     let kept = media.and_then(|media| PersistentState::load(&front_end_part(&media.nvram)).block_size);
-    let config = configure::host(profile, "check", content, bytes);
+    let mut config = configure::host(profile, "check", content, bytes);
+    if pieces.front_ends.is_ours(&profile.host.front_end) {
+        config.suit(&*pieces.make_command_set(profile)?);
+    }
     Ok((bytes, aster_hostif::block_size(&config, kept).bytes()))
 }
 

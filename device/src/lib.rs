@@ -88,7 +88,7 @@ pub mod plug {
     pub use aster_ports::host::{
         BlockState, ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaPart,
         DmaRequest, DmaTag, FRONT_KICK, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX,
-        VectorAddress,
+        VectorAddress, VectorFault, VectorMode,
     };
     pub use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
     pub use aster_ports::medium::SharedNvram;

@@ -140,7 +140,7 @@ impl Pieces {
     ///
     /// # Errors
     /// When no command set has that name, or it doesn't suit this drive.
-    fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
+    pub(crate) fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
         self.command_sets.find(&profile.host.command_set)?(profile)
     }
 

@@ -148,6 +148,11 @@ pub trait CommandSet: fmt::Debug {
     fn needs(&self) -> Operations {
         Operations::BLOCKS
     }
+    /// The smallest logical block that it works with, in bytes; constant. The controller offers no
+    /// smaller one, neither by Format NVM nor by what an earlier one left.
+    fn smallest_block_bytes(&self) -> u32 {
+        512
+    }
     /// Decodes an I/O command and checks it against the namespace.
     ///
     /// # Errors
@@ -188,6 +193,7 @@ pub const fn status_of(status: HostStatus) -> Status {
         HostStatus::DataTransfer => Status::DATA_TRANSFER_ERROR,
         HostStatus::ReadOnly => Status::WRITE_TO_READ_ONLY_RANGE.with_dnr(true),
         HostStatus::Aborted => Status::ABORT_REQUESTED,
-        HostStatus::Refused => Status::INVALID_FIELD.with_dnr(true),
+        // A set that forwards vectors has statuses of its own for their faults.
+        HostStatus::Refused | HostStatus::Vector(_) => Status::INVALID_FIELD.with_dnr(true),
     }
 }

@@ -45,11 +45,11 @@ pub enum HostOp {
     /// Flush, write the mapping to NAND, mark the drive clean.
     Shutdown,
     /// Device to host: reads the units that the command's addresses name ([`CommandPort::address`]).
-    VectorRead,
+    VectorRead(VectorMode),
     /// Host to device: writes the units that the addresses name.
-    VectorWrite,
+    VectorWrite(VectorMode),
     /// Erases the units that the addresses name. No data.
-    VectorErase,
+    VectorErase(VectorMode),
     /// Copies within the device. The addresses are the sources, followed by as many destinations. No
     /// data.
     VectorCopy,
@@ -85,6 +85,20 @@ pub enum BlockState {
     Host,
 }
 
+/// How a vector command is carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VectorMode {
+    /// The command has metadata ([`DmaPart::Metadata`]). Without, a read moves none, and a write stores
+    /// zeroes.
+    pub metadata: bool,
+    /// An erase means the named block of each plane of the LUN, whichever plane its address names.
+    pub all_planes: bool,
+    /// The cells are used as SLC.
+    pub slc: bool,
+    /// Raw bytes: no ECC and no scrambler.
+    pub raw: bool,
+}
+
 /// The address of one unit of flash in a vector command. The command set defines its fields; only the
 /// command set and the translation interpret them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -96,9 +110,9 @@ impl HostOp {
     pub const fn has_addresses(self) -> bool {
         matches!(
             self,
-            HostOp::VectorRead
-                | HostOp::VectorWrite
-                | HostOp::VectorErase
+            HostOp::VectorRead(_)
+                | HostOp::VectorWrite(_)
+                | HostOp::VectorErase(_)
                 | HostOp::VectorCopy
                 | HostOp::Report(_)
                 | HostOp::SetBlockState(_)
@@ -214,6 +228,29 @@ pub enum HostStatus {
     Refused,
     /// Aborted by reset, queue deletion or Abort.
     Aborted,
+    /// A vector failed in a way that only command sets with vectors have a status for.
+    Vector(VectorFault),
+}
+
+/// How a vector command fails other than by data that can't be read or written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VectorFault {
+    /// A read named a unit that was never written since its block was erased.
+    Empty,
+    /// All was read, but some units had so many wrong bits that the host should move them.
+    Marginal,
+    /// A write or erase named a bad block, or one that is the drive's. Nothing was done.
+    BadBlock,
+    /// A write named units other than the next ones of their blocks. Nothing was done.
+    OutOfOrder,
+    /// The chunk is offline.
+    Offline,
+    /// The chunk can't be reset in its state.
+    NotResettable,
+    /// The chunk was closed before all of it was written.
+    ClosedEarly,
+    /// The unit could not be written; the host goes on with the next one.
+    NextUnit,
 }
 
 /// A finished command.

@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
-use aster_parties::{History, PreferredWrites};
+use aster_parties::{CommandSet, History, PreferredWrites};
 use aster_ports::host::CommandPort;
 use aster_ports::link::MAX_SEGMENTS;
 use aster_units::Duration;
@@ -191,6 +191,10 @@ impl HostIfConfig {
         Ok(())
     }
 
+    /// Offers no block that is too small for `set`.
+    pub fn suit(&mut self, set: &dyn CommandSet) {
+        self.offers_512 &= set.smallest_block_bytes() <= BlockSize::Bytes512.bytes();
+    }
     /// Command slots in all: for I/O, for the admin queue, and one for the shutdown that CC.SHN asks for.
     pub const fn command_slots(&self) -> u16 {
         self.slots + ADMIN_SLOTS + 1

@@ -82,11 +82,11 @@ impl Health {
         }
         let life = &mut self.life;
         match command.op {
-            HostOp::Read | HostOp::Compare | HostOp::VectorRead => {
+            HostOp::Read | HostOp::Compare | HostOp::VectorRead(_) => {
                 life.read_commands += 1;
                 life.bytes_read += u128::from(command.length);
             }
-            HostOp::Write | HostOp::VectorWrite => {
+            HostOp::Write | HostOp::VectorWrite(_) => {
                 life.write_commands += 1;
                 life.bytes_written += u128::from(command.length);
             }

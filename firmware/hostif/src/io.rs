@@ -136,7 +136,7 @@ impl Controller {
             // Reserved for the controller, because their completion changes its state.
             HostOp::Format { .. } | HostOp::Shutdown => false,
             // These are parked during a pause, in the order of their I/O queue.
-            HostOp::Write | HostOp::VectorWrite | HostOp::VectorCopy => slot.queue != 0,
+            HostOp::Write | HostOp::VectorWrite(_) | HostOp::VectorCopy => slot.queue != 0,
             _ => true,
         };
         if !may_forward {

@@ -92,7 +92,7 @@ impl Pause {
     /// parked writes come before it.
     #[inline]
     pub(crate) fn parks(&mut self, id: u16, command: &HostCommand) -> bool {
-        let writes = matches!(command.op, HostOp::Write | HostOp::VectorWrite | HostOp::VectorCopy);
+        let writes = matches!(command.op, HostOp::Write | HostOp::VectorWrite(_) | HostOp::VectorCopy);
         let may_park = self.backlog.is_some() && writes;
         // Before the first pause there is nothing else to check.
         may_park && (self.tickets > 0 || self.is_full()) && self.parks_write(id)
@@ -204,8 +204,10 @@ fn promises(command: &HostCommand) -> bool {
     match command.op {
         HostOp::Flush | HostOp::Format { .. } | HostOp::Shutdown => true,
         HostOp::Read | HostOp::Compare | HostOp::Write | HostOp::WriteZeroes { .. } => command.fua,
-        HostOp::Deallocate | HostOp::VectorRead | HostOp::Report(_) => false,
+        HostOp::Deallocate | HostOp::VectorRead(_) | HostOp::Report(_) => false,
         // The effect of a vector command is on flash when it completes.
-        HostOp::VectorWrite | HostOp::VectorErase | HostOp::VectorCopy | HostOp::SetBlockState(_) => true,
+        HostOp::VectorWrite(_) | HostOp::VectorErase(_) | HostOp::VectorCopy | HostOp::SetBlockState(_) => {
+            true
+        }
     }
 }

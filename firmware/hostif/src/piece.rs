@@ -26,7 +26,8 @@ impl Nvme {
     ///
     /// # Errors
     /// When the configuration is out of bounds.
-    pub fn new(config: HostIfConfig, ids: PciIds, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
+    pub fn new(mut config: HostIfConfig, ids: PciIds, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
+        config.suit(&*set);
         config.check()?;
         Ok(Nvme { config, ids, set })
     }

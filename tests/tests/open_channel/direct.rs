@@ -186,9 +186,9 @@ impl Running {
             .map(|address| self.shape.page(address).expect("the command set has checked it"))
             .collect();
         match command.op {
-            HostOp::VectorRead => self.read(command.id, &pages).await,
-            HostOp::VectorWrite => self.write(command.id, &pages).await,
-            HostOp::VectorErase => self.erase(&pages).await,
+            HostOp::VectorRead(_) => self.read(command.id, &pages).await,
+            HostOp::VectorWrite(_) => self.write(command.id, &pages).await,
+            HostOp::VectorErase(_) => self.erase(&pages).await,
             HostOp::VectorCopy => {
                 let (from, to) = pages.split_at(pages.len() / 2);
                 self.copy(from, to).await

@@ -4,7 +4,7 @@
 use super::shape::Shape;
 use aster_device::plug::{
     AdminAnswer, BlockState, CommandSet, Completion, Decoded, HostCommand, HostOp, Issued, ListAt,
-    Operations, ReportKind, Source, Sqe, Status, VECTOR_MAX, VectorAddress, status_of,
+    Operations, ReportKind, Source, Sqe, Status, VECTOR_MAX, VectorAddress, VectorMode, status_of,
 };
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::identify::Cns;
@@ -81,9 +81,11 @@ impl OpenChannel {
             (Source::Io, READ | WRITE) if length > issued.namespace.transfer_bytes_max => {
                 Err(Status::INVALID_FIELD.with_dnr(true))
             }
-            (Source::Io, READ) => Ok(moves(HostOp::VectorRead)),
-            (Source::Io, WRITE) => Ok(moves(HostOp::VectorWrite)),
-            (Source::Io, ERASE) => Ok(Decoded::Forward(command(HostOp::VectorErase, 0))),
+            (Source::Io, READ) => Ok(moves(HostOp::VectorRead(VectorMode::default()))),
+            (Source::Io, WRITE) => Ok(moves(HostOp::VectorWrite(VectorMode::default()))),
+            (Source::Io, ERASE) => {
+                Ok(Decoded::Forward(command(HostOp::VectorErase(VectorMode::default()), 0)))
+            }
             (Source::Admin, SET_STATES) => match state_of(issued.sqe.dword(12).to_le_bytes()[2]) {
                 Some(state) => Ok(Decoded::Forward(command(HostOp::SetBlockState(state), 0))),
                 None => Err(Status::INVALID_FIELD.with_dnr(true)),

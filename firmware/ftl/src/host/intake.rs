@@ -108,9 +108,9 @@ impl<M: Mapping> Host<M> {
             HostOp::Flush => self.cut_flush(id).await,
             HostOp::Shutdown => return self.shut_down(id).await,
             // This translation alone decides where a page lies.
-            HostOp::VectorRead
-            | HostOp::VectorWrite
-            | HostOp::VectorErase
+            HostOp::VectorRead(_)
+            | HostOp::VectorWrite(_)
+            | HostOp::VectorErase(_)
             | HostOp::VectorCopy
             | HostOp::Report(_)
             | HostOp::SetBlockState(_) => return HostStatus::Refused,

@@ -12,7 +12,7 @@ use aster_exec::{Exec, Handler};
 use aster_parties::{CommandSet, History};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{
-    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus,
+    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, VectorMode,
 };
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
 use aster_units::{BufferId, Content, Duration, Instant};
@@ -205,7 +205,7 @@ impl Ftl {
                 failed |= 1 << n;
                 continue;
             }
-            if command.op == HostOp::VectorErase {
+            if command.op == HostOp::VectorErase(VectorMode::default()) {
                 self.metadata.borrow_mut().remove(&unit);
             } else if !self.move_unit(&command, n as u32, unit, addresses.len() as u32).await {
                 return (HostStatus::DataTransfer, failed);
@@ -217,7 +217,7 @@ impl Ftl {
     async fn move_unit(&self, command: &HostCommand, n: u32, unit: u64, units: u32) -> bool {
         let bytes = command.length as u32 / units;
         let at = unit as usize * bytes as usize..(unit as usize + 1) * bytes as usize;
-        let reads = command.op == HostOp::VectorRead;
+        let reads = matches!(command.op, HostOp::VectorRead(_));
         if reads {
             let disk = self.disk.borrow();
             self.dram.borrow_mut().page_mut(BufferId(0))[..bytes as usize].copy_from_slice(&disk[at.clone()]);
@@ -242,7 +242,7 @@ impl Ftl {
         true
     }
     async fn move_part(&self, command: &HostCommand, part: DmaPart, offset: u32, length: u32) -> bool {
-        let to_host = matches!(command.op, HostOp::VectorRead | HostOp::Report(_));
+        let to_host = matches!(command.op, HostOp::VectorRead(_) | HostOp::Report(_));
         let direction = if to_host { DmaDirection::ToHost } else { DmaDirection::FromHost };
         let buffer = BufferId(0);
         let request = DmaRequest {

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
 use aster_ports::host::{
     BlockState, Completion, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX, VectorAddress,
+    VectorMode,
 };
 use aster_wire::nvme::admin::{
     AbortDword10, AdminCommand, FormatDword10, GetFeatures, GetFeaturesDword10, GetLogPage, Identify,
@@ -68,9 +69,9 @@ fn vector(issued: &Issued, addresses: impl Iterator<Item = u64> + Clone) -> Resu
         bytes: units as u32 * METADATA_BYTES,
     };
     Ok(match (issued.from, sqe.opcode()) {
-        (Source::Io, READ) => moves(HostOp::VectorRead),
-        (Source::Io, WRITE) => moves(HostOp::VectorWrite),
-        (Source::Io, ERASE) => Decoded::Forward(command(HostOp::VectorErase, 0)),
+        (Source::Io, READ) => moves(HostOp::VectorRead(VectorMode::default())),
+        (Source::Io, WRITE) => moves(HostOp::VectorWrite(VectorMode::default())),
+        (Source::Io, ERASE) => Decoded::Forward(command(HostOp::VectorErase(VectorMode::default()), 0)),
         (Source::Io, COPY) => Decoded::Forward(command(HostOp::VectorCopy, 0)),
         (Source::Admin, SET_STATE) => {
             Decoded::Forward(command(HostOp::SetBlockState(BlockState::GrownBad), 0))
@@ -120,7 +121,8 @@ impl CommandSet for Vectors {
                 AdminAnswer::Decoded(Decoded::Fetch { from: ListAt::DataPointer, bytes })
             }
             (STRAY, _) => {
-                let op = [HostOp::Write, HostOp::VectorWrite, HostOp::VectorCopy][count(sqe) - 1];
+                let op = [HostOp::Write, HostOp::VectorWrite(VectorMode::default()), HostOp::VectorCopy]
+                    [count(sqe) - 1];
                 let command = HostCommand { id, op, offset: 0, length: 4096, fua: false };
                 AdminAnswer::Decoded(Decoded::Transfer(command))
             }
@@ -457,7 +459,7 @@ fn vectors_that_write_wait_for_room_and_fetch_their_lists_again() {
     let write = push(&mut bench, WRITE, &[5, 6]);
     let copy = push(&mut bench, COPY, &[5, 6]);
     let read = push(&mut bench, READ, &[5, 6]);
-    assert_eq!(seen(&bench), [HostOp::VectorRead], "only what writes waits");
+    assert_eq!(seen(&bench), [HostOp::VectorRead(VectorMode::default())], "only what writes waits");
     assert!(bench.completion(1, read).is_some());
     // The lists of resumed commands are fetched again, with their content at that time.
     put(&mut bench, LIST, &[7, u64::MAX]);
@@ -470,6 +472,9 @@ fn vectors_that_write_wait_for_room_and_fetch_their_lists_again() {
     let write = push(&mut bench, WRITE, &[8, 9]);
     disk.say(&mut bench, false, 0);
     assert!(bench.completion(1, write).unwrap().status().is_success());
-    assert_eq!(seen(&bench), [HostOp::VectorRead, HostOp::VectorWrite]);
+    assert_eq!(
+        seen(&bench),
+        [HostOp::VectorRead(VectorMode::default()), HostOp::VectorWrite(VectorMode::default())]
+    );
     assert_eq!(bench.ftl.metadata.borrow().keys().copied().collect::<Vec<_>>(), [8, 9]);
 }
