@@ -75,6 +75,11 @@ fn messages_of_clients() {
 }
 
 #[test]
+fn command_frames() {
+    holds("frames", 400, 40_000);
+}
+
+#[test]
 fn shadow_doorbells() {
     holds("shadow", 40, 2_000);
 }

@@ -7,6 +7,7 @@
 //! error. One macro (`bit_fields`) makes newtypes for packed fields inside an integer, so no code shifts
 //! by hand.
 //!
+//! - [`array`]: command frames and status frames of a drive whose host does the translation
 //! - [`nvme`]: NVM Express 1.4
 //! - [`ocssd`]: Open-Channel SSD 1.2
 //! - [`onfi`]: ONFI 5.1
@@ -18,6 +19,7 @@
 #[macro_use]
 mod bits;
 
+pub mod array;
 pub mod nvme;
 pub mod ocssd;
 pub mod onfi;

@@ -7,6 +7,7 @@
 mod bar;
 mod doorbells;
 mod entries;
+mod frames;
 mod function;
 mod image;
 mod input;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
@@ -38,6 +39,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "maps", run: maps::run, bytes: 300 },
     Target { name: "messages", run: messages::run, bytes: 2_000 },
     Target { name: "shadow", run: shadow::run, bytes: 400 },
+    Target { name: "frames", run: frames::run, bytes: 900 },
     Target { name: "image", run: image::run, bytes: 60 },
 ];
 
