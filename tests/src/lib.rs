@@ -27,6 +27,9 @@ pub fn cases(short: u64, long: u64) -> u64 {
     }
 }
 
+/// The shipped profiles that tests of whole drives run on: small arrays with every kind of failure.
+pub const SMALL: [&str; 2] = ["tiny", "softssd-small"];
+
 /// A shipped profile, changed by `change`.
 pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     let mut profile = shipped(name).unwrap_or_else(|e| panic!("{e}"));

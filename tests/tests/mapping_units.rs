@@ -7,8 +7,8 @@ use aster_units::Content;
 use aster_workload::{Access, Job, Mix};
 
 /// Writes 4 KiB at random, flushes, loses its power, and reads all of it back. Gives what the writes cost.
-fn written_at_random(mapping_unit_bytes: u32, content: Content) -> DriveStats {
-    let profile = profile("tiny", |p| {
+fn written_at_random(name: &str, mapping_unit_bytes: u32, content: Content) -> DriveStats {
+    let profile = profile(name, |p| {
         p.host.block_bytes = 4096;
         p.ftl.mapping_unit_bytes = mapping_unit_bytes;
         // An eviction finds companions in the buffer.
@@ -29,13 +29,15 @@ fn written_at_random(mapping_unit_bytes: u32, content: Content) -> DriveStats {
 /// A page takes four units where each write alone took a page, and nothing is read to complete it.
 #[test]
 fn small_writes_share_pages_and_are_found_again_after_a_loss_of_power() {
-    for content in [Content::Full, Content::Fingerprint] {
-        let (pages, units) = (written_at_random(0, content), written_at_random(4096, content));
+    for (name, content) in
+        [("tiny", Content::Full), ("tiny", Content::Fingerprint), ("softssd-small", Content::Full)]
+    {
+        let (pages, units) = (written_at_random(name, 0, content), written_at_random(name, 4096, content));
         let programs = |stats: &DriveStats| stats.ftl.flash_programs.host;
         let (of_pages, of_units) = (programs(&pages), programs(&units));
-        assert!(4 * of_units < of_pages + of_pages / 2, "{content:?}: {of_pages}, then {of_units}");
+        assert!(4 * of_units < of_pages + of_pages / 2, "{name}, {content:?}: {of_pages}, then {of_units}");
         let merges = (pages.ftl.flash_reads.merge, units.ftl.flash_reads.merge);
-        assert!(merges.0 > 100 && merges.1 == 0, "{content:?}: {merges:?}");
+        assert!(merges.0 > 100 && merges.1 == 0, "{name}, {content:?}: {merges:?}");
     }
 }
 

@@ -38,9 +38,13 @@ fn lost_and_back(profile: &Profile, content: Option<Content>, rounds: u64) -> Ve
 
 #[test]
 fn what_was_flushed_is_there_after_each_loss_of_power() {
-    for (pair_loss, content) in [(false, Content::Full), (true, Content::Full), (true, Content::Fingerprint)]
-    {
-        let profile = profile("tiny", |p| {
+    for (name, pair_loss, content) in [
+        ("tiny", false, Content::Full),
+        ("tiny", true, Content::Full),
+        ("tiny", true, Content::Fingerprint),
+        ("softssd-small", true, Content::Full),
+    ] {
+        let profile = profile(name, |p| {
             p.package.pair_loss = pair_loss;
             p.host.block_bytes = 4096;
         });

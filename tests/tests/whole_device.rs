@@ -5,7 +5,7 @@ use aster_device::control::{Answer, ControlWord, Filter, Passage, SegmentKind, S
 use aster_device::profile::{ControllerName, Profile};
 use aster_driver::QueueId;
 use aster_events::Recorder;
-use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_tests::{SMALL, cases, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Instant, LunIndex};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 use std::cell::Cell;
@@ -22,29 +22,32 @@ fn mixed(name: &str, requests: u64, seed: u64) -> Job {
 }
 
 #[test]
-fn a_tiny_drive_keeps_every_byte_under_mixed_random_work() {
-    let profile = profile("tiny", |_| {});
-    for seed in 0..cases(2, 40) {
-        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
-        let contents = versioned(&m);
-        run(&m, &[mixed("mixed", 4_000, seed)], contents);
+fn a_small_drive_keeps_every_byte_under_mixed_random_work() {
+    for (nth, name) in SMALL.into_iter().enumerate() {
+        let profile = profile(name, |_| {});
+        for seed in 0..cases(2 - nth as u64, 40) {
+            let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+            let contents = versioned(&m);
+            run(&m, &[mixed("mixed", 4_000, seed)], contents);
+        }
     }
 }
 
 #[test]
 fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
-    let profile = profile("tiny", |_| {});
-    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
-    let mut contents = versioned(&m);
-    for round in 0..cases(3, 30) {
-        let write = job("write", Access::Random, Mix::Write, 8 << 10, 1_000);
-        let trim = Job {
-            block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 64 << 10 }),
-            seed: round,
-            ..job("trim", Access::Random, Mix::Trim, 4096, 300)
-        };
-        let read = job("read", Access::Random, Mix::Read, 16 << 10, 1_000);
-        contents = run(&m, &[write, trim, read], contents);
+    for (nth, name) in SMALL.into_iter().enumerate() {
+        let m = machine(&profile(name, |_| {}), None, Media::fresh(), &Recorder::default());
+        let mut contents = versioned(&m);
+        for round in 0..cases(3 - 2 * nth as u64, 30) {
+            let write = job("write", Access::Random, Mix::Write, 8 << 10, 1_000);
+            let trim = Job {
+                block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 64 << 10 }),
+                seed: round,
+                ..job("trim", Access::Random, Mix::Trim, 4096, 300)
+            };
+            let read = job("read", Access::Random, Mix::Read, 16 << 10, 1_000);
+            contents = run(&m, &[write, trim, read], contents);
+        }
     }
 }
 
@@ -108,16 +111,17 @@ fn program_and_erase_failures_and_bit_errors_lose_nothing() {
 
 #[test]
 fn a_drive_shut_down_cleanly_comes_back_from_its_media_alone() {
-    let profile = profile("tiny", |_| {});
-    let mut media = Media::fresh();
-    let mut kept = None;
-    for round in 0..cases(4, 40) {
-        let m = machine(&profile, None, media, &Recorder::default());
-        let contents = kept.take().unwrap_or_else(|| versioned(&m));
-        let read = job("read back", Access::Sequential, Mix::Read, 32 << 10, 200);
-        let contents = run(&m, &[read, mixed("mixed", 1_500, round)], contents);
-        kept = Some(contents);
-        media = m.shut_down().unwrap_or_else(|e| panic!("round {round}: {e}"));
+    for (nth, name) in SMALL.into_iter().enumerate() {
+        let profile = profile(name, |_| {});
+        let (mut media, mut kept) = (Media::fresh(), None);
+        for round in 0..cases(4 - 2 * nth as u64, 40) {
+            let m = machine(&profile, None, media, &Recorder::default());
+            let contents = kept.take().unwrap_or_else(|| versioned(&m));
+            let read = job("read back", Access::Sequential, Mix::Read, 32 << 10, 200);
+            let contents = run(&m, &[read, mixed("mixed", 1_500, round)], contents);
+            kept = Some(contents);
+            media = m.shut_down().unwrap_or_else(|e| panic!("{name}, round {round}: {e}"));
+        }
     }
 }
 

@@ -256,6 +256,7 @@ impl Default for ErrorsProfile {
 pub const PACKAGES: &[(&str, &str)] = &[
     ("hynix", include_str!("../../../profiles/packages/hynix.toml")),
     ("micron", include_str!("../../../profiles/packages/micron.toml")),
+    ("mt29f1t08", include_str!("../../../profiles/packages/mt29f1t08.toml")),
     ("onfi-slc", include_str!("../../../profiles/packages/onfi-slc.toml")),
     ("tlc-3d", include_str!("../../../profiles/packages/tlc-3d.toml")),
     ("toshiba", include_str!("../../../profiles/packages/toshiba.toml")),

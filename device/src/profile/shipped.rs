@@ -8,6 +8,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("cosmos-tlc", include_str!("../../../profiles/cosmos-tlc.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),
+    ("softssd", include_str!("../../../profiles/softssd.toml")),
+    ("softssd-small", include_str!("../../../profiles/softssd-small.toml")),
     ("tiny", include_str!("../../../profiles/tiny.toml")),
 ];
 

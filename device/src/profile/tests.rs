@@ -27,7 +27,10 @@ fn all_shipped_profiles_parse() {
 #[test]
 fn an_unknown_profile_lists_those_there_are() {
     let e = shipped("cosmos").unwrap_err();
-    assert!(e.to_string().contains("cosmos-plus, cosmos-tlc, ideal, pocket, tiny"), "{e}");
+    assert!(
+        e.to_string().contains("cosmos-plus, cosmos-tlc, ideal, pocket, softssd, softssd-small, tiny"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -654,7 +657,7 @@ fn the_packages_of_table_i_have_its_numbers() {
 fn an_unknown_package_lists_those_there_are() {
     let e = error(&with_part("hinix", ""));
     assert_eq!(e.key.as_deref(), Some("package.part"));
-    assert!(e.reason.contains("hynix, micron, onfi-slc, tlc-3d, toshiba"), "{e}");
+    assert!(e.reason.contains("hynix, micron, mt29f1t08, onfi-slc, tlc-3d, toshiba"), "{e}");
     let line = with_part("hinix", "").lines().position(|l| l.starts_with("part = ")).map(|i| i + 1);
     assert_eq!(e.line, line);
     assert!(error(&with_part("hynix", "").replace("\"hynix\"", "7")).reason.contains("a package's name"));
