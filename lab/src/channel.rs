@@ -203,6 +203,7 @@ fn failure(sample: &Sample) -> Option<String> {
         FlashStatus::Done if sample.right => return None,
         FlashStatus::Done => "brought other content than was programmed",
         FlashStatus::Failed => "failed in the array",
+        FlashStatus::Busy => "found the LUN busy",
         FlashStatus::Uncorrectable => "brought more errors than the code corrects",
         FlashStatus::Error => match &sample.fault {
             Some(fault) => return Some(format!("was not carried out: {fault}")),

@@ -1,17 +1,18 @@
 //! The trait between flash requests and channel controllers: whole drives with schedulers that no other
 //! test uses.
 
+use aster_device::plug::{Below, PassThrough, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use aster_device::plug::{FlashScheduler, PieceError};
-use aster_device::plug::{PassThrough, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use aster_device::profile::ControllerName;
-use aster_device::{Media, Pieces, Profile};
+use aster_device::{Device, Media, Pieces, Profile};
 use aster_events::Recorder;
+use aster_ports::flash::{FlashOp, FlashRequest, FlashStatus, Target};
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, profile, run};
-use aster_units::Content;
+use aster_units::{BlockAddr, BufferId, Content, Duration, Geometry, LunAddr, PageInBlock, SectorRange};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Job, Mix};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 fn power_on(pieces: Pieces, profile: &Profile) -> Machine {
@@ -85,4 +86,66 @@ fn a_scheduler_of_a_readers_own_is_chosen_by_its_name() {
         "must be one of \"cosmos\", \"fifo\", \"pass-through\", \"reads-first\", but is \"one-by-one\"";
     assert!(error.line.is_some() && error.reason == listed, "{error}");
     assert!(Profile::parse_with(&pieces(), "mine.toml", &text).is_ok());
+}
+
+/// Programs a page of a LUN, and then asks for its status and for that of the other LUN behind the chip
+/// enable.
+struct Asking(Geometry, Rc<RefCell<Vec<FlashStatus>>>);
+
+impl FlashScheduler for Asking {
+    fn needs(&self) -> SchedulerNeeds {
+        SchedulerNeeds { requests_per_lun: 1, polls: true, ..SchedulerNeeds::default() }
+    }
+    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+        let Below::Port(below) = ports.below else { unreachable!("it takes no software controllers") };
+        let (exec, Asking(geometry, seen)) = (ports.core.exec().clone(), *self);
+        ports.core.spawn(async move {
+            ports.up.pass(&exec).await;
+            let asked = async |phase, lun: u8| {
+                let at = LunAddr { channel: 0, way: 0, lun };
+                let row = geometry.row(lun, BlockAddr(1), PageInBlock(0));
+                let target = Target { row, sectors: SectorRange::whole(4), buffer: BufferId(0) };
+                let request = FlashRequest::single(phase, geometry.lun_index(at), target);
+                let outcomes = below.call(request).await;
+                seen.borrow_mut().push(outcomes[0].status);
+            };
+            asked(FlashOp::Program, 1).await;
+            asked(FlashOp::Status, 1).await;
+            asked(FlashOp::Status, 0).await;
+            exec.sleep(Duration::from_millis(5)).await;
+            asked(FlashOp::Status, 1).await;
+        });
+        Ok(Rc::new(Nothing))
+    }
+}
+
+struct Nothing;
+
+impl SchedulerView for Nothing {}
+
+/// The ready/busy pin is one for both LUNs, so a scheduler that polls goes by the status of each (S23).
+#[test]
+fn a_status_says_busy_until_the_array_is_done_for_each_lun_behind_a_chip_enable() {
+    use FlashStatus::{Busy, Done};
+    for controller in [ControllerName::Synchronous, ControllerName::Asynchronous] {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let profile = profile("tiny", |p| {
+            p.scheduler.policy = "asking".to_owned();
+            p.channel.controller = controller;
+            p.package.factory_bad_per_mille = 0;
+        });
+        assert!(profile.geometry.luns > 1);
+        let pieces = Pieces::default().scheduler("asking", {
+            let seen = Rc::clone(&seen);
+            move |p: &Profile| Ok(Box::new(Asking(p.used_geometry(), Rc::clone(&seen))))
+        });
+        let recorder = Recorder::default();
+        let device =
+            Device::power_on_with(pieces, "test", &profile, Some(Content::Full), Media::fresh(), &recorder)
+                .unwrap_or_else(|e| panic!("power-on: {e}"));
+        while let Some(next) = device.next_deadline() {
+            device.advance_to(next);
+        }
+        assert_eq!(*seen.borrow(), [Done, Busy, Done, Done], "{controller:?}");
+    }
 }

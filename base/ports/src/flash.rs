@@ -16,6 +16,7 @@ use core::cell::{Cell, OnceCell, RefCell};
 
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
+pub use crate::source::FlashSource;
 
 /// The operation that a request asks for. Compound operations run to their end; the others are the steps that
 /// a scheduler interleaves.
@@ -31,7 +32,7 @@ pub enum FlashOp {
     Program,
     /// Erase the blocks of the targets, wait, check.
     Erase,
-    /// Ready, fail and protect bits.
+    /// Ready and fail bits. A LUN that isn't ready gives [`FlashStatus::Busy`].
     Status,
     /// Reset the LUN's package and wait.
     Reset,
@@ -111,12 +112,17 @@ pub struct FlashRequest {
     pub lun: LunIndex,
     /// Modifiers.
     pub flags: Flags,
+    /// Who asks.
+    pub source: FlashSource,
     /// The feature that [`FlashOp::SetFeatures`] sets or [`FlashOp::GetFeatures`] gets.
     pub feature: Feature,
     targets: [Target; MAX_TARGETS],
     count: u8,
     expects: PageOwner,
 }
+
+// Requests are copied on their way through the ports.
+const _: () = assert!(size_of::<Option<FlashRequest>>() <= 72, "a flash request has grown");
 
 impl FlashRequest {
     /// A request with one target.
@@ -126,6 +132,7 @@ impl FlashRequest {
             phase,
             lun,
             flags: Flags { raw: false, slc: false, one_shot: false },
+            source: FlashSource::User,
             feature: Feature { address: 0, value: 0 },
             targets: [target; MAX_TARGETS],
             count: 1,
@@ -152,6 +159,11 @@ impl FlashRequest {
     #[inline]
     pub const fn expecting(self, owner: PageOwner) -> Self {
         FlashRequest { expects: owner, ..self }
+    }
+    /// The same request, asked for by `source`.
+    #[inline]
+    pub const fn asked_by(self, source: FlashSource) -> Self {
+        FlashRequest { source, ..self }
     }
     /// Whether this reads one page through the stages. A LUN can start such a read in its array while the
     /// page before is still being transferred.
@@ -406,10 +418,15 @@ impl FlashPort {
     #[inline]
     pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
         let slot = &self.slots[usize::from(tag.0)];
-        if let Some(request) = slot.request.take()
-            && request.expects != PageOwner::NONE
-        {
-            self.look_at_page(&request, &mut outcomes[0]);
+        if let Some(request) = slot.request.take() {
+            let may_be_busy = request.phase == FlashOp::Status;
+            assert!(
+                may_be_busy || outcomes[0].status != FlashStatus::Busy,
+                "an operation ends when it is over"
+            );
+            if request.expects != PageOwner::NONE {
+                self.look_at_page(&request, &mut outcomes[0]);
+            }
         }
         slot.outcomes.set(Some(outcomes));
         self.interrupt.raise(&self.exec, &slot.waiter);

@@ -29,3 +29,4 @@ pub mod package;
 mod page_check;
 pub mod pins;
 pub mod resource;
+mod source;

@@ -22,6 +22,8 @@ pub enum FlashStatus {
     /// The operation was refused or timed out; [`FlashPort::faults`](crate::flash::FlashPort::faults) says
     /// why.
     Error,
+    /// The LUN isn't ready. Only [`FlashOp::Status`](crate::flash::FlashOp::Status) ends so.
+    Busy,
 }
 
 impl FlashStatus {
@@ -32,6 +34,7 @@ impl FlashStatus {
             FlashStatus::Failed => 1,
             FlashStatus::Uncorrectable => 2,
             FlashStatus::Error => 3,
+            FlashStatus::Busy => 4,
         }
     }
 }

@@ -207,7 +207,10 @@ impl Controller {
             }
             (FlashOp::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
             (FlashOp::Erase, _) => of_status(erase_block(lun, row).await?),
-            (FlashOp::Status, _) => of_status(read_status(lun, row).await?),
+            (FlashOp::Status, _) => match read_status(lun, row).await? {
+                status if status.ready() => of_status(status),
+                _ => Outcome { status: FlashStatus::Busy, ..Outcome::default() },
+            },
             (FlashOp::Reset, _) => of_status(reset(lun).await?),
             (FlashOp::SetFeatures | FlashOp::GetFeatures, _)
                 if request.feature.address == FeatureAddress::TimingMode.raw() =>

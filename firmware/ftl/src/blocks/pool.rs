@@ -252,7 +252,7 @@ impl BlockPool {
         let bits = match outcome.status {
             FlashStatus::Done => outcome.worst_chunk,
             FlashStatus::Uncorrectable => u8::MAX,
-            FlashStatus::Failed | FlashStatus::Error => return,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => return,
         };
         let fades = self.table_mut().found_wrong_bits(ppa, bits);
         if fades {

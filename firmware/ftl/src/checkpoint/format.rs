@@ -73,7 +73,7 @@ impl<M: Mapping> Checkpoint<M> {
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
-                FlashStatus::Failed | FlashStatus::Error => false,
+                FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => false,
             };
             if readable {
                 return true;

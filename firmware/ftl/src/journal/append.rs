@@ -118,7 +118,7 @@ impl Journal {
             if stale != 0 {
                 self.pages.drop_units(buffer, stale);
             }
-            *tag = self.media.try_program(Ppa(page), buffer);
+            *tag = self.media.try_program(Ppa(page), buffer, stream.source());
             self.blocks.take_page(lun, Ppa(page), copy_of);
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))
@@ -130,7 +130,7 @@ impl Journal {
         let tried = self.media.queued(|| {
             let next = self.blocks.table().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
-            let tag = self.media.try_program(ppa, from)?;
+            let tag = self.media.try_program(ppa, from, stream.source())?;
             self.blocks.take_page(lun, ppa, &[]);
             Some(Some((ppa, tag)))
         });
@@ -144,7 +144,7 @@ impl Journal {
     /// Begins to program a page of the stored map or of the log, or padding behind it.
     pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.mark_dirty();
-        self.media.begin_program(ppa, from, cause).await
+        self.media.begin_map_program(ppa, from, cause).await
     }
     /// Begins to erase a block.
     pub(crate) async fn begin_erase(

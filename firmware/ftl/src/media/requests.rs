@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Wait};
 use aster_exec::WaitQueue;
 use aster_ports::flash::{
-    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, PageOwner, Tag, Target,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashSource, FlashStatus, Outcome, PageOwner, Tag, Target,
 };
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
 
@@ -50,7 +50,7 @@ impl Media {
         cause: Cause,
     ) -> Tag {
         self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
-        self.submit(self.request(FlashOp::Read, ppa, sectors, into)).await
+        self.submit(self.request(FlashOp::Read, ppa, sectors, into).asked_by(cause.source())).await
     }
     /// As [`Media::begin_read`] if there is room for the request now.
     pub(crate) fn try_read(
@@ -60,7 +60,7 @@ impl Media {
         into: BufferId,
         cause: Cause,
     ) -> Option<Tag> {
-        let request = self.request(FlashOp::Read, ppa, sectors, into);
+        let request = self.request(FlashOp::Read, ppa, sectors, into).asked_by(cause.source());
         let tag = self.port.submit(request)?;
         self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
         self.emit_queued(&request);
@@ -96,7 +96,7 @@ impl Media {
     ) -> Tag {
         let row = self.runtime.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
         let target = Target { row, sectors: self.pages.whole(), buffer: into };
-        let mut request = FlashRequest::single(FlashOp::Read, lun, target);
+        let mut request = FlashRequest::single(FlashOp::Read, lun, target).asked_by(Cause::Metadata.source());
         request.flags.raw = true;
         self.runtime.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await
@@ -113,7 +113,7 @@ impl Media {
         let readable = match outcome.status {
             FlashStatus::Done => !outcome.oob_failed && !outcome.erased,
             FlashStatus::Uncorrectable => !outcome.oob_failed,
-            FlashStatus::Failed | FlashStatus::Error => false,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => false,
         };
         let record = if readable { self.pages.record(buffer) } else { None };
         let lost = match record {
@@ -129,14 +129,16 @@ impl Media {
 
     // ---- programs and erases ----
 
-    /// Begins to program a page.
-    pub(crate) async fn begin_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
+    /// Begins to program a page of the stored map or of the log, or padding behind it.
+    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.count_program(cause);
-        self.submit(self.request(FlashOp::Program, ppa, self.pages.whole(), from)).await
-    }
-    /// The same if there is room for the request now, and without counting it.
-    pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId) -> Option<Tag> {
         let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from);
+        self.submit(request.asked_by(FlashSource::Mapping)).await
+    }
+    /// Begins to program a page of a block that `source` fills, if there is room for the request now. Doesn't
+    /// count it.
+    pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId, source: FlashSource) -> Option<Tag> {
+        let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from).asked_by(source);
         let tag = self.port.submit(request)?;
         self.emit_queued(&request);
         Some(tag)
@@ -158,7 +160,8 @@ impl Media {
     ) -> Tag {
         self.runtime.count(|s| *cause.of(&mut s.flash_erases) += 1);
         let whole = self.pages.whole();
-        self.submit(self.request_at(FlashOp::Erase, lun, block, PageInBlock(0), whole, buffer)).await
+        let request = self.request_at(FlashOp::Erase, lun, block, PageInBlock(0), whole, buffer);
+        self.submit(request.asked_by(cause.source())).await
     }
 
     // ---- the queue ----
@@ -249,7 +252,7 @@ mod tests {
             let whole = asking.pages.whole();
             let tag = asking.begin_read(Ppa(page), whole, BufferId(1), Cause::Scan).await;
             asking.done(tag).await;
-            asking.begin_program(Ppa(page), BufferId(2), Cause::Gc).await;
+            asking.begin_map_program(Ppa(page), BufferId(2), Cause::Padding).await;
             asking.begin_erase(lun, block, BufferId(3), Cause::Metadata).await;
         });
         parts.run();
@@ -259,13 +262,19 @@ mod tests {
             (read.phase, read.targets()[0].row, read.targets()[0].buffer),
             (FlashOp::Read, row, BufferId(1))
         );
+        assert_eq!(read.source, FlashSource::Gc, "a scan is background work");
         assert!(next(&media, lun).is_none(), "the program comes after the read has ended");
         media.port.complete(tag, [Outcome::default(); 4]);
         parts.run();
-        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(FlashOp::Program));
-        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(FlashOp::Erase));
+        let of = |request: FlashRequest| (request.phase, request.source);
+        let ours = |phase| Some((phase, FlashSource::Mapping));
+        assert_eq!(next(&media, lun).map(|(_, request)| of(request)), ours(FlashOp::Program));
+        assert_eq!(next(&media, lun).map(|(_, request)| of(request)), ours(FlashOp::Erase));
         let stats = *media.runtime.stats();
-        assert_eq!((stats.flash_reads.scan, stats.flash_programs.gc, stats.flash_erases.metadata), (1, 1, 1));
+        assert_eq!(
+            (stats.flash_reads.scan, stats.flash_programs.padding, stats.flash_erases.metadata),
+            (1, 1, 1)
+        );
         assert_eq!(stats.flash_bytes_written, u64::from(geometry.page_bytes));
     }
 
@@ -286,7 +295,7 @@ mod tests {
         }
         parts.run();
         assert_eq!((begun.borrow().as_slice(), media.room()), (&[0, 1][..], 0));
-        assert!(media.try_program(Ppa(0), BufferId(0)).is_none());
+        assert!(media.try_program(Ppa(0), BufferId(0), FlashSource::User).is_none());
         let (tag, _) = next(&media, LunIndex(0)).expect("a read");
         media.port.complete(tag, [Outcome::default(); 4]);
         parts.run();

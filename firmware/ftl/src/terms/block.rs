@@ -1,5 +1,7 @@
 //! Blocks of the drive, and what they are used for.
 
+use aster_ports::flash::FlashSource;
+
 /// A block over the whole drive: `lun · blocks per LUN + block`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BlockIndex(pub(crate) u32);
@@ -37,6 +39,16 @@ pub(crate) enum BlockState {
 pub(crate) enum Stream {
     Host,
     Gc,
+}
+
+impl Stream {
+    /// Who programs its pages, be they data or padding.
+    pub(crate) const fn source(self) -> FlashSource {
+        match self {
+            Stream::Host => FlashSource::User,
+            Stream::Gc => FlashSource::Gc,
+        }
+    }
 }
 
 /// A block as the stored table keeps it.

@@ -1,6 +1,7 @@
 //! Why flash operations are done: statistics count them by it.
 
 use aster_parties::FlashCounts;
+use aster_ports::flash::FlashSource;
 
 /// Why a flash operation is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,15 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
+    /// Who asks, of a read or an erase. Programs go by the [`Stream`](crate::terms::block::Stream) of
+    /// their block, whose pages have one source.
+    pub(crate) const fn source(self) -> FlashSource {
+        match self {
+            Cause::Host | Cause::Merge | Cause::Padding => FlashSource::User,
+            Cause::Metadata => FlashSource::Mapping,
+            Cause::Gc | Cause::Scan => FlashSource::Gc,
+        }
+    }
     /// The count of operations done for it.
     pub(crate) fn of(self, counts: &mut FlashCounts) -> &mut u64 {
         match self {

@@ -178,6 +178,14 @@ impl BigLoop {
                 self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
+                if outcome.status == FlashStatus::Busy {
+                    // The ready bit was early. The status is asked for again.
+                    match self.core.now() >= self.states.issued(lun) + self.patience(head.kind) {
+                        true => self.given_up(channel, lun),
+                        false => self.states.advance(lun, WayStage::CheckDue),
+                    }
+                    return true;
+                }
                 if head.kind == OperationKind::ReadTrigger && outcome.status == FlashStatus::Failed {
                     // The ECC engine judges a read's data (C40); FAIL may be left over from the way's
                     // previous operation.

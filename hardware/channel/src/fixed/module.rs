@@ -315,10 +315,14 @@ impl Module {
     }
 }
 
-/// FAIL is valid after a program, an erase or a reset, and when the status was requested. For a read, the
-/// stages judge the data.
+/// If the LUN is ready, FAIL is valid after a program, an erase or a reset, and when the status was
+/// requested. For a read, the stages judge the data.
 fn of_status(status: Status, phase: FlashOp) -> Outcome {
     let failed = status.fail() && phase != FlashOp::Trigger;
-    let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };
+    let status = match (status.ready(), failed) {
+        (false, _) => FlashStatus::Busy,
+        (true, true) => FlashStatus::Failed,
+        (true, false) => FlashStatus::Done,
+    };
     Outcome { status, ..Outcome::default() }
 }
