@@ -40,6 +40,7 @@ mod function;
 mod health;
 mod interrupt;
 mod io;
+pub mod message;
 mod mmio;
 mod nvm;
 mod pages;

@@ -22,7 +22,7 @@ pub const STATUS: u32 = 0x14;
 pub const FRAME_ADDRESS: u32 = 0x20;
 /// See [`StatusConfig`].
 pub const STATUS_CONFIG: u32 = 0x28;
-/// Where the host's status buffer is: 64 bits, a multiple of 256.
+/// Where the host's status buffer is: 64 bits, a multiple of 4096.
 pub const STATUS_BUFFER: u32 = 0x30;
 /// The host's head: status frames that it has taken, modulo 2³².
 pub const STATUS_HEAD: u32 = 0x38;

@@ -10,6 +10,7 @@ mod doorbells;
 mod events;
 mod lifecycle;
 mod mandatory;
+mod message;
 mod nvm;
 mod pause;
 mod queues;
