@@ -10,7 +10,7 @@ use crate::firmware;
 use crate::media::{Media, NandSource};
 use crate::nvram::{front_end_part, translation_part};
 use crate::pci;
-use crate::pieces::Pieces;
+use crate::pieces::{Behind, Pieces};
 use crate::profile::{ControllerName, Profile};
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
@@ -48,13 +48,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) recorder: &'a Recorder,
 }
 
-/// The parts of a running drive.
-pub(crate) struct Parts {
+/// What the host sees of a running drive, and what carries its commands out.
+pub(crate) struct Face {
     pub(crate) exec: Exec,
-    pub(crate) recorder: Recorder,
-    pub(crate) content: Content,
-    pub(crate) geometry: Geometry,
-    pub(crate) restriction: Restriction,
     pub(crate) dram: SharedDram,
     pub(crate) link_port: Rc<LinkPort>,
     pub(crate) link: Rc<Link>,
@@ -63,9 +59,17 @@ pub(crate) struct Parts {
     pub(crate) bar_bytes: [u64; BARS],
     pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
+    pub(crate) translation: Rc<dyn TranslationView>,
+}
+
+/// The flash of a running drive and what belongs to it: media, channels, cores, scheduler.
+pub(crate) struct Array {
+    pub(crate) recorder: Recorder,
+    pub(crate) content: Content,
+    pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
     pub(crate) channels: Channels,
     pub(crate) cores: Vec<Core>,
-    pub(crate) translation: Rc<dyn TranslationView>,
     pub(crate) scheduler: Rc<dyn SchedulerView>,
     pub(crate) firmware: Firmware,
     pub(crate) cells: NandCells,
@@ -74,6 +78,9 @@ pub(crate) struct Parts {
     pub(crate) backlog: Option<SharedBacklog>,
     pub(crate) memory: SharedBandwidth,
 }
+
+/// The parts of a running drive.
+pub(crate) type Parts = (Face, Array);
 
 /// Builds the drive.
 pub(crate) fn assemble(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Parts, BuildError> {
@@ -198,7 +205,8 @@ impl<'a> Base<'a> {
         if !profile.board.nvram_kept {
             nvram.keep_only_saved(needs.nvram_bytes);
         }
-        let front_end = pieces.make_front_end(profile, content, name, serial.clone(), &*translation)?;
+        let behind = Behind::of_translation(profile, &*translation);
+        let front_end = pieces.make_front_end(profile, content, name, serial.clone(), behind)?;
         let front_needs = front_end.needs();
 
         let (exec, geometry) = (Exec::new(), profile.used_geometry());
@@ -386,12 +394,8 @@ impl<'a> Base<'a> {
         let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
         let functions = [translation.functions(), scheduler.functions()].concat();
-        Ok(Parts {
+        let face = Face {
             exec: self.exec,
-            recorder: recorder.clone(),
-            content,
-            geometry: self.geometry,
-            restriction: profile.restriction(),
             dram: self.dram,
             link_port,
             link,
@@ -399,17 +403,24 @@ impl<'a> Base<'a> {
             bar_bytes,
             front,
             arrivals,
+            translation,
+        };
+        let array = Array {
+            recorder: recorder.clone(),
+            content,
+            geometry: self.geometry,
+            restriction: profile.restriction(),
             channels,
             cores: self.cores.all,
             firmware: firmware::firmware(profile, &functions),
-            translation,
             scheduler,
             cells: self.array.cells(),
             nvram: self.nvram,
             serial: self.serial,
             backlog: self.backlog,
             memory: self.memory,
-        })
+        };
+        Ok((face, array))
     }
 }
 

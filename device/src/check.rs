@@ -2,12 +2,15 @@
 
 use crate::configure::{self, BuildError};
 use crate::media::Media;
-use crate::nvram::front_end_part;
-use crate::pieces::Pieces;
+use crate::nvram::{front_end_part, target_front_end_part};
+use crate::pieces::{Behind, Pieces};
 use crate::profile::{Profile, geometry_key};
+use crate::target;
 use aster_ftl::ConfigError as FtlError;
 use aster_hostif::{ConfigError as HostError, PersistentState};
 use aster_nand::{NandArray, NandError};
+use aster_parties::NvramSlice;
+use aster_ports::medium::SharedNvram;
 use aster_ports::resource::Bandwidth;
 use aster_units::{BlockAddr, Content, LunIndex};
 
@@ -33,7 +36,11 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         error => error,
     })?;
     pieces.make_scheduler(profile)?;
-    pieces.make_front_end(profile, content, "check", None, &*translation)?;
+    pieces.make_front_end(profile, content, "check", None, Behind::of_translation(profile, &*translation))?;
+    if target::is_made(pieces, profile)? {
+        let made = target::make(pieces, profile, content)?;
+        target::make_front_end(pieces, profile, content, "check", None, &*made)?;
+    }
     pieces.check_own_keys(profile)?;
     configure::frequency(profile)?;
     configure::flash(profile)?;
@@ -108,10 +115,16 @@ pub fn namespace_with(
 ) -> Result<(u64, u32), BuildError> {
     check_with(pieces, profile, content)?;
     let content = content.unwrap_or(profile.content.into());
-    let bytes = pieces.make_translation(profile, content)?.capacity_bytes();
+    let (bytes, profile, part): (_, _, fn(&SharedNvram) -> NvramSlice) = match profile.target {
+        Some(_) => {
+            let bytes = target::make(pieces, profile, content)?.capacity_bytes();
+            (bytes, &target::face(profile), target_front_end_part)
+        }
+        None => (pieces.make_translation(profile, content)?.capacity_bytes(), profile, front_end_part),
+    };
     // A front end of the reader's own may keep anything in its part of the NVRAM.
     let media = media.filter(|_| pieces.front_ends.is_ours(&profile.host.front_end));
-    let kept = media.and_then(|media| PersistentState::load(&front_end_part(&media.nvram)).block_size);
+    let kept = media.and_then(|media| PersistentState::load(&part(&media.nvram)).block_size);
     let mut config = configure::host(profile, "check", content, bytes);
     if pieces.front_ends.is_ours(&profile.host.front_end) {
         config.suit(&*pieces.make_command_set(profile)?);

@@ -1,12 +1,13 @@
 use crate::arrivals::Write;
-use crate::assembly::{self, Parts, Wanted};
+use crate::assembly::{self, Array, Face, Wanted};
 use crate::channels::ChannelHardware;
-use crate::configure::BuildError;
+use crate::configure::{BuildError, value};
 use crate::firmware::StatisticsLog;
 use crate::media::Media;
 use crate::pci::send_released;
 use crate::pieces::Pieces;
 use crate::profile::Profile;
+use crate::target::{self, Below, Side};
 use crate::wear::used_blocks;
 use aster_board::LinkStats;
 use aster_channel::ChannelStats;
@@ -27,14 +28,27 @@ use aster_units::{Content, Geometry, Instant, Restriction};
 use std::rc::Rc;
 
 /// A whole drive: one value on one thread with one clock (design §1).
+///
+/// A drive with a [target](crate::plug::TargetPiece) is one that stands over another: the host sees the
+/// target's controller, and the flash is that of the drive below.
 pub struct Device {
-    parts: Parts,
+    face: Face,
+    under: Under,
+}
+
+/// What is under a drive's face.
+enum Under {
+    /// Flash.
+    Array(Box<Array>),
+    /// A drive, which the target makes blocks of.
+    Drive(Rc<Below>),
 }
 
 /// What each part of a drive has done so far.
 #[derive(Clone, Debug)]
 pub struct DriveStats {
-    /// The translation's counters.
+    /// The counters of the translation, or of the target where there is one. All others are those of the
+    /// drive with the flash.
     pub ftl: TranslationStats,
     /// Reads, programs and erases of the cells.
     pub nand: Totals,
@@ -81,35 +95,84 @@ impl Device {
         media: Media,
         recorder: &Recorder,
     ) -> Result<Self, BuildError> {
-        let content = content.unwrap_or(profile.content.into());
-        let wanted = Wanted { name, profile, content, recorder };
-        Ok(Device { parts: assembly::assemble(wanted, pieces.into(), media)? })
+        let (pieces, content) = (pieces.into(), content.unwrap_or(profile.content.into()));
+        let serial = media.serial.clone();
+        let assemble = |profile, pieces| -> Result<Self, BuildError> {
+            let wanted = Wanted { name, profile, content, recorder };
+            let (face, array) = assembly::assemble(wanted, pieces, media)?;
+            Ok(Device { face, under: Under::Array(Box::new(array)) })
+        };
+        if profile.target.is_none() {
+            return assemble(profile, pieces);
+        }
+        let side = Side::make(&pieces, profile, content, name, serial)?;
+        let drive = assemble(&target::below(profile), pieces)?;
+        Device::over(side, profile, Rc::new(drive))
+    }
+
+    /// Powers a host on over `drive`, which has kept its power when the host before lost it
+    /// ([`Device::cut_host`]). The profile's target starts anew.
+    ///
+    /// # Errors
+    /// When the profile has no target, or doesn't describe a working one.
+    pub fn power_on_over(
+        pieces: impl Into<Pieces>,
+        name: &str,
+        profile: &Profile,
+        drive: Rc<Device>,
+    ) -> Result<Self, BuildError> {
+        if profile.target.is_none() {
+            return Err(value("target", "must be given: only a host with an FTL stands over a drive"));
+        }
+        let (content, serial) = (drive.content(), drive.array().serial.clone());
+        let side = Side::make(&pieces.into(), profile, content, name, serial)?;
+        Device::over(side, profile, drive)
+    }
+
+    fn over(side: Side, profile: &Profile, drive: Rc<Device>) -> Result<Self, BuildError> {
+        let (face, below) = side.power_on(profile, drive)?;
+        Ok(Device { face, under: Under::Drive(below) })
+    }
+
+    /// The flash.
+    pub(crate) fn array(&self) -> &Array {
+        match &self.under {
+            Under::Array(array) => array,
+            Under::Drive(below) => below.drive().array(),
+        }
+    }
+    /// The drive that this one stands over, if its profile has a target.
+    pub fn below(&self) -> Option<&Rc<Device>> {
+        match &self.under {
+            Under::Array(_) => None,
+            Under::Drive(below) => Some(below.drive()),
+        }
     }
 
     /// Where the operation monitor's samples go so that hosts can fetch them (C46).
     pub fn statistics_log(&self) -> StatisticsLog {
-        StatisticsLog(Rc::clone(&self.parts.front))
+        StatisticsLog(Rc::clone(&self.face.front))
     }
     /// The firmware's cores and functions, for the operation monitor.
     pub fn firmware(&self) -> &Firmware {
-        &self.parts.firmware
+        &self.array().firmware
     }
 
     // ---- time ----
 
     /// The drive's clock.
     pub fn now(&self) -> Instant {
-        self.parts.exec.now()
+        self.face.exec.now()
     }
     /// When the drive has something to do next.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.parts.exec.next_deadline()
+        self.face.exec.next_deadline()
     }
     /// Does everything that is due by `until`.
     #[inline]
     pub fn advance_to(&self, until: Instant) {
-        self.parts.exec.advance_to(until);
+        self.face.exec.advance_to(until);
     }
     /// Processes up to `most` instants at which something is due, but only those before `host`, the
     /// instant at which the host has something to do. Stops early when the drive asks something of the run
@@ -120,9 +183,9 @@ impl Device {
         let mut instants = 0;
         let mut next = self.next_deadline();
         while let Some(at) = next {
-            self.parts.exec.advance_to(at);
+            self.face.exec.advance_to(at);
             instants += 1;
-            if instants >= most || self.parts.link_port.has_out() {
+            if instants >= most || self.face.link_port.has_out() {
                 break;
             }
             next = self.next_deadline().filter(|&at| host.is_none_or(|host| at < host));
@@ -132,60 +195,60 @@ impl Device {
     /// Moves the clock to `at`, before input from outside.
     #[inline]
     pub fn catch_up(&self, at: Instant) {
-        self.parts.exec.catch_up(at);
+        self.face.exec.catch_up(at);
     }
     /// The executor's counts of work.
     pub fn counts(&self) -> aster_exec::Counts {
-        self.parts.exec.counts()
+        self.face.exec.counts()
     }
 
     // ---- the host's side ----
 
     /// Reads configuration space, after all posted writes sent before.
     pub fn config_read(&self, offset: u16, size: u8) -> u32 {
-        self.parts.arrivals.push_through();
-        self.parts.pci.borrow().config_read(offset, size)
+        self.face.arrivals.push_through();
+        self.face.pci.borrow().config_read(offset, size)
     }
     /// Writes configuration space, after all posted writes sent before. Returns true if the write asked
     /// for a function-level reset, which has taken effect at once.
     pub fn config_write(&self, offset: u16, size: u8, value: u32) -> bool {
-        self.parts.arrivals.push_through();
+        self.face.arrivals.push_through();
         let reset = {
-            let mut pci = self.parts.pci.borrow_mut();
+            let mut pci = self.face.pci.borrow_mut();
             pci.config_write(offset, size, value);
             pci.take_reset_request()
         };
         if reset {
             self.reset_function();
         }
-        send_released(&self.parts.pci, &self.parts.link_port);
+        send_released(&self.face.pci, &self.face.link_port);
         reset
     }
     /// Lets BARs answer even while Memory Space Enable is clear. The caller then decodes addresses itself
     /// and passes on only accesses to a BAR
     /// ([`PciFunction::decode_outside`](aster_board::PciFunction::decode_outside)).
     pub fn decode_outside(&self) {
-        self.parts.pci.borrow_mut().decode_outside();
+        self.face.pci.borrow_mut().decode_outside();
     }
     /// Whether the BARs answer.
     pub fn answers_memory(&self) -> bool {
-        self.parts.pci.borrow().answers_memory()
+        self.face.pci.borrow().answers_memory()
     }
     /// Resets the function now, as a function-level reset does (PCIe 4.0 §6.6.2).
     pub fn reset_function(&self) {
-        self.parts.arrivals.push_through();
-        self.parts.front.function_reset();
-        self.parts.pci.borrow_mut().reset();
+        self.face.arrivals.push_through();
+        self.face.front.function_reset();
+        self.face.pci.borrow_mut().reset();
     }
     /// Unmasks or masks a vector as the host's write of its mask bit does, even while BARs don't answer.
     /// For a host that emulates the MSI-X table itself and only passes on which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
-        self.parts.pci.borrow_mut().set_vector_mask(vector, masked);
-        send_released(&self.parts.pci, &self.parts.link_port);
+        self.face.pci.borrow_mut().set_vector_mask(vector, masked);
+        send_released(&self.face.pci, &self.face.link_port);
     }
     /// The function that the front end asked for: ids, BARs, interrupts.
     pub fn function(&self) -> FunctionSpec {
-        self.parts.pci.borrow().spec().clone()
+        self.face.pci.borrow().spec().clone()
     }
 
     // ---- doorbells that the run mode polls ----
@@ -213,62 +276,62 @@ impl Device {
     /// Reads a BAR now, after all posted writes sent before. Returns all ones if the BAR doesn't exist or
     /// doesn't answer.
     pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
-        self.parts.arrivals.push_through();
+        self.face.arrivals.push_through();
         let own = {
-            let pci = self.parts.pci.borrow();
+            let pci = self.face.pci.borrow();
             if !self.has_bytes(bar, offset, size) || !pci.answers_memory() {
                 return u64::MAX;
             }
             pci.bar_read(bar, offset, size)
         };
-        own.unwrap_or_else(|| self.parts.front.read(bar, offset, size))
+        own.unwrap_or_else(|| self.face.front.read(bar, offset, size))
     }
     /// Whether a BAR has these bytes.
     #[inline]
     fn has_bytes(&self, bar: u8, offset: u32, size: u8) -> bool {
-        let bytes = self.parts.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
+        let bytes = self.face.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
         u64::from(offset) + u64::from(size) <= bytes
     }
     /// Sends a posted write to a BAR now. It arrives one link latency later, or earlier with the next
     /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer.
     #[inline]
     pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
-        self.bar_write_at(self.parts.exec.now(), bar, offset, size, value);
+        self.bar_write_at(self.face.exec.now(), bar, offset, size, value);
     }
     /// As [`Device::bar_write`], sent at a time that may be ahead of the drive's clock. A time in the past
     /// counts as now.
     pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
         if self.has_bytes(bar, offset, size) {
-            self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
+            self.face.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }
     /// The next operation that the drive asks the run mode to carry out. Operations from before a reset
     /// are skipped, since the drive may no longer access that host's memory.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        self.parts.link_port.next_out()
+        self.face.link_port.next_out()
     }
     /// Answers a DMA.
     #[inline]
     pub fn done(&self, op: &LinkOp, result: Result<(), BadAddress>) {
         if result.is_err() {
-            self.parts.pci.borrow_mut().note_master_abort();
+            self.face.pci.borrow_mut().note_master_abort();
         }
-        self.parts.link_port.done(op, result);
+        self.face.link_port.done(op, result);
     }
     /// Whether the host lets the drive access its memory.
     #[inline]
     pub fn is_bus_master(&self) -> bool {
-        self.parts.pci.borrow().is_bus_master()
+        self.face.pci.borrow().is_bus_master()
     }
     /// An interrupt's message, or `None` if the vector is masked. Unmasking raises the interrupt again.
     #[inline]
     pub fn message(&self, vector: u16) -> Option<(u64, u32)> {
-        self.parts.pci.borrow_mut().message(vector)
+        self.face.pci.borrow_mut().message(vector)
     }
     /// The drive's memory, for DMA.
     pub fn dram(&self) -> &Dram {
-        &self.parts.dram
+        &self.face.dram
     }
 
     // ---- inspection ----
@@ -276,20 +339,20 @@ impl Device {
     /// Commands completed to the host since power-on.
     #[inline]
     pub fn completed(&self) -> u64 {
-        self.parts.front.completed()
+        self.face.front.completed()
     }
     /// Commands that the host has seen completed and the firmware is not done with.
     pub fn commands_completed_early(&self) -> usize {
-        self.parts.front.commands_completed_early()
+        self.face.front.commands_completed_early()
     }
     /// Commands in the drive, including those completed early.
     pub fn commands_in_flight(&self) -> usize {
-        self.parts.front.commands_in_flight()
+        self.face.front.commands_in_flight()
     }
     /// The NVMe controller; `None` for a drive with another front end.
     #[inline]
     fn nvme(&self) -> Option<&dyn NvmeView> {
-        self.parts.front.nvme()
+        self.face.front.nvme()
     }
     /// Whether the front end is an NVMe controller.
     pub fn is_nvme(&self) -> bool {
@@ -301,51 +364,57 @@ impl Device {
     }
     /// How the drive stores page content.
     pub fn content(&self) -> Content {
-        self.parts.content
+        self.array().content
     }
     /// The array that the firmware uses.
     pub fn geometry(&self) -> &Geometry {
-        &self.parts.geometry
+        &self.array().geometry
     }
     /// Where that array lies in the packages. [`Device::nand`] addresses blocks and pages as the packages
     /// do.
     pub fn restriction(&self) -> &Restriction {
-        &self.parts.restriction
+        &self.array().restriction
     }
     /// Where events go.
     pub fn recorder(&self) -> &Recorder {
-        &self.parts.recorder
+        &self.array().recorder
     }
     /// What each part has done.
     pub fn stats(&self) -> DriveStats {
-        let inspect = self.parts.cells.inspect();
+        let ftl = self.face.translation.stats();
+        let array = match &self.under {
+            Under::Array(array) => array,
+            Under::Drive(below) => return DriveStats { ftl, ..below.drive().stats() },
+        };
+        let inspect = array.cells.inspect();
         DriveStats {
-            ftl: self.parts.translation.stats(),
+            ftl,
             nand: inspect.totals_of_drive(),
-            erases: inspect.erase_spread(used_blocks(&self.parts.geometry, &self.parts.restriction)),
-            channels: self.parts.channels.engines.iter().map(|e| e.stats()).collect(),
-            link: self.parts.link.stats(),
-            cores: self.parts.cores.iter().map(Core::stats).collect(),
-            dram_bytes: self.parts.memory.moved(),
-            big_loop: self.parts.scheduler.loop_stats(),
+            erases: inspect.erase_spread(used_blocks(&array.geometry, &array.restriction)),
+            channels: array.channels.engines.iter().map(|e| e.stats()).collect(),
+            link: self.face.link.stats(),
+            cores: array.cores.iter().map(Core::stats).collect(),
+            dram_bytes: array.memory.moved(),
+            big_loop: array.scheduler.loop_stats(),
         }
     }
     /// Looks at the cells, and damages them on purpose.
     pub fn nand(&self) -> NandInspect {
-        self.parts.cells.inspect()
+        self.array().cells.inspect()
     }
     /// The translation.
     pub fn translation(&self) -> &dyn TranslationView {
-        &*self.parts.translation
+        &*self.face.translation
     }
     /// Whether the firmware is still booting. Commands wait meanwhile.
     pub fn is_booting(&self) -> bool {
-        self.parts.translation.state() == DriveState::Booting
+        let is_below = || self.below().is_some_and(|drive| drive.is_booting());
+        self.face.translation.state() == DriveState::Booting || is_below()
     }
     /// A description of the recovery from a sudden loss of power. `None` while the drive boots and after
     /// any other boot.
     pub fn recovery(&self) -> Option<String> {
-        let ftl = self.parts.translation.stats();
+        let ftl = self.face.translation.stats();
         let how = match ftl.boot {
             Boot::Recovered => "recovered",
             Boot::Rebuilt => {
@@ -359,37 +428,40 @@ impl Device {
     }
     /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written.
     pub fn fault(&self) -> Option<String> {
-        let of_bring_up = || self.parts.channels.fault.borrow().clone();
-        let of_boot = || self.parts.translation.boot_error();
+        let of_bring_up = || self.array().channels.fault.borrow().clone();
+        let of_boot = || self.face.translation.boot_error();
+        let of_below = || self.below().and_then(|drive| drive.face.translation.boot_error());
         // The image's fault comes first, because the firmware sees it as failing cells.
-        self.image_fault().or_else(of_bring_up).or_else(of_boot)
+        self.image_fault().or_else(of_bring_up).or_else(of_below).or_else(of_boot)
     }
     /// The error of the medium behind NAND or NVRAM: usually a full disk, or a page that no longer has the
     /// content that was programmed. Unless the run mode stops it, the drive goes on and treats the
     /// affected blocks as bad.
     pub fn image_fault(&self) -> Option<String> {
-        let of_backlog = || self.parts.backlog.as_ref().and_then(|backlog| backlog.fault());
-        let of_nvram = || self.parts.nvram.refused();
-        let error = self.parts.cells.inspect().medium_error().or_else(of_nvram).or_else(of_backlog)?;
+        let of_backlog = || self.array().backlog.as_ref().and_then(|backlog| backlog.fault());
+        let of_nvram = || self.array().nvram.refused();
+        let error = self.array().cells.inspect().medium_error().or_else(of_nvram).or_else(of_backlog)?;
         Some(format!("its image can't be used any more, {error}"))
     }
     /// The backlog of an image on a disk that may fill up temporarily.
     pub fn backlog(&self) -> Option<&SharedBacklog> {
-        self.parts.backlog.as_ref()
+        self.array().backlog.as_ref()
     }
     /// Tells the front end that the disk under the image may have run full, or have room again, since the
     /// last call. A full disk is reported to the host; writes resume when there is room.
     pub fn look_at_room(&self) {
-        self.parts.front.room_changed();
+        self.face.front.room_changed();
+        self.below().into_iter().for_each(|drive| drive.look_at_room());
     }
     /// Stops parking writes and deferring completions. Call it when no host is left that relies on
     /// durability.
     pub fn hold_nothing_back(&self) {
-        self.parts.front.hold_nothing_back();
+        self.face.front.hold_nothing_back();
+        self.below().into_iter().for_each(|drive| drive.hold_nothing_back());
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
-        if let Some(engine) = self.parts.channels.engines.get(channel) {
+        if let Some(engine) = self.array().channels.engines.get(channel) {
             engine.set_tap(tap);
         }
     }
@@ -397,28 +469,50 @@ impl Device {
     /// Appends a filter to the control path of a channel's controller (C16). Returns false if the
     /// controller has no such path: only the asynchronous one has.
     pub fn insert_filter(&self, channel: usize, filter: Box<dyn Filter>) -> bool {
-        self.parts.channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
+        self.array().channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
     }
 
-    /// Cuts the power now. The returned media can power on the next device.
+    /// Cuts the power now, of drive and host where there is a target. The returned media can power on the
+    /// next device.
     pub fn power_off(mut self) -> Media {
-        self.parts.cells.power_off(self.parts.exec.now());
-        self.parts.front.power_off();
-        self.parts.nvram.power_off();
-        let media = Media::kept(
-            self.parts.cells.clone(),
-            self.parts.nvram.clone(),
-            self.parts.serial.take(),
-            self.parts.backlog.take(),
-        );
+        let array = match &mut self.under {
+            Under::Array(array) => array,
+            Under::Drive(_) => return self.part().power_off(),
+        };
+        array.cells.power_off(self.face.exec.now());
+        self.face.front.power_off();
+        array.nvram.power_off();
+        let media =
+            Media::kept(array.cells.clone(), array.nvram.clone(), array.serial.take(), array.backlog.take());
         drop(self);
         media
+    }
+
+    /// Cuts the power of the host alone, which the target runs on. The drive keeps its power and goes on
+    /// with what it has; [`Device::power_on_over`] brings up the next host over it. `None` for a drive
+    /// without a target, which is gone then.
+    pub fn cut_host(self) -> Option<Rc<Device>> {
+        self.below()?;
+        Some(Rc::new(self.part()))
+    }
+
+    /// Cuts the power of the target. Asserts that nobody else holds the drive below, which stays.
+    fn part(self) -> Device {
+        let Under::Drive(below) = &self.under else { panic!("only a drive with a target has one below") };
+        self.face.front.power_off();
+        let drive = Rc::clone(below.drive());
+        drive.catch_up(self.face.exec.now());
+        drop(self);
+        Rc::try_unwrap(drive).unwrap_or_else(|_| panic!("a target still holds its drive without power"))
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        self.parts.exec.shut_down();
+        if let Under::Drive(below) = &self.under {
+            below.part();
+        }
+        self.face.exec.shut_down();
     }
 }
 

@@ -4,6 +4,9 @@ use crate::profile::{CellUse, PAGE_MAPPING, PlacementName, Profile};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
+const TARGET: &str = "target.kind";
+/// The value for a drive without a target.
+const NO_TARGET: &str = "none";
 const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
@@ -19,6 +22,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         FRONT_END => Some("nvme"),
         CAPACITY => Some(BY_SPARE),
         MAPPING_UNIT => Some("0"),
+        TARGET => Some(NO_TARGET),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
         "restrict.lsb_pages" => Some("false"),
@@ -47,6 +51,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         // These parties define the format of what is on the media and in NVRAM.
         (FTL_KIND, profile.ftl.kind.clone()),
         (FRONT_END, profile.host.front_end.clone()),
+        (TARGET, profile.target.as_ref().map_or(NO_TARGET, |target| &target.kind).to_owned()),
         ("content", content.to_owned()),
         ("seed", profile.seed.to_string()),
         ("geometry.channels", g.channels.to_string()),

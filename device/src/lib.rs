@@ -22,6 +22,7 @@ mod pci;
 mod pieces;
 pub mod profile;
 mod registry;
+mod target;
 mod wear;
 mod wiring;
 
@@ -46,8 +47,8 @@ pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{
-    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation,
-    MakeVictimPolicy, Registry, WINDOW_PERCENT,
+    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget,
+    MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 
 /// Waveforms of a channel's pins.
@@ -73,10 +74,11 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded, DriveState,
-        FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
-        Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
-        Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Promises, Source, Translation,
+        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded,
+        DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece,
+        FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState,
+        Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement,
+        Promises, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView, Translation,
         TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
@@ -90,7 +92,9 @@ pub mod plug {
         DmaRequest, DmaTag, FRONT_KICK, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX,
         VectorAddress, VectorFault, VectorMode,
     };
-    pub use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
+    pub use aster_ports::link::{
+        BadAddress, FRONT_ANSWER, HostMemory, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment,
+    };
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{TransactionClass, Waiting};
     pub use aster_sched::{

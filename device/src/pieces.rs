@@ -5,11 +5,12 @@ use crate::configure::{self, BuildError, value};
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
 use crate::registry::{
-    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
-    Registry,
+    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget, MakeTranslation,
+    MakeVictimPolicy, Registry,
 };
 use aster_parties::{
-    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement, PreferredWrites,
+    TargetPiece, Translation, VictimPolicy,
 };
 use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
@@ -42,6 +43,36 @@ pub struct Pieces {
     pub front_ends: Registry<MakeFrontEnd>,
     /// The command sets that `host.command_set` chooses from. Unused on a bench.
     pub command_sets: Registry<MakeCommandSet>,
+    /// The targets that `target.kind` chooses from. `device` has none itself, since they stand on the host:
+    /// `aster-targets` adds ours. Unused on a bench.
+    pub targets: Registry<MakeTarget>,
+}
+
+/// What of the party behind a front end the front end must know.
+pub(crate) struct Behind<'a> {
+    offers: Operations,
+    capacity_bytes: u64,
+    preferred_writes: Option<PreferredWrites>,
+    kind: &'a str,
+}
+
+impl<'a> Behind<'a> {
+    pub(crate) fn of_translation(profile: &'a Profile, translation: &dyn Translation) -> Self {
+        Behind {
+            offers: translation.offers(),
+            capacity_bytes: translation.capacity_bytes(),
+            preferred_writes: translation.preferred_writes(),
+            kind: &profile.ftl.kind,
+        }
+    }
+    pub(crate) fn of_target(kind: &'a str, target: &dyn TargetPiece) -> Self {
+        Behind {
+            offers: Operations::BLOCKS,
+            capacity_bytes: target.capacity_bytes(),
+            preferred_writes: target.preferred_writes(),
+            kind,
+        }
+    }
 }
 
 impl Pieces {
@@ -65,34 +96,53 @@ impl Pieces {
         self
     }
 
+    /// Adds a target that profiles choose by `target.kind`.
+    pub fn target(
+        mut self,
+        kind: &str,
+        make: impl Fn(&Profile, &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> + 'static,
+    ) -> Self {
+        self.targets.add(kind, Box::new(make));
+        self
+    }
+
+    /// Adds a target of ours. A reader's own one of that name goes before it.
+    pub fn our_target(
+        mut self,
+        kind: &'static str,
+        make: impl Fn(&Profile, &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> + 'static,
+    ) -> Self {
+        self.targets.add_ours(kind, Box::new(make));
+        self
+    }
+
     /// Makes the front end of a profile's drive with its command set. It is not started yet.
     ///
     /// # Errors
-    /// When no front end has that name, or it doesn't suit this drive or its `translation`.
+    /// When no front end has that name, or it doesn't suit this drive or what is `behind` it.
     pub(crate) fn make_front_end(
         &self,
         profile: &Profile,
         content: Content,
         name: &str,
         serial: Option<String>,
-        translation: &dyn Translation,
+        behind: Behind<'_>,
     ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
         let command_set = self.make_command_set(profile)?;
-        let (name, capacity_bytes) = (name.to_owned(), translation.capacity_bytes());
-        let preferred_writes = translation.preferred_writes();
+        let Behind { offers, capacity_bytes, preferred_writes, kind } = behind;
+        let name = name.to_owned();
         let facts = FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set };
         let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
         front_end.function().check()?;
-        let missing = front_end.needs().operations.missing_in(&translation.offers());
+        let missing = front_end.needs().operations.missing_in(&offers);
         if !missing.is_empty() {
             let h = &profile.host;
             let reason = format!(
-                "\"{}\" behind host.front_end = \"{}\" needs {} of the translation, which ftl.kind = \"{}\" \
-                 doesn't have: choose another of them",
+                "\"{}\" behind host.front_end = \"{}\" needs {} of the translation, which ftl.kind = \
+                 \"{kind}\" doesn't have: choose another of them",
                 h.command_set,
                 h.front_end,
                 missing.join(", "),
-                profile.ftl.kind
             );
             return Err(value("host.command_set", reason));
         }
@@ -172,6 +222,7 @@ impl Pieces {
             || self.schedulers.is_own(&profile.scheduler.policy)
             || self.front_ends.is_own(&profile.host.front_end)
             || self.command_sets.is_own(&profile.host.command_set)
+            || profile.target.as_ref().is_some_and(|target| self.targets.is_own(&target.kind))
     }
 
     /// Checks that a reader's own piece can use the profile's `[own]` table.

@@ -5,7 +5,7 @@ use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, WINDOWED_GR
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::{Nvm, Nvme};
 use aster_parties::{
-    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
@@ -43,6 +43,9 @@ pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, Bu
 /// Makes a flash scheduler from a profile. It starts nothing.
 pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
 
+/// Makes a target from a profile, for a drive with these media. It starts nothing.
+pub type MakeTarget = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError>>;
+
 /// Most characters in the name of a reader's own piece.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -70,6 +73,10 @@ impl<M> Registry<M> {
             self.key
         );
         self.own.insert(name.to_owned(), make);
+    }
+    /// Adds a piece of ours that is made elsewhere.
+    pub(crate) fn add_ours(&mut self, name: &'static str, make: M) {
+        self.ours.insert(name, make);
     }
     /// Whether this name belongs to a reader's own piece.
     pub fn is_own(&self, name: &str) -> bool {
@@ -169,6 +176,12 @@ impl Default for Registry<MakeCommandSet> {
     fn default() -> Self {
         let nvm: MakeCommandSet = Box::new(|_| Ok(Box::new(Nvm)));
         Registry::of("host.command_set", [("nvm", nvm)])
+    }
+}
+
+impl Default for Registry<MakeTarget> {
+    fn default() -> Self {
+        Registry::of("target.kind", [])
     }
 }
 

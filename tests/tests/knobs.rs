@@ -592,8 +592,17 @@ fn listed() -> BTreeSet<String> {
 fn no_key_is_left_out() {
     // The description is for people who list profiles and doesn't affect the drive. Patience has its own
     // test. Which translations can be chosen depends on the program, and their own keys depend on the
-    // translation (translations.rs).
-    let elsewhere = ["description", "poll.patience", "ftl.kind", "host.front_end", "host.command_set", "own"];
+    // translation (translations.rs). A target has tests of its own (targets.rs).
+    let elsewhere = [
+        "description",
+        "poll.patience",
+        "ftl.kind",
+        "host.front_end",
+        "host.command_set",
+        "own",
+        "target.kind",
+        "target.command_ns",
+    ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();
     let (without_case, unknown): (Vec<_>, Vec<_>) =

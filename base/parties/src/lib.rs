@@ -6,6 +6,7 @@
 //! | front end | the host's PCIe and I5 | [`FrontEndPiece`], [`FrontEnd`] |
 //! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
+//! | target | I5 and the PCIe function of a drive below | [`TargetPiece`], [`TargetView`] |
 //!
 //! A party has two interfaces: a *piece*, which says what the party needs and then starts it, and a
 //! *view*, through which others query the party while it runs. Commands and data go from one party to
@@ -28,6 +29,8 @@ mod placement;
 mod saved;
 mod state;
 mod stats;
+mod target;
+mod target_memory;
 mod translation;
 mod victims;
 
@@ -41,6 +44,8 @@ pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};
 pub use saved::{DamagedRecord, NvramSlice};
 pub use state::{Boot, DriveState, MediaHealth, MediaState, Promises};
 pub use stats::{FlashCounts, TranslationStats};
+pub use target::{DriveFunction, TargetNeeds, TargetPiece, TargetPorts, TargetView};
+pub use target_memory::TargetMemory;
 pub use translation::{
     MediaFacts, PreferredWrites, Translation, TranslationNeeds, TranslationPorts, TranslationView,
 };

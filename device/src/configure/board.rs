@@ -29,6 +29,9 @@ pub(crate) fn link(profile: &Profile) -> LinkConfig {
 /// It is above zero for each profile that passes its check, so simulated time advances whatever a host
 /// sends.
 pub fn least_command(profile: &Profile) -> Duration {
+    if let Some(target) = &profile.target {
+        return crate::target::least_command(target);
+    }
     let link = link(profile);
     let interrupt = LinkOp::Interrupt { vector: 0 };
     let sent = [SQE_BYTES as u32, CQE_BYTES as u32, interrupt.bytes()].map(|bytes| link.occupies(bytes));
@@ -52,6 +55,10 @@ fn lane_bytes_per_second(generation: u8) -> u64 {
 pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
     let (vendor, device) = (profile.link.vendor_id, profile.link.device_id);
     PciIds { vendor, device, subsystem_vendor: vendor, subsystem: device, revision: 1 }
+}
+/// Vendor and device of an NVMe controller of ours, whatever the ids of its drive.
+pub(crate) const fn own_ids() -> (u16, u16) {
+    (crate::profile::VENDOR, crate::profile::DEVICE)
 }
 pub(crate) fn pci_link(profile: &Profile) -> PciLink {
     PciLink { speed: profile.link.generation, lanes: profile.link.lanes }

@@ -17,7 +17,7 @@ mod sched;
 mod times;
 
 pub use board::least_command;
-pub(crate) use board::{ControlBuses, buses, control_buses, frequency, link, pci_ids, pci_link};
+pub(crate) use board::{ControlBuses, buses, control_buses, frequency, link, own_ids, pci_ids, pci_link};
 pub(crate) use channel::{bus_timing, clock, engine, solvers};
 pub use error::BuildError;
 pub(crate) use error::value;

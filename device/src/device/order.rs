@@ -29,7 +29,7 @@ fn order(name: &str, change: impl FnOnce(&mut Profile)) -> (Order, Order) {
     let mut profile = shipped(name).unwrap();
     change(&mut profile);
     let device = Device::power_on(name, &profile, None, Media::fresh(), &Recorder::default()).unwrap();
-    let roster = device.parts.exec.roster();
+    let roster = device.face.exec.roster();
     (in_short(&roster.tasks), in_short(&roster.handlers))
 }
 

@@ -35,7 +35,7 @@ fn at(ns: u64) -> Instant {
 
 /// A register's value, read without a host access.
 fn register(device: &Device, offset: u32) -> u64 {
-    device.parts.front.read(0, offset, 4)
+    device.face.front.read(0, offset, 4)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_msix_table_is_written_in_order_with_the_registers() {
     let device = device();
     device.bar_write(0, INTMS, 4, 1);
     device.bar_write(0, MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
-    let entry = || device.parts.pci.borrow().bar_read(0, MSIX_TABLE_OFFSET, 8);
+    let entry = || device.face.pci.borrow().bar_read(0, MSIX_TABLE_OFFSET, 8);
     device.advance_to(at(299));
     assert_eq!((entry(), register(&device, INTMS)), (Some(0), 0));
     device.advance_to(at(300));

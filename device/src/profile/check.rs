@@ -42,7 +42,13 @@ impl Profile {
         self.check_cores()?;
         self.check_ftl()?;
         self.check_scheduler()?;
-        self.check_host()
+        self.check_host()?;
+        self.check_target()
+    }
+
+    fn check_target(&self) -> Result<(), Refused> {
+        let Some(target) = &self.target else { return Ok(()) };
+        range("target.command_ns", f64::from(target.command_ns.unwrap_or(0)), 0.0, 1e9)
     }
 
     fn check_geometry(&self) -> Result<(), Refused> {

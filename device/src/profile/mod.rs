@@ -12,6 +12,7 @@ mod error;
 mod package;
 mod schema;
 mod shipped;
+mod target;
 mod words;
 
 use crate::pieces::Pieces;
@@ -29,7 +30,10 @@ pub use schema::{
     GeometryProfile, HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile,
     Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
 };
+pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};
+pub(crate) use target::TARGETS;
+pub use target::TargetProfile;
 pub use words::read;
 
 impl Profile {

@@ -2,6 +2,7 @@
 
 use super::capacity::NamedCapacity;
 use super::package::PackageProfile;
+use super::target::TargetProfile;
 use aster_units::{CellMode, Content, Geometry, Restriction};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,10 @@ pub struct Profile {
     pub ftl: FtlProfile,
     /// Front end; most keys are those of an NVMe controller.
     pub host: HostProfile,
+    /// An FTL on the host, which makes blocks of a drive that has none of its own. Absent, the host sees the
+    /// drive itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetProfile>,
     /// Keys for pieces of your own, which get them unchecked. Without such a piece the table is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<toml::Table>,
@@ -314,11 +319,16 @@ fn default_payload() -> u32 {
 fn default_overhead() -> u32 {
     26
 }
+/// The PCI vendor of our drives.
+pub(crate) const VENDOR: u16 = 0x1d1d;
+/// The PCI device of our drives.
+pub(crate) const DEVICE: u16 = 0xa57e;
+
 fn default_vendor() -> u16 {
-    0x1d1d
+    VENDOR
 }
 fn default_device() -> u16 {
-    0xa57e
+    DEVICE
 }
 
 /// Processor cores.

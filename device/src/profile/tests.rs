@@ -383,6 +383,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[host]", "[host]\ncommand_set = \"kv\"", "host.command_set"),
     ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
+    ("[package]", "[target]\nkind = \"ours\"\n[package]", "target.kind"),
+    ("[package]", "[target]\nkind = \"ours\"\ncommand_ns = 2000000000\n[package]", "target.command_ns"),
     ("buffer_entries = 32", "buffer_entries = 32\nvictims = \"oldest\"", "ftl.victims"),
     (
         "buffer_entries = 32",

@@ -100,10 +100,32 @@ impl Machine {
         recorder: &Recorder,
         config: Config,
     ) -> Result<Self, RunError> {
-        let device = Rc::new(Device::power_on_with(pieces, name, profile, content, media, recorder)?);
+        let device = Device::power_on_with(pieces, name, profile, content, media, recorder)?;
+        Machine::of(device, config)
+    }
+
+    /// Powers a host on over a drive that has kept its power ([`Machine::cut_host`]). The profile's target
+    /// starts anew.
+    ///
+    /// # Errors
+    /// When the profile has no target or doesn't describe a working one, or the driver's configuration is
+    /// out of range.
+    pub fn power_on_over(
+        pieces: impl Into<Pieces>,
+        name: &str,
+        profile: &Profile,
+        drive: Rc<Device>,
+        config: Config,
+    ) -> Result<Self, RunError> {
+        Machine::of(Device::power_on_over(pieces, name, profile, drive)?, config)
+    }
+
+    fn of(device: Device, config: Config) -> Result<Self, RunError> {
+        let device = Rc::new(device);
         let config = Config { content: device.content(), ..config };
         config.validate().map_err(DriverError::from)?;
         let host = Exec::new();
+        host.catch_up(device.now());
         let memory: SharedMemory = Rc::new(RefCell::new(config.memory()));
         let bar = VirtualBar { host: host.clone(), device: Rc::clone(&device) };
         let driver = Driver::new(&host, bar, &memory, config)?;
@@ -351,11 +373,22 @@ impl Machine {
 
     /// Removes the power now, whatever is going on.
     pub fn cut_power(self) -> Media {
+        self.unplug().power_off()
+    }
+
+    /// Removes the power of the host now, whatever is going on, and of the FTL that runs on it. The drive
+    /// keeps its power. `None` for a drive without a target, whose media are lost with the call.
+    pub fn cut_host(self) -> Option<Rc<Device>> {
+        self.unplug().cut_host()
+    }
+
+    /// The drive without its host, which is gone.
+    fn unplug(self) -> Device {
         self.host.shut_down();
         let Machine { driver, device, .. } = self;
         drop(driver);
         match Rc::try_unwrap(device) {
-            Ok(device) => device.power_off(),
+            Ok(device) => device,
             Err(_) => panic!("somebody still holds the drive whose power is cut"),
         }
     }
