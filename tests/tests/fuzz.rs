@@ -85,6 +85,11 @@ fn shadow_doorbells() {
 }
 
 #[test]
+fn rings_between_cores() {
+    holds("rings", 400, 40_000);
+}
+
+#[test]
 fn image_files() {
     holds("image", 40, 4_000);
 }

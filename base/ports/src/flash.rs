@@ -3,7 +3,7 @@
 //! Each LUN has a ring pair (I4): requests go into the LUN's available ring, and results come back in the
 //! request's slot. Any controller that serves this port works with any scheduler and FTL.
 
-use crate::cores::Interrupt;
+use crate::cores::{Interrupt, Notice, RingCounts};
 use crate::dram::SharedDram;
 use crate::page_check::PageChecker;
 use alloc::boxed::Box;
@@ -11,178 +11,13 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
-use aster_units::{BufferId, Instant, LunIndex, RowAddr, SectorRange};
+use aster_units::{Instant, LunIndex};
 use core::cell::{Cell, OnceCell, RefCell};
 
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
+pub use crate::request::{Feature, Flags, FlashOp, FlashRequest, Target};
 pub use crate::source::FlashSource;
-
-/// The operation that a request asks for. Compound operations run to their end; the others are the steps that
-/// a scheduler interleaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum FlashOp {
-    /// Array to page register, without transfer (C41 read-trigger).
-    Trigger,
-    /// Page register to buffer (C41 read-transfer).
-    Transfer,
-    /// Trigger, wait, transfer.
-    Read,
-    /// Transfer to the page register, program, wait, check.
-    Program,
-    /// Erase the blocks of the targets, wait, check.
-    Erase,
-    /// Ready and fail bits. A LUN that isn't ready gives [`FlashStatus::Busy`].
-    Status,
-    /// Reset the LUN's package and wait.
-    Reset,
-    /// Set a feature of the package behind the LUN's chip enable (ONFI 5.1 §5.30). READ RETRY chooses its
-    /// level this way.
-    SetFeatures,
-    /// Read a feature of the package back (ONFI 5.1 §5.31).
-    GetFeatures,
-}
-
-impl FlashOp {
-    /// The number that events use: 0 for reads, 1 for programs, 2 for erases, 3 for anything else.
-    pub const fn class(self) -> u8 {
-        match self {
-            FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer => 0,
-            FlashOp::Program => 1,
-            FlashOp::Erase => 2,
-            FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => 3,
-        }
-    }
-    /// The name that errors use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FlashOp::Trigger => "read trigger",
-            FlashOp::Transfer => "read transfer",
-            FlashOp::Read => "read",
-            FlashOp::Program => "program",
-            FlashOp::Erase => "erase",
-            FlashOp::Status => "read status",
-            FlashOp::Reset => "reset",
-            FlashOp::SetFeatures => "set features",
-            FlashOp::GetFeatures => "get features",
-        }
-    }
-}
-
-/// One page (or block) of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target {
-    /// The row address behind the LUN's chip enable, as the package counts rows. A restricted drive
-    /// numbers its pages differently (C31).
-    pub row: RowAddr,
-    /// The sectors to transfer.
-    pub sectors: SectorRange,
-    /// The sectors' buffer. The OOB bytes that belong to the buffer are transferred with it.
-    pub buffer: BufferId,
-}
-
-/// Modifiers of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags {
-    /// Transfer raw bytes: no ECC, no scrambler. Reads deliver the first spare bytes after the page data.
-    pub raw: bool,
-    /// Use the block's cells as SLC.
-    pub slc: bool,
-    /// The targets of a program are the three pages of one TLC word line, LSB first, and go to the array in
-    /// one shot (C83).
-    pub one_shot: bool,
-}
-
-/// A feature of a package.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-pub struct Feature {
-    /// Its address. Requests may not set the data interface's address, which is set when packages are
-    /// brought up.
-    pub address: u8,
-    /// P1 to P4, P1 lowest.
-    pub value: u32,
-}
-
-/// A flash request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlashRequest {
-    /// What to do.
-    pub phase: FlashOp,
-    /// To which LUN.
-    pub lun: LunIndex,
-    /// Modifiers.
-    pub flags: Flags,
-    /// Who asks.
-    pub source: FlashSource,
-    /// The feature that [`FlashOp::SetFeatures`] sets or [`FlashOp::GetFeatures`] gets.
-    pub feature: Feature,
-    targets: [Target; MAX_TARGETS],
-    count: u8,
-    expects: PageOwner,
-}
-
-// Requests are copied on their way through the ports.
-const _: () = assert!(size_of::<Option<FlashRequest>>() <= 72, "a flash request has grown");
-
-impl FlashRequest {
-    /// A request with one target.
-    #[inline]
-    pub const fn single(phase: FlashOp, lun: LunIndex, target: Target) -> Self {
-        FlashRequest {
-            phase,
-            lun,
-            flags: Flags { raw: false, slc: false, one_shot: false },
-            source: FlashSource::User,
-            feature: Feature { address: 0, value: 0 },
-            targets: [target; MAX_TARGETS],
-            count: 1,
-            expects: PageOwner::NONE,
-        }
-    }
-    /// A request that sets or gets a feature of `lun`'s package. `row` addresses the LUN behind its chip
-    /// enable.
-    pub const fn of_feature(phase: FlashOp, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
-        let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
-        FlashRequest { feature, ..Self::single(phase, lun, none) }
-    }
-    /// A request with several targets: one per plane or, with [`Flags::one_shot`], the pages of a word
-    /// line. `None` if there are none or too many.
-    pub fn vector(phase: FlashOp, lun: LunIndex, targets: &[Target]) -> Option<Self> {
-        let first = *targets.first()?;
-        let mut request = Self::single(phase, lun, first);
-        request.targets.get_mut(..targets.len())?.copy_from_slice(targets);
-        request.count = targets.len() as u8;
-        Some(request)
-    }
-    /// The same read, which expects a page that belongs to `owner`: [`Outcome::page`] says whether it
-    /// does.
-    #[inline]
-    pub const fn expecting(self, owner: PageOwner) -> Self {
-        FlashRequest { expects: owner, ..self }
-    }
-    /// The same request, asked for by `source`.
-    #[inline]
-    pub const fn asked_by(self, source: FlashSource) -> Self {
-        FlashRequest { source, ..self }
-    }
-    /// Whether this reads one page through the stages. A LUN can start such a read in its array while the
-    /// page before is still being transferred.
-    #[inline]
-    pub fn is_page_read(&self) -> bool {
-        let Flags { raw, slc, .. } = self.flags;
-        self.phase == FlashOp::Read && self.count == 1 && !raw && !slc
-    }
-    /// The targets.
-    #[inline]
-    pub fn targets(&self) -> &[Target] {
-        &self.targets[..usize::from(self.count)]
-    }
-    /// The targets, to change.
-    #[inline]
-    pub fn targets_mut(&mut self) -> &mut [Target] {
-        &mut self.targets[..usize::from(self.count)]
-    }
-}
 
 /// Names a request in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,10 +58,20 @@ struct Lane {
     ready_from: Cell<Instant>,
 }
 
+// What [`RingCounts`] are made of. Results that nobody waits for raise an interrupt as well.
+#[derive(Default)]
+struct RingCells {
+    entries: Cell<u64>,
+    completed: Cell<u64>,
+    // The least number of free slots so far.
+    least_room: Cell<u16>,
+}
+
 /// The port: a pool of request slots and a lane for each LUN.
 pub struct FlashPort {
     exec: Exec,
-    interrupt: Interrupt,
+    notice: Notice,
+    counts: RingCells,
     slots: Box<[RequestSlot]>,
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
@@ -248,21 +93,22 @@ impl FlashPort {
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// A port to `luns` LUNs with at most `depth` requests in flight. `interrupt` notifies both cores.
-    pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
-        FlashPort::with_checker(exec, luns, depth, interrupt, Rc::default())
+    /// A port to `luns` LUNs with at most `depth` requests in flight. `notice` says how its two sides
+    /// notify each other.
+    pub fn new(exec: &Exec, luns: u32, depth: u16, notice: impl Into<Notice>) -> Rc<Self> {
+        FlashPort::with_checker(exec, luns, depth, notice.into(), Rc::default())
     }
     /// A port to the same LUNs below this one, with a flash scheduler between the two. Both ports use the
     /// same page check.
-    pub fn below(&self, depth: u16, interrupt: Interrupt) -> Rc<Self> {
+    pub fn below(&self, depth: u16, notice: impl Into<Notice>) -> Rc<Self> {
         let luns = self.lanes.len() as u32;
-        FlashPort::with_checker(&self.exec, luns, depth, interrupt, Rc::clone(&self.page_checker))
+        FlashPort::with_checker(&self.exec, luns, depth, notice.into(), Rc::clone(&self.page_checker))
     }
     fn with_checker(
         exec: &Exec,
         luns: u32,
         depth: u16,
-        interrupt: Interrupt,
+        notice: Notice,
         page_checker: Rc<OnceCell<PageChecker>>,
     ) -> Rc<Self> {
         let slot = |_| RequestSlot {
@@ -278,7 +124,8 @@ impl FlashPort {
         };
         Rc::new(FlashPort {
             exec: exec.clone(),
-            interrupt,
+            notice,
+            counts: RingCells { least_room: Cell::new(depth), ..RingCells::default() },
             slots: (0..depth).map(slot).collect(),
             free: RefCell::new((0..depth).rev().collect()),
             free_waiters: WaitQueue::with_capacity(usize::from(depth)),
@@ -294,7 +141,7 @@ impl FlashPort {
     /// Sends a request if a slot is free. The result must be fetched with [`FlashPort::try_take`].
     #[inline]
     pub fn submit(&self, request: FlashRequest) -> Option<Tag> {
-        let slot = self.free.borrow_mut().pop()?;
+        let slot = self.take_slot()?;
         let lane = &self.lanes[request.lun.index()];
         self.slots[usize::from(slot)].request.set(Some(request));
         if let Some(collector) = self.collector.get() {
@@ -303,11 +150,32 @@ impl FlashPort {
             return Some(Tag(slot));
         }
         lane.available.borrow_mut().push_back(Tag(slot));
-        match lane.hardware.get() {
-            Some((handler, token)) => self.exec.post(handler, token),
-            None => self.interrupt.raise(&self.exec, &lane.worker),
+        match (lane.hardware.get(), self.notice.on_submit) {
+            (Some((handler, token)), _) => self.exec.post(handler, token),
+            (None, Some(interrupt)) => interrupt.raise(&self.exec, &lane.worker),
+            (None, None) => {}
         }
         Some(Tag(slot))
+    }
+    #[inline]
+    fn take_slot(&self) -> Option<u16> {
+        let mut free = self.free.borrow_mut();
+        let slot = free.pop()?;
+        self.counts.entries.set(self.counts.entries.get() + 1);
+        self.counts.least_room.set(self.counts.least_room.get().min(free.len() as u16));
+        Some(slot)
+    }
+    /// What the port has carried so far. Where a handler serves the requests, there are no interrupts to it.
+    pub fn counts(&self) -> RingCounts {
+        let RingCells { entries, completed, least_room } = &self.counts;
+        let in_hardware = |lane: &Lane| lane.hardware.get().is_some();
+        let served = self.collector.get().is_some() || self.lanes.iter().any(in_hardware);
+        RingCounts {
+            entries: entries.get(),
+            highest: self.slots.len() as u16 - least_room.get(),
+            submit_interrupts: if served || self.notice.on_submit.is_none() { 0 } else { entries.get() },
+            complete_interrupts: completed.get(),
+        }
     }
     /// The most requests in flight.
     pub fn depth(&self) -> usize {
@@ -429,9 +297,11 @@ impl FlashPort {
             }
         }
         slot.outcomes.set(Some(outcomes));
-        self.interrupt.raise(&self.exec, &slot.waiter);
+        self.counts.completed.set(self.counts.completed.get() + 1);
+        let interrupt: Interrupt = self.notice.on_complete;
+        interrupt.raise(&self.exec, &slot.waiter);
         if let Some(watcher) = self.watcher.get() {
-            self.exec.schedule(self.exec.now() + self.interrupt.latency, watcher, WATCHED);
+            self.exec.schedule(self.exec.now() + interrupt.latency, watcher, WATCHED);
         }
     }
     fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {

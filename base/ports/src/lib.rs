@@ -28,5 +28,6 @@ mod outcome;
 pub mod package;
 mod page_check;
 pub mod pins;
+mod request;
 pub mod resource;
 mod source;

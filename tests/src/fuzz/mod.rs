@@ -14,6 +14,7 @@ mod input;
 mod maps;
 mod messages;
 mod prp_lists;
+mod rings;
 mod script;
 mod shadow;
 
@@ -31,7 +32,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
@@ -40,6 +41,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "messages", run: messages::run, bytes: 2_000 },
     Target { name: "shadow", run: shadow::run, bytes: 400 },
     Target { name: "frames", run: frames::run, bytes: 900 },
+    Target { name: "rings", run: rings::run, bytes: 800 },
     Target { name: "image", run: image::run, bytes: 60 },
 ];
 
