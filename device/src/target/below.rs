@@ -1,0 +1,134 @@
+//! The drive below a target, as the host's executor sees it.
+
+use crate::device::Device;
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_parties::{DriveFunction, FunctionSpec, TargetView};
+use aster_ports::link::{BadAddress, LinkOp, carry_out};
+use aster_units::Instant;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Advances the drive on the host's clock. At each of the drive's deadlines an event of the host's executor
+/// is due, which lets the drive do what it has to do at that instant, carries out its DMA in the target's
+/// memory and delivers its interrupts.
+pub(crate) struct Below {
+    exec: Exec,
+    drive: Rc<Device>,
+    /// `None` before the target has started and after the host has lost its power.
+    target: RefCell<Option<Rc<dyn TargetView>>>,
+    handler: Cell<Option<HandlerId>>,
+    /// The instants of the events that are scheduled, each earlier than the one before. The last one is
+    /// never later than the drive's deadline.
+    scheduled: RefCell<Vec<Instant>>,
+}
+
+/// How many events are usually scheduled: one, and one more for each time that the drive's deadline came
+/// nearer.
+const SCHEDULED: usize = 16;
+
+impl Below {
+    /// Puts a drive that has power below `exec`, whose clock shows the drive's time. Its function is reset,
+    /// so that DMA of a host before doesn't reach this one's memory.
+    pub(crate) fn start(exec: &Exec, drive: Rc<Device>) -> Rc<Self> {
+        drive.reset_function();
+        let below = Rc::new(Below {
+            exec: exec.clone(),
+            drive,
+            target: RefCell::new(None),
+            handler: Cell::new(None),
+            scheduled: RefCell::new(Vec::with_capacity(SCHEDULED)),
+        });
+        below.handler.set(Some(exec.register(below.clone())));
+        below.arm();
+        below
+    }
+    /// From now on the drive's DMA and interrupts go to `target`.
+    pub(crate) fn serve(&self, target: &Rc<dyn TargetView>) {
+        *self.target.borrow_mut() = Some(Rc::clone(target));
+    }
+    /// The host has lost its power.
+    pub(crate) fn part(&self) {
+        *self.target.borrow_mut() = None;
+    }
+    /// The drive.
+    pub(crate) fn drive(&self) -> &Rc<Device> {
+        &self.drive
+    }
+
+    /// Makes sure that an event is scheduled for the drive's deadline or earlier.
+    fn arm(&self) {
+        let Some(at) = self.drive.next_deadline() else { return };
+        let mut scheduled = self.scheduled.borrow_mut();
+        if scheduled.last().is_none_or(|&next| at < next) {
+            scheduled.push(at);
+            drop(scheduled);
+            self.exec.schedule(at, self.handler.get().expect("registered in start"), 0);
+        }
+    }
+
+    /// Carries out what the drive asks of its host.
+    fn carry(&self) {
+        while let Some(op) = self.drive.next_out() {
+            let target = self.target.borrow().clone();
+            match op {
+                LinkOp::Dma { .. } => {
+                    let result = match &target {
+                        Some(target) if self.drive.is_bus_master() => {
+                            carry_out(&op, &mut *target.memory().borrow_mut(), self.drive.dram())
+                        }
+                        _ => Err(BadAddress(0)),
+                    };
+                    self.drive.done(&op, result);
+                }
+                LinkOp::Interrupt { vector } => {
+                    if let (Some(target), Some((address, data))) = (target, self.drive.message(vector)) {
+                        target.interrupt(address, data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Handler for Below {
+    fn fire(&self, _: u64) {
+        let now = self.exec.now();
+        self.scheduled.borrow_mut().pop_if(|at| *at <= now);
+        while self.drive.next_deadline().is_some_and(|at| at <= now) {
+            self.drive.advance_to(now);
+            self.carry();
+        }
+        self.arm();
+    }
+}
+
+impl DriveFunction for Below {
+    fn spec(&self) -> FunctionSpec {
+        self.drive.function()
+    }
+    fn config_read(&self, offset: u16, size: u8) -> u32 {
+        self.drive.catch_up(self.exec.now());
+        let value = self.drive.config_read(offset, size);
+        self.arm();
+        value
+    }
+    fn config_write(&self, offset: u16, size: u8, value: u32) {
+        self.drive.catch_up(self.exec.now());
+        self.drive.config_write(offset, size, value);
+        self.arm();
+    }
+    fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        self.drive.catch_up(self.exec.now());
+        let value = self.drive.bar_read(bar, offset, size);
+        self.arm();
+        value
+    }
+    fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        self.drive.catch_up(self.exec.now());
+        self.drive.bar_write(bar, offset, size, value);
+        self.arm();
+    }
+    fn fault(&self) -> Option<String> {
+        self.drive.fault()
+    }
+}
