@@ -1,0 +1,217 @@
+//! The driver at work.
+
+use super::bring_up::{ArrayInfo, bring_up};
+use super::error::ArrayError;
+use super::frames::FrameQueue;
+use super::layout::{command_frame, status_frame};
+use super::status::StatusReader;
+use super::tags::{CommandTag, Ended, Gone, Tags};
+use alloc::rc::Rc;
+use aster_exec::{Core, Exec, WaitCell, WaitQueue};
+use aster_parties::{DriveFunction, TargetMemory};
+use aster_units::Duration;
+use aster_wire::array::registers::{self, UnitStatus, VECTOR_FATAL, VECTOR_STATUS};
+use aster_wire::array::{Command, FrameAddress, STATUS_FRAME_BYTES, StatusEntry};
+use core::cell::{Cell, RefCell};
+
+/// How often the driver looks for commands that take too long, and how long that is.
+const WATCH: Duration = Duration::from_secs(1);
+const TOO_LONG: Duration = Duration::from_secs(30);
+/// The bits of a message's data that are the vector's.
+const VECTOR_MASK: u32 = 3;
+
+/// A driver of one drive.
+pub struct ArrayDriver {
+    exec: Exec,
+    function: Rc<dyn DriveFunction>,
+    memory: Rc<RefCell<TargetMemory>>,
+    /// Where its region of the memory begins.
+    region: u64,
+    tags: Tags,
+    frames: RefCell<FrameQueue>,
+    status: RefCell<StatusReader>,
+    room: WaitQueue,
+    pump: WaitCell,
+    watch: WaitCell,
+    fault: Cell<Option<ArrayError>>,
+}
+
+impl ArrayDriver {
+    /// A driver for the drive behind `function`, with a region of
+    /// [`REGION_BYTES`](super::REGION_BYTES) in `memory` from `region` on, a multiple of 4096. It spawns its
+    /// tasks on `core`; [`bring_up`](ArrayDriver::bring_up) must come first.
+    pub fn new(
+        core: &Core,
+        function: Rc<dyn DriveFunction>,
+        memory: Rc<RefCell<TargetMemory>>,
+        region: u64,
+    ) -> Rc<Self> {
+        assert!(region.is_multiple_of(4096), "the status buffer begins at a multiple of 4096");
+        let driver = Rc::new(ArrayDriver {
+            exec: core.exec().clone(),
+            function,
+            memory,
+            region,
+            tags: Tags::default(),
+            frames: RefCell::default(),
+            status: RefCell::default(),
+            room: WaitQueue::default(),
+            pump: WaitCell::default(),
+            watch: WaitCell::default(),
+            fault: Cell::new(None),
+        });
+        let (pump, watch) = (Rc::clone(&driver), Rc::clone(&driver));
+        core.spawn(async move { pump.send_frames().await });
+        core.spawn(async move { watch.watch_times().await });
+        driver
+    }
+    /// Finds the drive's unit, waits until it is ready, and switches it on. Commands of a host before are
+    /// gone by then.
+    ///
+    /// # Errors
+    /// Why there is no drive to work with.
+    pub async fn bring_up(&self) -> Result<ArrayInfo, ArrayError> {
+        bring_up(&self.exec, &*self.function, self.region).await
+    }
+
+    /// Why the drive has been given up, if it has.
+    pub fn fault(&self) -> Option<ArrayError> {
+        self.fault.get()
+    }
+    /// How many commands may be submitted now.
+    pub fn room(&self) -> usize {
+        self.tags.room()
+    }
+    /// Submits a command, if the drive has room for it; its number is the driver's. Commands reach the drive
+    /// in the order of their submission. Its end must be taken by [`finished`](ArrayDriver::finished).
+    pub fn submit(&self, command: Command) -> Option<CommandTag> {
+        let tag = self.tags.take(command)?;
+        if self.fault.get().is_some() {
+            self.tags.give_up(&self.exec);
+            return Some(tag);
+        }
+        self.frames.borrow_mut().add(tag);
+        self.pump.wake(&self.exec);
+        Some(tag)
+    }
+    /// Submits a command as soon as the drive has room. Tasks that wait are served in their order.
+    pub async fn submit_soon(&self, command: Command) -> CommandTag {
+        self.room.wait(&self.exec, || self.submit(command)).await
+    }
+    /// Waits for a command's end.
+    ///
+    /// # Errors
+    /// When the drive has been given up.
+    pub async fn finished(&self, tag: CommandTag) -> Result<Ended, Gone> {
+        let ended = self.tags.finished(&self.exec, tag).await;
+        self.room.wake_one(&self.exec);
+        ended
+    }
+    /// Sends a command and waits for its end.
+    ///
+    /// # Errors
+    /// When the drive has been given up.
+    pub async fn send(&self, command: Command) -> Result<Ended, Gone> {
+        let tag = self.submit_soon(command).await;
+        self.finished(tag).await
+    }
+
+    /// A message of the drive has come.
+    pub fn interrupt(&self, data: u32) {
+        if self.fault.get().is_some() {
+            return;
+        }
+        match (data & VECTOR_MASK) as u16 {
+            VECTOR_STATUS => {
+                if let Err(error) = self.take_statuses() {
+                    self.give_up(error);
+                }
+            }
+            VECTOR_FATAL => {
+                let status = UnitStatus(self.function.bar_read(0, registers::STATUS, 4) as u32);
+                // A drive that has become read-only still reads.
+                if status.frame_error() || status.status_error() || status.overflow() {
+                    self.give_up(ArrayError::Stopped(status));
+                }
+            }
+            _ => {}
+        }
+    }
+    fn take_statuses(&self) -> Result<(), ArrayError> {
+        let mut taken = false;
+        loop {
+            let mut frame = [0; STATUS_FRAME_BYTES];
+            let mut status = self.status.borrow_mut();
+            let at = self.region + status_frame(status.place());
+            frame.copy_from_slice(
+                self.memory.borrow().bytes(at, STATUS_FRAME_BYTES).expect("the region is in memory"),
+            );
+            let mut wrong = None;
+            let any = status.take(&frame, |entry| {
+                if let Err(error) = self.ended(&entry) {
+                    wrong.get_or_insert(error);
+                }
+            })?;
+            match wrong {
+                Some(error) => return Err(error),
+                None if !any => break,
+                None => taken = true,
+            }
+        }
+        if taken {
+            let head = self.status.borrow().taken();
+            self.function.bar_write(0, registers::STATUS_HEAD, 4, head.into());
+            self.pump.wake(&self.exec);
+        }
+        Ok(())
+    }
+    fn ended(&self, entry: &StatusEntry) -> Result<(), ArrayError> {
+        let code = entry.status().ok_or(ArrayError::UnknownCode(entry.code))?;
+        let ended = Ended { code, failed: entry.failed, corrected: entry.corrected };
+        let frame = self.tags.end(&self.exec, entry.id.get(), ended)?;
+        self.frames.borrow_mut().ended(frame);
+        Ok(())
+    }
+    fn give_up(&self, error: ArrayError) {
+        self.fault.set(Some(error));
+        self.tags.give_up(&self.exec);
+    }
+
+    /// Makes frames of what is submitted. A command that comes alone leaves at once; while the drive has as
+    /// many frames as its FIFO holds, commands gather.
+    async fn send_frames(&self) {
+        loop {
+            let is_due = || (self.fault.get().is_none() && self.frames.borrow().is_due()).then_some(());
+            self.pump.wait(&self.exec, is_due).await;
+            let now = self.exec.now();
+            let address = {
+                let mut frames = self.frames.borrow_mut();
+                let framed = |tag, frame| self.tags.framed(tag, frame, now);
+                let Some((first, bytes)) = frames.next(|tag| self.tags.command(tag), framed) else {
+                    continue;
+                };
+                let at = self.region + command_frame(first.index());
+                let mut memory = self.memory.borrow_mut();
+                let place = memory.bytes_mut(at, bytes.len()).expect("the region is in memory");
+                place.copy_from_slice(bytes);
+                FrameAddress::of(at, bytes.len())
+            };
+            self.function.bar_write(0, registers::FRAME_ADDRESS, 8, address.0);
+            self.watch.wake(&self.exec);
+        }
+    }
+    /// Gives the drive up when a command takes too long. While none is in the drive, no time is watched.
+    async fn watch_times(&self) {
+        loop {
+            self.watch.wait(&self.exec, || self.tags.oldest().map(|_| ())).await;
+            self.exec.sleep(WATCH).await;
+            let oldest = self.tags.oldest().filter(|_| self.fault.get().is_none());
+            if let Some((id, since)) = oldest {
+                let waited = self.exec.now().since(since);
+                if waited >= TOO_LONG {
+                    self.give_up(ArrayError::Overdue { id, waited });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! A host that has the FTL of its drive: what makes a disk of a drive that is spoken to by command frames
+//! (H6 to H9, H13).
+//!
+//! - [`driver`]: brings the drive's message unit up, gathers commands into frames and takes status frames
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod driver;
+
+#[cfg(test)]
+mod tests;
