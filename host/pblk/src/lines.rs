@@ -1,0 +1,292 @@
+//! What lines hold.
+
+use crate::shape::{LineId, SectorAddr, Shape};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What becomes of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineState {
+    /// Nothing on it counts. It must be erased before it is written.
+    Free,
+    /// It is being erased, to be written next.
+    Next,
+    /// It is being written.
+    Open,
+    /// It is written, and may be collected.
+    Closed,
+    /// It has too few good chunks.
+    Unusable,
+}
+
+struct Line {
+    state: LineState,
+    sequence: u64,
+    /// Sectors with the newest durable version of their block, and how many they are. Without memory
+    /// while there are none.
+    valid: Vec<u64>,
+    count: u32,
+    /// Sectors that have an address on it and haven't left the write buffer, and reads of it.
+    busy: u32,
+    /// It lost a chunk while it was written, or its data fade.
+    is_urgent: bool,
+}
+
+/// All lines.
+pub struct Lines {
+    shape: Shape,
+    lines: Vec<Line>,
+    free: VecDeque<LineId>,
+    /// Chunks that can't be used, by line and LUN.
+    bad: Vec<bool>,
+}
+
+impl Lines {
+    /// Lines of which nothing is known but the chunks that are good.
+    pub fn new(shape: Shape) -> Self {
+        let count = shape.lines() as usize;
+        let line = |_| Line {
+            state: LineState::Unusable,
+            sequence: 0,
+            valid: Vec::new(),
+            count: 0,
+            busy: 0,
+            is_urgent: false,
+        };
+        Lines {
+            shape,
+            lines: (0..count).map(line).collect(),
+            free: VecDeque::with_capacity(count),
+            bad: vec![false; count * shape.luns() as usize],
+        }
+    }
+    fn line(&self, LineId(line): LineId) -> &Line {
+        &self.lines[line as usize]
+    }
+    fn line_mut(&mut self, LineId(line): LineId) -> &mut Line {
+        &mut self.lines[line as usize]
+    }
+    fn chunk(&self, LineId(line): LineId, lun: u32) -> usize {
+        (line * self.shape.luns() + lun) as usize
+    }
+
+    /// Whether a chunk can't be used.
+    pub fn is_bad(&self, line: LineId, lun: u32) -> bool {
+        self.bad[self.chunk(line, lun)]
+    }
+    /// A chunk can't be used any more. Returns whether it could be until now.
+    pub fn mark_bad(&mut self, line: LineId, lun: u32) -> bool {
+        let chunk = self.chunk(line, lun);
+        !core::mem::replace(&mut self.bad[chunk], true)
+    }
+    /// Good chunks of a line.
+    pub fn good(&self, line: LineId) -> u32 {
+        (0..self.shape.luns()).filter(|&lun| !self.is_bad(line, lun)).count() as u32
+    }
+    /// Chunks that can't be used.
+    pub fn bad_chunks(&self) -> usize {
+        self.bad.iter().filter(|bad| **bad).count()
+    }
+    /// Sectors for data of a line.
+    pub fn data_sectors(&self, line: LineId) -> u32 {
+        self.shape.data_sectors(self.good(line))
+    }
+
+    /// A line's state.
+    pub fn state(&self, line: LineId) -> LineState {
+        self.line(line).state
+    }
+    /// When it was opened, in the order of all lines.
+    pub fn sequence(&self, line: LineId) -> u64 {
+        self.line(line).sequence
+    }
+    /// Sectors of it that hold the newest durable version of their block.
+    pub fn valid_count(&self, line: LineId) -> u32 {
+        self.line(line).count
+    }
+    /// Lines of which nothing counts.
+    pub fn free_count(&self) -> usize {
+        self.free.len()
+    }
+    /// Sectors for data that free lines have.
+    pub fn free_sectors(&self) -> u64 {
+        self.free.iter().map(|&line| u64::from(self.data_sectors(line))).sum()
+    }
+
+    /// Nothing on the line counts any more: it is free, or unusable if hardly any of its chunks is good.
+    pub fn release(&mut self, line: LineId) {
+        let usable = self.data_sectors(line) > 0;
+        let of = self.line_mut(line);
+        assert!(of.count == 0 && of.state != LineState::Free, "{line:?} is {:?}", of.state);
+        of.valid = Vec::new();
+        of.is_urgent = false;
+        of.state = if usable { LineState::Free } else { LineState::Unusable };
+        if usable {
+            self.free.push_back(line);
+        }
+    }
+    /// The line that has been free for longest is to be written next.
+    pub fn choose_next(&mut self) -> Option<LineId> {
+        let line = self.free.pop_front()?;
+        self.line_mut(line).state = LineState::Next;
+        Some(line)
+    }
+    /// The line has been erased, and is written from now on.
+    pub fn open(&mut self, line: LineId, sequence: u64) {
+        let of = self.line_mut(line);
+        assert!(of.state == LineState::Next, "{line:?} is {:?}", of.state);
+        (of.state, of.sequence) = (LineState::Open, sequence);
+    }
+    /// Nothing more is written on the line.
+    pub fn close(&mut self, line: LineId) {
+        self.line_mut(line).state = LineState::Closed;
+    }
+    /// A line is found as it was left before the last loss of power.
+    pub fn found(&mut self, line: LineId, sequence: u64) {
+        let of = self.line_mut(line);
+        (of.state, of.sequence) = (LineState::Closed, sequence);
+    }
+    /// The line is to be collected before others.
+    pub fn urge(&mut self, line: LineId) {
+        self.line_mut(line).is_urgent = true;
+    }
+
+    /// A sector has the newest durable version of its block from now on.
+    pub fn validate(&mut self, sector: SectorAddr) {
+        let (line, index) = (self.shape.line_of(sector), self.shape.index_of(sector));
+        let words = self.shape.line_sectors().div_ceil(u64::BITS) as usize;
+        let of = self.line_mut(line);
+        if of.valid.is_empty() {
+            of.valid = vec![0; words];
+        }
+        let (word, bit) = (index as usize / 64, 1 << (index % 64));
+        assert!(of.valid[word] & bit == 0, "{sector:?} is valid already");
+        of.valid[word] |= bit;
+        of.count += 1;
+    }
+    /// It has it no longer.
+    pub fn invalidate(&mut self, sector: SectorAddr) {
+        let (line, index) = (self.shape.line_of(sector), self.shape.index_of(sector));
+        let of = self.line_mut(line);
+        let (word, bit) = (index as usize / 64, 1 << (index % 64));
+        assert!(of.valid.get(word).is_some_and(|bits| bits & bit != 0), "{sector:?} is not valid");
+        of.valid[word] &= !bit;
+        of.count -= 1;
+    }
+    /// No block is anywhere.
+    pub fn invalidate_all(&mut self) {
+        for line in &mut self.lines {
+            line.valid.fill(0);
+            line.count = 0;
+        }
+    }
+    /// The first valid sector of a line from `index` on.
+    pub fn next_valid(&self, line: LineId, index: u32) -> Option<SectorAddr> {
+        let valid = &self.line(line).valid;
+        let mut word = index as usize / 64;
+        let mut bits = valid.get(word)? & u64::MAX << (index % 64);
+        while bits == 0 {
+            word += 1;
+            bits = *valid.get(word)?;
+        }
+        Some(self.shape.at(line, word as u32 * 64 + bits.trailing_zeros()))
+    }
+
+    /// Somebody works with the line, so that it must not be erased.
+    pub fn hold(&mut self, line: LineId) {
+        self.line_mut(line).busy += 1;
+    }
+    /// Gives back what [`Lines::hold`] took.
+    pub fn let_go(&mut self, line: LineId) {
+        let of = self.line_mut(line);
+        of.busy = of.busy.checked_sub(1).expect("a line is let go as often as it is held");
+    }
+    /// Whether nobody works with the line.
+    pub fn is_idle(&self, line: LineId) -> bool {
+        self.line(line).busy == 0
+    }
+
+    /// The line to collect next: one that is urgent, or else the one with the fewest valid sectors, the
+    /// oldest of several (G15). `None` if none would free a sector.
+    pub fn victim(&self) -> Option<LineId> {
+        let closed = (0..self.shape.lines()).map(LineId).filter(|&line| {
+            let of = self.line(line);
+            of.state == LineState::Closed && (of.is_urgent || of.count < self.data_sectors(line))
+        });
+        closed.min_by_key(|&line| {
+            let of = self.line(line);
+            (of.count > 0, !of.is_urgent, of.count, of.sequence)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::tests::slides;
+    use aster_units::Geometry;
+
+    fn lines() -> Lines {
+        let geometry = Geometry { channels: 2, ways: 1, blocks_per_lun: 8, pages_per_block: 8, ..slides() };
+        let mut lines = Lines::new(Shape::of(&geometry).unwrap());
+        (0..4).for_each(|line| lines.release(LineId(line)));
+        lines
+    }
+    fn written(lines: &mut Lines, valid: u32) -> LineId {
+        let line = lines.choose_next().unwrap();
+        lines.open(line, 10 + u64::from(line.0));
+        (0..valid).for_each(|index| lines.validate(lines.shape.at(line, 3 * index)));
+        lines.close(line);
+        line
+    }
+
+    #[test]
+    fn the_line_with_the_fewest_valid_sectors_goes_first_and_an_urgent_one_before_it() {
+        let mut lines = lines();
+        let [first, second, third] = [5, 2, 2].map(|valid| written(&mut lines, valid));
+        assert_eq!(lines.victim(), Some(second), "the older one of two");
+        lines.urge(first);
+        assert_eq!(lines.victim(), Some(first));
+        (0..2).for_each(|n| lines.invalidate(lines.shape.at(third, 3 * n)));
+        assert_eq!(lines.victim(), Some(third), "it costs nothing");
+        lines.release(third);
+        assert_eq!((lines.state(third), lines.free_count()), (LineState::Free, 2));
+    }
+
+    #[test]
+    fn valid_sectors_of_a_line_are_found_in_order() {
+        let mut lines = lines();
+        let line = written(&mut lines, 30);
+        let mut found = 0;
+        let mut index = 0;
+        while let Some(sector) = lines.next_valid(line, index) {
+            index = lines.shape.index_of(sector) + 1;
+            assert_eq!(index, 3 * found + 1);
+            found += 1;
+        }
+        assert_eq!((found, lines.valid_count(line)), (30, 30));
+    }
+
+    #[test]
+    fn bad_chunks_take_their_share_of_a_line() {
+        let mut lines = lines();
+        let line = LineId(3);
+        let whole = lines.data_sectors(line);
+        assert!(lines.mark_bad(line, 1) && !lines.mark_bad(line, 1));
+        assert_eq!((lines.good(line), whole - lines.data_sectors(line)), (1, 8 * 8));
+        lines.mark_bad(line, 0);
+        assert_eq!((lines.data_sectors(line), lines.bad_chunks()), (0, 2));
+    }
+
+    #[test]
+    fn a_full_line_is_no_victim() {
+        let mut lines = lines();
+        let line = written(&mut lines, 0);
+        let full = lines.data_sectors(line);
+        (0..full).for_each(|index| lines.validate(lines.shape.at(line, index)));
+        assert_eq!(lines.victim(), None);
+        lines.invalidate(lines.shape.at(line, 1));
+        assert_eq!(lines.victim(), Some(line));
+    }
+}
