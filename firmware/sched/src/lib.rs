@@ -17,6 +17,7 @@ extern crate std;
 
 mod backend;
 pub mod cosmos;
+pub mod fil;
 mod gate;
 mod pass_through;
 mod scheduler;
