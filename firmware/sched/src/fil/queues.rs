@@ -17,8 +17,8 @@ pub enum Work {
     Erase,
 }
 
-/// The seven queues of a chip, in the order of their priority (P33): reads before programs before erases, and
-/// mapping before user before collection.
+/// The seven queues of a chip, in the order of their priority (P33): reads before programs before erases,
+/// and mapping before user before collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueKind {
     /// Reads of translation pages and other records.
@@ -98,13 +98,13 @@ struct Lane {
     passed: u32,
 }
 
-/// After this many commands that went before it, a transaction at the head of its queue waits for nothing but
-/// its die, whatever the order of priority says. Commands of another die that begin while its own die is busy
-/// don't count. SoftSSD's source has no such bound.
+/// After this many commands that went before it, a transaction at the head of its queue waits for nothing
+/// but its die, whatever the order of priority says. Commands of another die that begin while its own die
+/// is busy don't count. SoftSSD's source has no such bound.
 pub const PASSED_MAX: u32 = 32;
 
-/// The queues of all chips. A queue is in the order of arrival; what waits for a busy die doesn't hold up what
-/// waits for another.
+/// The queues of all chips. A queue is in the order of arrival; what waits for a busy die doesn't hold up
+/// what waits for another.
 pub struct Queues {
     chips: Chips,
     lanes: Vec<[Lane; QUEUES]>,
@@ -188,8 +188,8 @@ impl Queues {
         self.queued(id).transaction
     }
 
-    /// Takes the first transaction in a queue that is for `die`. The heads of the queues have been passed over
-    /// once more, those for `die` and those for the chip's other dies that are idle.
+    /// Takes the first transaction in a queue that is for `die`. The heads of the queues have been passed
+    /// over once more, those for `die` and those for the chip's other dies that are idle.
     pub fn take(
         &mut self,
         die: DieIndex,

@@ -237,8 +237,8 @@ fn what_has_been_passed_over_often_enough_goes_next_whatever_the_order() {
     assert_eq!(layer.command(), Some(read), "the next that is overdue");
 }
 
-/// Under any work: a head waits for at most [`PASSED_MAX`] commands of its chip, plus those that are overdue
-/// themselves; all work ends; a die does one thing at a time, and so does a channel.
+/// Under any work: a head waits for at most [`PASSED_MAX`] commands of its chip, plus those that are
+/// overdue themselves; all work ends; a die does one thing at a time, and so does a channel.
 #[test]
 fn under_random_work_nothing_waits_for_ever() {
     for seed in 0..40 {
@@ -282,7 +282,7 @@ fn under_random_work_nothing_waits_for_ever() {
             let next = done.iter().flatten().copied().chain(layer.state.next_poll()).min();
             now = next.unwrap_or(now).max(now);
             for die in (0..8).map(DieIndex) {
-                if !done[die.at()].is_some_and(|at| at <= now) {
+                if done[die.at()].is_none_or(|at| at > now) {
                     continue;
                 }
                 done[die.at()] = None;

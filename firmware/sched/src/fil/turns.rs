@@ -1,5 +1,5 @@
-//! Whose turn it is: what the interface layer does next, as a function of what waits and of what is under way
-//! (S22, S23, P33).
+//! Whose turn it is: what the interface layer does next, as a function of what waits and of what is under
+//! way (S22, S23, P33).
 
 use super::queues::{QueueKind, Queues, TransactionId, Work};
 use super::vector::{Chips, DieIndex};
@@ -182,8 +182,8 @@ impl Turns {
             if can { self.of_channel(state, channel, now) } else { None }
         })
     }
-    /// A step has been chosen: the next channel has the next turn, and of the channel the next die, or after a
-    /// command the next chip.
+    /// A step has been chosen: the next channel has the next turn, and of the channel the next die, or
+    /// after a command the next chip.
     pub fn took(&mut self, state: &FilState, step: FilStep) {
         let channel = state.chips.channel(step.die());
         let within = step.die().0 % state.chips.of_channel();
@@ -196,8 +196,8 @@ impl Turns {
         }
     }
 
-    /// What a channel that is idle carries next. What has been read goes out before a new command starts, and
-    /// a status is asked for when there is nothing else to carry.
+    /// What a channel that is idle carries next. What has been read goes out before a new command starts,
+    /// and a status is asked for when there is nothing else to carry.
     fn of_channel(&self, state: &FilState, channel: usize, now: Instant) -> Option<FilStep> {
         let of_channel = state.chips.of_channel();
         let first = channel as u32 * of_channel;
