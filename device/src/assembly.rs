@@ -6,6 +6,8 @@
 
 use crate::arrivals::Arrivals;
 use crate::configure::{self, BuildError};
+use crate::core_role::CoreRole;
+use crate::cores::Cores;
 use crate::firmware;
 use crate::media::{Media, NandSource};
 use crate::nvram::{front_end_part, translation_part};
@@ -32,7 +34,7 @@ use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::{
     Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, spawn_workers,
 };
-use aster_units::{BufferId, Content, Duration, Geometry, Restriction};
+use aster_units::{BufferId, Content, Geometry, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -93,7 +95,8 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let ports = base.flash_ports(base.cores.interrupt, Interrupt::default());
     let channels = base.channels(&ports)?;
     let below = base.below(&ports, &channels);
-    let scheduler = base.start_scheduler(&base.cores.flash.clone(), &ports, &channels, below, None)?;
+    let scheduler =
+        base.start_scheduler(&base.cores.core(CoreRole::Flash).clone(), &ports, &channels, below, None)?;
     base.bring_up(&ports, &channels);
     let link = base.link();
     let commands = base.command_port();
@@ -113,39 +116,9 @@ fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let splice = CommandSplice { front: base.command_port(), translation: base.command_port() };
     let front = base.start_front_end(&link, &splice.front)?;
     let translation = base.start_translation(&ports, Rc::clone(&splice.translation))?;
-    let core = base.cores.translation.clone();
+    let core = base.cores.core(CoreRole::Translation).clone();
     let scheduler = base.start_scheduler(&core, &ports, &channels, below, Some(splice))?;
     base.whole(channels, link, front, translation, scheduler)
-}
-
-/// The cores of a drive.
-struct Cores {
-    translation: Core,
-    /// The same core as `translation` if the drive has only one.
-    flash: Core,
-    /// How the two cores notify each other.
-    interrupt: Interrupt,
-    all: Vec<Core>,
-}
-
-impl Cores {
-    fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
-        let frequency = configure::frequency(profile)?;
-        let translation = Core::new(exec, frequency);
-        if !profile.cores.flash_core {
-            let all = vec![translation.clone()];
-            return Ok(Cores {
-                flash: translation.clone(),
-                translation,
-                interrupt: Interrupt::default(),
-                all,
-            });
-        }
-        let latency = Duration::from_nanos(u64::from(profile.cores.interrupt_ns));
-        let flash = Core::new(exec, frequency);
-        let all = vec![translation.clone(), flash.clone()];
-        Ok(Cores { translation, flash, interrupt: Interrupt { latency }, all })
-    }
 }
 
 /// I3: the port above the scheduler, and the one below it if there is one.
@@ -280,7 +253,7 @@ impl<'a> Base<'a> {
             scratch: self.scratch,
             buses: &self.channel_buses,
             completions: self.scheduler_needs.polls.then_some(&self.control_buses.completions),
-            core: &self.cores.flash,
+            core: self.cores.core(CoreRole::Flash),
             controllers: ports.controllers.as_ref().unwrap_or(&ports.requests),
             recorder: self.wanted.recorder,
         }
@@ -295,7 +268,7 @@ impl<'a> Base<'a> {
     /// The scheduler's lower side. With a port below it, controllers in software are workers that take
     /// requests one after the other as the scheduler sends them.
     fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
-        let (core, recorder) = (&self.cores.flash, self.wanted.recorder);
+        let (core, recorder) = (self.cores.core(CoreRole::Flash), self.wanted.recorder);
         let software = channels.software(core, self.geometry, recorder);
         let Some(port) = &ports.controllers else { return Below::Luns(Box::new(software)) };
         if self.has_software_controllers() {
@@ -355,6 +328,7 @@ impl<'a> Base<'a> {
             memory: self.dram.clone(),
             saved: front_end_part(&self.nvram),
             backlog: self.backlog.clone(),
+            core: self.front_needs.core.then(|| self.cores.core(CoreRole::Translation).clone()),
             recorder: self.wanted.recorder.clone(),
         })?;
         Ok(front)
@@ -366,7 +340,7 @@ impl<'a> Base<'a> {
     ) -> Result<Rc<dyn TranslationView>, BuildError> {
         let translation = self.translation.take().expect("a translation is started once");
         let view = translation.start(TranslationPorts {
-            core: self.cores.translation.clone(),
+            core: self.cores.core(CoreRole::Translation).clone(),
             commands,
             command_slots: self.front_needs.command_slots,
             completes_early: self.completes_early,
@@ -393,7 +367,7 @@ impl<'a> Base<'a> {
         let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
-        let functions = [translation.functions(), scheduler.functions()].concat();
+        let functions = [front.functions(), translation.functions(), scheduler.functions()].concat();
         let face = Face {
             exec: self.exec,
             dram: self.dram,
@@ -411,7 +385,7 @@ impl<'a> Base<'a> {
             geometry: self.geometry,
             restriction: profile.restriction(),
             channels,
-            cores: self.cores.all,
+            cores: self.cores.all(),
             firmware: firmware::firmware(profile, &functions),
             scheduler,
             cells: self.array.cells(),

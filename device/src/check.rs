@@ -1,6 +1,7 @@
 //! Checks a profile without building the drive, and finds the key to blame.
 
 use crate::configure::{self, BuildError};
+use crate::core_role::CoreRole;
 use crate::media::Media;
 use crate::nvram::{front_end_part, target_front_end_part};
 use crate::pieces::{Behind, Pieces};
@@ -42,7 +43,9 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         target::make_front_end(pieces, profile, content, "check", None, &*made)?;
     }
     pieces.check_own_keys(profile)?;
-    configure::frequency(profile)?;
+    for role in CoreRole::of(profile) {
+        configure::frequency(profile, role)?;
+    }
     configure::flash(profile)?;
     configure::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
     Ok(())

@@ -1,6 +1,7 @@
 //! What the operation monitor gets from a drive: the firmware functions that its cores spend time in
 //! (C45), and the log from which hosts fetch samples (C46).
 
+use crate::core_role::CoreRole;
 use crate::profile::{ControllerName, Profile};
 use aster_events::{Firmware, Function};
 use aster_parties::FrontEnd;
@@ -36,7 +37,7 @@ pub(crate) fn firmware(profile: &Profile, of_parties: &[Function]) -> Firmware {
         of_parties.contains(function) || software && of_controllers.iter().any(charged)
     };
     let functions = Function::ALL.iter().copied().filter(works).collect();
-    Firmware { cores: 1 + u8::from(profile.cores.flash_core), functions }
+    Firmware { cores: CoreRole::of(profile).count() as u8, functions }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod carried;
 mod channels;
 mod check;
 mod configure;
+mod core_role;
+mod cores;
 mod damage;
 mod data_sheet;
 mod device;

@@ -2,6 +2,7 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::control::{Answer, ControlWord, Filter};
+use crate::core_role::CoreRole;
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile};
 use crate::wiring::{Channels, Surroundings};
@@ -58,7 +59,7 @@ impl OneChannel {
         let dram = Dram::new(content, geometry.sectors_per_page(), oob, u32::from(depth), 1, 0);
         let scratch = dram.borrow().metadata_buffer(0);
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let core = Core::new(&exec, configure::frequency(profile)?);
+        let core = Core::new(&exec, configure::frequency(profile, CoreRole::Flash)?);
         let requests = FlashPort::new(&exec, geometry.total_luns(), depth, Interrupt::default());
         let around = Surroundings {
             exec: &exec,

@@ -94,6 +94,7 @@ impl FrontEndPiece for MailboxPiece {
             dma_requests,
             link_operations: usize::from(dma_requests),
             operations: Operations::BLOCKS,
+            core: false,
         }
     }
     fn function(&self) -> FunctionSpec {

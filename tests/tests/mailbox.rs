@@ -2,10 +2,12 @@
 //! served live.
 
 use aster_device::plug::{
-    BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, PieceError,
+    BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, MediaHealth,
+    PieceError,
 };
 use aster_device::{Device, History, Media, Pieces, Profile, namespace, namespace_with};
 use aster_events::Recorder;
+use aster_exec::{Exec, Ring};
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, carry_out};
 use aster_run_live::Pace;
 use aster_run_virtual::{Machine, RunError};
@@ -75,9 +77,12 @@ const MESSAGE: (u64, u32) = (0xfee0_0000, 0x4021);
 
 impl Host {
     fn on(media: Media) -> Self {
+        Self::with(pieces(), media)
+    }
+    fn with(pieces: Pieces, media: Media) -> Self {
         let (profile, recorder) = (with_mailbox(), Recorder::default());
         let device =
-            Device::power_on_with(pieces(), "mailbox", &profile, Some(Content::Full), media, &recorder)
+            Device::power_on_with(pieces, "mailbox", &profile, Some(Content::Full), media, &recorder)
                 .unwrap_or_else(|e| panic!("power-on: {e}"));
         let mut host = Host { device, memory: Memory(vec![0; 1 << 20]), msi: 0, messages: Vec::new() };
         host.msi = host.find(CapabilityId::Msi).expect("it interrupts by MSI");
@@ -408,4 +413,84 @@ fn a_block_size_that_was_kept_is_read_for_our_front_end_alone() {
         Ok(Box::new(MailboxPiece { boxes: 1, capacity: facts.capacity_bytes }))
     });
     assert_eq!(block_size(&replaced, &nvme), before);
+}
+
+/// A mailbox in firmware: a task on the translation's core spends cycles on each register write before the
+/// mailbox sees it.
+struct InFirmware {
+    mailbox: MailboxPiece,
+    cycles: u64,
+}
+
+struct Firmware {
+    mailbox: Rc<dyn FrontEnd>,
+    exec: Exec,
+    written: Ring<(u8, u32, u8, u64)>,
+}
+
+impl FrontEndPiece for InFirmware {
+    fn needs(&self) -> FrontEndNeeds {
+        FrontEndNeeds { core: true, ..self.mailbox.needs() }
+    }
+    fn function(&self) -> FunctionSpec {
+        self.mailbox.function()
+    }
+    fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
+        let InFirmware { mailbox, cycles } = *self;
+        let (exec, core) = (ports.exec.clone(), ports.core.clone().expect("asked for"));
+        let mailbox = Box::new(mailbox).start(ports)?;
+        let front = Rc::new(Firmware { mailbox, exec, written: Ring::new(64) });
+        let firmware = Rc::clone(&front);
+        let on = core.clone();
+        core.spawn(async move {
+            loop {
+                let (bar, offset, size, value) = firmware.written.pop(&firmware.exec).await;
+                on.charge(cycles);
+                on.settle().await;
+                firmware.mailbox.write(bar, offset, size, value);
+            }
+        });
+        Ok(front)
+    }
+}
+
+impl FrontEnd for Firmware {
+    fn read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        self.mailbox.read(bar, offset, size)
+    }
+    fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        self.written.try_push(&self.exec, (bar, offset, size, value)).expect("there is room");
+    }
+    fn function_reset(&self) {
+        self.mailbox.function_reset();
+    }
+    fn completed(&self) -> u64 {
+        self.mailbox.completed()
+    }
+    fn commands_in_flight(&self) -> usize {
+        self.mailbox.commands_in_flight()
+    }
+    fn media_changed(&self, media: MediaHealth) {
+        self.mailbox.media_changed(media);
+    }
+}
+
+/// S15: NVMe in software shares the translation's core.
+#[test]
+fn a_front_end_in_firmware_gets_the_translations_core_and_its_commands_pay_for_its_cycles() {
+    let took = |cycles| {
+        let own = Pieces::default().front_end("mailbox", move |_, facts| {
+            let mailbox = MailboxPiece { boxes: 1, capacity: facts.capacity_bytes };
+            Ok(Box::new(InFirmware { mailbox, cycles }))
+        });
+        let mut host = Host::with(own, Media::fresh());
+        // While the drive boots, commands wait.
+        host.run_for(Duration::from_millis(500));
+        let began = host.device.now();
+        assert_eq!(host.carry_out(0, command::READ, 0x2_0000, 0, 4096), status::DONE);
+        host.device.now().since(began)
+    };
+    // A command is four register writes. A cycle is a nanosecond.
+    assert_eq!(with_mailbox().cores.frequency_mhz, 1_000.0);
+    assert_eq!(took(1_000) - took(0), Duration::from_micros(4));
 }

@@ -12,8 +12,8 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use aster_events::Recorder;
-use aster_exec::Exec;
+use aster_events::{Function, Recorder};
+use aster_exec::{Core, Exec};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::CommandPort;
 use aster_ports::link::LinkPort;
@@ -35,6 +35,8 @@ pub struct FrontEndNeeds {
     /// The operations that it may send to the translation. A drive is refused if its translation doesn't
     /// offer all of them.
     pub operations: Operations,
+    /// Whether it is firmware, at least in part, and runs on a core.
+    pub core: bool,
 }
 
 /// What the constructor of a front end gets to know of the drive, besides the profile.
@@ -55,8 +57,11 @@ pub struct FrontEndFacts {
 
 /// What a front end works with: its side of each port, and memory of its own.
 pub struct FrontEndPorts {
-    /// The drive's clock and events. A front end is hardware: a handler of events.
+    /// The drive's clock and events. What a front end does in hardware is a handler of events.
     pub exec: Exec,
+    /// The translation's core, if [`FrontEndNeeds::core`] asks for one. What a front end does in firmware is
+    /// tasks on it, which charge it for their work.
+    pub core: Option<Core>,
     /// The host link.
     pub link: Rc<LinkPort>,
     /// I5, its front side.
@@ -137,6 +142,10 @@ pub trait FrontEnd {
     /// How many of these have been completed to the host while the translation still works on them (P13).
     fn commands_completed_early(&self) -> usize {
         0
+    }
+    /// The functions of the firmware for which it charges its core.
+    fn functions(&self) -> Vec<Function> {
+        Vec::new()
     }
     /// The media's state has changed.
     fn media_changed(&self, media: MediaHealth);

@@ -2,6 +2,7 @@
 
 use super::error::{BuildError, value};
 use super::times::nanos;
+use crate::core_role::CoreRole;
 use crate::profile::Profile;
 use aster_board::{LinkConfig, PciLink};
 use aster_parties::PciIds;
@@ -64,9 +65,14 @@ pub(crate) fn pci_link(profile: &Profile) -> PciLink {
     PciLink { speed: profile.link.generation, lanes: profile.link.lanes }
 }
 
-pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
-    Frequency::from_hertz((profile.cores.frequency_mhz * 1e6) as u64)
-        .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
+/// The clock of the core that `role` has for itself.
+pub(crate) fn frequency(profile: &Profile, role: CoreRole) -> Result<Frequency, BuildError> {
+    let cores = &profile.cores;
+    let (key, mhz) = match (role, cores.flash_mhz) {
+        (CoreRole::Flash, Some(mhz)) => ("cores.flash_mhz", mhz),
+        (CoreRole::Flash, None) | (CoreRole::Translation, _) => ("cores.frequency_mhz", cores.frequency_mhz),
+    };
+    Frequency::from_hertz((mhz * 1e6) as u64).ok_or_else(|| value(key, "must not be 0"))
 }
 
 /// The way to memory of the host interface controller and of each channel (C55, buses 1 to 4).

@@ -216,6 +216,12 @@ impl Profile {
     fn check_cores(&self) -> Result<(), Refused> {
         range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;
         range("cores.frequency_mhz", self.cores.frequency_mhz, 1.0, 1e5)?;
+        if let Some(mhz) = self.cores.flash_mhz {
+            range("cores.flash_mhz", mhz, 1.0, 1e5)?;
+            if !self.cores.flash_core {
+                return Err(("cores.flash_mhz", "must be left out without cores.flash_core".to_owned()));
+            }
+        }
         range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;
         range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
         range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;

@@ -340,6 +340,9 @@ pub struct CoresProfile {
     /// Run flash operations on a core of their own.
     #[serde(default)]
     pub flash_core: bool,
+    /// Clock of that core; `frequency_mhz` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash_mhz: Option<f64>,
     /// Inter-processor interrupt between the two, nanoseconds.
     #[serde(default)]
     pub interrupt_ns: u32,

@@ -377,6 +377,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("latency_ns = 300", "unlimited = true", "link.latency_ns"),
     ("latency_ns = 300", "latency_ns = 300\npacket_payload = 1", "link.packet_payload"),
     ("frequency_mhz = 1000", "frequency_mhz = 0", "cores.frequency_mhz"),
+    ("flash_core = true", "flash_core = true\nflash_mhz = 0.5", "cores.flash_mhz"),
+    ("flash_core = true", "flash_mhz = 500", "cores.flash_mhz"),
     ("over_provisioning_percent = 32", "over_provisioning_percent = 0", "ftl.over_provisioning_percent"),
     ("buffer_entries = 32", "buffer_entries = 1", "ftl.buffer_entries"),
     ("buffer_entries = 32", "buffer_entries = 32\nkind = \"pages\"", "ftl.kind"),

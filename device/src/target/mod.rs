@@ -216,8 +216,11 @@ impl Side {
         let config = LinkConfig { latency: LATENCY, ..LinkConfig::default() };
         let link = Link::start(&exec, &link_port, config, Bandwidth::new(0), &silent);
         let commands = CommandPort::new(&exec, command_slots, dma_requests);
+        let clock = Frequency::from_hertz(CORE_HERTZ).expect("not zero");
+        let core = Core::new(&exec, clock);
         let front = front_end.start(FrontEndPorts {
             exec: exec.clone(),
+            core: front_needs.core.then(|| core.clone()),
             link: Rc::clone(&link_port),
             commands: Rc::clone(&commands),
             memory: dram.clone(),
@@ -225,9 +228,8 @@ impl Side {
             backlog: array.backlog.clone(),
             recorder: silent,
         })?;
-        let clock = Frequency::from_hertz(CORE_HERTZ).expect("not zero");
         let view = target.start(TargetPorts {
-            core: Core::new(&exec, clock),
+            core,
             commands,
             command_slots,
             command_cycles: command_ns(of(profile)),

@@ -41,6 +41,7 @@ impl FrontEndPiece for Nvme {
             dma_requests: self.config.dma_requests,
             link_operations: self.config.link_operations(),
             operations: self.set.needs(),
+            core: false,
         }
     }
     fn function(&self) -> FunctionSpec {
@@ -55,7 +56,7 @@ impl FrontEndPiece for Nvme {
         if PersistentState::is_damaged(saved) { vec![life] } else { Vec::new() }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
-        let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder } = ports;
+        let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder, .. } = ports;
         let Nvme { mut config, set, .. } = *self;
         let before = PersistentState::load(&saved);
         config.history = before.history;

@@ -41,6 +41,7 @@ impl FrontEndPiece for MessageUnitPiece {
             dma_requests: DMA_REQUESTS,
             link_operations: BUFFERS + STATUS_FRAMES + OPERATIONS_MAX * usize::from(DMA_REQUESTS),
             operations: Operations { blocks: false, vectors: true, reports: true, ..Operations::default() },
+            core: false,
         }
     }
     fn function(&self) -> FunctionSpec {

@@ -200,6 +200,7 @@ impl Bench {
         let nvram = Nvram::volatile(128);
         let ports = FrontEndPorts {
             exec: exec.clone(),
+            core: None,
             link: link.clone(),
             commands: commands.clone(),
             memory: dram.clone(),

@@ -1,0 +1,77 @@
+//! The processor cores of a drive: which there are, what runs on each, and its clock (S15).
+
+use crate::configure::{self, BuildError};
+use crate::core_role::CoreRole;
+use crate::profile::Profile;
+use aster_exec::{Core, Exec};
+use aster_ports::cores::Interrupt;
+use aster_units::Duration;
+
+/// The cores of a drive.
+pub(crate) struct Cores {
+    by_role: Vec<(CoreRole, Core)>,
+    /// How the cores notify each other.
+    pub(crate) interrupt: Interrupt,
+}
+
+impl Cores {
+    /// Adds the cores of `profile`'s drive to `exec`.
+    ///
+    /// # Errors
+    /// When a clock stands still.
+    pub(crate) fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
+        let core = |role| Ok((role, Core::new(exec, configure::frequency(profile, role)?)));
+        let by_role = CoreRole::of(profile).map(core).collect::<Result<Vec<_>, BuildError>>()?;
+        // A core doesn't notify itself.
+        let interrupt = match by_role.len() {
+            1 => Interrupt::default(),
+            _ => Interrupt { latency: Duration::from_nanos(u64::from(profile.cores.interrupt_ns)) },
+        };
+        Ok(Cores { by_role, interrupt })
+    }
+    /// The core on which `role` runs: its own if it has one, otherwise the translation's.
+    pub(crate) fn core(&self, role: CoreRole) -> &Core {
+        let own = self.by_role.iter().find(|(of, _)| *of == role);
+        &own.unwrap_or(&self.by_role[0]).1
+    }
+    /// Every core once, in the order of their numbers.
+    pub(crate) fn all(&self) -> Vec<Core> {
+        self.by_role.iter().map(|(_, core)| core.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::shipped;
+    use aster_units::Instant;
+
+    fn cores(change: impl FnOnce(&mut Profile)) -> Cores {
+        let mut profile = shipped("tiny").unwrap();
+        change(&mut profile);
+        Cores::of(&Exec::new(), &profile).unwrap()
+    }
+
+    #[test]
+    fn a_cycle_takes_as_long_as_its_cores_clock_says() {
+        let cores = cores(|p| {
+            p.cores.frequency_mhz = 1_000.0;
+            p.cores.flash_mhz = Some(500.0);
+        });
+        assert_eq!(cores.all().len(), 2);
+        let after = |role| {
+            cores.core(role).charge(1_000);
+            cores.core(role).now().since(Instant::ZERO)
+        };
+        assert_eq!(after(CoreRole::Translation), Duration::from_micros(1));
+        assert_eq!(after(CoreRole::Flash), Duration::from_micros(2));
+    }
+
+    #[test]
+    fn without_a_core_of_its_own_a_role_runs_on_the_translations() {
+        let cores = cores(|p| p.cores.flash_core = false);
+        assert_eq!(cores.all().len(), 1);
+        assert_eq!(cores.core(CoreRole::Flash).number(), cores.core(CoreRole::Translation).number());
+        assert_eq!(cores.interrupt, Interrupt::default());
+    }
+}
