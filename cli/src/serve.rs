@@ -7,12 +7,13 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
-use aster_device::{Backlog, Device, FreshErrors, Media};
+use aster_device::{Backlog, Device, FreshErrors, Media, Pieces};
 use aster_lab::report::rate_text;
 use aster_lab::words::counted;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::open_image_live;
+use aster_targets::with_ours;
 use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     let recorder = Recorder::default();
     let start = || {
-        let device = Device::power_on(&name, &profile, content, media, &recorder)?;
+        let pieces = with_ours(Pieces::default());
+        let device = Device::power_on_with(pieces, &name, &profile, content, media, &recorder)?;
         let wanted =
             Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
         let side_band = SideBand::open(wanted, &modules, &recorder, &device)?;

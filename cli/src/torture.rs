@@ -8,8 +8,10 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use aster_device::Pieces;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
 use aster_lab::words::counted;
+use aster_targets::with_ours;
 use children::Children;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     let content = args.content.map(Into::into);
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
-    aster_device::namespace(&profile, content, None)?;
+    aster_device::namespace_with(&with_ours(Pieces::default()), &profile, content, None)?;
     let only = (!args.case.rounds.is_empty()).then(|| Case {
         seed: args.seed,
         rounds: args.case.rounds.clone(),

@@ -170,7 +170,7 @@ impl Pieces {
     }
 
     /// Makes the victim policy and the placement of a profile's drive.
-    fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
+    pub(crate) fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
         let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
         let placement = self.placements.find(profile.ftl.placement())?(profile)?;
         Ok(Decisions { victims, placement })

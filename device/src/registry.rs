@@ -3,6 +3,7 @@
 use crate::configure::{self, BuildError, value};
 use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, WINDOWED_GREEDY};
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
+use aster_hostif::message::{ArrayShape, MessageUnitPiece};
 use aster_hostif::{Nvm, Nvme};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
@@ -48,6 +49,16 @@ pub type MakeTarget = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Target
 
 /// Most characters in the name of a reader's own piece.
 const NAME_CHARS_MAX: usize = 64;
+
+/// The front end that takes command frames (H1).
+pub(crate) const MESSAGE_UNIT: &str = "message-unit";
+
+/// How many consecutive channels of the array are lanes of one channel of the message unit: eight (G24), or
+/// as many as there are if they are fewer or can't be divided by eight.
+fn lanes_of(channels: u16) -> u8 {
+    let lanes = (1..=8).rev().find(|&lanes| channels.is_multiple_of(lanes));
+    lanes.map_or(1, |lanes| lanes as u8)
+}
 
 /// The makers of one kind of piece: ours and those that a reader has added.
 pub struct Registry<M> {
@@ -128,7 +139,13 @@ impl Default for Registry<MakeFrontEnd> {
             }
             Ok(Box::new(Nvme::new(config, configure::pci_ids(profile), command_set)?))
         });
-        Registry::of("host.front_end", [("nvme", nvme)])
+        let message_unit: MakeFrontEnd = Box::new(|profile, _| {
+            let geometry = profile.used_geometry();
+            let lanes = lanes_of(geometry.channels);
+            let shape = ArrayShape::new(geometry, lanes).map_err(|error| value(error.key(), error))?;
+            Ok(Box::new(MessageUnitPiece::new(shape, configure::pci_ids(profile))))
+        });
+        Registry::of("host.front_end", [("nvme", nvme), (MESSAGE_UNIT, message_unit)])
     }
 }
 

@@ -2,12 +2,14 @@
 //! (H6 to H9, H13).
 //!
 //! - [`driver`]: brings the drive's message unit up, gathers commands into frames and takes status frames
+//! - [`over_frames`]: a translation that knows nothing of frames, at work over them
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 pub mod driver;
+pub mod over_frames;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::warning::Warning;
 use crate::watch::{Heard, Watchers};
 use aster_device::{Device, Media, Pieces};
 use aster_run_virtual::{image_state, keep_profile, open_image};
+use aster_targets::with_ours;
 use aster_workload::Drive;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -33,7 +34,7 @@ impl Place {
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
     pub fn new(setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
-        Place::of_pieces(&Pieces::default(), setup, image)
+        Place::of_pieces(&with_ours(Pieces::default()), setup, image)
     }
 
     /// As [`Place::new`], for a drive with a reader's own `pieces`.

@@ -5,6 +5,7 @@ use aster_driver::{Bar, Config, Driver, DriverError, SharedMemory};
 use aster_events::Recorder;
 use aster_exec::Exec;
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
+use aster_targets::with_ours;
 use aster_units::{Content, Duration, Instant};
 use aster_workload::runner::{Fault, LatencySink, Runner};
 use std::cell::RefCell;
@@ -100,6 +101,7 @@ impl Machine {
         recorder: &Recorder,
         config: Config,
     ) -> Result<Self, RunError> {
+        let pieces = with_ours(pieces.into());
         let device = Device::power_on_with(pieces, name, profile, content, media, recorder)?;
         Machine::of(device, config)
     }
@@ -117,7 +119,7 @@ impl Machine {
         drive: Rc<Device>,
         config: Config,
     ) -> Result<Self, RunError> {
-        Machine::of(Device::power_on_over(pieces, name, profile, drive)?, config)
+        Machine::of(Device::power_on_over(with_ours(pieces.into()), name, profile, drive)?, config)
     }
 
     fn of(device: Device, config: Config) -> Result<Self, RunError> {

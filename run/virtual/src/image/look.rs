@@ -8,6 +8,7 @@ use aster_device::profile::Profile;
 use aster_device::{DamagedRecord, Device, Media, NVRAM_BYTES, Pieces, damaged_records};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
+use aster_targets::with_ours;
 use aster_units::{BlockAddr, Content, Duration, LunIndex};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -233,6 +234,7 @@ pub fn check_image_with(
     content: Option<Content>,
     mut tell: impl FnMut(CheckStage, f64) -> bool,
 ) -> Result<ImageCheck, ImageError> {
+    let pieces = with_ours(pieces);
     let file = open(path)?;
     lock(&file, path)?;
     let nand_bytes = check_file(&file, path, profile, content)?;

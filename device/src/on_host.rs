@@ -1,0 +1,33 @@
+//! Our own translation for a target to run on the host.
+
+use crate::configure::{self, BuildError, value};
+use crate::pieces::Pieces;
+use crate::profile::Profile;
+use crate::registry::Decisions;
+use aster_ftl::{FtlCosts, PageMapping};
+use aster_parties::{MediaFacts, Translation};
+use aster_units::Restriction;
+
+/// Our page mapping as it runs on a host (`target.kind = "page-mapping"`), and the OOB bytes that it writes
+/// beside each page. It counts rows as the drive shows its array, and costs a command `target.command_ns`
+/// cycles, of a nanosecond each, and nothing else.
+///
+/// # Errors
+/// When the profile's `[ftl]` keys don't suit it, or asks for programs of whole word lines, which frames
+/// don't have.
+pub fn page_mapping_on_host(
+    profile: &Profile,
+    facts: &MediaFacts,
+) -> Result<(Box<dyn Translation>, u8), BuildError> {
+    if facts.whole_lines {
+        return Err(value("scheduler.one_shot", "must be false: an FTL on the host programs page by page"));
+    }
+    let restriction = Restriction::none(facts.geometry);
+    let mut config = configure::ftl(profile, &MediaFacts { restriction, ..*facts });
+    let command = profile.target.as_ref().and_then(|target| target.command_ns).unwrap_or(0).into();
+    config.costs = FtlCosts { command, ..FtlCosts::default() };
+    let Decisions { victims, placement } = Pieces::default().make_decisions(profile)?;
+    let ours = PageMapping::new(config)?.deciding(victims, &*placement)?;
+    let oob_bytes = aster_ftl::oob_bytes(facts.geometry.page_bytes, config.mapping_unit_bytes);
+    Ok((Box::new(ours), oob_bytes as u8))
+}

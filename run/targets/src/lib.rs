@@ -1,0 +1,22 @@
+//! The targets of ours that `target.kind` chooses from: FTLs on the host. `device` knows their names alone,
+//! since it may not use what is of the host.
+#![forbid(unsafe_code)]
+
+use aster_device::plug::PieceError;
+use aster_device::{Pieces, page_mapping_on_host};
+use aster_hostftl::over_frames::TranslationTarget;
+
+/// The front end of drives that take command frames.
+const MESSAGE_UNIT: &str = "message-unit";
+
+/// `pieces` with our targets. A reader's own target of the same name goes before ours.
+pub fn with_ours(pieces: Pieces) -> Pieces {
+    pieces.our_target("page-mapping", |profile, facts| {
+        if profile.host.front_end != MESSAGE_UNIT {
+            let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"page-mapping\"");
+            return Err(PieceError::new("host.front_end", reason).into());
+        }
+        let (translation, oob_bytes) = page_mapping_on_host(profile, facts)?;
+        Ok(Box::new(TranslationTarget::new(translation, facts.geometry, oob_bytes)?))
+    })
+}
