@@ -6,6 +6,10 @@ use aster_wire::nvme::sqe::SQE_BYTES;
 
 /// Entries of the admin queues. One less is the number of admin commands in flight.
 pub const ADMIN_ENTRIES: u16 = 32;
+/// Pages for the data of a vendor-specific admin command.
+pub(crate) const VENDOR_PAGES: u64 = 16;
+/// Bytes of those pages, and of the PRP list that names them.
+pub(crate) const VENDOR_AREA_BYTES: u64 = (VENDOR_PAGES + 1) * HOST_PAGE_BYTES;
 /// The host page size that the driver uses.
 pub(crate) const PAGE: PageSize = PageSize::FOUR_KIB;
 
@@ -130,7 +134,8 @@ impl Config {
         let bytes = rings(admin)
             + (admin - 1) * HOST_PAGE_BYTES
             + u64::from(self.queue_pairs) * rings(u64::from(self.depth) + 1)
-            + slots * ((1 + self.list_pages()) * HOST_PAGE_BYTES + data_bytes);
+            + slots * ((1 + self.list_pages()) * HOST_PAGE_BYTES + data_bytes)
+            + VENDOR_AREA_BYTES;
         let index =
             |n: u64| usize::try_from(n).expect("the configured buffers fit this machine's address space");
         GuestMemory::new(index(bytes), index(slots * data_tags))

@@ -9,7 +9,7 @@ use crate::queue::{Completion, QueuePair};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, HandlerId};
+use aster_exec::{Exec, HandlerId, Ring};
 use aster_units::Instant;
 use aster_wire::nvme::identify::IdentifyController;
 use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
@@ -28,6 +28,9 @@ pub struct Driver<B: Bar> {
     pub(crate) config: Config,
     pub(crate) pairs: RefCell<Vec<QueuePair>>,
     pub(crate) admin_pages: u64,
+    /// Data of a vendor-specific admin command, and the PRP list that names them.
+    pub(crate) vendor_area: u64,
+    pub(crate) vendor_turn: Ring<()>,
     /// I/O queue pairs that exist in the controller.
     pub(crate) live_pairs: Cell<u16>,
     pub(crate) doorbell_stride: Cell<u8>,

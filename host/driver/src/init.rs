@@ -21,6 +21,7 @@ use aster_wire::nvme::registers::{
     Aqa, Arbitration, Cap, Cc, CommandSet, Csts, Register, ShutdownNotification, ShutdownStatus,
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
+use aster_wire::ocssd::VENDOR_SPECIFIC_VERSION;
 
 /// How often CSTS is read while waiting for it.
 const READY_POLL: Duration = Duration::from_micros(100);
@@ -151,7 +152,9 @@ impl<B: Bar + 'static> Driver<B> {
         let block_bytes = format.block_bytes().filter(|b| (512..=SECTOR_BYTES as u32).contains(b));
         let block_bytes =
             block_bytes.ok_or(DriverError::Unsupported("has logical blocks outside 512 to 4096 bytes"))?;
-        if format.metadata_bytes() != 0 {
+        // An open-channel drive has no logical blocks: vectors address its sectors, each with metadata.
+        let open_channel = described.vendor[VENDOR_SPECIFIC_VERSION] == 1;
+        if format.metadata_bytes() != 0 && !open_channel {
             return Err(DriverError::Unsupported("keeps metadata with its logical blocks"));
         }
         if self.config.content == Content::Fingerprint && block_bytes as usize != SECTOR_BYTES {
@@ -159,7 +162,7 @@ impl<B: Bar + 'static> Driver<B> {
                 "has other logical blocks than 4096 bytes, which fingerprints need",
             ));
         }
-        let blocks = described.nsze.get();
+        let blocks = if open_channel { 0 } else { described.nsze.get() };
         if blocks.checked_mul(u64::from(block_bytes)).is_none() {
             return Err(DriverError::Unsupported("reports a namespace larger than 2^64 bytes"));
         }

@@ -49,7 +49,7 @@ pub use io::{Io, IoOp};
 pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};
 pub use namespace::Namespace;
 pub use queue::Completion;
-pub use vector::{Moved, VECTOR_MAX, VectorEnd};
+pub use vector::{Moved, VECTOR_MAX, VENDOR_BYTES_MAX, Vector, VectorEnd};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 pub struct Namespace {
     /// Its identifier.
     pub id: u32,
-    /// Its size in logical blocks.
+    /// Its size in logical blocks; 0 for an open-channel drive, whose sectors are addressed by vectors alone.
     pub blocks: u64,
     /// Bytes of a logical block: a power of two from 512 to 4,096.
     pub block_bytes: u32,

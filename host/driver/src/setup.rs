@@ -2,7 +2,7 @@
 
 use crate::bar::Bar;
 use crate::buffers::Buffers;
-use crate::config::{ADMIN_ENTRIES, CompletionMode, Config};
+use crate::config::{ADMIN_ENTRIES, CompletionMode, Config, VENDOR_AREA_BYTES};
 use crate::driver::{Driver, SharedMemory};
 use crate::error::DriverError;
 use crate::ids::QueueId;
@@ -12,7 +12,7 @@ use crate::queue::QueuePair;
 use crate::waiting::Watch;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::Exec;
+use aster_exec::{Exec, Ring};
 use core::cell::{Cell, RefCell};
 
 impl<B: Bar + 'static> Driver<B> {
@@ -24,7 +24,7 @@ impl<B: Bar + 'static> Driver<B> {
     pub fn new(exec: &Exec, bar: B, memory: &SharedMemory, config: Config) -> Result<Rc<Self>, DriverError> {
         config.validate()?;
         let mut pairs = Vec::with_capacity(usize::from(config.queue_pairs) + 1);
-        let admin_pages;
+        let (admin_pages, vendor_area);
         {
             let memory = &mut memory.borrow_mut();
             pairs.push(QueuePair::new(QueueId::ADMIN, ADMIN_ENTRIES, memory)?);
@@ -36,6 +36,7 @@ impl<B: Bar + 'static> Driver<B> {
                 pair.polled = config.completion != CompletionMode::Interrupt;
                 pairs.push(pair);
             }
+            vendor_area = memory.alloc(VENDOR_AREA_BYTES, HOST_PAGE_BYTES)?;
         }
         Ok(Rc::new_cyclic(|this| Driver {
             exec: exec.clone(),
@@ -44,6 +45,8 @@ impl<B: Bar + 'static> Driver<B> {
             config,
             pairs: RefCell::new(pairs),
             admin_pages,
+            vendor_area,
+            vendor_turn: Ring::new(1),
             live_pairs: Cell::new(0),
             doorbell_stride: Cell::new(0),
             namespace: Cell::new(Namespace::NONE),

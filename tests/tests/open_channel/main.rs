@@ -7,7 +7,7 @@ mod shape;
 
 use aster_device::plug::{BlockState, Status};
 use aster_device::{Media, NVRAM_BYTES, Pieces, Profile};
-use aster_driver::{Config, Driver, Moved, QueueId, VectorEnd};
+use aster_driver::{Config, Driver, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_ports::medium::Nvram;
 use aster_run_virtual::{Machine, VirtualBar};
@@ -101,7 +101,7 @@ impl Host {
             let beside: Vec<u8> =
                 pages.iter().flat_map(|&p| content(p, !version, METADATA_BYTES as usize)).collect();
             let (data, beside) = (Moved::ToDrive(&data), Moved::ToDrive(&beside));
-            driver.send_vector(QUEUE, WRITE, &pages, data, beside).await.unwrap()
+            driver.send_vector(QUEUE, vector(WRITE, &pages, data, beside)).await.unwrap()
         })
     }
     /// What pages hold, each with its metadata.
@@ -111,7 +111,7 @@ impl Host {
             let (mut data, mut beside) =
                 (vec![0xee; pages.len() * page_bytes], vec![0xee; pages.len() * METADATA_BYTES as usize]);
             let (to_data, to_beside) = (Moved::FromDrive(&mut data), Moved::FromDrive(&mut beside));
-            let ended = driver.send_vector(QUEUE, READ, &pages, to_data, to_beside).await.unwrap();
+            let ended = driver.send_vector(QUEUE, vector(READ, &pages, to_data, to_beside)).await.unwrap();
             let both = data.chunks(page_bytes).zip(beside.chunks(METADATA_BYTES as usize));
             (ended, both.map(|(data, beside)| (data.to_vec(), beside.to_vec())).collect())
         })
@@ -119,14 +119,14 @@ impl Host {
     fn erase(&self, blocks: &[u64]) -> VectorEnd {
         let blocks = blocks.to_vec();
         self.run(async move |driver| {
-            driver.send_vector(QUEUE, ERASE, &blocks, Moved::Nothing, Moved::Nothing).await.unwrap()
+            driver.send_vector(QUEUE, vector(ERASE, &blocks, Moved::Nothing, Moved::Nothing)).await.unwrap()
         })
     }
     /// Copies pages within the drive: sources, then destinations.
     fn copy(&self, pages: &[u64]) -> VectorEnd {
         let pages = pages.to_vec();
         self.run(async move |driver| {
-            driver.send_vector(QUEUE, COPY, &pages, Moved::Nothing, Moved::Nothing).await.unwrap()
+            driver.send_vector(QUEUE, vector(COPY, &pages, Moved::Nothing, Moved::Nothing)).await.unwrap()
         })
     }
     fn admin(&self, opcode: u8, dwords: [u32; 6], bytes: usize) -> Result<Vec<u8>, Status> {
@@ -178,6 +178,10 @@ impl Host {
             assert!(beside == content(page, !version, beside.len()), "metadata of {page:x}h");
         }
     }
+}
+
+fn vector<'a>(opcode: u8, addresses: &'a [u64], data: Moved<'a>, metadata: Moved<'a>) -> Vector<'a> {
+    Vector { opcode, control: 0, addresses, data, metadata }
 }
 
 /// Bytes that no other page or version has.
@@ -269,7 +273,7 @@ fn no_vector_reaches_a_drive_that_is_being_formatted() {
         let vector = async {
             // By then the format has reached the translation.
             driver.identify(Cns::Controller, 0, &mut [0; 4096]).await.unwrap();
-            driver.send_vector(QUEUE, ERASE, &erase, Moved::Nothing, Moved::Nothing).await.unwrap()
+            driver.send_vector(QUEUE, vector(ERASE, &erase, Moved::Nothing, Moved::Nothing)).await.unwrap()
         };
         let mut vector = pin!(vector);
         let (mut formatted, mut ended) = (None, None);
