@@ -153,6 +153,11 @@ pub trait CommandSet: fmt::Debug {
     fn smallest_block_bytes(&self) -> u32 {
         512
     }
+    /// Whether the status of a command whose error is in the error log says so ("More", NVMe 1.4 §4.6.1);
+    /// constant. LightNVM compares whole status fields, in which that bit is clear.
+    fn marks_logged_errors(&self) -> bool {
+        true
+    }
     /// Decodes an I/O command and checks it against the namespace.
     ///
     /// # Errors

@@ -8,13 +8,13 @@ use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
 use zerocopy::little_endian::{U32, U64};
 
 impl Controller {
-    /// Logs a slot's status and marks it with "more".
+    /// Logs a slot's status and marks it with "more", unless hosts of the command set expect none.
     pub(crate) fn log_command_error(&mut self, id: u16) {
         let slot = &mut self.slots[id];
         if !is_logged(slot.status) {
             return;
         }
-        slot.status = slot.status.with_more(true);
+        slot.status = slot.status.with_more(self.set.marks_logged_errors());
         // The phase tag is only known when the entry is posted; the log shows it as 0 (NVMe 1.4
         // §5.14.1.1).
         let slot = &self.slots[id];

@@ -43,6 +43,7 @@ mod io;
 pub mod message;
 mod mmio;
 mod nvm;
+mod ocssd;
 mod pages;
 mod parking;
 mod pause;
@@ -63,6 +64,7 @@ pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;
 pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET};
 pub use nvm::Nvm;
+pub use ocssd::{OpenChannel12, OpenChannelFacts};
 pub use persistent::PersistentState;
 pub use piece::{Nvme, block_size};
 

@@ -123,6 +123,10 @@ impl AddressFormat {
     fn bits(&self) -> u64 {
         self.fields().iter().fold(0, |bits, field| bits | field.mask())
     }
+    /// The address of the block in `address`: page and sector are 0.
+    pub fn of_block(&self, address: u64) -> u64 {
+        address & !(self.page.mask() | self.sector.mask())
+    }
     /// The address of a place. The place must be in the drive; bits that don't fit a field are dropped.
     pub fn encode(&self, place: Place) -> u64 {
         self.channel.put(place.channel.into())
