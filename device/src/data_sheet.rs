@@ -2,7 +2,7 @@
 
 use crate::configure::{self, BuildError};
 use crate::pieces::Pieces;
-use crate::profile::Profile;
+use crate::profile::{PAGE_MAPPING, Profile};
 use aster_units::Content;
 
 /// What the blocks of a LUN are for, under our page-mapping FTL. None of them is bad.
@@ -29,7 +29,7 @@ pub struct LunPool {
 /// The pool of each LUN of a profile's drive; `None` if the drive has another translation than our
 /// page-mapping FTL.
 pub fn lun_pool(pieces: &Pieces, profile: &Profile, content: Content) -> Option<LunPool> {
-    if !pieces.translations.is_ours(&profile.ftl.kind) {
+    if profile.ftl.kind != PAGE_MAPPING || !pieces.translations.is_ours(PAGE_MAPPING) {
         return None;
     }
     let config = configure::ftl(profile, &configure::media_facts(profile, content));

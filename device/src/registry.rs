@@ -1,15 +1,16 @@
 //! The pieces that a profile can choose from, by name.
 
 use crate::configure::{self, BuildError, value};
-use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, WINDOWED_GREEDY};
+use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY};
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
-use aster_hostif::{Nvm, Nvme};
+use aster_hostif::{Nvm, Nvme, OpenChannel12};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
+use aster_vectors::Vectors;
 use std::collections::BTreeMap;
 
 /// Makes a translation from a profile, for these media. It starts nothing.
@@ -123,7 +124,20 @@ impl Default for Registry<MakeTranslation> {
             let ours = PageMapping::new(configure::ftl(profile, facts))?;
             Ok(Box::new(ours.deciding(victims, &*placement)?))
         });
-        Registry::of("ftl.kind", [(PAGE_MAPPING, page_mapping)])
+        let vectors: MakeTranslation = Box::new(|profile, facts, _| {
+            let made = Vectors::new(configure::vectors(profile, facts));
+            Ok(Box::new(made.map_err(|e| value(vectors_key(e.field), format!("must be {}", e.must)))?))
+        });
+        Registry::of("ftl.kind", [(PAGE_MAPPING, page_mapping), (VECTORS, vectors)])
+    }
+}
+
+/// The key of a profile that a field of the vectors' configuration comes from.
+fn vectors_key(field: &str) -> &'static str {
+    match field {
+        "buffer_entries" => "ftl.buffer_entries",
+        "blocks_per_lun" => "geometry.blocks_per_lun",
+        _ => "geometry",
     }
 }
 
@@ -192,7 +206,9 @@ impl Default for Registry<MakePlacement> {
 impl Default for Registry<MakeCommandSet> {
     fn default() -> Self {
         let nvm: MakeCommandSet = Box::new(|_| Ok(Box::new(Nvm)));
-        Registry::of("host.command_set", [("nvm", nvm)])
+        let open_channel_12: MakeCommandSet =
+            Box::new(|profile| Ok(Box::new(OpenChannel12::new(configure::open_channel(profile)?))));
+        Registry::of("host.command_set", [("nvm", nvm), ("open-channel-1.2", open_channel_12)])
     }
 }
 

@@ -18,6 +18,8 @@ use aster_run_virtual::Machine;
 use aster_units::Content;
 use aster_workload::runner::{Contents, HostTask, LatencySink, OnFailure, Runner, Statistics};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use std::pin::Pin;
+use std::task::Poll;
 
 /// `short` cases, or `long` with `ASTER_LONG=1` (`make test-all`).
 pub fn cases(short: u64, long: u64) -> u64 {
@@ -60,6 +62,21 @@ pub fn config(profile: &Profile) -> Config {
         transfer_bytes_max: profile.host.transfer_bytes_max.min(128 << 10),
         ..Config::default()
     }
+}
+
+/// Waits for all of these at once, and returns what they gave in their order.
+pub async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut ended: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, ended) in futures.iter_mut().zip(&mut ended).filter(|(_, ended)| ended.is_none()) {
+            if let Poll::Ready(output) = Pin::new(future).poll(context) {
+                *ended = Some(output);
+            }
+        }
+        if ended.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    ended.into_iter().flatten().collect()
 }
 
 /// A booted machine. Panics with the reason when it doesn't come up.

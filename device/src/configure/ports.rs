@@ -1,16 +1,19 @@
 //! Where data, parity and OOB of a page lie (`base/ports`).
 
 use super::error::{BuildError, value};
-use crate::profile::{PAGE_MAPPING, PlacementName, Profile};
+use crate::profile::{PAGE_MAPPING, PlacementName, Profile, VECTORS};
 use aster_ftl::OOB_BYTES;
 use aster_ports::layout::{PageLayout, Placement};
+use aster_wire::ocssd::METADATA_BYTES;
 
 /// OOB bytes that the FTL gets with every page: what its record takes.
 pub(crate) fn oob_bytes(profile: &Profile) -> u8 {
     let page_bytes = profile.array_geometry().page_bytes;
-    match profile.ftl.kind == PAGE_MAPPING {
-        true => aster_ftl::oob_bytes(page_bytes, profile.ftl.mapping_unit_bytes) as u8,
-        false => OOB_BYTES as u8,
+    match profile.ftl.kind.as_str() {
+        PAGE_MAPPING => aster_ftl::oob_bytes(page_bytes, profile.ftl.mapping_unit_bytes) as u8,
+        // The metadata of each sector; a page has 15 sectors at most.
+        VECTORS => (METADATA_BYTES * u32::from(profile.array_geometry().sectors_per_page())) as u8,
+        _ => OOB_BYTES as u8,
     }
 }
 
@@ -34,7 +37,7 @@ pub(crate) fn layout(profile: &Profile) -> Result<PageLayout, BuildError> {
         oob_bytes(profile),
         profile.ecc.placement.into(),
     )
-    .map_err(|e| match oob_bytes(profile) == OOB_BYTES as u8 {
+    .map_err(|e| match oob_bytes(profile) == OOB_BYTES as u8 || profile.ftl.kind != PAGE_MAPPING {
         true => value("ecc", e),
         false => {
             let oob = oob_bytes(profile);

@@ -28,7 +28,7 @@ pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, CollectionName, ContentKind,
     ControllerName, CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
     GeometryProfile, HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile,
-    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, WINDOWED_GREEDY,
+    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

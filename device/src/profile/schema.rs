@@ -390,6 +390,8 @@ pub struct CostsProfile {
 pub const COSMOS: &str = "cosmos";
 /// The translation that drives have.
 pub const PAGE_MAPPING: &str = "page-mapping";
+/// The translation without a map, `ftl.kind`.
+pub const VECTORS: &str = "vectors";
 /// The victim policy that draws blocks at random, of which it chooses one.
 pub const D_CHOICES: &str = "d-choices";
 /// The victim policy that looks at the oldest blocks alone.
@@ -527,7 +529,8 @@ pub enum CollectionName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtlProfile {
-    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of your own.
+    /// What turns the host's commands into flash requests: `"page-mapping"`; `"vectors"`, which has no map,
+    /// since the host addresses flash (open-channel); or a translation of your own.
     #[serde(default = "default_kind")]
     pub kind: String,
     /// Physical over logical capacity, minus one, in percent.
@@ -659,8 +662,9 @@ pub struct HostProfile {
     /// own.
     #[serde(default = "default_front_end")]
     pub front_end: String,
-    /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`, or a command set of
-    /// a reader's own ([command-sets.md](command-sets.md)).
+    /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`;
+    /// `"open-channel-1.2"`, whose host addresses flash in vectors; or a command set of a reader's own
+    /// ([command-sets.md](command-sets.md)).
     #[serde(default = "default_command_set")]
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.

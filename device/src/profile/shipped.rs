@@ -4,10 +4,12 @@ use super::{Profile, ProfileError};
 pub const SHIPPED: &[(&str, &str)] = &[
     ("babol", include_str!("../../../profiles/babol.toml")),
     ("cosmos-board", include_str!("../../../profiles/cosmos-board.toml")),
+    ("cosmos-ocssd", include_str!("../../../profiles/cosmos-ocssd.toml")),
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
     ("cosmos-tlc", include_str!("../../../profiles/cosmos-tlc.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),
+    ("pocket-ocssd", include_str!("../../../profiles/pocket-ocssd.toml")),
     ("softssd", include_str!("../../../profiles/softssd.toml")),
     ("softssd-small", include_str!("../../../profiles/softssd-small.toml")),
     ("tiny", include_str!("../../../profiles/tiny.toml")),

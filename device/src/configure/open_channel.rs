@@ -1,0 +1,66 @@
+//! Open-channel drives: the translation without a map (`firmware/vectors`), and what the command set tells
+//! of the array.
+
+use super::error::{BuildError, value};
+use super::times::micros;
+use crate::profile::Profile;
+use aster_hostif::OpenChannelFacts;
+use aster_parties::MediaFacts;
+use aster_units::{CellMode, Duration, PageInBlock, PageType};
+use aster_vectors::{VectorCosts, VectorsConfig};
+use aster_wire::ocssd::{ADDRESSES_MAX, SECTOR_BYTES};
+
+/// The configuration of a translation without a map.
+pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
+    let (f, c) = (&profile.ftl, &profile.costs);
+    // Rounded up, so that a small share is at least one bit.
+    let marginal = (u32::from(facts.correctable) * f.refresh_corrected_percent).div_ceil(100);
+    VectorsConfig {
+        geometry: facts.geometry,
+        restriction: facts.restriction,
+        buffers: f.buffer_entries,
+        partial_reads: f.partial_reads,
+        marginal: marginal.min(u8::MAX.into()) as u8,
+        costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
+    }
+}
+
+/// What an open-channel drive's Identify tells.
+///
+/// # Errors
+/// When the drive can't be one.
+pub(crate) fn open_channel(profile: &Profile) -> Result<OpenChannelFacts, BuildError> {
+    let vector_bytes = ADDRESSES_MAX as u32 * SECTOR_BYTES;
+    if profile.host.transfer_bytes_max < vector_bytes {
+        let most = profile.host.transfer_bytes_max;
+        let reason = format!("must be at least {vector_bytes}, the data of a vector of 64, but is {most}");
+        return Err(value("host.transfer_bytes_max", reason));
+    }
+    let p = &profile.package;
+    let cells = CellMode::from(p.cells);
+    let deviation = micros(p.die_deviation_us + p.page_deviation_us);
+    // The types of the pages that the host can address.
+    let step = profile.restriction().page_step;
+    let used = (0..u16::from(cells.bits())).step_by(usize::from(step).max(1)).map(|page| {
+        match cells.page_type(PageInBlock(page)) {
+            PageType::Lsb => 0,
+            PageType::Csb => 1,
+            PageType::Msb => usize::from(cells.bits()) - 1,
+        }
+    });
+    let times = |all: &[f64]| {
+        let of_type = |n: usize| micros(all.get(n).copied().unwrap_or_default());
+        let longest = used.clone().map(of_type).max().unwrap_or(Duration::ZERO);
+        (of_type(0), longest + deviation)
+    };
+    let facts = OpenChannelFacts {
+        geometry: profile.used_geometry(),
+        cells: if profile.restrict.lsb_pages { CellMode::Slc } else { cells },
+        read: times(&p.read_us),
+        program: times(&p.program_us),
+        erase: (micros(p.erase_us), micros(p.erase_us) + deviation),
+        id: p.id,
+    };
+    facts.check().map_err(|(key, must)| value(key, format!("must be {must}, for an open-channel drive")))?;
+    Ok(facts)
+}

@@ -1,0 +1,64 @@
+//! Power-on: the bad-block table from NVRAM, or from the factory's marks.
+
+use crate::config::WORKERS;
+use crate::worker::Worker;
+use alloc::rc::Rc;
+use aster_parties::{Boot, DriveState};
+use aster_ports::flash::{FlashOp, FlashRequest, Target};
+use aster_ports::host::BlockState;
+use aster_units::{BlockAddr, Instant, LunIndex};
+
+/// The least number of cleared bits that make a spare byte a factory mark: fewer may be bit errors (P4).
+const MARK_ZEROES: u32 = 4;
+
+impl Worker {
+    /// Reads the marks of this worker's LUNs, unless the table was kept. The last worker to finish lets the
+    /// drive serve.
+    pub(crate) async fn boot(&mut self) {
+        let drive = Rc::clone(&self.drive);
+        let marked = drive.stats.borrow().boot == Boot::Fresh;
+        if marked {
+            let luns = drive.config.geometry.total_luns();
+            for lun in (self.number.into()..luns).step_by(WORKERS.into()).map(LunIndex) {
+                self.read_marks(lun).await;
+            }
+        }
+        drive.booting.set(drive.booting.get() - 1);
+        if drive.booting.get() > 0 {
+            drive.ready.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
+            return;
+        }
+        let bad = drive.table.borrow().all().filter(|(_, _, b)| b.state == BlockState::FactoryBad).count();
+        drive.count(|s| {
+            s.state = DriveState::Ready;
+            s.factory_bad_blocks = bad as u64;
+            s.boot_nanos = drive.core.now().since(Instant::ZERO).as_nanos();
+        });
+        if marked {
+            drive.save_table();
+        }
+        drive.ready.wake_all(drive.exec());
+    }
+    async fn read_marks(&self, lun: LunIndex) {
+        let drive = &self.drive;
+        for block in (0..drive.config.geometry.blocks_per_lun).map(BlockAddr) {
+            if self.is_marked(lun, block, false).await || self.is_marked(lun, block, true).await {
+                drive.table.borrow_mut().get_mut(lun, block).state = BlockState::FactoryBad;
+            }
+        }
+    }
+    /// Whether a spare byte of the block's first or last page says that the factory found it bad.
+    async fn is_marked(&self, lun: LunIndex, block: BlockAddr, last: bool) -> bool {
+        let (drive, side) = (&self.drive, self.drive.side_of(self.number));
+        let row = drive.shape.mark_row(lun, block, last);
+        let target = Target { row, sectors: drive.whole(), buffer: side };
+        let mut request = FlashRequest::single(FlashOp::Read, lun, target);
+        request.flags.raw = true;
+        drive.flash.call(request).await;
+        drive.count(|s| {
+            s.flash_reads.metadata += 1;
+            s.boot_reads += 1;
+        });
+        drive.dram.borrow().oob(side)[0].count_zeros() >= MARK_ZEROES
+    }
+}

@@ -1,0 +1,75 @@
+//! What a drive without a map is built from.
+
+use aster_ports::host::VECTOR_MAX;
+use aster_units::{Geometry, Restriction};
+
+/// Commands in work at once.
+pub const WORKERS: u16 = 64;
+/// Most blocks of a LUN: the bad-block table has 16 bits for a block's number.
+const BLOCKS_MAX: u32 = 1 << 16;
+
+/// What the firmware's steps cost, in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VectorCosts {
+    /// Taking a command.
+    pub command: u64,
+    /// Planning the access to one page.
+    pub slice: u64,
+    /// Asking for a host DMA.
+    pub dma: u64,
+    /// Completing a command.
+    pub complete: u64,
+}
+
+/// The configuration of a drive without a map. Constant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VectorsConfig {
+    /// The array that the firmware uses.
+    pub geometry: Geometry,
+    /// Where its pages lie in the packages.
+    pub restriction: Restriction,
+    /// Page buffers: at least [`VECTOR_MAX`], since the sectors of a read may lie in as many pages.
+    pub buffers: u32,
+    /// Reads transfer only the sectors asked for, not the whole page (C59).
+    pub partial_reads: bool,
+    /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.
+    pub marginal: u8,
+    /// Costs of the firmware.
+    pub costs: VectorCosts,
+}
+
+/// What is wrong with a [`VectorsConfig`]: the field, and what it must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    /// The field.
+    pub field: &'static str,
+    /// What it must be.
+    pub must: &'static str,
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} must be {}", self.field, self.must)
+    }
+}
+impl core::error::Error for ConfigError {}
+
+impl VectorsConfig {
+    /// Checks what the drive relies on.
+    ///
+    /// # Errors
+    /// Names the first field that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let check = |ok: bool, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
+        check(self.geometry.validate().is_ok(), "geometry", "a valid one")?;
+        check(self.restriction.holds(&self.geometry), "geometry", "within the array")?;
+        let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
+        check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;
+        let enough = self.buffers >= VECTOR_MAX as u32 && self.buffers <= 1 << 14;
+        check(enough, "buffer_entries", "from 64 to 16384: a vector of 64 sectors may need a page for each")
+    }
+    /// Erases that one command may have in flight: a block of each plane for each address.
+    pub(crate) fn erases_max(&self) -> usize {
+        VECTOR_MAX * usize::from(self.geometry.planes)
+    }
+}

@@ -1,0 +1,182 @@
+//! What all workers share.
+
+use crate::buffers::BufferPool;
+use crate::config::VectorsConfig;
+use crate::kept::Kept;
+use crate::shape::Shape;
+use crate::table::BlockTable;
+use crate::turns::Turns;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::{Event, Function, Recorder};
+use aster_exec::{Core, Exec, WaitQueue};
+use aster_parties::{DriveState, MediaState, TranslationStats};
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Tag, Target};
+use aster_ports::host::{BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest};
+use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SectorRange};
+use core::cell::{Cell, RefCell};
+
+/// Calls whoever watches the media.
+type Watcher = Box<dyn Fn(MediaState)>;
+
+pub(crate) struct Drive {
+    pub core: Core,
+    pub config: VectorsConfig,
+    pub shape: Shape,
+    pub commands: Rc<CommandPort>,
+    pub flash: Rc<FlashPort>,
+    pub dram: SharedDram,
+    pub recorder: Recorder,
+    pub turns: Turns,
+    pub buffers: BufferPool,
+    pub table: RefCell<BlockTable>,
+    pub kept: RefCell<Kept>,
+    pub stats: RefCell<TranslationStats>,
+    /// Who waits for programs and erases of a LUN to end: at most the worker whose turn it is.
+    pub ended: Box<[WaitQueue]>,
+    /// Workers that have not done their part of boot yet.
+    pub booting: Cell<u16>,
+    /// Workers that wait until the drive serves.
+    pub ready: WaitQueue,
+    pub watcher: RefCell<Option<Watcher>>,
+    /// Blocks that went bad in use, per LUN.
+    pub grown: RefCell<Box<[u32]>>,
+}
+
+impl Drive {
+    pub fn exec(&self) -> &Exec {
+        self.core.exec()
+    }
+    pub fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.recorder.is_on() {
+            self.recorder.emit(self.core.now(), event);
+        }
+    }
+    /// Spends cycles of the core on `function`.
+    pub fn spend(&self, function: Function, cycles: u64) {
+        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
+    }
+    pub fn count(&self, change: impl FnOnce(&mut TranslationStats)) {
+        change(&mut self.stats.borrow_mut());
+    }
+    pub fn state(&self) -> DriveState {
+        self.stats.borrow().state
+    }
+    /// The buffer of a worker that holds every byte.
+    pub fn side_of(&self, worker: u16) -> BufferId {
+        self.dram.borrow().metadata_buffer(worker.into())
+    }
+
+    // ---- flash ----
+
+    /// A request for a page of a block.
+    pub fn request(
+        &self,
+        phase: FlashOp,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        sectors: SectorRange,
+        buffer: BufferId,
+    ) -> FlashRequest {
+        FlashRequest::single(phase, lun, Target { row: self.shape.row(lun, block, page), sectors, buffer })
+    }
+    /// All sectors of a page.
+    pub fn whole(&self) -> SectorRange {
+        SectorRange::whole(self.config.geometry.sectors_per_page())
+    }
+    /// Submits a request. The port has room for all that workers may have in flight.
+    pub fn submit(&self, request: FlashRequest) -> Tag {
+        self.emit(|| Event::FlashQueued {
+            task: self.exec().current().number(),
+            lun: request.lun.0,
+            kind: request.phase.class(),
+            row: request.targets()[0].row.0,
+            buffer: request.targets()[0].buffer.0,
+        });
+        self.flash.submit(request).expect("the port has room for what workers have in flight")
+    }
+    pub async fn finished(&self, tag: Tag) -> Outcome {
+        self.flash.finished(tag).await[0]
+    }
+    /// A block's program or erase has ended: whoever waits for it looks again.
+    pub fn block_ended(&self, lun: LunIndex) {
+        self.ended[lun.index()].wake_all(self.exec());
+    }
+    /// A program or erase of a block has failed: it is bad from now on.
+    pub fn grow_bad(&self, lun: LunIndex, block: BlockAddr) {
+        {
+            let mut table = self.table.borrow_mut();
+            let block = table.get_mut(lun, block);
+            if !block.is_usable() {
+                return;
+            }
+            block.state = BlockState::GrownBad;
+        }
+        self.count(|s| s.grown_bad_blocks += 1);
+        self.grown.borrow_mut()[lun.index()] += 1;
+        self.emit(|| Event::BlockRetired { lun: lun.0, block: block.0 });
+        self.save_table();
+        self.tell_media();
+    }
+    /// Keeps the bad-block table. A drive with more bad blocks than fit takes no more writes.
+    pub fn save_table(&self) {
+        let kept = self.kept.borrow_mut().save(&self.table.borrow());
+        if !kept {
+            self.count(|s| s.state = DriveState::ReadOnly);
+        }
+    }
+    /// Tells the watcher of the media's state.
+    pub fn tell_media(&self) {
+        if let Some(watcher) = &*self.watcher.borrow() {
+            watcher(self.media_state());
+        }
+    }
+    fn media_state(&self) -> MediaState {
+        // Spare blocks are the host's to keep. What the drive knows is how many have gone bad in a LUN.
+        let worst = self.grown.borrow().iter().copied().max().unwrap_or(0);
+        let of = self.config.geometry.blocks_per_lun;
+        let stats = self.stats.borrow();
+        MediaState {
+            available_spare: (100 - u64::from(worst.min(of)) * 100 / u64::from(of)) as u8,
+            read_only: stats.state == DriveState::ReadOnly,
+            rebuilt: false,
+            erases: stats.flash_erases.total(),
+        }
+    }
+
+    // ---- host ----
+
+    /// A host DMA between a command's data or metadata and a buffer.
+    pub fn dma(
+        &self,
+        command: CommandId,
+        direction: DmaDirection,
+        part: DmaPart,
+        (offset, length): (u32, u32),
+        (buffer, buffer_offset): (BufferId, u32),
+    ) -> DmaRequest {
+        self.spend(Function::HostDma, self.config.costs.dma);
+        DmaRequest { command, direction, part, offset, buffer, buffer_offset, length, after: None }
+    }
+}
+
+/// Whether a read, program or erase has done what it should.
+pub(crate) fn is_done(outcome: &Outcome) -> bool {
+    outcome.status == FlashStatus::Done
+}
+
+/// Bytes of metadata beside each sector. A page's OOB holds those of its sectors.
+pub(crate) const METADATA_BYTES: usize = aster_wire::ocssd::METADATA_BYTES as usize;
+
+/// The metadata of sector `n` in a run of them.
+pub(crate) fn metadata_of(all: &[u8], n: usize) -> [u8; METADATA_BYTES] {
+    let mut one = [0; METADATA_BYTES];
+    one.copy_from_slice(&all[n * METADATA_BYTES..][..METADATA_BYTES]);
+    one
+}
+/// Where the metadata of sector `n` are in a run of them.
+pub(crate) fn metadata_at(all: &mut [u8], n: usize) -> &mut [u8] {
+    &mut all[n * METADATA_BYTES..][..METADATA_BYTES]
+}

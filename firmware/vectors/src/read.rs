@@ -1,0 +1,151 @@
+//! Vector reads.
+
+use crate::drive::{METADATA_BYTES as BYTES, metadata_at, metadata_of};
+use crate::plan;
+use crate::worker::{Ended, Worker};
+use alloc::rc::Rc;
+use aster_events::Function;
+use aster_ports::flash::{FlashOp, FlashStatus, Outcome};
+use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
+use aster_units::SECTOR_BYTES;
+
+/// The sectors of a read that failed, by how.
+#[derive(Clone, Copy, Default)]
+struct Failed {
+    lost: u64,
+    empty: u64,
+    marginal: u64,
+}
+
+impl Worker {
+    /// Reads what the addresses name. Data of addresses that failed are not moved.
+    pub(crate) async fn read(&mut self, command: &HostCommand, mode: VectorMode) -> Ended {
+        let drive = Rc::clone(&self.drive);
+        plan::runs(&self.units, &mut self.runs);
+        drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);
+        self.first().await;
+        for run in &self.runs {
+            let settled =
+                || (!drive.table.borrow().get(run.lun, run.block).is_changing(run.page)).then_some(());
+            drive.ended[run.lun.index()].wait(drive.exec(), settled).await;
+        }
+        self.take_buffers().await;
+        self.tags.clear();
+        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+            let sectors = if drive.config.partial_reads { run.sectors } else { drive.whole() };
+            let mut request = drive.request(FlashOp::Read, run.lun, run.block, run.page, sectors, *buffer);
+            (request.flags.raw, request.flags.slc) = (mode.raw, mode.slc);
+            self.tags.push(drive.submit(request));
+        }
+        drive.count(|s| s.flash_reads.host += self.runs.len() as u64);
+        self.leave();
+        let (failed, moved) = self.deliver(command, mode).await;
+        self.give_buffers();
+        drive.count(|s| {
+            s.host_bytes_read += command.length;
+            s.uncorrectable_sectors += u64::from(failed.lost.count_ones());
+        });
+        let unreadable = failed.lost | failed.empty;
+        match failed {
+            _ if !moved => (HostStatus::DataTransfer, unreadable),
+            Failed { lost: 1.., .. } => (HostStatus::UnrecoveredRead, unreadable),
+            Failed { empty: 1.., .. } => (HostStatus::Vector(VectorFault::Empty), unreadable),
+            Failed { marginal: 1.., .. } => (HostStatus::Vector(VectorFault::Marginal), failed.marginal),
+            Failed { .. } => (HostStatus::Success, 0),
+        }
+    }
+
+    /// Moves each run to the host as it comes from flash, and the metadata of all of them last. Returns
+    /// what failed, and whether everything else could be moved.
+    async fn deliver(&mut self, command: &HostCommand, mode: VectorMode) -> (Failed, bool) {
+        let drive = Rc::clone(&self.drive);
+        let side = drive.side_of(self.number);
+        let (mut failed, mut moved) = (Failed::default(), true);
+        if mode.metadata {
+            drive.dram.borrow_mut().page_mut(side)[..BYTES * self.units.len()].fill(0);
+        }
+        self.transfers.clear();
+        for ((tag, run), buffer) in self.tags.iter().zip(&self.runs).zip(&self.buffers) {
+            let outcome = drive.finished(*tag).await;
+            let bad = bad_sectors(&outcome, mode);
+            let of = if outcome.erased { &mut failed.empty } else { &mut failed.lost };
+            *of |= run.mask_of(bad);
+            let limit = drive.config.marginal;
+            if bad == 0 && limit > 0 && outcome.worst_chunk >= limit {
+                failed.marginal |= run.mask();
+            }
+            let good = run.sectors.mask() & !bad;
+            if mode.metadata {
+                let mut buffers = drive.dram.borrow_mut();
+                for sector in (0..16).filter(|sector| good >> sector & 1 != 0) {
+                    let index = usize::from(run.first) + sector - usize::from(run.sectors.first);
+                    let one = metadata_of(buffers.oob(*buffer), sector);
+                    metadata_at(buffers.page_mut(side), index).copy_from_slice(&one);
+                }
+            }
+            for (first, count) in stretches(good) {
+                let index = u32::from(run.first) + first - u32::from(run.sectors.first);
+                let at = (index * SECTOR_BYTES as u32, count * SECTOR_BYTES as u32);
+                let from = (*buffer, first * SECTOR_BYTES as u32);
+                let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, from);
+                match drive.commands.submit_dma(request) {
+                    Some(tag) => self.transfers.push(tag),
+                    None => moved &= drive.commands.dma(request).await.is_ok(),
+                }
+            }
+        }
+        for tag in self.transfers.drain(..) {
+            moved &= drive.commands.dma_finished(tag).await.is_ok();
+        }
+        if mode.metadata && moved {
+            let at = (0, (BYTES * self.units.len()) as u32);
+            let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Metadata, at, (side, 0));
+            moved = drive.commands.dma(request).await.is_ok();
+        }
+        (failed, moved)
+    }
+}
+
+/// The sectors that a read didn't bring, one bit each.
+fn bad_sectors(outcome: &Outcome, mode: VectorMode) -> u16 {
+    match outcome.status {
+        _ if outcome.erased && !mode.raw => u16::MAX,
+        FlashStatus::Done => 0,
+        // Without its OOB nothing says whose data a page holds.
+        FlashStatus::Uncorrectable if outcome.oob_failed && mode.metadata => u16::MAX,
+        FlashStatus::Uncorrectable => outcome.failed_sectors,
+        _ => u16::MAX,
+    }
+}
+
+/// The runs of set bits, as first bit and length.
+fn stretches(mut bits: u16) -> impl Iterator<Item = (u32, u32)> {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        if bits == 0 {
+            return None;
+        }
+        let skip = bits.trailing_zeros();
+        let count = (bits >> skip).trailing_ones();
+        let first = at + skip;
+        at = first + count;
+        bits = u32::from(bits).checked_shr(skip + count).unwrap_or(0) as u16;
+        Some((first, count))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn stretches_are_the_runs_of_set_bits() {
+        let all = |bits| stretches(bits).collect::<Vec<_>>();
+        assert_eq!(all(0), []);
+        assert_eq!(all(0b1111), [(0, 4)]);
+        assert_eq!(all(0b1011_0010), [(1, 1), (4, 2), (7, 1)]);
+        assert_eq!(all(u16::MAX), [(0, 16)]);
+        assert_eq!(all(0x8001), [(0, 1), (15, 1)]);
+    }
+}

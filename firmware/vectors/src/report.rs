@@ -1,0 +1,53 @@
+//! Reports on the flash.
+
+use crate::kept::flags_of;
+use crate::worker::{Ended, Worker};
+use alloc::rc::Rc;
+use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, ReportKind};
+use aster_units::LunIndex;
+use aster_wire::ocssd::TableHeader;
+use zerocopy::IntoBytes;
+
+impl Worker {
+    /// Sends the part of a report that the command asks for, a page buffer at a time.
+    pub(crate) async fn report(&mut self, command: &HostCommand, kind: ReportKind) -> Ended {
+        let drive = Rc::clone(&self.drive);
+        self.first().await;
+        let lun = self.luns[0];
+        self.leave();
+        if kind != ReportKind::BlockStates {
+            return (HostStatus::Refused, 0);
+        }
+        let all = (size_of::<TableHeader>() + drive.table.borrow().of_lun(lun).len()) as u64;
+        if command.offset.checked_add(command.length).is_none_or(|end| end > all) {
+            return (HostStatus::Refused, 0);
+        }
+        let side = drive.side_of(self.number);
+        let piece = u64::from(drive.config.geometry.page_bytes);
+        let mut done = 0;
+        while done < command.length {
+            let length = piece.min(command.length - done);
+            self.fill_table(lun, command.offset + done, length);
+            let at = (done as u32, length as u32);
+            let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));
+            if drive.commands.dma(request).await.is_err() {
+                return (HostStatus::DataTransfer, 0);
+            }
+            done += length;
+        }
+        (HostStatus::Success, 0)
+    }
+
+    /// Puts `length` bytes of a LUN's bad-block table, from `offset` on, into the worker's buffer (P26).
+    fn fill_table(&self, lun: LunIndex, offset: u64, length: u64) {
+        let drive = &self.drive;
+        let table = drive.table.borrow();
+        let states = table.of_lun(lun).iter().map(|block| flags_of(block.state));
+        let header = TableHeader::of(states.clone());
+        let bytes = header.as_bytes().iter().copied().chain(states.map(|state| state.raw()));
+        let side = drive.side_of(self.number);
+        let mut buffers = drive.dram.borrow_mut();
+        let into = &mut buffers.page_mut(side)[..length as usize];
+        into.iter_mut().zip(bytes.skip(offset as usize)).for_each(|(to, from)| *to = from);
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the sectors that addresses name lie: a formula, no map (C85).
+
+use crate::config::VectorsConfig;
+use aster_ports::host::VectorAddress;
+use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock, Restriction, RowAddr};
+use aster_wire::ocssd::{AddressFormat, Place};
+
+/// A sector of the array.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Unit {
+    /// Its LUN.
+    pub lun: LunIndex,
+    /// Its block, plane included.
+    pub block: BlockAddr,
+    /// Its page.
+    pub page: PageInBlock,
+    /// Its place in the page.
+    pub sector: u8,
+}
+
+/// The array as addresses name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The array that the firmware uses.
+    pub geometry: Geometry,
+    restriction: Restriction,
+    format: AddressFormat,
+}
+
+impl Shape {
+    pub(crate) fn of(config: &VectorsConfig) -> Self {
+        Shape {
+            geometry: config.geometry,
+            restriction: config.restriction,
+            format: AddressFormat::of_geometry(&config.geometry),
+        }
+    }
+    /// The sector that an address names; `None` if the drive has none there.
+    pub fn unit(&self, address: VectorAddress) -> Option<Unit> {
+        let place = self.format.decode(address.0, &self.geometry)?;
+        let ways = u16::from(self.geometry.ways);
+        let at =
+            LunAddr { channel: place.channel, way: (place.lun % ways) as u8, lun: (place.lun / ways) as u8 };
+        Some(Unit {
+            lun: self.geometry.lun_index(at),
+            block: BlockAddr(place.block * u32::from(self.geometry.planes) + u32::from(place.plane)),
+            page: PageInBlock(place.page),
+            sector: place.sector,
+        })
+    }
+    /// The address of a sector.
+    pub fn address(&self, unit: Unit) -> VectorAddress {
+        let (at, planes) = (self.geometry.lun_addr(unit.lun), u32::from(self.geometry.planes));
+        VectorAddress(self.format.encode(Place {
+            channel: at.channel,
+            lun: u16::from(at.lun) * u16::from(self.geometry.ways) + u16::from(at.way),
+            plane: (unit.block.0 % planes) as u8,
+            block: unit.block.0 / planes,
+            page: unit.page.0,
+            sector: unit.sector,
+        }))
+    }
+    /// A page's row in its package.
+    pub(crate) fn row(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> RowAddr {
+        self.restriction.row(self.geometry.lun_addr(lun).lun, block, page)
+    }
+    /// The row with a block's factory mark, in its first page or in its last (P4).
+    pub(crate) fn mark_row(&self, lun: LunIndex, block: BlockAddr, last: bool) -> RowAddr {
+        self.restriction.mark_row(self.geometry.lun_addr(lun).lun, block, last)
+    }
+    /// The block of each plane that `block` is one of.
+    pub(crate) fn all_planes(&self, block: BlockAddr) -> impl Iterator<Item = BlockAddr> + use<> {
+        let planes = u32::from(self.geometry.planes);
+        let first = block.0 / planes * planes;
+        (first..first + planes).map(BlockAddr)
+    }
+}

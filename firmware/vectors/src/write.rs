@@ -1,0 +1,148 @@
+//! Vector writes.
+
+use crate::drive::{METADATA_BYTES as BYTES, is_done, metadata_at, metadata_of};
+use crate::plan;
+use crate::worker::{Ended, Worker};
+use alloc::rc::Rc;
+use aster_events::Function;
+use aster_ports::flash::{FlashOp, FlashStatus};
+use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
+use aster_units::{BlockAddr, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
+
+impl Worker {
+    /// Programs what the addresses name: whole pages, each the next one of its block.
+    pub(crate) async fn write(&mut self, command: &HostCommand, mode: VectorMode) -> Ended {
+        let drive = Rc::clone(&self.drive);
+        plan::runs(&self.units, &mut self.runs);
+        drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);
+        self.first().await;
+        self.find_pointers().await;
+        if let Err(fault) = self.check() {
+            self.leave();
+            return (HostStatus::Vector(fault), 0);
+        }
+        self.take_buffers().await;
+        let moved = self.fetch(command, mode).await;
+        // A program that was in flight may have failed meanwhile, and made its block a bad one.
+        let checked = self.check();
+        let begun = match (moved, checked) {
+            (false, _) => Err(HostStatus::DataTransfer),
+            (true, Err(fault)) => Err(HostStatus::Vector(fault)),
+            (true, Ok(())) => Ok(()),
+        };
+        if let Err(status) = begun {
+            self.leave();
+            self.give_buffers();
+            return (status, 0);
+        }
+        self.tags.clear();
+        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+            let (lun, block) = (run.lun, run.block);
+            let mut request = drive.request(FlashOp::Program, lun, block, run.page, drive.whole(), *buffer);
+            (request.flags.raw, request.flags.slc) = (mode.raw, mode.slc);
+            drive.table.borrow_mut().begin_program(lun, block);
+            self.tags.push(drive.submit(request));
+        }
+        let page_bytes = u64::from(drive.config.geometry.page_bytes);
+        drive.count(|s| {
+            s.flash_programs.host += self.runs.len() as u64;
+            s.flash_bytes_written += page_bytes * self.runs.len() as u64;
+            s.host_bytes_written += command.length;
+        });
+        self.leave();
+        let mut failed = 0;
+        for (tag, run) in self.tags.iter().zip(&self.runs) {
+            let outcome = drive.finished(*tag).await;
+            drive.table.borrow_mut().end_program(run.lun, run.block);
+            if !is_done(&outcome) {
+                failed |= run.mask();
+                drive.grow_bad(run.lun, run.block);
+            }
+            drive.block_ended(run.lun);
+        }
+        self.give_buffers();
+        (if failed == 0 { HostStatus::Success } else { HostStatus::WriteFault }, failed)
+    }
+
+    fn check(&self) -> Result<(), VectorFault> {
+        let sectors = self.drive.config.geometry.sectors_per_page();
+        plan::check_write(&self.runs, &self.drive.table.borrow(), sectors)
+    }
+
+    /// Brings the data into the buffers of the runs, and the metadata into their OOB.
+    async fn fetch(&mut self, command: &HostCommand, mode: VectorMode) -> bool {
+        let drive = Rc::clone(&self.drive);
+        let side = drive.side_of(self.number);
+        let mut moved = true;
+        self.transfers.clear();
+        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+            let at = (u32::from(run.first) * SECTOR_BYTES as u32, drive.config.geometry.page_bytes);
+            let request = drive.dma(command.id, DmaDirection::FromHost, DmaPart::Data, at, (*buffer, 0));
+            match drive.commands.submit_dma(request) {
+                Some(tag) => self.transfers.push(tag),
+                None => moved &= drive.commands.dma(request).await.is_ok(),
+            }
+        }
+        if mode.metadata {
+            let at = (0, (BYTES * self.units.len()) as u32);
+            let request = drive.dma(command.id, DmaDirection::FromHost, DmaPart::Metadata, at, (side, 0));
+            moved &= drive.commands.dma(request).await.is_ok();
+        }
+        for tag in self.transfers.drain(..) {
+            moved &= drive.commands.dma_finished(tag).await.is_ok();
+        }
+        let mut buffers = drive.dram.borrow_mut();
+        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+            for sector in 0..usize::from(run.sectors.count) {
+                let index = usize::from(run.first) + sector;
+                let one = if mode.metadata { metadata_of(buffers.page(side), index) } else { [0; BYTES] };
+                metadata_at(buffers.oob_mut(*buffer), sector).copy_from_slice(&one);
+            }
+        }
+        moved
+    }
+
+    /// Finds the write pointers of the runs' blocks that nobody has looked for since power-on, once what is
+    /// in flight to them has settled.
+    async fn find_pointers(&mut self) {
+        let drive = Rc::clone(&self.drive);
+        for n in 0..self.runs.len() {
+            let (lun, block) = (self.runs[n].lun, self.runs[n].block);
+            let settled = || (!drive.table.borrow().get(lun, block).erasing).then_some(());
+            drive.ended[lun.index()].wait(drive.exec(), settled).await;
+            let looked = {
+                let table = drive.table.borrow();
+                let block = table.get(lun, block);
+                block.written().is_some() || !block.is_usable()
+            };
+            if !looked {
+                let written = self.search_pointer(lun, block).await;
+                drive.table.borrow_mut().found(lun, block, written);
+            }
+        }
+    }
+    /// The pages that are written: those before the first erased one. A page whose program was cut off by a
+    /// loss of power reads as uncorrectable, so it counts as written.
+    async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> u16 {
+        let (mut low, mut high) = (0, self.drive.config.geometry.pages_per_block);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.is_erased(lun, block, PageInBlock(middle)).await {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+    async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
+        let drive = &self.drive;
+        let side = drive.side_of(self.number);
+        let one = SectorRange { first: 0, count: 1 };
+        let sector = if drive.config.partial_reads { one } else { drive.whole() };
+        let outcome =
+            drive.finished(drive.submit(drive.request(FlashOp::Read, lun, block, page, sector, side))).await;
+        drive.count(|s| s.flash_reads.metadata += 1);
+        outcome.status == FlashStatus::Done && outcome.erased
+    }
+}
