@@ -7,6 +7,7 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
+use aster_device::profile::TargetProfile;
 use aster_device::{Backlog, Device, FreshErrors, Media, Pieces};
 use aster_lab::report::rate_text;
 use aster_lab::words::counted;
@@ -26,8 +27,13 @@ use std::time::Instant;
 /// # Errors
 /// When the drive can't be built or fails.
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let Named { name, profile } =
+    let Named { name, mut profile } =
         profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
+    // A virtual machine may well bring the FTL itself.
+    profile.target = args.target.as_ref().map(|kind| {
+        let own = profile.target.take().filter(|target| target.kind == *kind);
+        own.unwrap_or_else(|| TargetProfile { kind: kind.clone(), ..TargetProfile::default() })
+    });
     keep_apart(
         &[args.profile.as_deref()],
         &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],

@@ -593,7 +593,7 @@ fn listed() -> BTreeSet<String> {
 fn no_key_is_left_out() {
     // The description is for people who list profiles and doesn't affect the drive. Patience has its own
     // test. Which translations can be chosen depends on the program, and their own keys depend on the
-    // translation (translations.rs). A target has tests of its own (targets.rs).
+    // translation (translations.rs). A target has tests of its own (targets.rs, pblk.rs).
     let elsewhere = [
         "description",
         "poll.patience",
@@ -603,6 +603,9 @@ fn no_key_is_left_out() {
         "own",
         "target.kind",
         "target.command_ns",
+        "target.sectors_per_write",
+        "target.one_write_per_lun",
+        "target.map_mib",
     ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

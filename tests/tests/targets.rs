@@ -218,7 +218,7 @@ fn with_target(command_ns: Option<u32>) -> Profile {
         p.host.front_end = "mailbox".to_owned();
         p.host.block_bytes = 4096;
         p.own = Some([("boxes".to_owned(), i64::from(BOXES).into())].into_iter().collect());
-        p.target = Some(TargetProfile { kind: "boxes".to_owned(), command_ns });
+        p.target = Some(TargetProfile { kind: "boxes".to_owned(), command_ns, ..TargetProfile::default() });
     })
 }
 

@@ -30,6 +30,10 @@ pub(crate) struct ServeArgs {
     /// from the seed]
     #[arg(long, value_name = "TEXT", conflicts_with = "image", value_parser = serial)]
     pub(crate) serial: Option<String>,
+    /// Serve what this FTL of the host makes of the drive, instead of the drive itself: `pblk` for an
+    /// open-channel drive
+    #[arg(long, value_name = "KIND")]
+    pub(crate) target: Option<String>,
     /// Where clients connect: a UNIX socket that is made here
     #[arg(long, value_name = "SOCKET")]
     pub(crate) vfio_user: PathBuf,

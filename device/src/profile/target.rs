@@ -3,17 +3,29 @@
 use serde::{Deserialize, Serialize};
 
 /// Targets of ours. What makes them stands on the host, and not in this crate.
-pub(crate) const TARGETS: &[&str] = &["page-mapping"];
+pub(crate) const TARGETS: &[&str] = &["page-mapping", "pblk"];
 
 /// An FTL on the host.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetProfile {
     /// Which one: `page-mapping` (the page-mapping FTL, with the keys of `[ftl]`, over a drive that takes
-    /// command frames), or one of a reader's own.
+    /// command frames), `pblk` (an FTL for open-channel drives in the manner of Linux's; its
+    /// over-provisioning is that of `[ftl]`), or one of a reader's own.
     pub kind: String,
     /// Time that the host's software takes for a command, nanoseconds: one command after the other. None when
     /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_ns: Option<u32>,
+    /// Sectors of 4 KiB in a write command of pblk, up to 64; a multiple of those of a page in all planes,
+    /// which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sectors_per_write: Option<u32>,
+    /// pblk sends a LUN no second write or erase before the first has ended, and waits for the LUN whose
+    /// turn it is (C90). True when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_write_per_lun: Option<bool>,
+    /// Mebibytes that pblk's map may take at most: 4 bytes per 4 KiB. 1024 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_mib: Option<u32>,
 }

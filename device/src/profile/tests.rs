@@ -386,6 +386,9 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
     ("[package]", "[target]\nkind = \"ours\"\n[package]", "target.kind"),
+    ("[package]", "[target]\nkind = \"pblk\"\nsectors_per_write = 65\n[package]", "target.sectors_per_write"),
+    ("[package]", "[target]\nkind = \"pblk\"\nmap_mib = 0\n[package]", "target.map_mib"),
+    ("[package]", "[target]\nkind = \"pblk\"\none_write_per_lun = 2\n[package]", "target.one_write_per_lun"),
     ("[package]", "[target]\nkind = \"ours\"\ncommand_ns = 2000000000\n[package]", "target.command_ns"),
     ("buffer_entries = 32", "buffer_entries = 32\nvictims = \"oldest\"", "ftl.victims"),
     (

@@ -8,18 +8,37 @@
 //! | [`Map`] | where the newest durable version of each logical block is |
 //! | [`Lines`] | what each line holds, and which one is emptied next |
 //!
-//! All of these are plain values that know nothing of time.
+//! These are plain values that know nothing of time. [`Pblk`] is the FTL as a target: a writer gives sectors
+//! of the buffer their addresses in order, and tasks of their own send each command (`writer`, `submit`); a
+//! collector empties lines (`collect`); workers serve the host's commands (`intake`); power-on reads the
+//! metadata of what is on the media (`recover`).
+//!
+//! What is durable when: a sector counts as written once it has left the buffer, and they leave in the order
+//! in which they came. Only then does the map change, and only then is the version before no longer valid.
+//! So a line is only erased when all that it held has newer versions on flash, or was deallocated.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod collect;
+mod config;
+mod ftl;
+mod intake;
 mod lines;
 mod map;
+mod media;
+mod piece;
+mod record;
+mod recover;
 mod ring;
 mod shape;
+mod submit;
+mod writer;
 
+pub use config::PblkConfig;
 pub use lines::{LineState, Lines};
 pub use map::Map;
+pub use piece::Pblk;
 pub use ring::{Kind, Position, Retired, Ring};
 pub use shape::{LineId, SectorAddr, Shape};

@@ -31,6 +31,8 @@ struct Line {
     busy: u32,
     /// It lost a chunk while it was written, or its data fade.
     is_urgent: bool,
+    /// A valid sector of it can't be read, so that it must stay.
+    is_stuck: bool,
 }
 
 /// All lines.
@@ -38,6 +40,8 @@ pub struct Lines {
     shape: Shape,
     lines: Vec<Line>,
     free: VecDeque<LineId>,
+    /// Sectors for data of the lines that are free.
+    free_sectors: u64,
     /// Chunks that can't be used, by line and LUN.
     bad: Vec<bool>,
 }
@@ -53,11 +57,13 @@ impl Lines {
             count: 0,
             busy: 0,
             is_urgent: false,
+            is_stuck: false,
         };
         Lines {
             shape,
             lines: (0..count).map(line).collect(),
             free: VecDeque::with_capacity(count),
+            free_sectors: 0,
             bad: vec![false; count * shape.luns() as usize],
         }
     }
@@ -78,7 +84,19 @@ impl Lines {
     /// A chunk can't be used any more. Returns whether it could be until now.
     pub fn mark_bad(&mut self, line: LineId, lun: u32) -> bool {
         let chunk = self.chunk(line, lun);
-        !core::mem::replace(&mut self.bad[chunk], true)
+        let before = self.data_sectors(line);
+        if core::mem::replace(&mut self.bad[chunk], true) {
+            return false;
+        }
+        if self.state(line) == LineState::Free {
+            let now = self.data_sectors(line);
+            self.free_sectors -= u64::from(before - now);
+            if now == 0 {
+                self.free.retain(|&other| other != line);
+                self.line_mut(line).state = LineState::Unusable;
+            }
+        }
+        true
     }
     /// Good chunks of a line.
     pub fn good(&self, line: LineId) -> u32 {
@@ -111,7 +129,7 @@ impl Lines {
     }
     /// Sectors for data that free lines have.
     pub fn free_sectors(&self) -> u64 {
-        self.free.iter().map(|&line| u64::from(self.data_sectors(line))).sum()
+        self.free_sectors
     }
 
     /// Nothing on the line counts any more: it is free, or unusable if hardly any of its chunks is good.
@@ -120,15 +138,17 @@ impl Lines {
         let of = self.line_mut(line);
         assert!(of.count == 0 && of.state != LineState::Free, "{line:?} is {:?}", of.state);
         of.valid = Vec::new();
-        of.is_urgent = false;
+        (of.is_urgent, of.is_stuck) = (false, false);
         of.state = if usable { LineState::Free } else { LineState::Unusable };
         if usable {
+            self.free_sectors += u64::from(self.data_sectors(line));
             self.free.push_back(line);
         }
     }
     /// The line that has been free for longest is to be written next.
     pub fn choose_next(&mut self) -> Option<LineId> {
         let line = self.free.pop_front()?;
+        self.free_sectors -= u64::from(self.data_sectors(line));
         self.line_mut(line).state = LineState::Next;
         Some(line)
     }
@@ -150,6 +170,12 @@ impl Lines {
     /// The line is to be collected before others.
     pub fn urge(&mut self, line: LineId) {
         self.line_mut(line).is_urgent = true;
+    }
+
+    /// A valid sector of the line can't be read. Until its block is written anew, the line stays as it is, so
+    /// that the host learns of the loss.
+    pub fn stick(&mut self, line: LineId) {
+        self.line_mut(line).is_stuck = true;
     }
 
     /// A sector has the newest durable version of its block from now on.
@@ -212,7 +238,9 @@ impl Lines {
     pub fn victim(&self) -> Option<LineId> {
         let closed = (0..self.shape.lines()).map(LineId).filter(|&line| {
             let of = self.line(line);
-            of.state == LineState::Closed && (of.is_urgent || of.count < self.data_sectors(line))
+            of.state == LineState::Closed
+                && (of.is_urgent || of.count < self.data_sectors(line))
+                && (!of.is_stuck || of.count == 0)
         });
         closed.min_by_key(|&line| {
             let of = self.line(line);
@@ -275,8 +303,11 @@ mod tests {
         let whole = lines.data_sectors(line);
         assert!(lines.mark_bad(line, 1) && !lines.mark_bad(line, 1));
         assert_eq!((lines.good(line), whole - lines.data_sectors(line)), (1, 8 * 8));
+        assert_eq!((lines.free_count(), lines.free_sectors()), (4, u64::from(4 * whole - 8 * 8)));
         lines.mark_bad(line, 0);
         assert_eq!((lines.data_sectors(line), lines.bad_chunks()), (0, 2));
+        assert_eq!((lines.state(line), lines.free_count()), (LineState::Unusable, 3));
+        assert_eq!(lines.free_sectors(), u64::from(3 * whole));
     }
 
     #[test]

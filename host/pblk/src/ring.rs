@@ -178,6 +178,22 @@ impl Ring {
         self.users_untaken -= usize::from(entry.kind == Kind::User);
         (entry.block, &self.data[at * self.sector_len..][..self.sector_len])
     }
+    /// A sector's block, whether it is the host's, and its bytes.
+    pub fn at(&self, at: Position) -> (u32, bool, &[u8]) {
+        assert!((self.sync..self.head).contains(&at), "no sector at {at}");
+        let at = self.index(at);
+        let entry = &self.entries[at];
+        let data = &self.data[at * self.sector_len..][..self.sector_len];
+        (entry.block, entry.kind == Kind::User, data)
+    }
+    /// Whether the buffer has a version of a block, even if that was deallocated since.
+    pub fn holds(&self, block: u32) -> bool {
+        let mut at = self.buckets[self.bucket(block)];
+        while at != NONE && self.entries[at as usize].block != block {
+            at = self.entries[at as usize].next;
+        }
+        at != NONE
+    }
     /// A sector has been written.
     pub fn written(&mut self, at: Position) {
         let at = self.index(at);

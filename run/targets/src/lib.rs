@@ -2,6 +2,8 @@
 //! since it may not use what is of the host.
 #![forbid(unsafe_code)]
 
+mod pblk;
+
 use aster_device::plug::PieceError;
 use aster_device::{Pieces, page_mapping_on_host};
 use aster_hostftl::over_frames::TranslationTarget;
@@ -11,7 +13,7 @@ const MESSAGE_UNIT: &str = "message-unit";
 
 /// `pieces` with our targets. A reader's own target of the same name goes before ours.
 pub fn with_ours(pieces: Pieces) -> Pieces {
-    pieces.our_target("page-mapping", |profile, facts| {
+    pieces.our_target("pblk", pblk::make).our_target("page-mapping", |profile, facts| {
         if profile.host.front_end != MESSAGE_UNIT {
             let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"page-mapping\"");
             return Err(PieceError::new("host.front_end", reason).into());

@@ -1,0 +1,140 @@
+//! Collection: what is valid on a line goes through the write buffer to another one (G15, P30).
+
+use crate::ftl::{Ftl, READS};
+use crate::media::parse_oob;
+use crate::ring::Kind;
+use crate::shape::{LineId, SectorAddr};
+use crate::submit::{OOB, from_drive};
+use alloc::rc::Rc;
+use alloc::vec;
+use aster_openchannel::{ADDRESSES_MAX, VectorError};
+use aster_parties::DriveState;
+
+/// Collects lines as long as there are too few free ones.
+pub(crate) async fn run(ftl: Rc<Ftl>) {
+    let mut data = vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()];
+    let mut oob = vec![0; ADDRESSES_MAX * OOB];
+    loop {
+        let victim = ftl.collect.wait(&ftl.exec, || ftl.next_victim()).await;
+        if ftl.is_failed() {
+            return;
+        }
+        ftl.empty(victim, &mut data, &mut oob).await;
+        let state = &mut *ftl.state.borrow_mut();
+        state.collecting = false;
+        if state.lines.valid_count(victim) == 0 {
+            state.lines.release(victim);
+            ftl.count(|stats| stats.gc_runs += 1);
+        }
+        ftl.work.wake_all(&ftl.exec);
+        ftl.room.wake_all(&ftl.exec);
+        ftl.gate.wake_all(&ftl.exec);
+    }
+}
+
+impl Ftl {
+    /// The line to collect now, if one is to be collected.
+    fn next_victim(&self) -> Option<LineId> {
+        if self.is_failed() {
+            return Some(LineId(0));
+        }
+        let state = &mut *self.state.borrow_mut();
+        let available = self.available(state);
+        if state.closed || available >= self.collect_below() {
+            return None;
+        }
+        let victim = state.lines.victim();
+        // What a failed write leaves behind is in flight until it has been written anew.
+        let is_settled = state.failed_from.is_none() && state.writes == 0 && state.ring.waiting().0 == 0;
+        let Some(victim) =
+            victim.filter(|&line| i64::from(state.lines.valid_count(line)) <= available.max(0))
+        else {
+            if available <= self.reserve() && is_settled && self.condition.get() == DriveState::Ready {
+                self.condition.set(DriveState::ReadOnly);
+                self.room.wake_all(&self.exec);
+            }
+            return None;
+        };
+        state.collecting = true;
+        Some(victim)
+    }
+
+    /// Copies what is valid on a line, and waits until nothing is, and nobody works with the line.
+    async fn empty(&self, victim: LineId, data: &mut [u8], oob: &mut [u8]) {
+        let mut index = 0;
+        let mut is_stuck = false;
+        while let Some((sectors, count)) = self.valid_from(victim, &mut index) {
+            let sectors = &sectors[..count];
+            let lost = self.read_valid(sectors, data, oob).await;
+            if self.is_failed() {
+                return;
+            }
+            is_stuck |= lost != 0;
+            for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| lost >> n & 1 == 0) {
+                let (_, block) = parse_oob(oob.as_chunks::<OOB>().0[n..][..1].first().expect("one each"));
+                let len = self.config.content.sector_len();
+                self.move_sector(sector, block, &data[n * len..][..len]).await;
+            }
+        }
+        if is_stuck {
+            self.state.borrow_mut().lines.stick(victim);
+        }
+        let end = self.state.borrow().ring.head();
+        self.flush_to(end).await;
+        let is_done = || {
+            let state = self.state.borrow();
+            let idle = state.lines.is_idle(victim);
+            let empty = state.lines.valid_count(victim) == 0 || is_stuck;
+            (idle && empty || self.is_failed()).then_some(())
+        };
+        self.collect.wait(&self.exec, is_done).await;
+    }
+    fn valid_from(&self, line: LineId, index: &mut u32) -> Option<([SectorAddr; ADDRESSES_MAX], usize)> {
+        let state = self.state.borrow();
+        let (mut sectors, mut count) = ([SectorAddr(0); ADDRESSES_MAX], 0);
+        while count < ADDRESSES_MAX
+            && let Some(sector) = state.lines.next_valid(line, *index)
+        {
+            sectors[count] = sector;
+            count += 1;
+            *index = self.shape.index_of(sector) + 1;
+        }
+        (count > 0).then_some((sectors, count))
+    }
+    /// Reads sectors of a victim. Returns a bit for each that can't be read.
+    async fn read_valid(&self, sectors: &[SectorAddr], data: &mut [u8], oob: &mut [u8]) -> u64 {
+        let len = self.config.content.sector_len();
+        let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
+        let places = self.places(sectors);
+        let into = from_drive(self.config.content, data);
+        let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
+        self.count(|stats| stats.flash_reads.gc += sectors.len() as u64);
+        match ended {
+            Ok(()) => 0,
+            Err(error) if error.is_high_ecc() => 0,
+            Err(VectorError::Failed { failed, .. }) if failed != 0 => failed,
+            Err(error) => {
+                self.fail(&error);
+                u64::MAX
+            }
+        }
+    }
+    /// Puts a sector of a victim into the write buffer, unless there is a newer version of its block.
+    async fn move_sector(&self, from: SectorAddr, block: Option<u32>, data: &[u8]) {
+        let moved = || {
+            let state = &mut *self.state.borrow_mut();
+            let Some(block) = block.filter(|&block| block < state.map.blocks()) else { return Some(()) };
+            // A version in the buffer is newer, and comes before this copy: it would look older.
+            if state.map.get(block) != Some(from) || state.ring.holds(block) {
+                return Some(());
+            }
+            if state.ring.room() == 0 {
+                return self.is_failed().then_some(());
+            }
+            state.ring.push(block, Kind::Moved { from }, data);
+            self.work.wake_all(&self.exec);
+            Some(())
+        };
+        self.room.wait(&self.exec, moved).await;
+    }
+}

@@ -1,0 +1,389 @@
+//! The host's commands.
+
+use crate::ftl::{Ftl, READS};
+use crate::media::{SECTOR_BYTES, parse_oob};
+use crate::record::Record;
+use crate::shape::{LineId, SectorAddr};
+use crate::submit::{OOB, from_drive};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_openchannel::{ADDRESSES_MAX, VectorError};
+use aster_parties::DriveState;
+use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
+use aster_units::BufferId;
+
+/// How a command ended: with a place on the drive if blocks could not be read.
+type Ended = Result<(), (HostStatus, Option<u64>)>;
+
+/// Serves one command after the other, with page buffer `id`.
+pub(crate) async fn run(ftl: Rc<Ftl>, id: u32) {
+    let mut work = Worker {
+        buffer: BufferId(id),
+        data: vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()],
+        read: vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()],
+        oob: vec![0; ADDRESSES_MAX * OOB],
+    };
+    loop {
+        let command = ftl.commands.next_command().await;
+        ftl.core.charge(ftl.command_cycles);
+        ftl.core.settle().await;
+        let ended = ftl.serve(&command, &mut work).await;
+        let (status, failed_at) = match ended {
+            Ok(()) => (HostStatus::Success, None),
+            Err(failed) => failed,
+        };
+        ftl.count(|stats| stats.commands += 1);
+        ftl.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+    }
+}
+
+struct Worker {
+    buffer: BufferId,
+    /// Up to 64 sectors of a command.
+    data: Vec<u8>,
+    /// Sectors that are read from flash for it, and their metadata.
+    read: Vec<u8>,
+    oob: Vec<u8>,
+}
+
+/// Part of a command: some of its sectors, of which the first and the last may be covered in part.
+#[derive(Clone, Copy)]
+struct Part {
+    /// The first sector.
+    block: u32,
+    /// Sectors.
+    count: usize,
+    /// Bytes into the first sector.
+    skip: usize,
+    /// Bytes.
+    bytes: usize,
+    /// Bytes of the command before it.
+    done: u64,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.skip == 0 && self.bytes == self.count * SECTOR_BYTES
+    }
+}
+
+/// The parts of a range of bytes.
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = Part> {
+    let most = (ADDRESSES_MAX * SECTOR_BYTES) as u64;
+    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
+    let mut at = offset;
+    core::iter::from_fn(move || {
+        let begin = at / sector * sector;
+        let bytes = (end - at).min(begin + most - at);
+        let part = Part {
+            block: (at / sector) as u32,
+            count: (at + bytes).div_ceil(sector) as usize - (at / sector) as usize,
+            skip: (at - begin) as usize,
+            bytes: bytes as usize,
+            done: at - offset,
+        };
+        at += bytes;
+        (bytes > 0).then_some(part)
+    })
+}
+
+impl Ftl {
+    async fn serve(&self, command: &HostCommand, work: &mut Worker) -> Ended {
+        if let HostOp::Format { .. } = command.op {
+            return self.format().await;
+        }
+        let enter = || {
+            let mut state = self.state.borrow_mut();
+            let open = !state.closed || self.is_failed();
+            state.commands += u32::from(open);
+            open.then_some(())
+        };
+        self.gate.wait(&self.exec, enter).await;
+        let ended = self.carry_out(command, work).await;
+        self.state.borrow_mut().commands -= 1;
+        self.gate.wake_all(&self.exec);
+        ended
+    }
+    async fn carry_out(&self, command: &HostCommand, work: &mut Worker) -> Ended {
+        let HostCommand { op, offset, length, fua, .. } = *command;
+        match op {
+            HostOp::Read => {
+                for part in parts(offset, length) {
+                    self.load(part, work).await?;
+                    self.transfer(command, part, DmaDirection::ToHost, work).await?;
+                }
+                self.count(|stats| {
+                    stats.host_bytes_read += length;
+                    stats.host_pages_read += length / SECTOR_BYTES as u64;
+                });
+                Ok(())
+            }
+            HostOp::Write => {
+                for part in parts(offset, length) {
+                    self.write_part(command, part, work).await?;
+                }
+                self.count(|stats| {
+                    stats.host_bytes_written += length;
+                    stats.host_pages_written += length / SECTOR_BYTES as u64;
+                });
+                self.settle(fua).await
+            }
+            HostOp::WriteZeroes { .. } => {
+                for part in parts(offset, length) {
+                    self.zero_part(part, work).await?;
+                }
+                self.settle(fua).await
+            }
+            HostOp::Compare => {
+                for part in parts(offset, length) {
+                    self.load(part, work).await?;
+                    self.compare(command, part, work).await?;
+                }
+                Ok(())
+            }
+            HostOp::Deallocate => {
+                for range in (0..).map_while(|n| self.commands.range(command.id, n)) {
+                    self.deallocate(range.offset, range.length);
+                }
+                Ok(())
+            }
+            HostOp::Flush => self.settle(true).await,
+            HostOp::Shutdown => {
+                self.settle(true).await?;
+                self.keep_record(Record::Clean);
+                Ok(())
+            }
+            _ => Err((HostStatus::Refused, None)),
+        }
+    }
+
+    /// Waits until all that the host has written is on flash, if it must be.
+    async fn settle(&self, durable: bool) -> Ended {
+        if durable {
+            let end = self.state.borrow().ring.user_end();
+            self.flush_to(end).await;
+        }
+        if self.is_failed() { Err((HostStatus::WriteFault, None)) } else { Ok(()) }
+    }
+
+    /// Brings the sectors of a part into `work.data`.
+    async fn load(&self, part: Part, work: &mut Worker) -> Ended {
+        let len = self.config.content.sector_len();
+        let (mut sectors, mut wanted, mut count) = ([SectorAddr(0); ADDRESSES_MAX], [0; ADDRESSES_MAX], 0);
+        {
+            let state = &mut *self.state.borrow_mut();
+            for n in 0..part.count {
+                let (block, into) = (part.block + n as u32, &mut work.data[n * len..][..len]);
+                match (state.ring.find(block), state.map.get(block)) {
+                    (Some(data), _) => into.copy_from_slice(data),
+                    (None, Some(sector)) if !state.ring.holds(block) => {
+                        state.lines.hold(self.shape.line_of(sector));
+                        (sectors[count], wanted[count]) = (sector, n);
+                        count += 1;
+                    }
+                    _ => into.fill(0),
+                }
+            }
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let (sectors, wanted) = (&sectors[..count], &wanted[..count]);
+        let (read, oob) = (&mut work.read[..count * len], &mut work.oob[..count * OOB]);
+        let places = self.places(sectors);
+        let into = from_drive(self.config.content, read);
+        let ended = self.drive().read(READS, &places[..count], into, oob).await;
+        self.count(|stats| stats.flash_reads.host += count as u64);
+        self.let_go(sectors, ended.as_ref().is_err_and(VectorError::is_high_ecc));
+        let failed = match &ended {
+            Ok(()) => 0,
+            Err(error) if error.is_high_ecc() => 0,
+            Err(VectorError::Failed { failed, .. }) if *failed != 0 => *failed,
+            Err(error) => {
+                self.fail(error);
+                u64::MAX
+            }
+        };
+        for (n, &at) in wanted.iter().enumerate() {
+            let block = part.block + at as u32;
+            let is_its = parse_oob(&work.oob.as_chunks::<OOB>().0[n]).1 == Some(block);
+            if failed >> n & 1 != 0 || !is_its {
+                self.count(|stats| stats.uncorrectable_sectors += 1);
+                let place = u64::from(block) * SECTOR_BYTES as u64;
+                return Err((HostStatus::UnrecoveredRead, Some(place)));
+            }
+            work.data[at * len..][..len].copy_from_slice(&work.read[n * len..][..len]);
+        }
+        Ok(())
+    }
+    /// Reads of these sectors have ended.
+    fn let_go(&self, sectors: &[SectorAddr], fades: bool) {
+        let state = &mut *self.state.borrow_mut();
+        for &sector in sectors {
+            let line = self.shape.line_of(sector);
+            state.lines.let_go(line);
+            if fades {
+                state.lines.urge(line);
+            }
+        }
+        self.work.wake_all(&self.exec);
+        self.collect.wake_all(&self.exec);
+    }
+
+    /// Moves the bytes of a part between `work.data` and the host, a page at a time.
+    async fn transfer(
+        &self,
+        command: &HostCommand,
+        part: Part,
+        direction: DmaDirection,
+        work: &mut Worker,
+    ) -> Ended {
+        let page = self.buffers.borrow().sectors() * SECTOR_BYTES;
+        let ratio = SECTOR_BYTES / self.config.content.sector_len();
+        for at in (0..part.bytes).step_by(page) {
+            let bytes = page.min(part.bytes - at);
+            let here = (part.skip + at) / ratio..(part.skip + at + bytes) / ratio;
+            if direction == DmaDirection::ToHost {
+                let mut buffers = self.buffers.borrow_mut();
+                buffers.page_mut(work.buffer)[..here.len()].copy_from_slice(&work.data[here.clone()]);
+            }
+            let request = DmaRequest {
+                command: command.id,
+                direction,
+                part: DmaPart::Data,
+                offset: part.done as u32 + at as u32,
+                buffer: work.buffer,
+                buffer_offset: 0,
+                length: bytes as u32,
+                after: None,
+            };
+            self.commands.dma(request).await.map_err(|_| (HostStatus::DataTransfer, None))?;
+            if direction == DmaDirection::FromHost {
+                let buffers = self.buffers.borrow();
+                work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
+            }
+        }
+        Ok(())
+    }
+    async fn compare(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
+        let ratio = SECTOR_BYTES / self.config.content.sector_len();
+        let here = part.skip / ratio..(part.skip + part.bytes) / ratio;
+        let stored = work.data[here.clone()].to_vec();
+        self.transfer(command, part, DmaDirection::FromHost, work).await?;
+        if work.data[here] == stored { Ok(()) } else { Err((HostStatus::CompareFailure, None)) }
+    }
+
+    async fn write_part(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
+        if part.is_whole() {
+            self.transfer(command, part, DmaDirection::FromHost, work).await?;
+            return self.put(part, work).await;
+        }
+        self.merges.push(&self.exec, ()).await;
+        let ended = async {
+            self.load(part, work).await?;
+            self.transfer(command, part, DmaDirection::FromHost, work).await?;
+            self.put(part, work).await
+        }
+        .await;
+        self.merges.try_pop(&self.exec);
+        ended
+    }
+    async fn zero_part(&self, part: Part, work: &mut Worker) -> Ended {
+        let whole = part.is_whole();
+        if !whole {
+            self.merges.push(&self.exec, ()).await;
+        }
+        let ended = async {
+            if !whole {
+                self.load(part, work).await?;
+            }
+            let ratio = SECTOR_BYTES / self.config.content.sector_len();
+            work.data[part.skip / ratio..(part.skip + part.bytes) / ratio].fill(0);
+            self.put(part, work).await
+        }
+        .await;
+        if !whole {
+            self.merges.try_pop(&self.exec);
+        }
+        ended
+    }
+    /// Puts the sectors of a part into the write buffer as it has room.
+    async fn put(&self, part: Part, work: &Worker) -> Ended {
+        self.keep_record(Record::InUse);
+        let len = self.config.content.sector_len();
+        for n in 0..part.count {
+            let data = &work.data[n * len..][..len];
+            let put = || match self.condition.get() {
+                DriveState::ReadOnly => Some(Err((HostStatus::ReadOnly, None))),
+                DriveState::Failed => Some(Err((HostStatus::WriteFault, None))),
+                _ => self.try_put(part.block + n as u32, data).then_some(Ok(())),
+            };
+            self.room.wait(&self.exec, put).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the sectors that a range covers in whole. On the media they stay.
+    fn deallocate(&self, offset: u64, length: u64) {
+        let sector = SECTOR_BYTES as u64;
+        let (first, end) = (offset.div_ceil(sector), (offset + length) / sector);
+        let state = &mut *self.state.borrow_mut();
+        for block in first..end {
+            state.ring.forget(block as u32);
+            if let Some(before) = state.map.set(block as u32, None) {
+                state.lines.invalidate(before);
+            }
+        }
+        self.collect.wake_all(&self.exec);
+    }
+
+    /// Forgets everything, and erases it.
+    async fn format(&self) -> Ended {
+        let alone = || {
+            let mut state = self.state.borrow_mut();
+            let first = !state.closed;
+            state.closed |= first;
+            first.then_some(())
+        };
+        self.gate.wait(&self.exec, alone).await;
+        let quiet = || {
+            let state = self.state.borrow();
+            (state.commands == 0 && !state.collecting || self.is_failed()).then_some(())
+        };
+        self.gate.wait(&self.exec, quiet).await;
+        let end = self.state.borrow().ring.head();
+        self.flush_to(end).await;
+        let idle = || {
+            let state = self.state.borrow();
+            let at_rest = state.writes == 0 && state.busy.iter().all(|&busy| busy == 0);
+            (at_rest && state.failed_from.is_none() || self.is_failed()).then_some(())
+        };
+        self.work.wait(&self.exec, idle).await;
+        if !self.is_failed() {
+            self.keep_record(Record::Formatting);
+            self.forget_all();
+            self.erase_all().await;
+            self.keep_record(Record::InUse);
+        }
+        self.state.borrow_mut().closed = false;
+        self.wake_all();
+        if self.is_failed() { Err((HostStatus::WriteFault, None)) } else { Ok(()) }
+    }
+    fn forget_all(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.map.clear();
+        state.lines.invalidate_all();
+        let next = state.next.take().map(|next| next.line);
+        let open = state.open.take().map(|open| open.line);
+        for line in (0..self.shape.lines()).map(LineId) {
+            let is_written = state.lines.state(line) == crate::lines::LineState::Closed;
+            if is_written || next == Some(line) || open == Some(line) {
+                state.lines.release(line);
+            }
+        }
+        if self.condition.get() == DriveState::ReadOnly {
+            self.condition.set(DriveState::Ready);
+        }
+    }
+}

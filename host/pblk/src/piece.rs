@@ -1,0 +1,207 @@
+//! The FTL as a target of a drive.
+
+use crate::config::PblkConfig;
+use crate::ftl::{Counters, Ftl, State};
+use crate::lines::Lines;
+use crate::map::Map;
+use crate::record::{RECORD_BYTES, Record};
+use crate::ring::Ring;
+use crate::shape::Shape;
+use crate::{collect, intake, submit, writer};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_driver::{Config, Driver};
+use aster_events::Function;
+use aster_exec::{Ring as Queue, WaitQueue};
+use aster_openchannel::{ADDRESSES_MAX, FunctionBar, MESSAGE_ADDRESS};
+use aster_parties::{
+    DriveState, MediaState, PieceError, Promises, TargetNeeds, TargetPiece, TargetPorts, TargetView,
+    TranslationStats, TranslationView,
+};
+use aster_ports::link::HostMemory;
+use aster_units::{Lpn, Ppa, SECTOR_BYTES};
+use core::cell::{Cell, OnceCell, RefCell};
+
+/// pblk before it runs.
+pub struct Pblk {
+    config: PblkConfig,
+    shape: Shape,
+    blocks: u32,
+}
+
+/// The most commands that are served at once.
+const WORKERS_MAX: u16 = 64;
+/// The most writes and erases that are in flight at once.
+const SUBMITTERS_MAX: u32 = 128;
+impl Pblk {
+    /// I/O queue pairs that it wants of the drive: one for writes and erases, and one for reads.
+    pub const QUEUE_PAIRS: u16 = 2;
+
+    /// An FTL of this configuration.
+    ///
+    /// # Errors
+    /// The key that is to blame.
+    pub fn new(config: PblkConfig) -> Result<Self, PieceError> {
+        let (shape, blocks) = config.check()?;
+        Ok(Pblk { config, shape, blocks })
+    }
+    fn submitters(&self) -> u16 {
+        (2 * self.shape.luns()).min(SUBMITTERS_MAX).min(self.config.queue_depth.into()) as u16
+    }
+}
+
+impl TargetPiece for Pblk {
+    fn needs(&self) -> TargetNeeds {
+        TargetNeeds { data_buffers: WORKERS_MAX.into(), nvram_bytes: RECORD_BYTES, ..TargetNeeds::default() }
+    }
+    fn capacity_bytes(&self) -> u64 {
+        u64::from(self.blocks) * SECTOR_BYTES as u64
+    }
+    fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
+        let TargetPorts { core, commands, command_slots, command_cycles, buffers, nvram, function, .. } =
+            ports;
+        let submitters = self.submitters();
+        let Pblk { config, shape, blocks } = *self;
+        let workers = command_slots.min(WORKERS_MAX);
+        let driver = Config {
+            queue_pairs: Pblk::QUEUE_PAIRS,
+            depth: submitters.max(workers + 1).min(config.queue_depth),
+            transfer_bytes_max: (ADDRESSES_MAX * SECTOR_BYTES) as u32,
+            vectors: Pblk::QUEUE_PAIRS + 1,
+            content: config.content,
+            ..Config::default()
+        };
+        let unfit = |error: &dyn core::fmt::Display| PieceError::new("target.kind", error.to_string());
+        driver.validate().map_err(|error| unfit(&error))?;
+        let exec = core.exec().clone();
+        let memory = Rc::new(RefCell::new(driver.memory()));
+        let driver = Driver::new(&exec, FunctionBar(Rc::clone(&function)), &memory, driver)
+            .map_err(|error| unfit(&error))?;
+        let waiters = usize::from(workers + submitters) + 8;
+        let queue = || WaitQueue::with_capacity(waiters);
+        let state = State {
+            ring: Ring::new(PblkConfig::buffer_sectors(&shape), config.content.sector_len()),
+            map: Map::new(blocks),
+            lines: Lines::new(shape),
+            open: None,
+            next: None,
+            sequence: 1,
+            flush_to: 0,
+            failed_from: None,
+            writes: 0,
+            busy: vec![0; shape.luns() as usize],
+            collecting: false,
+            commands: 0,
+            closed: false,
+            record: Record::InUse,
+        };
+        let ftl = Rc::new(Ftl {
+            exec,
+            core: core.clone(),
+            commands,
+            command_cycles,
+            buffers,
+            nvram,
+            function,
+            memory,
+            driver,
+            drive: OnceCell::new(),
+            config,
+            shape,
+            state: RefCell::new(state),
+            condition: Cell::new(DriveState::Booting),
+            error: RefCell::new(None),
+            stats: Cell::default(),
+            counters: Counters::default(),
+            watcher: RefCell::new(None),
+            jobs: Queue::new(usize::from(submitters)),
+            marks: Queue::new(ADDRESSES_MAX),
+            room: queue(),
+            work: queue(),
+            left: queue(),
+            collect: queue(),
+            gate: queue(),
+            merges: Queue::new(1),
+        });
+        let view = Rc::clone(&ftl);
+        core.spawn(async move {
+            for _ in 0..submitters {
+                ftl.core.spawn(submit::run(Rc::clone(&ftl)));
+            }
+            if let Err(why) = ftl.boot().await {
+                return ftl.fail(&why);
+            }
+            ftl.core.spawn(writer::run(Rc::clone(&ftl)));
+            ftl.core.spawn(collect::run(Rc::clone(&ftl)));
+            for id in 0..workers {
+                ftl.core.spawn(intake::run(Rc::clone(&ftl), id.into()));
+            }
+            loop {
+                let (line, lun) = ftl.marks.pop(&ftl.exec).await;
+                ftl.mark(line, lun).await;
+            }
+        });
+        Ok(view)
+    }
+}
+
+impl Ftl {
+    /// Marks a chunk's blocks as bad in the drive's table.
+    async fn mark(&self, line: crate::shape::LineId, lun: u32) {
+        let block = self.shape.block(line, lun);
+        let planes: Vec<_> =
+            (0..self.shape.planes() as u8).map(|plane| aster_openchannel::Place { plane, ..block }).collect();
+        let marked = self.drive().set_table(&planes, aster_openchannel::BlockFlags::GrownBad).await;
+        // The drive marks blocks of failed operations itself. A full table is the drive's to tell of.
+        drop(marked);
+    }
+}
+
+impl TranslationView for Ftl {
+    fn state(&self) -> DriveState {
+        self.condition.get()
+    }
+    fn boot_error(&self) -> Option<String> {
+        self.error.borrow().clone()
+    }
+    fn stats(&self) -> TranslationStats {
+        TranslationStats { state: self.condition.get(), ..self.stats.get() }
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let counters = &self.counters;
+        each("vectors", counters.vectors.get());
+        each("padded", counters.padded.get());
+        each("erased_ahead", counters.erased_ahead.get());
+        each("lun_waits", counters.lun_waits.get());
+        each("limited", counters.limited.get());
+        each("rewritten", counters.rewritten.get());
+    }
+    fn promises(&self) -> Promises {
+        Promises { flush: true, fua: true, trim: false }
+    }
+    fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
+        watcher(self.media());
+        *self.watcher.borrow_mut() = Some(watcher);
+    }
+    fn location_of(&self, page: Lpn) -> Option<Ppa> {
+        let _ = page;
+        None
+    }
+    fn functions(&self) -> Vec<Function> {
+        Vec::new()
+    }
+}
+
+impl TargetView for Ftl {
+    fn interrupt(&self, address: u64, data: u32) {
+        if address == MESSAGE_ADDRESS {
+            self.driver.interrupt(data as u16);
+        }
+    }
+    fn memory(&self) -> &RefCell<dyn HostMemory> {
+        &*self.memory
+    }
+}

@@ -1,0 +1,220 @@
+//! Power-on: what the media hold, found by the metadata of their sectors.
+
+use crate::ftl::{Ftl, Job, READS};
+use crate::lines::LineState;
+use crate::media::parse_oob;
+use crate::record::Record;
+use crate::shape::{LineId, SectorAddr};
+use crate::submit::{OOB, from_drive};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError, enumerate};
+use aster_parties::{Boot, DriveState};
+
+/// What reading a vector of sectors found.
+struct Found {
+    /// A bit for each sector that was read.
+    read: u64,
+    /// None of the others has been written.
+    rest_is_empty: bool,
+}
+
+/// The room for reads of recovery.
+struct Scratch {
+    data: Vec<u8>,
+    oob: Vec<u8>,
+}
+
+impl Ftl {
+    /// Brings the drive up and finds what is on it.
+    ///
+    /// # Errors
+    /// In words, when the drive can't be used.
+    pub(crate) async fn boot(&self) -> Result<(), String> {
+        let begun = self.exec.now();
+        enumerate(&*self.function).ok_or("the drive's PCI function isn't an NVMe controller")?;
+        self.driver.init().await.map_err(|error| error.to_string())?;
+        let drive = Drive::open(&self.driver).await.map_err(|error| error.to_string())?;
+        let (found, expected) = (drive.geometry(), &self.config.geometry);
+        let shape = |g: &aster_units::Geometry| {
+            (g.channels, g.luns_per_channel(), g.planes, g.blocks_per_lun, g.pages_per_block, g.page_bytes)
+        };
+        if shape(found) != shape(expected) {
+            return Err(format!("the drive has another array than its profile: {found:?}"));
+        }
+        assert!(self.drive.set(drive).is_ok(), "a drive is opened once");
+        self.read_tables().await?;
+        let record = Record::read(&self.nvram);
+        self.state.borrow_mut().record = record;
+        let found = match record {
+            Record::Formatting => Vec::new(),
+            Record::Clean | Record::InUse => self.find_lines().await?,
+        };
+        let is_fresh = found.is_empty() && record == Record::InUse;
+        self.read_lines(&found).await?;
+        self.free_others(&found);
+        if record == Record::Formatting {
+            self.erase_all().await;
+            self.keep_record(Record::InUse);
+        }
+        let boot = match record {
+            Record::Clean => Boot::Clean,
+            _ if is_fresh => Boot::Fresh,
+            _ => Boot::Recovered,
+        };
+        let nanos = self.exec.now().since(begun).as_nanos();
+        self.count(|stats| (stats.boot, stats.boot_nanos) = (boot, nanos));
+        self.condition.set(DriveState::Ready);
+        self.tell_media();
+        Ok(())
+    }
+
+    /// Notes the chunks of which a block in one of the planes is bad.
+    async fn read_tables(&self) -> Result<(), String> {
+        let planes = self.shape.planes() as usize;
+        for lun in 0..self.shape.luns() {
+            let place = self.shape.block(LineId(0), lun);
+            let table = self.drive().table(place.channel, place.lun).await;
+            let table = table.map_err(|error| error.to_string())?;
+            let state = &mut *self.state.borrow_mut();
+            for (line, states) in (0..).map(LineId).zip(table.chunks(planes)) {
+                if states.iter().any(|&state| state != BlockFlags::Free) {
+                    state.lines.mark_bad(line, lun);
+                }
+            }
+            let of = |flags| table.iter().filter(|&&state| state == flags).count() as u64;
+            self.count(|stats| stats.factory_bad_blocks += of(BlockFlags::FactoryBad));
+        }
+        Ok(())
+    }
+
+    /// The lines that have been written, in the order in which they were opened. Its head is the first thing
+    /// on a line, but the LUN that it is on may have been another one then: so the first page of all LUNs
+    /// tells.
+    async fn find_lines(&self) -> Result<Vec<(u64, LineId)>, String> {
+        let mut scratch = self.scratch();
+        let mut found = Vec::new();
+        for line in (0..self.shape.lines()).map(LineId) {
+            let mut newest = None;
+            let luns: Vec<u32> = (0..self.shape.luns()).collect();
+            for luns in luns.chunks(ADDRESSES_MAX) {
+                let sectors: Vec<_> = luns.iter().map(|&lun| self.shape.unit(line, 0, lun)).collect();
+                let read = self.look(&sectors, &mut scratch).await?.read;
+                for (n, oob) in scratch.oob.as_chunks::<OOB>().0[..sectors.len()].iter().enumerate() {
+                    if read >> n & 1 != 0 {
+                        newest = newest.max(Some(parse_oob(oob).0));
+                    }
+                }
+            }
+            found.extend(newest.map(|sequence| (sequence, line)));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+    fn scratch(&self) -> Scratch {
+        let len = self.config.content.sector_len();
+        Scratch { data: vec![0; ADDRESSES_MAX * len], oob: vec![0; ADDRESSES_MAX * OOB] }
+    }
+    async fn look(&self, sectors: &[SectorAddr], scratch: &mut Scratch) -> Result<Found, String> {
+        let len = self.config.content.sector_len();
+        let Scratch { data, oob } = scratch;
+        let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
+        let places = self.places(sectors);
+        let into = from_drive(self.config.content, data);
+        let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
+        self.count(|stats| stats.boot_reads += sectors.len() as u64);
+        let all = u64::MAX >> (ADDRESSES_MAX - sectors.len());
+        match ended {
+            Ok(()) => Ok(Found { read: all, rest_is_empty: false }),
+            Err(error) if error.is_high_ecc() => Ok(Found { read: all, rest_is_empty: false }),
+            Err(error) => {
+                let rest_is_empty = error.is_empty_page();
+                match error {
+                    VectorError::Failed { failed, .. } if failed != 0 => {
+                        Ok(Found { read: all & !failed, rest_is_empty })
+                    }
+                    error => Err(error.to_string()),
+                }
+            }
+        }
+    }
+
+    /// Reads the metadata of all sectors of these lines, oldest line first: a later version of a block takes
+    /// the place of an earlier one.
+    async fn read_lines(&self, found: &[(u64, LineId)]) -> Result<(), String> {
+        let mut scratch = self.scratch();
+        for &(sequence, line) in found {
+            for page in 0..self.shape.pages() {
+                if !self.read_row(line, page, sequence, &mut scratch).await? {
+                    break;
+                }
+            }
+            let state = &mut *self.state.borrow_mut();
+            state.lines.found(line, sequence);
+            state.sequence = sequence + 1;
+        }
+        let state = &mut *self.state.borrow_mut();
+        state.map.iter().for_each(|(_, sector)| state.lines.validate(sector));
+        Ok(())
+    }
+    /// Reads a page of all LUNs of a line. Returns whether one of its sectors has been written.
+    async fn read_row(
+        &self,
+        line: LineId,
+        page: u32,
+        sequence: u64,
+        scratch: &mut Scratch,
+    ) -> Result<bool, String> {
+        let first = self.shape.unit(line, page, 0).0;
+        let row: Vec<_> = (first..first + self.shape.luns() * self.shape.unit_sectors()).collect();
+        let mut any = false;
+        for sectors in row.chunks(ADDRESSES_MAX) {
+            let sectors: Vec<_> = sectors.iter().copied().map(SectorAddr).collect();
+            let Found { read, rest_is_empty } = self.look(&sectors, scratch).await?;
+            any |= read != 0 || !rest_is_empty;
+            let state = &mut *self.state.borrow_mut();
+            for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| read >> n & 1 != 0) {
+                let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
+                // A chunk that was left out may still hold what the line had before.
+                if of == sequence
+                    && let Some(block) = block.filter(|&block| block < state.map.blocks())
+                {
+                    state.map.set(block, Some(sector));
+                }
+            }
+        }
+        Ok(any)
+    }
+    /// All other lines are free.
+    fn free_others(&self, found: &[(u64, LineId)]) {
+        let state = &mut *self.state.borrow_mut();
+        for line in (0..self.shape.lines()).map(LineId) {
+            if !found.iter().any(|(_, other)| *other == line) {
+                state.lines.release(line);
+            }
+        }
+    }
+
+    /// Erases all good chunks of all lines that are free, many LUNs at a time.
+    pub(crate) async fn erase_all(&self) {
+        for line in (0..self.shape.lines()).map(LineId) {
+            for lun in 0..self.shape.luns() {
+                let is_erased = {
+                    let state = self.state.borrow();
+                    state.lines.state(line) == LineState::Free && !state.lines.is_bad(line, lun)
+                };
+                if is_erased {
+                    self.take_lun(lun).await;
+                    self.jobs.push(&self.exec, Job::Erase { line, lun }).await;
+                }
+            }
+        }
+        let is_done = || {
+            let state = self.state.borrow();
+            (state.busy.iter().all(|&busy| busy == 0) || self.is_failed()).then_some(())
+        };
+        self.work.wait(&self.exec, is_done).await;
+    }
+}

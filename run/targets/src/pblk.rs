@@ -1,0 +1,45 @@
+//! pblk, from a profile.
+
+use aster_device::BuildError;
+use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
+use aster_device::profile::Profile;
+use aster_device::units::SECTOR_BYTES;
+use aster_openchannel::ADDRESSES_MAX;
+use aster_pblk::{Pblk, PblkConfig};
+
+/// The command set of an open-channel drive.
+const OPEN_CHANNEL: &str = "open-channel-1.2";
+/// The mebibytes that a map may take when the profile doesn't say: a drive of 1 TiB.
+const MAP_MIB: u32 = 1024;
+
+pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
+    let host = &profile.host;
+    let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
+    if (host.front_end.as_str(), host.command_set.as_str()) != ("nvme", OPEN_CHANNEL) {
+        let reason = format!("must be \"{OPEN_CHANNEL}\" of an NVMe controller under target.kind = \"pblk\"");
+        return refuse("host.command_set", reason);
+    }
+    // Vectors of 64 sectors.
+    let (vector, has) = ((ADDRESSES_MAX * SECTOR_BYTES) as u32, host.transfer_bytes_max);
+    if has < vector {
+        return refuse(
+            "host.transfer_bytes_max",
+            format!("must be {vector} at least for pblk, but is {has}"),
+        );
+    }
+    let (queues, has) = (Pblk::QUEUE_PAIRS, host.queue_pairs);
+    if has < queues {
+        return refuse("host.queue_pairs", format!("must be {queues} at least for pblk, but is {has}"));
+    }
+    let target = profile.target.as_ref().expect("a target is made of a profile that has one");
+    let config = PblkConfig {
+        geometry: facts.geometry,
+        content: facts.content,
+        over_provisioning_percent: profile.ftl.over_provisioning_percent,
+        sectors_per_write: target.sectors_per_write,
+        one_write_per_lun: target.one_write_per_lun.unwrap_or(true),
+        map_mib: target.map_mib.unwrap_or(MAP_MIB),
+        queue_depth: host.queue_entries - 1,
+    };
+    Ok(Box::new(Pblk::new(config)?))
+}
