@@ -312,8 +312,9 @@ fn times(by_type: &[f64]) -> String {
 
 /// The content of which a page takes the least memory; it doesn't affect what `aster check` prints.
 fn smallest_content(profile: &Profile) -> Content {
-    // Fingerprints stand for a sector each.
-    match profile.ftl.mapping_unit_bytes.is_multiple_of(SECTOR_BYTES as u32) {
+    // Fingerprints stand for a sector each, and an FTL on the host may need every byte.
+    let whole_sectors = profile.ftl.mapping_unit_bytes.is_multiple_of(SECTOR_BYTES as u32);
+    match whole_sectors && profile.target.is_none() {
         true => Content::Fingerprint,
         false => profile.content.into(),
     }

@@ -7,6 +7,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("cosmos-ocssd", include_str!("../../../profiles/cosmos-ocssd.toml")),
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
     ("cosmos-tlc", include_str!("../../../profiles/cosmos-tlc.toml")),
+    ("host-ftl", include_str!("../../../profiles/host-ftl.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),
     ("pocket-ocssd", include_str!("../../../profiles/pocket-ocssd.toml")),

@@ -327,7 +327,9 @@ impl Life<'_> {
         // recovers by its log. A clean boot is always allowed, since a shutdown may be complete before the
         // host learns of it.
         let shut_down = self.host().borrow().shut_down && !again && self.failed_blocks == 0;
-        if ftl.boot != Boot::Clean && (shut_down || ftl.boot != Boot::Recovered) {
+        // An FTL on the host may keep nothing but what is in the drive, and then recovers each time.
+        let must_be_clean = shut_down && self.victim.profile.target.is_none();
+        if ftl.boot != Boot::Clean && (must_be_clean || ftl.boot != Boot::Recovered) {
             let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
             return Err(format!("the drive comes up {:?} {how}", ftl.boot));
         }

@@ -5,6 +5,7 @@
 mod pblk;
 
 use aster_device::plug::PieceError;
+use aster_device::units::Content;
 use aster_device::{Pieces, page_mapping_on_host};
 use aster_hostftl::over_frames::TranslationTarget;
 
@@ -17,6 +18,11 @@ pub fn with_ours(pieces: Pieces) -> Pieces {
         if profile.host.front_end != MESSAGE_UNIT {
             let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"page-mapping\"");
             return Err(PieceError::new("host.front_end", reason).into());
+        }
+        if facts.content == Content::Fingerprint {
+            let reason = "must be \"full\" under target.kind = \"page-mapping\": its map is stored in pages \
+                          that the drive takes for data, of which fingerprints keep no bytes";
+            return Err(PieceError::new("content", reason).into());
         }
         let (translation, oob_bytes) = page_mapping_on_host(profile, facts)?;
         Ok(Box::new(TranslationTarget::new(translation, facts.geometry, oob_bytes)?))

@@ -10,17 +10,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, PreferredWrites, Promises, TargetMemory,
-    TargetNeeds, TargetPiece, TargetPorts, TargetView, Translation, TranslationPorts, TranslationStats,
-    TranslationView,
+    DriveState, MediaState, NvramSlice, PieceError, PreferredWrites, Promises, TargetMemory, TargetNeeds,
+    TargetPiece, TargetPorts, TargetView, Translation, TranslationPorts, TranslationStats, TranslationView,
 };
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::FlashPort;
 use aster_ports::link::HostMemory;
+use aster_ports::medium::Nvram;
 use aster_units::{Duration, Geometry, Lpn, Ppa};
 use core::cell::RefCell;
 
-/// A translation before it runs on the host.
+/// A translation before it runs on the host. What it would keep in NVRAM is lost with the host's power: each
+/// power-on is recovery from the flash alone (record 8).
 pub struct TranslationTarget {
     translation: Box<dyn Translation>,
     geometry: Geometry,
@@ -56,7 +57,7 @@ impl TargetPiece for TranslationTarget {
             data_buffers: needs.data_buffers,
             metadata_buffers: needs.metadata_buffers,
             oob_bytes: self.oob_bytes,
-            nvram_bytes: needs.nvram_bytes,
+            nvram_bytes: 0,
         }
     }
     fn capacity_bytes(&self) -> u64 {
@@ -65,13 +66,13 @@ impl TargetPiece for TranslationTarget {
     fn preferred_writes(&self) -> Option<PreferredWrites> {
         self.translation.preferred_writes()
     }
-    fn damaged_records(&self, nvram: &NvramSlice) -> Vec<DamagedRecord> {
-        self.translation.damaged_records(nvram)
-    }
     fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
-        let TargetPorts { core, commands, command_slots, buffers, nvram, function, recorder, .. } = ports;
+        let TargetPorts { core, commands, command_slots, buffers, function, recorder, .. } = ports;
         let TranslationTarget { translation, geometry, .. } = *self;
         let needs = translation.needs();
+        // A host's memory: it is empty after each power-on, which is recovery from the flash alone.
+        let volatile = Nvram::volatile(needs.nvram_bytes);
+        let nvram = NvramSlice::new(&volatile, 0, needs.nvram_bytes);
         let layout = Layout::new(&geometry, needs.data_buffers + needs.metadata_buffers);
         let memory = Rc::new(RefCell::new(TargetMemory::new(layout.bytes(), &buffers)));
         let driver = ArrayDriver::new(&core, function, Rc::clone(&memory), Layout::DRIVER);

@@ -1,0 +1,127 @@
+//! Host-FTL: a drive that takes frames and knows no logical address, and FTLs on its host.
+
+use aster_device::{Boot, Media, Profile, least_command};
+use aster_driver::Config;
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{config, drive, job, run, versioned};
+use aster_units::{Content, Duration};
+use aster_workload::{Access, Job, Mix};
+use std::rc::Rc;
+
+/// The shipped profile with one NAND array controller and few, small blocks.
+fn small() -> Profile {
+    let mut profile = aster_device::profile::shipped("host-ftl").expect("a shipped profile");
+    profile.restrict.channels = Some(8);
+    profile.restrict.pages_per_block = Some(16);
+    profile.restrict.blocks_per_lun = Some(24);
+    profile.ftl.over_provisioning_percent = 40.0;
+    profile.ftl.buffer_entries = 128;
+    profile.ftl.slice_workers = 32;
+    profile
+}
+
+fn machine(profile: &Profile, content: Content, media: Media) -> Machine {
+    let config = Config { depth: 32, ..config(profile) };
+    let machine = Machine::power_on("host-ftl", profile, Some(content), media, &Recorder::default(), config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+
+fn random(requests: u64, block: u32, mix: Mix) -> Job {
+    Job { queue_depth: 16, ..job("random", Access::Random, mix, block, requests) }
+}
+fn everything(machine: &Machine) -> Job {
+    let requests = drive(machine).bytes.div_ceil(64 << 10);
+    job("everything", Access::Sequential, Mix::Read, 64 << 10, requests)
+}
+
+#[test]
+fn jobs_with_verification_run_through_frames_and_survive_a_restart() {
+    {
+        let profile = small();
+        let first = machine(&profile, Content::Full, Media::fresh());
+        let below = Rc::clone(first.device().below().expect("the drive"));
+        assert!(first.device().is_nvme() && !below.is_nvme());
+        let jobs = [
+            job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(&first).bytes.div_ceil(128 << 10)),
+            random(3_000, 4096, Mix::ReadWrite),
+            random(400, 64 << 10, Mix::ReadWrite),
+            Job { flush_every: 10, ..random(300, 8192, Mix::Write) },
+        ];
+        let contents = run(&first, &jobs, versioned(&first));
+        let stats = first.device().stats();
+        // The host's FTL collects garbage in a drive that knows of none.
+        assert!(stats.ftl.flash_erases.gc > 0, "{:?}", stats.ftl);
+        assert!(below.completed() > stats.ftl.flash_programs.host);
+        drop(below);
+        let media = first.shut_down().unwrap();
+        let second = machine(&profile, Content::Full, media);
+        assert_ne!(second.device().stats().ftl.boot, Boot::Fresh);
+        run(&second, &[everything(&second), random(200, 4096, Mix::ReadWrite)], contents);
+    }
+}
+
+#[test]
+fn what_was_flushed_is_there_after_a_cut_of_the_host_or_of_both() {
+    let profile = small();
+    let mut now = machine(&profile, Content::Full, Media::fresh());
+    let mut contents = versioned(&now);
+    for round in 0..24 {
+        let write = Job { seed: round, ..random(60, 8192, Mix::Write) };
+        let flush = Job { flush_every: 1, ..random(1, 4096, Mix::Write) };
+        contents = run(&now, &[write, flush], contents);
+        let driver = Rc::clone(now.driver());
+        // Reads are in flight, through frames, when the power goes.
+        now.host().spawn(async move {
+            let mut page = vec![0; 4096];
+            for lba in 0.. {
+                let _ = driver.read(aster_driver::QueueId(1), lba * 8 % 512, &mut page).await;
+            }
+        });
+        for _ in 0..13 * round {
+            assert!(now.step());
+        }
+        now = if round % 3 == 0 {
+            machine(&profile, Content::Full, now.cut_power())
+        } else {
+            let drive = now.cut_host().expect("there is a target");
+            let config = Config { depth: 32, ..config(&profile) };
+            let next = Machine::power_on_over(aster_device::Pieces::default(), "h", &profile, drive, config)
+                .unwrap_or_else(|e| panic!("power-on: {e}"));
+            next.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+            next
+        };
+        contents = run(&now, &[everything(&now)], contents);
+    }
+}
+
+#[test]
+fn the_least_time_of_a_command_is_that_of_the_hosts_software() {
+    let mut profile = small();
+    let least = |profile: &Profile| least_command(profile);
+    let before = least(&profile);
+    profile.target.as_mut().expect("a target").command_ns = Some(6_000);
+    assert_eq!(least(&profile) - before, Duration::from_micros(5));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_its_key() {
+    let refused = |content, change: fn(&mut Profile)| {
+        let mut profile = small();
+        change(&mut profile);
+        let (media, recorder) = (Media::fresh(), Recorder::default());
+        let built =
+            Machine::power_on("h", &profile, Some(content), media, &recorder, config(&profile)).map(|_| ());
+        built.unwrap_err().to_string()
+    };
+    let tags = refused(Content::Fingerprint, |_| ());
+    assert!(tags.starts_with("content: must be \"full\" under target.kind"), "{tags}");
+    let units = refused(Content::Full, |p| p.ftl.mapping_unit_bytes = 4096);
+    assert!(units.starts_with("ftl.mapping_unit_bytes: must be 0 for an FTL on the host"), "{units}");
+    let other = refused(Content::Full, |p| p.ftl.kind = "page-mapping".to_owned());
+    assert!(other.contains("vectors"), "{other}");
+    let nvme = refused(Content::Full, |p| p.host.front_end = "nvme".to_owned());
+    assert!(nvme.contains("front_end") || nvme.contains("command_set"), "{nvme}");
+}
