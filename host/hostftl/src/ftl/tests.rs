@@ -1,0 +1,254 @@
+//! The parts against a model.
+
+use super::frontier::Frontier;
+use super::gather::Gather;
+use super::groups::{GroupState, Groups};
+use super::map::Map;
+use super::oob::{RECORD_BYTES, SectorKind, SectorRecord};
+use super::place::{NOWHERE, PagePlace, PlaceFormat, SectorPlace};
+use crate::driver::ArrayInfo;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use aster_units::Rng;
+use aster_wire::array::NO_BLOCK;
+
+const INFO: ArrayInfo =
+    ArrayInfo { channels: 2, lanes: 4, dies: 2, planes: 2, blocks: 12, pages: 6, sectors: 4 };
+
+/// One block in ten.
+fn is_bad(channel: u8, die: u8, lane: u8, block: u16) -> bool {
+    let n = u64::from(channel) << 40 | u64::from(die) << 32 | u64::from(lane) << 16 | u64::from(block);
+    Rng::new(n).below(10) == 0
+}
+
+#[test]
+fn the_papers_array_has_places_of_28_bits() {
+    let paper = ArrayInfo { channels: 4, lanes: 8, dies: 2, planes: 2, blocks: 2048, pages: 512, sectors: 4 };
+    let format = PlaceFormat::of(&paper).unwrap();
+    let page = PagePlace { channel: 3, die: 1, group: 2047, page: 511, lane: 7 };
+    assert_eq!(format.encode(SectorPlace { page, slot: 3 }), (1 << 28) - 1);
+    assert_eq!(format.decode(NOWHERE), None);
+    let large = ArrayInfo { channels: 64, dies: 4, ..paper };
+    assert!(PlaceFormat::of(&ArrayInfo { blocks: 1 << 14, ..large }).is_none());
+    let mut random = Rng::new(5);
+    for _ in 0..10_000 {
+        let page = PagePlace {
+            channel: random.below(4) as u8,
+            die: random.below(2) as u8,
+            group: random.below(2048) as u16,
+            page: random.below(512) as u16,
+            lane: random.below(8) as u8,
+        };
+        let place = SectorPlace { page, slot: random.below(4) as u8 };
+        assert_eq!(format.decode(format.encode(place)), Some(place));
+    }
+}
+
+#[test]
+fn a_group_is_the_nth_good_block_of_each_lane() {
+    let groups = Groups::of(&INFO, is_bad);
+    for channel in 0..INFO.channels {
+        for die in 0..INFO.dies {
+            let good: Vec<Vec<u16>> = (0..INFO.lanes)
+                .map(|lane| (0..12).filter(|&block| !is_bad(channel, die, lane, block)).collect())
+                .collect();
+            let count = good.iter().map(Vec::len).min().unwrap();
+            assert_eq!(groups.count(channel, die), count);
+            for group in 0..count {
+                let members = groups.members(channel, die, group as u16);
+                let expected = good.iter().map(|blocks| blocks[group]);
+                assert!(members[..4].iter().copied().eq(expected));
+                assert_eq!(members[4..], [NO_BLOCK; 4]);
+            }
+            for lane in 0..INFO.lanes {
+                assert_eq!(groups.spare(channel, die, lane), good[usize::from(lane)].len() - count);
+            }
+            assert_eq!(groups.table(channel, die).len(), 16 * count);
+        }
+    }
+}
+
+#[test]
+fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order() {
+    let mut groups = Groups::of(&INFO, is_bad);
+    let all: usize = (0..2)
+        .flat_map(|channel| (0..2).map(move |die| (channel, die)))
+        .map(|(c, d)| groups.count(c, d))
+        .sum();
+    let mut frontier = Frontier::new(&INFO);
+    let mut next: BTreeMap<(u8, u8, u8, u16), u16> = BTreeMap::new();
+    let (mut pages, mut opened) = (0, 0);
+    let mut first = Vec::new();
+    while let Some(page) = frontier.next(&mut groups) {
+        let PagePlace { channel, die, group, page: at, lane } = page.at;
+        let block = groups.members(channel, die, group)[usize::from(lane)];
+        let expected = next.entry((channel, die, lane, block)).or_default();
+        assert_eq!(at, *expected);
+        *expected += 1;
+        pages += 1;
+        opened += usize::from(page.opens);
+        if first.len() < 16 {
+            first.push((channel, lane, die));
+        }
+    }
+    // Every page of every group was used once.
+    assert_eq!((pages, opened), (all * 4 * 6, all));
+    let order = (0..16).map(|n: u8| (n % 2, n / 2 % 4, n / 8));
+    assert!(first.into_iter().eq(order));
+    assert_eq!(groups.open(0, 0), None);
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
+    let record = SectorRecord { sector: 0x0102_0304, sequence: 0x0a0b_0c0d_0e0f, kind: SectorKind::Data };
+    let bytes = record.encode();
+    assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0xd1, 0]);
+    assert_eq!(SectorRecord::decode(&bytes), Some(record));
+    for at in 0..RECORD_BYTES {
+        for bit in 0..8 {
+            let mut wrong = bytes;
+            wrong[at] ^= 1 << bit;
+            assert_eq!(SectorRecord::decode(&wrong), None);
+        }
+    }
+    assert_eq!(SectorRecord::decode(&[0xff; RECORD_BYTES]), None);
+    assert_eq!(SectorRecord::decode(&[0; RECORD_BYTES]), None);
+}
+
+/// The parts put together as an FTL would, with a flash that is a map from places to versions.
+struct Model {
+    map: Map,
+    groups: Groups,
+    frontier: Frontier,
+    gather: Gather,
+    flash: BTreeMap<SectorPlace, (u32, u64)>,
+    memory: BTreeMap<(usize, u8), u64>,
+    /// Pages on their way, which end in any order.
+    sent: VecDeque<(usize, PagePlace)>,
+    newest: BTreeMap<u32, u64>,
+    versions: u64,
+}
+
+impl Model {
+    fn submit(&mut self, flush: bool) -> bool {
+        let Some(buffer) = self.gather.send(flush) else { return true };
+        let Some(next) = self.frontier.next(&mut self.groups) else { return false };
+        self.sent.push_back((buffer, next.at));
+        true
+    }
+    fn end(&mut self, random: &mut Rng) {
+        let Some(n) = (!self.sent.is_empty()).then(|| random.below(self.sent.len() as u64) as usize) else {
+            return;
+        };
+        let (buffer, page) = self.sent.remove(n).unwrap();
+        for (slot, &sector) in (0..).zip(self.gather.sectors(buffer)) {
+            let version = self.memory[&(buffer, slot)];
+            self.flash.insert(SectorPlace { page, slot }, (sector, version));
+        }
+        let (map, groups) = (&mut self.map, &mut self.groups);
+        self.gather.programmed(buffer, |slot, sector| {
+            if let Some(before) = map.moved(sector, Some(SectorPlace { page, slot })) {
+                groups.lost(before.page);
+            }
+            groups.gained(page);
+        });
+    }
+    fn read(&self, sector: u32) -> Option<u64> {
+        match self.gather.find(sector) {
+            Some(waiting) => Some(self.memory[&(waiting.buffer, waiting.slot)]),
+            None => self.map.place_of(sector).map(|place| {
+                let (whose, version) = self.flash[&place];
+                assert_eq!(whose, sector);
+                version
+            }),
+        }
+    }
+    /// Empties groups that hold nothing, and copies what the emptiest one holds.
+    fn collect(&mut self, channel: u8) {
+        let Some((die, group)) = self.groups.emptiest(channel) else { return };
+        let of_group = |place: &SectorPlace| {
+            (place.page.channel, place.page.die, place.page.group) == (channel, die, group)
+        };
+        let held: Vec<u32> = (0..self.map.sectors())
+            .filter(|&sector| self.map.place_of(sector).is_some_and(|place| of_group(&place)))
+            .collect();
+        assert_eq!(held.len() as u32, self.groups.state(channel, die, group).1);
+        if held.is_empty()
+            && !self.sent.iter().any(|(_, at)| (at.channel, at.die, at.group) == (channel, die, group))
+        {
+            self.groups.release(channel, die, group);
+            self.flash.retain(|place, _| !of_group(place));
+        }
+    }
+}
+
+/// H19, H21: map, groups and buffers agree with a model after many operations, in whichever order pages end.
+#[test]
+fn what_is_read_is_the_newest_version_wherever_it_is() {
+    // Blocks of few pages, so that groups become empty while sectors are written over.
+    let info = ArrayInfo { blocks: 40, pages: 2, ..INFO };
+    let groups = Groups::of(&info, is_bad);
+    let sectors = 160;
+    let mut model = Model {
+        map: Map::new(PlaceFormat::of(&info).unwrap(), sectors),
+        groups,
+        frontier: Frontier::new(&info),
+        gather: Gather::new(5, info.sectors),
+        flash: BTreeMap::new(),
+        memory: BTreeMap::new(),
+        sent: VecDeque::new(),
+        newest: BTreeMap::new(),
+        versions: 0,
+    };
+    let mut random = Rng::new(9);
+    let (mut released, mut from_memory) = (0, 0);
+    for _ in 0..100_000 {
+        let sector = random.below(sectors.into()) as u32;
+        match random.below(8) {
+            0..4 => {
+                while model.gather.put(sector).is_none() {
+                    model.end(&mut random);
+                }
+                let waiting = model.gather.find(sector).unwrap();
+                model.versions += 1;
+                model.memory.insert((waiting.buffer, waiting.slot), model.versions);
+                model.newest.insert(sector, model.versions);
+                let room = model.submit(false);
+                assert!(room, "there are free groups");
+            }
+            4 => model.end(&mut random),
+            5 if random.below(8) == 0 => {
+                assert!(model.submit(true));
+                while !model.gather.on_their_way().is_empty() {
+                    model.end(&mut random);
+                }
+                // All is in the flash now.
+                for (&sector, &version) in &model.newest {
+                    let place = model.map.place_of(sector).unwrap();
+                    assert_eq!(model.flash[&place], (sector, version));
+                }
+            }
+            6 if random.below(16) == 0 => {
+                // A trim.
+                model.gather.forget(sector);
+                // Its page may still be on its way, and must not come back.
+                if let Some(before) = model.map.moved(sector, None) {
+                    model.groups.lost(before.page);
+                }
+                model.newest.remove(&sector);
+            }
+            _ => {
+                let channel = random.below(2) as u8;
+                let before: usize = (0..2).map(|die| model.groups.free(channel, die)).sum();
+                model.collect(channel);
+                let after: usize = (0..2).map(|die| model.groups.free(channel, die)).sum();
+                released += after - before;
+            }
+        }
+        from_memory += u32::from(model.gather.find(sector).is_some());
+        assert_eq!(model.read(sector), model.newest.get(&sector).copied());
+    }
+    assert!(released > 500 && from_memory > 1_000, "{released} {from_memory}");
+    let (state, valid) = model.groups.state(0, 0, 0);
+    assert!(state != GroupState::Free || valid == 0);
+}
