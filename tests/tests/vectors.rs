@@ -28,6 +28,9 @@ fn drive(change: impl FnOnce(&mut Profile)) -> Profile {
     })
 }
 
+/// Data and metadata of a sector.
+type Sector = (Vec<u8>, Vec<u8>);
+
 struct Host {
     machine: Machine,
     geometry: Geometry,
@@ -81,7 +84,7 @@ impl Host {
         self.send(io::ERASE, VectorControl(0), places, 0)
     }
     /// What sectors hold, each with its metadata.
-    fn read(&self, places: &[Place]) -> (VectorEnd, Vec<(Vec<u8>, Vec<u8>)>) {
+    fn read(&self, places: &[Place]) -> (VectorEnd, Vec<Sector>) {
         let addresses: Vec<u64> = places.iter().map(|place| self.address(*place)).collect();
         self.run(async move |driver| {
             let mut data = vec![0xee; addresses.len() * SECTOR];
@@ -159,7 +162,7 @@ impl Host {
 }
 
 /// Data and metadata that no other sector and version has.
-fn content(place: Place, version: u8) -> (Vec<u8>, Vec<u8>) {
+fn content(place: Place, version: u8) -> Sector {
     let Place { channel, lun, plane, block, page, sector } = place;
     let seed = [channel.into(), lun.into(), plane.into(), u64::from(block), page.into(), sector.into()]
         .into_iter()

@@ -1,0 +1,541 @@
+//! A random host of an open-channel drive, against a model: statuses, bits of failed addresses, data,
+//! metadata and bad-block tables, with failing programs and erases, bit errors, and losses of power at any
+//! event (G14).
+
+mod model;
+
+use aster_device::Media;
+use aster_device::profile::Profile;
+use aster_driver::{Config, Driver, DriverError, Moved, QueueId, Vector, VectorEnd};
+use aster_events::Recorder;
+use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::{cases, profile};
+use aster_units::Rng;
+use aster_wire::nvme::Status;
+use aster_wire::ocssd::{AddressFormat, BlockFlags, Place, TableHeader, admin, io, status};
+use model::{Held, Model};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+const QUEUE: QueueId = QueueId(1);
+const METADATA_BYTES: usize = aster_wire::ocssd::METADATA_BYTES as usize;
+const SECTOR: usize = 4096;
+/// Vectors in flight at once.
+const TOGETHER: u64 = 6;
+/// The most steps between the sending of vectors and a loss of power.
+const STEPS_MAX: u64 = 1500;
+/// Plane mode for both planes (dword 12 bits 31:16).
+const DUAL: u16 = 1;
+
+fn drive() -> Profile {
+    profile("pocket-ocssd", |p| {
+        p.geometry.page_bytes = 16_384;
+        p.geometry.spare_bytes = 1_664;
+        p.geometry.blocks_per_lun = 16;
+        p.package.program_failures_per_million = 4000;
+        p.package.erase_failures_per_million = 8000;
+        // One corrected bit is enough for the host to be told.
+        p.ftl.refresh_corrected_percent = 1;
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Write,
+    Erase { dual: bool },
+    Read,
+}
+
+/// How a vector ended, and the data and metadata that it has read.
+type Ended = (VectorEnd, Vec<u8>, Vec<u8>);
+
+/// A vector, and how it ended if it did.
+struct Sent {
+    kind: Kind,
+    places: Vec<Place>,
+    /// What a write stores. A sector's content depends on its place as well.
+    version: u64,
+    end: RefCell<Option<Ended>>,
+}
+
+struct Host {
+    profile: Profile,
+    machine: Machine,
+    format: AddressFormat,
+    model: Model,
+    rng: Rng,
+    version: u64,
+    seen: BTreeSet<u16>,
+}
+
+/// Data and metadata of a sector of this version.
+fn content(place: Place, version: u64) -> (Vec<u8>, Vec<u8>) {
+    let Place { channel, lun, plane, block, page, sector } = place;
+    let seed = [channel.into(), lun.into(), plane.into(), u64::from(block), page.into(), sector.into()]
+        .into_iter()
+        .fold(version, |sum, part: u64| sum.wrapping_mul(1031) + part);
+    let bytes = |seed: u64, count: usize| -> Vec<u8> {
+        (0..).flat_map(|n: u64| aster_units::mix64(seed ^ n << 40).to_le_bytes()).take(count).collect()
+    };
+    (bytes(seed, SECTOR), bytes(!seed, METADATA_BYTES))
+}
+
+fn power_on(profile: &Profile, media: Media) -> Machine {
+    let config =
+        Config { depth: 31, transfer_bytes_max: 256 << 10, queue_pairs: 1, ..aster_tests::config(profile) };
+    let machine = Machine::power_on("test", profile, None, media, &Recorder::default(), config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+
+/// Sends a vector and keeps how it ended.
+async fn send(driver: Rc<Driver<VirtualBar>>, format: AddressFormat, sent: Rc<Sent>) {
+    let addresses: Vec<u64> = sent.places.iter().map(|place| format.encode(*place)).collect();
+    let (mut data, mut beside) = (Vec::new(), Vec::new());
+    let (opcode, control) = match sent.kind {
+        Kind::Write => {
+            let (all, metadata): (Vec<_>, Vec<_>) =
+                sent.places.iter().map(|place| content(*place, sent.version)).unzip();
+            (data, beside) = (all.concat(), metadata.concat());
+            (io::WRITE, 0)
+        }
+        Kind::Erase { dual } => (io::ERASE, if dual { DUAL } else { 0 }),
+        Kind::Read => {
+            data = vec![0xee; addresses.len() * SECTOR];
+            beside = vec![0xee; addresses.len() * METADATA_BYTES];
+            (io::READ, 0)
+        }
+    };
+    let moved = match sent.kind {
+        Kind::Write => (Moved::ToDrive(&data), Moved::ToDrive(&beside)),
+        Kind::Erase { .. } => (Moved::Nothing, Moved::Nothing),
+        Kind::Read => (Moved::FromDrive(&mut data), Moved::FromDrive(&mut beside)),
+    };
+    let vector = Vector { opcode, control, addresses: &addresses, data: moved.0, metadata: moved.1 };
+    let end = driver.send_vector(QUEUE, vector).await.unwrap();
+    *sent.end.borrow_mut() = Some((end, data, beside));
+}
+
+impl Host {
+    fn new(seed: u64) -> Self {
+        let profile = Profile { seed, ..drive() };
+        let geometry = profile.used_geometry();
+        let mut host = Host {
+            machine: power_on(&profile, Media::fresh()),
+            format: AddressFormat::of_geometry(&geometry),
+            model: Model::new(geometry),
+            rng: Rng::new(seed),
+            version: 0,
+            seen: BTreeSet::new(),
+            profile,
+        };
+        for (place, state) in host.tables() {
+            let block = host.model.block_mut(place);
+            block.state = state;
+            if state == BlockFlags::FactoryBad {
+                block.pages.fill(Held::Factory);
+            }
+        }
+        host
+    }
+    fn below(&mut self, bound: usize) -> usize {
+        self.rng.below(bound as u64) as usize
+    }
+    fn run<T: 'static>(&self, work: impl AsyncFnOnce(Rc<Driver<VirtualBar>>) -> T + 'static) -> T {
+        let driver = Rc::clone(self.machine.driver());
+        self.machine
+            .block_on("a command", async move { work(driver).await })
+            .unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    // ---- what is drawn ----
+
+    /// A vector that is legal, and whose blocks none of `taken` names.
+    fn draw(&mut self, taken: &mut BTreeSet<Place>) -> Option<Rc<Sent>> {
+        let blocks: Vec<Place> = self.model.blocks.keys().copied().collect();
+        let (kind, places) = match self.below(8) {
+            0..4 => (Kind::Write, self.draw_write(&blocks, taken)),
+            4 => {
+                let dual = self.below(2) == 0;
+                (Kind::Erase { dual }, self.draw_erase(&blocks, taken, dual))
+            }
+            _ => (Kind::Read, self.draw_read(&blocks, taken)),
+        };
+        if places.is_empty() {
+            return None;
+        }
+        self.version += 1;
+        Some(Rc::new(Sent { kind, places, version: self.version, end: RefCell::new(None) }))
+    }
+    fn draw_write(&mut self, blocks: &[Place], taken: &mut BTreeSet<Place>) -> Vec<Place> {
+        let mut places = Vec::new();
+        let sectors = usize::from(self.model.geometry.sectors_per_page());
+        let wanted = 1 + self.below(64 / sectors);
+        for _ in 0..wanted {
+            let block = blocks[self.below(blocks.len())];
+            let state = self.model.block(block);
+            let next = state.next().filter(|_| state.is_usable() && state.is_certain);
+            if let Some(first) = next.filter(|_| taken.insert(block)) {
+                let room = (64 - places.len()) / sectors;
+                let left = usize::from(self.model.geometry.pages_per_block - first);
+                let pages = 1 + self.below(left.min(3));
+                for page in (first..).take(pages.min(room)) {
+                    places.extend(self.model.page(Place { page, ..block }));
+                }
+            }
+        }
+        places
+    }
+    fn draw_erase(&mut self, blocks: &[Place], taken: &mut BTreeSet<Place>, dual: bool) -> Vec<Place> {
+        let mut places = Vec::new();
+        for _ in 0..1 + self.below(4) {
+            let block = blocks[self.below(blocks.len())];
+            let of = self.of_erase(block, dual);
+            let usable = of.iter().all(|block| self.model.block(*block).is_usable());
+            if usable && of.iter().all(|block| !taken.contains(block)) {
+                taken.extend(&of);
+                let page = self.below(usize::from(self.model.geometry.pages_per_block)) as u16;
+                let sector = self.below(usize::from(self.model.geometry.sectors_per_page())) as u8;
+                places.push(Place { page, sector, ..block });
+            }
+        }
+        places
+    }
+    fn draw_read(&mut self, blocks: &[Place], taken: &BTreeSet<Place>) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for _ in 0..1 + self.below(64) {
+            let block = blocks[self.below(blocks.len())];
+            let (pages, sectors) =
+                (self.model.geometry.pages_per_block, self.model.geometry.sectors_per_page());
+            let page = self.below(pages.into()) as u16;
+            let sector = self.below(sectors.into()) as u8;
+            if !taken.contains(&block) {
+                places.push(Place { page, sector, ..block });
+                // Neighbours share a flash request, and some sectors come twice.
+                if sector + 1 < sectors && places.len() < 64 {
+                    places.push(Place { page, sector: sector + (self.below(2) as u8), ..block });
+                }
+            }
+        }
+        places.truncate(64);
+        places
+    }
+    /// The blocks that an address of an erase means.
+    fn of_erase(&self, place: Place, dual: bool) -> Vec<Place> {
+        let planes = 0..self.model.geometry.planes;
+        let block = place.block_start();
+        planes.filter(|plane| dual || *plane == block.plane).map(|plane| Place { plane, ..block }).collect()
+    }
+
+    // ---- what came of it ----
+
+    fn settle(&mut self, sent: &Sent) {
+        let ended = sent.end.borrow_mut().take();
+        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
+        self.seen.insert(end.status.raw());
+        match sent.kind {
+            Kind::Write => self.settle_write(sent, end),
+            Kind::Erase { dual } => self.settle_erase(sent, end, dual),
+            Kind::Read => self.check_read(sent, end, &data, &beside),
+        }
+    }
+    /// A vector that no completion came of before the power went.
+    fn in_flight(&mut self, sent: &Sent) {
+        for place in &sent.places {
+            match sent.kind {
+                Kind::Write => {
+                    let held = Held::Unsure { before: None, after: Some(sent.version) };
+                    self.model.written(*place, held);
+                }
+                Kind::Erase { dual } => {
+                    self.of_erase(*place, dual).into_iter().for_each(|block| self.model.half_erased(block));
+                }
+                Kind::Read => {}
+            }
+        }
+    }
+    fn settle_write(&mut self, sent: &Sent, end: VectorEnd) {
+        let failed = |n: usize| end.failed >> n & 1 != 0;
+        assert_eq!(end.status == status::WRITE_FAIL, end.failed != 0, "{end:?}");
+        assert!([status::WRITE_FAIL, Status::SUCCESS].contains(&end.status), "{end:?}");
+        for (n, place) in sent.places.iter().enumerate() {
+            let held = match failed(n) {
+                true => Held::Unsure { before: None, after: Some(sent.version) },
+                false => Held::Version(sent.version),
+            };
+            let keeps = self.model.block(*place).is_certain;
+            self.model.written(*place, held);
+            let block = self.model.block_mut(*place);
+            block.is_certain &= keeps;
+            if failed(n) {
+                block.state = BlockFlags::GrownBad;
+            }
+        }
+    }
+    fn settle_erase(&mut self, sent: &Sent, end: VectorEnd, dual: bool) {
+        assert_eq!(end.status == status::WRITE_FAIL, end.failed != 0, "{end:?}");
+        assert!([status::WRITE_FAIL, Status::SUCCESS].contains(&end.status), "{end:?}");
+        let states = self.tables();
+        for (n, place) in sent.places.iter().enumerate() {
+            let of = self.of_erase(*place, dual);
+            let bad = |block: &Place| {
+                states.iter().any(|(at, state)| at == block && *state == BlockFlags::GrownBad)
+            };
+            assert_eq!(of.iter().any(bad), end.failed >> n & 1 != 0, "{place}: the table tells what failed");
+            for block in of {
+                if bad(&block) {
+                    self.model.half_erased(block);
+                    self.model.block_mut(block).state = BlockFlags::GrownBad;
+                } else {
+                    self.model.erased(block);
+                }
+            }
+        }
+    }
+    fn check_read(&self, sent: &Sent, end: VectorEnd, data: &[u8], beside: &[u8]) {
+        let marginal = end.status == status::HIGH_ECC;
+        let mut must = BTreeSet::from([Status::SUCCESS.raw(), status::HIGH_ECC.raw()]);
+        let sectors = data.chunks(SECTOR).zip(beside.chunks(METADATA_BYTES)).zip(&sent.places);
+        for (n, ((data, beside), place)) in sectors.enumerate() {
+            let failed = !marginal && end.failed >> n & 1 != 0;
+            let is = |version| {
+                (data, beside) == (&content(*place, version).0[..], &content(*place, version).1[..])
+            };
+            match self.model.held(*place) {
+                Held::Factory => {
+                    must.extend([status::EMPTY_PAGE.raw(), status::ECC_FAIL.raw()]);
+                }
+                Held::Erased => {
+                    assert!(failed, "{place} holds nothing: {end:?}");
+                    must.insert(status::EMPTY_PAGE.raw());
+                }
+                Held::Version(version) => assert!(!failed && is(version), "{place}: {end:?}"),
+                Held::Unsure { before, after } => {
+                    let known = before.into_iter().chain(after).any(is);
+                    assert!(failed || known, "{place} holds what nobody wrote");
+                    must.extend([status::EMPTY_PAGE.raw(), status::ECC_FAIL.raw()]);
+                }
+            }
+        }
+        let fails = [status::EMPTY_PAGE, status::ECC_FAIL].contains(&end.status);
+        assert!(must.contains(&end.status.raw()), "{end:?}");
+        assert_eq!(fails || marginal, end.failed != 0, "{end:?}");
+    }
+
+    // ---- bad-block tables ----
+
+    fn tables(&self) -> Vec<(Place, BlockFlags)> {
+        let (g, format) = (self.model.geometry, self.format);
+        let mut all = Vec::new();
+        for channel in 0..g.channels {
+            for lun in 0..g.luns_per_channel() as u16 {
+                let address = format.encode(Place { channel, lun, ..Place::default() });
+                let bytes = size_of::<TableHeader>() + g.blocks_per_lun as usize;
+                let table = self.run(async move |driver| {
+                    let mut table = vec![0; bytes];
+                    driver.addressed_admin(admin::GET_TABLE, &[address], 0, &mut table).await.unwrap();
+                    table
+                });
+                let states = table[size_of::<TableHeader>()..].iter().zip(0..);
+                all.extend(states.map(|(state, n)| {
+                    let planes = u32::from(g.planes);
+                    let place = Place {
+                        channel,
+                        lun,
+                        plane: (n % planes) as u8,
+                        block: n / planes,
+                        ..Place::default()
+                    };
+                    (place, BlockFlags::from_raw(*state).expect("a state that 1.2 has"))
+                }));
+            }
+        }
+        all
+    }
+    fn check_tables(&self) {
+        for (place, state) in self.tables() {
+            assert_eq!(self.model.block(place).state, state, "{place}");
+        }
+    }
+    /// After a loss of power a block may be bad whose failure the host was not told of. It is one that was
+    /// in work.
+    fn learn_tables(&mut self) {
+        for (place, state) in self.tables() {
+            let block = self.model.block_mut(place);
+            let told = block.state == state || state == BlockFlags::GrownBad && !block.is_certain;
+            assert!(told, "{place}: {:?} became {state:?}", block.state);
+            block.state = state;
+        }
+    }
+
+    // ---- rounds ----
+
+    /// Sends some vectors at once. Either all of them end, or the power goes.
+    fn round(&mut self, cut: bool) {
+        let mut taken = BTreeSet::new();
+        let count = 1 + self.rng.below(TOGETHER);
+        let sent: Vec<Rc<Sent>> = (0..count).filter_map(|_| self.draw(&mut taken)).collect();
+        // A read may not name what another vector of the round changes.
+        let reads = |sent: &&Rc<Sent>| sent.kind == Kind::Read;
+        let (reads, rest): (Vec<_>, Vec<_>) = sent.iter().partition(reads);
+        let apart = |sent: &&&Rc<Sent>| !sent.places.iter().any(|place| taken.contains(&place.block_start()));
+        let sent: Vec<Rc<Sent>> =
+            rest.into_iter().chain(reads.iter().filter(apart).copied()).cloned().collect();
+        for one in &sent {
+            let driver = Rc::clone(self.machine.driver());
+            self.machine.host().spawn(send(driver, self.format, Rc::clone(one)));
+        }
+        if cut {
+            let steps = self.rng.below(STEPS_MAX);
+            let _ = (0..steps).take_while(|_| self.machine.step()).count();
+            let media = {
+                let profile = self.profile.clone();
+                let machine = std::mem::replace(&mut self.machine, power_on(&profile, Media::fresh()));
+                machine.cut_power()
+            };
+            self.machine = power_on(&self.profile, media);
+        } else {
+            let waiting = || sent.iter().any(|one| one.end.borrow().is_none());
+            while waiting() {
+                assert!(self.machine.step(), "the drive waits for ever");
+            }
+        }
+        if cut {
+            // Completions that had come say what holds; the rest may have gone either way.
+            sent.iter().for_each(|one| self.settle_without_tables(one));
+            self.learn_tables();
+        } else {
+            sent.iter().for_each(|one| self.settle(one));
+            self.check_tables();
+        }
+    }
+    /// As `settle` after a loss of power: the tables are those of now and not of then.
+    fn settle_without_tables(&mut self, sent: &Sent) {
+        let ended = sent.end.borrow_mut().take();
+        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
+        self.seen.insert(end.status.raw());
+        match sent.kind {
+            Kind::Write if end.failed == 0 => {
+                for place in &sent.places {
+                    self.model.written(*place, Held::Version(sent.version));
+                }
+            }
+            Kind::Erase { dual } if end.failed == 0 => {
+                for place in &sent.places {
+                    self.of_erase(*place, dual).into_iter().for_each(|block| self.model.erased(block));
+                }
+            }
+            Kind::Read => self.check_read(sent, end, &data, &beside),
+            Kind::Write | Kind::Erase { .. } => self.in_flight(sent),
+        }
+    }
+
+    /// Sends a vector that must be refused, and checks that nothing was done.
+    fn illegal(&mut self) {
+        let blocks: Vec<Place> = self.model.blocks.keys().copied().collect();
+        let block = blocks[self.below(blocks.len())];
+        let state = self.model.block(block).clone();
+        let before = self.totals();
+        let page = self.below(usize::from(self.model.geometry.pages_per_block)) as u16;
+        let at = Place { page, ..block };
+        let (opcode, control, places, expected): (u8, u16, Vec<Place>, Status) = match self.below(5) {
+            0 if !state.is_usable() => (io::WRITE, 0, self.model.page(at).collect(), status::PROTECTED_BLOCK),
+            1 if !state.is_usable() => (io::ERASE, 0, vec![at], status::PROTECTED_BLOCK),
+            0 | 1 if state.is_certain && state.next() != Some(page) => {
+                (io::WRITE, 0, self.model.page(at).collect(), status::OUT_OF_ORDER)
+            }
+            2 => (io::WRITE, 2, vec![at], Status::INVALID_FIELD.with_dnr(true)),
+            3 => (0x01, 0, vec![at], Status::ACCESS_DENIED.with_dnr(true)),
+            4 => (io::WRITE_RAW, 0, vec![at], Status::INVALID_OPCODE.with_dnr(true)),
+            _ => return,
+        };
+        let addresses: Vec<u64> = places.iter().map(|place| self.format.encode(*place)).collect();
+        let end = self.run(async move |driver| {
+            let data = vec![0x55; addresses.len() * SECTOR];
+            let writes = [io::WRITE, io::WRITE_RAW].contains(&opcode);
+            let data = if writes { Moved::ToDrive(&data) } else { Moved::Nothing };
+            let vector = Vector { opcode, control, addresses: &addresses, data, metadata: Moved::Nothing };
+            driver.send_vector(QUEUE, vector).await.unwrap()
+        });
+        assert_eq!(end, VectorEnd { status: expected, failed: 0 }, "{places:?}");
+        self.seen.insert(end.status.raw());
+        assert_eq!(self.totals(), before, "a refused vector does nothing");
+    }
+    fn outside(&mut self) {
+        let address = 1 << (20 + self.below(43));
+        let before = self.totals();
+        let end = self.run(async move |driver| {
+            let addresses = [0, address];
+            let vector = Vector {
+                opcode: io::ERASE,
+                control: 0,
+                addresses: &addresses,
+                data: Moved::Nothing,
+                metadata: Moved::Nothing,
+            };
+            driver.send_vector(QUEUE, vector).await.unwrap()
+        });
+        assert_eq!(end.status, status::OUT_OF_GEOMETRY);
+        self.seen.insert(end.status.raw());
+        assert_eq!(self.totals(), before);
+    }
+    fn totals(&self) -> (u64, u64) {
+        let totals = self.machine.device().nand().totals_of_drive();
+        (totals.programs, totals.erases)
+    }
+    /// The host sets the state of a block, or frees one that it has set.
+    fn set_state(&mut self) {
+        let blocks: Vec<Place> = self.model.blocks.keys().copied().collect();
+        let block = blocks[self.below(blocks.len())];
+        let state = match self.model.block(block).state {
+            BlockFlags::Free => BlockFlags::Host,
+            BlockFlags::Host => BlockFlags::Free,
+            _ => return,
+        };
+        let address = self.format.encode(block);
+        let ended = self.run(async move |driver| {
+            driver.addressed_admin(admin::SET_TABLE, &[address], state.raw().into(), &mut []).await
+        });
+        assert!(matches!(ended, Ok(0)), "{ended:?}");
+        self.model.block_mut(block).state = state;
+        let ended: Result<u32, DriverError> = self
+            .run(async move |driver| driver.addressed_admin(admin::SET_TABLE, &[address], 3, &mut []).await);
+        assert!(matches!(ended, Err(DriverError::Command { .. })), "1.2 has no state 3: {ended:?}");
+        self.check_tables();
+    }
+}
+
+/// Each seed is a drive's life: rounds of vectors, every third of which loses its power.
+#[test]
+fn a_random_host_finds_what_the_model_says() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..cases(6, 400) {
+        let mut host = Host::new(seed);
+        for round in 0..40 {
+            match host.rng.below(8) {
+                0 => host.illegal(),
+                1 => host.outside(),
+                2 => host.set_state(),
+                _ => host.round(round % 3 == 2),
+            }
+        }
+        seen.extend(host.seen);
+    }
+    let must = [
+        Status::SUCCESS,
+        status::WRITE_FAIL,
+        status::EMPTY_PAGE,
+        status::ECC_FAIL,
+        status::HIGH_ECC,
+        status::PROTECTED_BLOCK,
+        status::OUT_OF_ORDER,
+        status::OUT_OF_GEOMETRY,
+        Status::INVALID_FIELD.with_dnr(true),
+        Status::INVALID_OPCODE.with_dnr(true),
+        Status::ACCESS_DENIED.with_dnr(true),
+    ];
+    let missing: Vec<_> = must.iter().filter(|status| !seen.contains(&status.raw())).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}
