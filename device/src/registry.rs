@@ -1,10 +1,12 @@
 //! The pieces that a profile can choose from, by name.
 
 use crate::configure::{self, BuildError, value};
-use crate::profile::{AssignerName, D_CHOICES, PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY};
+use crate::profile::{
+    AssignerName, D_CHOICES, NVME_SOFTWARE, PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY,
+};
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
-use aster_hostif::{Nvm, Nvme, OpenChannel12};
+use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, SoftwareNvme};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
 };
@@ -141,17 +143,27 @@ fn vectors_key(field: &str) -> &'static str {
     }
 }
 
+/// The NVMe controller of a drive.
+fn controller(profile: &Profile, facts: FrontEndFacts) -> (HostIfConfig, Box<dyn CommandSet>) {
+    let FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set } = facts;
+    let mut config = configure::host(profile, &name, content, capacity_bytes);
+    config.preferred_writes = preferred_writes;
+    if let Some(serial) = serial {
+        config.serial = serial;
+    }
+    (config, command_set)
+}
+
 impl Default for Registry<MakeFrontEnd> {
     fn default() -> Self {
         let nvme: MakeFrontEnd = Box::new(|profile, facts| {
-            let FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set } =
-                facts;
-            let mut config = configure::host(profile, &name, content, capacity_bytes);
-            config.preferred_writes = preferred_writes;
-            if let Some(serial) = serial {
-                config.serial = serial;
-            }
+            let (config, command_set) = controller(profile, facts);
             Ok(Box::new(Nvme::new(config, configure::pci_ids(profile), command_set)?))
+        });
+        let software: MakeFrontEnd = Box::new(|profile, facts| {
+            let (config, command_set) = controller(profile, facts);
+            let (ids, software) = (configure::pci_ids(profile), configure::nvme_software(profile));
+            Ok(Box::new(SoftwareNvme::new(config, ids, command_set, software)?))
         });
         let message_unit: MakeFrontEnd = Box::new(|profile, _| {
             let geometry = profile.used_geometry();
@@ -159,7 +171,10 @@ impl Default for Registry<MakeFrontEnd> {
             let shape = ArrayShape::new(geometry, lanes).map_err(|error| value(error.key(), error))?;
             Ok(Box::new(MessageUnitPiece::new(shape, configure::pci_ids(profile))))
         });
-        Registry::of("host.front_end", [("nvme", nvme), (MESSAGE_UNIT, message_unit)])
+        Registry::of(
+            "host.front_end",
+            [("nvme", nvme), (NVME_SOFTWARE, software), (MESSAGE_UNIT, message_unit)],
+        )
     }
 }
 

@@ -7,8 +7,8 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    DataModeName, FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile,
-    READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
+    DataModeName, FactoryMarksName, LevellingName, NVME_SOFTWARE, OneShotProfile, PlacementName, Profile,
+    PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -256,6 +256,12 @@ fn crowded(p: &mut Profile) {
     p.geometry.luns = 2;
 }
 
+/// NVMe in software.
+fn in_software(p: &mut Profile) {
+    p.host.front_end = NVME_SOFTWARE.to_owned();
+    (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
+}
+
 /// The same drive under the big loop.
 fn looped(p: &mut Profile) {
     p.scheduler.policy = COSMOS.to_owned();
@@ -468,6 +474,12 @@ const CASES: &[Case] = &cases! {
     "costs.loop_compare" Run on looped; => |p| p.costs.loop_compare += 400,
     "costs.loop_issue" Run on looped; => |p| p.costs.loop_issue += 400,
     "costs.loop_finish" Run on looped; => |p| p.costs.loop_finish += 400,
+    "costs.nvme_fetch" Run on in_software; => |p| p.costs.nvme_fetch += 400,
+    "costs.nvme_parse" Run on in_software; => |p| p.costs.nvme_parse += 400,
+    "costs.nvme_transfer" Run on in_software; => |p| p.costs.nvme_transfer += 400,
+    "costs.nvme_complete" Run on in_software; => |p| p.costs.nvme_complete += 400,
+    "costs.nvme_interrupt" Run on in_software; => |p| p.costs.nvme_interrupt += 400,
+    "host.workers_per_queue" Run on in_software; => |p| p.host.workers_per_queue = Some(1),
     "board.buses.memory_mb_per_s" Run => |p| p.board.buses.memory_mb_per_s = 300,
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,

@@ -60,6 +60,10 @@ functions! {
     Transaction "transaction" ["transaction"]
     /// looks at the status of a LUN that was busy
     Polling "polling" ["poll"]
+    /// fetches NVMe commands, moves their data and completes them
+    NvmeSoftware "nvme_software" [
+        "nvme_fetch", "nvme_parse", "nvme_transfer", "nvme_complete", "nvme_interrupt"
+    ]
 }
 
 impl Function {

@@ -2,7 +2,7 @@
 
 use super::times::nanos;
 use crate::profile::{ArbitrationName, Profile};
-use aster_hostif::{BlockSize, HostIfConfig};
+use aster_hostif::{BlockSize, Fetching, HostIfConfig, SoftwareConfig, SoftwareCosts};
 use aster_units::Content;
 
 pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_bytes: u64) -> HostIfConfig {
@@ -29,6 +29,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         weighted_round_robin: h.arbitration == ArbitrationName::Weighted,
         arbitration_burst_log2: 3,
         fetch_batch: h.fetch_batch,
+        fetching: Fetching::Arbiter,
         vectors: h.queue_pairs + 1,
         fetch_latency: nanos(h.fetch_ns),
         completion_latency: nanos(h.completion_ns),
@@ -37,6 +38,19 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         media_errors_max: h.media_errors_max,
         history: Default::default(),
     }
+}
+
+/// What NVMe in software has beside its controller.
+pub(crate) fn nvme_software(profile: &Profile) -> SoftwareConfig {
+    let c = &profile.costs;
+    let costs = SoftwareCosts {
+        fetch: c.nvme_fetch,
+        parse: c.nvme_parse,
+        transfer: c.nvme_transfer,
+        complete: c.nvme_complete,
+        interrupt: c.nvme_interrupt,
+    };
+    SoftwareConfig { workers: profile.host.workers_per_queue(), costs }
 }
 
 /// The block format of a new drive. 512-byte blocks need full content.

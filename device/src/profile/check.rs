@@ -244,6 +244,11 @@ impl Profile {
             ("costs.loop_compare", c.loop_compare),
             ("costs.loop_issue", c.loop_issue),
             ("costs.loop_finish", c.loop_finish),
+            ("costs.nvme_fetch", c.nvme_fetch),
+            ("costs.nvme_parse", c.nvme_parse),
+            ("costs.nvme_transfer", c.nvme_transfer),
+            ("costs.nvme_complete", c.nvme_complete),
+            ("costs.nvme_interrupt", c.nvme_interrupt),
         ] {
             range(key, cycles as f64, 0.0, 1e7)?;
         }
@@ -342,7 +347,7 @@ impl Profile {
             let reason = format!("must be 4096 on a drive that keeps fingerprints, but is {}", h.block_bytes);
             return Err(("host.block_bytes", reason));
         }
-        Ok(())
+        self.check_nvme_software()
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod package;
 mod schema;
 mod shipped;
+mod softssd;
 mod target;
 mod words;
 
@@ -27,8 +28,9 @@ pub use package::{
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, CollectionName, ContentKind,
     ControllerName, CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
-    GeometryProfile, HostProfile, LevellingName, LinkProfile, PAGE_MAPPING, PlacementName, PollProfile,
-    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS, WINDOWED_GREEDY,
+    GeometryProfile, HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName,
+    PollProfile, Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS,
+    WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

@@ -384,10 +384,24 @@ pub struct CostsProfile {
     pub loop_issue: u64,
     /// Big loop: an operation that has ended.
     pub loop_finish: u64,
+    /// NVMe in software: taking a submission queue entry and asking for it.
+    pub nvme_fetch: u64,
+    /// NVMe in software: decoding a command.
+    pub nvme_parse: u64,
+    /// NVMe in software: setting up a DMA of data or of a list.
+    pub nvme_transfer: u64,
+    /// NVMe in software: sending a completion entry.
+    pub nvme_complete: u64,
+    /// NVMe in software: sending an interrupt.
+    pub nvme_interrupt: u64,
 }
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
+/// The front end that is an NVMe controller in firmware.
+pub const NVME_SOFTWARE: &str = "nvme-software";
+/// Its workers per submission queue, if a profile doesn't say.
+pub(super) const WORKERS_PER_QUEUE: u8 = 8;
 /// The translation that drives have.
 pub const PAGE_MAPPING: &str = "page-mapping";
 /// The translation without a map, `ftl.kind`.
@@ -658,8 +672,8 @@ pub enum ArbitrationName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
-    /// What the host sees on PCIe: `"nvme"`, an NVMe controller in hardware, or a front end of a reader's
-    /// own.
+    /// What the host sees on PCIe: `"nvme"`, an NVMe controller in hardware, `"nvme-software"`, one in
+    /// firmware on the first core (S1), or a front end of a reader's own.
     #[serde(default = "default_front_end")]
     pub front_end: String,
     /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`;
@@ -677,6 +691,10 @@ pub struct HostProfile {
     /// Largest transfer of a command in bytes, a power of two times 4 KiB.
     #[serde(default = "default_transfer")]
     pub transfer_bytes_max: u32,
+    /// Tasks per submission queue that fetch and carry commands in NVMe in software (S18), 1 to 64; 8 when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers_per_queue: Option<u8>,
     /// Submission queue entries that one fetch reads at most.
     #[serde(default = "default_fetch")]
     pub fetch_batch: u8,
@@ -713,6 +731,10 @@ pub struct HostProfile {
 }
 
 impl HostProfile {
+    /// Workers of each submission queue in NVMe in software.
+    pub(crate) fn workers_per_queue(&self) -> u8 {
+        self.workers_per_queue.unwrap_or(WORKERS_PER_QUEUE)
+    }
     /// DMA requests that the controller holds at once.
     pub(crate) fn dma_requests(&self) -> u16 {
         self.dma_requests.unwrap_or_else(|| self.command_slots.saturating_mul(4))

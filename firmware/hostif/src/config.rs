@@ -63,6 +63,16 @@ impl BlockSize {
     }
 }
 
+/// Who fetches submission queue entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fetching {
+    /// The controller, in the order of its arbiter, as many at once as the batch says.
+    #[default]
+    Arbiter,
+    /// Workers of each queue, one entry after the other ([`crate::software`]). A landing place a worker.
+    ByWorkers,
+}
+
 /// The configuration of a drive's front end.
 #[derive(Clone, Debug)]
 pub struct HostIfConfig {
@@ -105,8 +115,10 @@ pub struct HostIfConfig {
     /// Commands that one queue may send per turn by default, as a power of two; 7 for no limit (RAB and
     /// AB).
     pub arbitration_burst_log2: u8,
-    /// Submission queue entries that one fetch brings at most: 1 to 64.
+    /// Submission queue entries that one fetch brings at most, or workers per queue: 1 to 64.
     pub fetch_batch: u8,
+    /// Who fetches.
+    pub fetching: Fetching,
     /// MSI-X vectors: 1 to [`VECTORS_MAX`].
     pub vectors: u16,
     /// Time from a command's arrival to its decoding.

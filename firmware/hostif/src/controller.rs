@@ -2,7 +2,7 @@
 
 use crate::arbitration::Arbiter;
 use crate::async_events::AsyncEvents;
-use crate::config::{BlockSize, ConfigError, HostIfConfig, SramLayout};
+use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig, SramLayout};
 use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
 use crate::features::Features;
@@ -66,6 +66,10 @@ pub struct Controller {
     pub(crate) statistics: Vec<u8>,
     /// A format has changed the block size, and the front end has not reported it yet.
     pub(crate) format_changed: bool,
+    /// Where workers fetch: queues whose workers have yet to hear that there are entries.
+    pub(crate) woken: Vec<u16>,
+    /// Where workers fetch: a reset has taken the host's memory away, and they have yet to hear of it.
+    pub(crate) host_left: bool,
 }
 
 impl Controller {
@@ -76,7 +80,10 @@ impl Controller {
     pub fn new(config: HostIfConfig, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
         config.check()?;
         let queues = usize::from(config.queue_pairs) + 1;
-        let slots = Slots::new(config.slots);
+        let mut slots = Slots::new(config.slots);
+        if config.fetching == Fetching::ByWorkers {
+            slots.follow();
+        }
         let slot_count = slots.ids().len();
         Ok(Controller {
             layout: SramLayout::of(&config),
@@ -105,6 +112,8 @@ impl Controller {
             completed: 0,
             formatting: false,
             format_changed: false,
+            woken: Vec::with_capacity(queues),
+            host_left: false,
             config,
             set,
         })
@@ -268,6 +277,14 @@ impl Controller {
         }
     }
 
+    /// The slot whose command a DMA is for. Workers fetch entries without the controller.
+    pub(crate) fn slot_of(&self, purpose: DmaPurpose) -> u16 {
+        match purpose {
+            DmaPurpose::Fetch(queue) => unreachable!("the controller fetches from queue {queue}"),
+            DmaPurpose::List(slot) | DmaPurpose::Scratch(slot) | DmaPurpose::Completion(slot) => slot,
+            DmaPurpose::Data(tag) => self.transfers[usize::from(tag)].slot,
+        }
+    }
     fn queue_of(&self, token: DmaPurpose) -> u16 {
         match token {
             DmaPurpose::Fetch(queue) => queue,

@@ -1,5 +1,6 @@
 //! Bringing submission queue entries into command slots.
 
+use crate::config::Fetching;
 use crate::controller::{Controller, one_segment};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use aster_events::Event;
@@ -20,7 +21,7 @@ impl Controller {
     /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
     /// flight; entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
-        if !self.takes_commands() {
+        if !self.takes_commands() || self.config.fetching == Fetching::ByWorkers {
             return;
         }
         let admin = &self.submission[0];
@@ -55,13 +56,24 @@ impl Controller {
         count
     }
 
-    /// Tells the arbiter whether `queue` has something to fetch.
+    /// Tells the arbiter, or the workers, whether `queue` has something to fetch.
     #[inline]
     pub(crate) fn mark_ready(&mut self, queue: u16) {
+        if self.config.fetching == Fetching::ByWorkers {
+            return self.wake_workers(queue);
+        }
         if queue != 0 {
             let source = &self.submission[usize::from(queue)];
             let ready = source.exists && source.fetching == 0 && source.waiting() > 0 && source.may_park();
             self.arbiter.set_ready(queue, ready);
+        }
+    }
+
+    fn wake_workers(&mut self, queue: u16) {
+        let source = &mut self.submission[usize::from(queue)];
+        if source.exists && source.waiting() > source.ahead && !source.woken {
+            source.woken = true;
+            self.woken.push(queue);
         }
     }
 
@@ -90,11 +102,15 @@ impl Controller {
             let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
             let id = self.slots.take(queue);
             self.slots[id].begin(sqe, queue);
-            if self.config.fetch_latency.is_zero() {
-                self.decode(ports, id);
-            } else {
-                Self::delay(ports, &mut self.fetched, id, self.config.fetch_latency, Timer::Fetched);
-            }
+            self.begin_decoding(ports, id);
+        }
+    }
+    /// Decodes a command that has been fetched, now or when its fetch latency is over.
+    pub(crate) fn begin_decoding(&mut self, ports: &mut ControllerPorts, id: u16) {
+        if self.config.fetch_latency.is_zero() {
+            self.decode(ports, id);
+        } else {
+            Self::delay(ports, &mut self.fetched, id, self.config.fetch_latency, Timer::Fetched);
         }
     }
 

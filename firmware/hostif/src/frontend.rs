@@ -2,6 +2,7 @@
 
 use crate::config::{BlockSize, ConfigError, HostIfConfig};
 use crate::controller::Controller;
+use crate::fetch_by_workers::EntryTaken;
 use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -10,7 +11,7 @@ use aster_exec::{Exec, Handler, HandlerId};
 use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
-use aster_ports::link::{FRONT_ANSWER, LinkPort};
+use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkPort};
 use aster_ports::medium::SharedBacklog;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
@@ -31,6 +32,8 @@ pub struct NvmeFrontEnd {
     dram: SharedDram,
     recorder: Recorder,
     handler: Cell<Option<HandlerId>>,
+    /// Who hears what the workers must know, and by which token.
+    follower: Cell<Option<(HandlerId, u64)>>,
     on_format: RefCell<Option<FormatObserver>>,
     on_history: RefCell<Option<HistoryObserver>>,
     // When the counters are reported next, and whether the drive was shut down at the last report.
@@ -65,6 +68,7 @@ impl NvmeFrontEnd {
             dram: Rc::clone(dram),
             recorder: recorder.clone(),
             handler: Cell::new(None),
+            follower: Cell::new(None),
             on_format: RefCell::new(None),
             on_history: RefCell::new(None),
             history_due: Cell::new(Instant::ZERO + HISTORY_PERIOD),
@@ -141,6 +145,29 @@ impl NvmeFrontEnd {
         self.controller.borrow().history(self.exec.now())
     }
 
+    /// Posts `token` to `follower` when there is something that workers must know.
+    pub(crate) fn follow(&self, follower: HandlerId, token: u64) {
+        self.follower.set(Some((follower, token)));
+    }
+    /// See [`Controller::next_entry`].
+    pub(crate) fn next_entry(&self, queue: u16, number: u16) -> Option<EntryTaken> {
+        self.controller.borrow_mut().next_entry(self.link.epoch(), queue, number)
+    }
+    /// See [`Controller::entry_fetched`].
+    pub(crate) fn entry_fetched(&self, entry: EntryTaken, result: Result<(), BadAddress>) -> Option<u16> {
+        let mut slot = None;
+        self.with(|controller, ports| slot = controller.entry_fetched(ports, entry, result));
+        slot
+    }
+    /// Takes a slot whose command no longer needs its worker.
+    pub(crate) fn next_left(&self) -> Option<u16> {
+        self.controller.borrow_mut().slots.next_left()
+    }
+    /// See [`Controller::next_woken`].
+    pub(crate) fn next_woken(&self) -> Option<u16> {
+        self.controller.borrow_mut().next_woken()
+    }
+
     #[cold]
     pub(crate) fn tell_history(&self) {
         self.history_due.set(self.exec.now() + HISTORY_PERIOD);
@@ -172,6 +199,11 @@ impl NvmeFrontEnd {
         }
         let format_changed = core::mem::take(&mut controller.format_changed);
         let shut_down = controller.is_shut_down();
+        if controller.has_news() {
+            controller.host_left = false;
+            let (follower, token) = self.follower.get().expect("workers follow the controller");
+            self.exec.post(follower, token);
+        }
         // Released first: the observers may look at the front end.
         drop(controller);
         if shut_down != self.was_shut_down.get() || self.exec.now() >= self.history_due.get() {

@@ -35,6 +35,7 @@ mod error_log;
 mod errors;
 mod features;
 mod fetch;
+mod fetch_by_workers;
 mod frontend;
 mod function;
 mod health;
@@ -55,10 +56,11 @@ mod queue;
 mod registers;
 mod reset;
 mod slots;
+mod software;
 
 pub use config::{
-    ADMIN_SLOTS, BlockSize, ConfigError, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX, SLOTS_MAX,
-    TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
+    ADMIN_SLOTS, BlockSize, ConfigError, Fetching, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX,
+    SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
 };
 pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;
@@ -67,6 +69,7 @@ pub use nvm::Nvm;
 pub use ocssd::{OpenChannel12, OpenChannelFacts};
 pub use persistent::PersistentState;
 pub use piece::{Nvme, block_size};
+pub use software::{SoftwareConfig, SoftwareCosts, SoftwareFrontEnd, SoftwareNvme, WorkerCounts};
 
 #[cfg(test)]
 mod tests;

@@ -56,8 +56,15 @@ impl FrontEndPiece for Nvme {
         if PersistentState::is_damaged(saved) { vec![life] } else { Vec::new() }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
+        Ok(self.start_controller(ports)?)
+    }
+}
+
+impl Nvme {
+    /// Starts the controller behind `ports.link`.
+    pub(crate) fn start_controller(self, ports: FrontEndPorts) -> Result<Rc<NvmeFrontEnd>, PieceError> {
         let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder, .. } = ports;
-        let Nvme { mut config, set, .. } = *self;
+        let Nvme { mut config, set, .. } = self;
         let before = PersistentState::load(&saved);
         config.history = before.history;
         config.block_size = block_size(&config, before.block_size);

@@ -25,8 +25,14 @@ pub(crate) struct SubmissionQueue {
     pub tail: u32,
     /// The number of its completion queue.
     pub completion: u16,
-    /// Entries of the fetch in flight.
+    /// Entries of the fetch in flight, if the arbiter fetches.
     pub fetching: u32,
+    /// Entries from the head on that workers have taken.
+    pub ahead: u32,
+    /// Which of these have been fetched, one bit each, from the head on.
+    pub landed: u64,
+    /// The workers have yet to hear that it has entries.
+    pub woken: bool,
     /// Writes that were fetched and are parked.
     pub parked: u32,
     /// Link operations in flight for this queue or its commands, also after the queue is deleted.
@@ -67,6 +73,26 @@ impl SubmissionQueue {
         }
         self.tail = tail;
         Ok(())
+    }
+    /// Takes the next entry for a worker and returns its index. There is none if all have been taken, or if
+    /// as many as there are bits wait for an older one.
+    pub fn take_entry(&mut self) -> Option<u32> {
+        if self.ahead == self.waiting() || self.ahead == u64::BITS {
+            return None;
+        }
+        let index = self.head + self.ahead;
+        self.ahead += 1;
+        Some(if index >= self.size { index - self.size } else { index })
+    }
+    /// A worker has fetched the entry at `index`. The head moves to the oldest one that isn't there yet.
+    pub fn entry_landed(&mut self, index: u32) {
+        let place = distance(self.head, index, self.size);
+        assert!(place < self.ahead && self.landed >> place & 1 == 0, "entry {index} was not on its way");
+        self.landed |= 1 << place;
+        let whole = self.landed.trailing_ones();
+        self.landed = self.landed.checked_shr(whole).unwrap_or(0);
+        self.ahead -= whole;
+        self.advance(whole);
     }
     /// The fetch in flight has brought these entries: moves the head.
     #[inline]
@@ -182,5 +208,36 @@ mod tests {
         assert_eq!(queue.take(), (1, true));
         assert_eq!(queue.ring(0), Ok(()));
         assert_eq!(queue.take(), (0, false));
+    }
+
+    /// What the host may overwrite is bounded by the head, so it stays before an entry that isn't there yet.
+    #[test]
+    fn the_head_waits_for_the_oldest_entry_however_many_behind_it_have_landed() {
+        let mut queue = SubmissionQueue::default();
+        queue.create(0x1000, 8, 1);
+        // The window wraps: it begins at entry 6.
+        (queue.head, queue.tail) = (6, 6);
+        assert_eq!(queue.take_entry(), None);
+        assert_eq!(queue.ring(2), Ok(()));
+        let taken: alloc::vec::Vec<_> = (0..5).map(|_| queue.take_entry()).collect();
+        assert_eq!(taken, [Some(6), Some(7), Some(0), Some(1), None]);
+        for index in [1, 0, 7] {
+            queue.entry_landed(index);
+            assert_eq!((queue.head, queue.waiting()), (6, 4), "entry 6 is still on its way");
+        }
+        queue.entry_landed(6);
+        assert_eq!((queue.head, queue.waiting(), queue.ahead, queue.landed), (2, 0, 0, 0));
+    }
+
+    #[test]
+    fn no_more_entries_are_on_their_way_than_there_are_bits_for() {
+        let mut queue = SubmissionQueue::default();
+        queue.create(0x1000, 256, 1);
+        assert_eq!(queue.ring(200), Ok(()));
+        assert_eq!((0..200).map_while(|_| queue.take_entry()).count(), 64);
+        (1..64).for_each(|index| queue.entry_landed(index));
+        assert_eq!((queue.head, queue.take_entry()), (0, None));
+        queue.entry_landed(0);
+        assert_eq!((queue.head, queue.take_entry()), (64, Some(64)));
     }
 }

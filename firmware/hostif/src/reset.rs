@@ -4,6 +4,7 @@
 //! A reset raises the epoch and takes all commands away from the host. CSTS.RDY falls once no DMA is in
 //! flight. Commands that the FTL has run on there; their slots become free when the FTL is done.
 
+use crate::config::Fetching;
 use crate::controller::Controller;
 use crate::features::Features;
 use crate::phase::{ControllerPhase, Shutdown};
@@ -98,6 +99,7 @@ impl Controller {
     /// Controller level reset (NVMe 1.4 §7.3.2).
     fn reset(&mut self, ports: &mut ControllerPorts) {
         ports.link.raise_epoch();
+        self.host_left = self.config.fetching == Fetching::ByWorkers;
         for id in self.slots.ids() {
             self.disown(ports, id);
         }

@@ -119,6 +119,8 @@ pub(crate) struct Slots {
     table: Box<[CommandSlot]>,
     io: u16,
     lists: [FreeList; 2],
+    /// Where workers fetch: slots whose command no longer needs its worker, until the workers hear of them.
+    left: Option<Vec<u16>>,
 }
 
 impl Slots {
@@ -128,7 +130,29 @@ impl Slots {
             table: (0..io + ADMIN_SLOTS).map(CommandSlot::new).collect(),
             io,
             lists: [list(io..io + ADMIN_SLOTS), list(0..io)],
+            left: None,
         }
+    }
+    /// From now on notes which slots no longer need their worker.
+    pub fn follow(&mut self) {
+        self.left = Some(Vec::with_capacity(4 * self.table.len()));
+    }
+    /// A command no longer needs its worker: it waits for something that may never come, has ended, or
+    /// goes on without it.
+    #[inline]
+    pub fn part(&mut self, id: u16) {
+        if let Some(left) = &mut self.left {
+            left.push(id);
+        }
+    }
+    /// Takes a slot that no longer needs its worker, the oldest first.
+    pub fn next_left(&mut self) -> Option<u16> {
+        let left = self.left.as_mut()?;
+        (!left.is_empty()).then(|| left.remove(0))
+    }
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| !left.is_empty())
     }
     fn list(&mut self, queue: u16) -> &mut FreeList {
         &mut self.lists[usize::from(queue != 0)]
@@ -158,6 +182,7 @@ impl Slots {
     pub fn leave(&mut self, id: u16) {
         if self[id].with_ftl {
             self[id].stage = CommandStage::CompletedEarly;
+            self.part(id);
         } else {
             self.free(id);
         }
@@ -171,6 +196,7 @@ impl Slots {
         slot.walk = None;
         let kind = usize::from(id < self.io);
         self.lists[kind].free.push(id);
+        self.part(id);
     }
     pub fn ids(&self) -> core::ops::Range<u16> {
         0..self.table.len() as u16

@@ -13,6 +13,7 @@ impl Controller {
             return refuse(Status::ASYNC_EVENT_LIMIT_EXCEEDED);
         }
         self.slots[id].stage = CommandStage::AwaitsEvent;
+        self.slots.part(id);
         self.deliver_events(ports);
         Ok(Reply::Later)
     }

@@ -110,6 +110,7 @@ impl Controller {
         }
         self.pause.forget_queue(id);
         self.slots[slot].stage = CommandStage::Deleting;
+        self.slots.part(slot);
         if in_flight == 0 {
             self.end_deletion(id);
             return Ok(Reply::Done(0));

@@ -1,6 +1,7 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
-use crate::config::BlockSize;
+use crate::config::{BlockSize, Fetching};
+use crate::software::{SoftwareCosts, SoftwareFrontEnd, with_workers};
 use crate::{HostIfConfig, Nvm, NvmeFrontEnd};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -8,14 +9,14 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
-use aster_exec::{Exec, Handler};
+use aster_exec::{Core, Exec, Handler};
 use aster_parties::{CommandSet, History};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{
     CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, VectorMode,
 };
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
-use aster_units::{BufferId, Content, Duration, Instant};
+use aster_units::{BufferId, Content, Duration, Frequency, Instant};
 use aster_wire::nvme::admin::{
     AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
 };
@@ -58,6 +59,7 @@ pub fn config() -> HostIfConfig {
         weighted_round_robin: false,
         arbitration_burst_log2: 7,
         fetch_batch: 8,
+        fetching: Fetching::Arbiter,
         vectors: 5,
         fetch_latency: Duration::ZERO,
         completion_latency: Duration::ZERO,
@@ -321,6 +323,8 @@ struct Pair {
 pub struct Bench {
     pub exec: Exec,
     pub front: Rc<NvmeFrontEnd>,
+    /// The workers before the controller, if they fetch.
+    pub software: Option<Rc<SoftwareFrontEnd>>,
     pub ftl: Rc<Ftl>,
     pub memory: Memory,
     pub dram: SharedDram,
@@ -344,13 +348,24 @@ impl Bench {
     /// A drive after its first power-on, with another command set.
     pub fn with_set(config: HostIfConfig, set: Box<dyn CommandSet>) -> Self {
         let exec = Exec::new();
-        let link = LinkPort::new(&exec, config.link_operations());
+        let link = LinkPort::new(&exec, 2 * config.link_operations() + 65 * 64);
         link.attach_link(exec.register(Rc::new(Link(link.clone()))));
         let port = config.command_port(&exec);
         let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
         let namespace_bytes = config.namespace_bytes as usize;
         let recorder = Recorder::default();
-        let front = NvmeFrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
+        let (start, settings) = (&exec, config.clone());
+        let controller =
+            |link: &Rc<LinkPort>| NvmeFrontEnd::start(start, config, set, link, &port, &dram, &recorder);
+        let (front, software) = match settings.fetching {
+            Fetching::Arbiter => (controller(&link).unwrap(), None),
+            Fetching::ByWorkers => {
+                let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).expect("not zero"));
+                let costs = SoftwareCosts::default();
+                let software = with_workers(&settings, costs, &core, &link, &recorder, controller).unwrap();
+                (software.front.clone(), Some(software))
+            }
+        };
         let ftl = Rc::new(Ftl {
             exec: exec.clone(),
             port,
@@ -374,6 +389,7 @@ impl Bench {
         Bench {
             exec,
             front,
+            software,
             ftl,
             memory: Memory(vec![0; HOST_BYTES]),
             dram,
@@ -570,6 +586,20 @@ impl Bench {
         self.forget_pair(queue, entries);
         assert!(self.status(0, Self::create_cq(queue, entries, queue)).is_success());
         assert!(self.status(0, Self::create_sq(queue, entries, queue)).is_success());
+    }
+
+    // ---- admin data ----
+
+    /// The 4 KiB that the last admin command brought.
+    pub fn page(&self) -> &[u8] {
+        &self.memory.0[DATA as usize..DATA as usize + 4096]
+    }
+    /// Clears the page, sends the command, expects success.
+    pub fn fetch_page(&mut self, sqe: Sqe) -> &[u8] {
+        self.memory.0[DATA as usize..DATA as usize + 4096].fill(0xee);
+        let status = self.status(0, sqe);
+        assert!(status.is_success(), "{status}");
+        self.page()
     }
 }
 

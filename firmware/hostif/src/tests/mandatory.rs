@@ -41,20 +41,6 @@ pub fn delete(opcode: AdminOpcode, queue: u32) -> Sqe {
     Sqe::new(opcode.raw(), 0).with_dword(10, queue)
 }
 
-impl Bench {
-    /// The 4 KiB that the last admin command brought.
-    pub fn page(&self) -> &[u8] {
-        &self.memory.0[DATA as usize..DATA as usize + 4096]
-    }
-    /// Clears the page, sends the command, expects success.
-    pub fn fetch_page(&mut self, sqe: Sqe) -> &[u8] {
-        self.memory.0[DATA as usize..DATA as usize + 4096].fill(0xee);
-        let status = self.status(0, sqe);
-        assert!(status.is_success(), "{status}");
-        self.page()
-    }
-}
-
 type Check = fn(&mut Bench) -> Cqe;
 
 /// The admin commands that §5's table of opcodes marks mandatory for I/O controllers.

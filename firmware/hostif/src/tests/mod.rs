@@ -1,6 +1,7 @@
 //! The controller driven by raw registers. The host is a byte array, the link carries out everything at
 //! once, and the FTL is a byte vector.
 
+mod arbiter;
 mod auto_completion;
 mod bad_input;
 mod bench;
@@ -15,5 +16,6 @@ mod nvm;
 mod pause;
 mod queues;
 mod random;
-
+mod software;
+mod workers;
 extern crate std;

@@ -2,12 +2,10 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::log_page;
-use crate::HostIfConfig;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_ports::host::HostOp;
 use aster_ports::medium::{Backlog, MediumError};
-use aster_units::Duration;
 use aster_wire::nvme::admin::{AbortDword10, AdminCommand, FormatDword10};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
 use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
@@ -48,7 +46,7 @@ impl Backlog for Disk {
     fn retry(&self) {}
 }
 
-fn bench() -> (Bench, Rc<Disk>) {
+pub fn bench() -> (Bench, Rc<Disk>) {
     let (bench, disk) = (Bench::ready(config()), Rc::new(Disk::default()));
     bench.front.pause_with(Some(disk.clone()));
     (bench, disk)
@@ -66,10 +64,10 @@ impl Disk {
 fn write(fua: bool) -> Sqe {
     IoCommand::Write(BlockRange::new(0, 8).with_force_unit_access(fua)).to_sqe(1, 0, DATA, 0)
 }
-fn write_at(block: u64) -> Sqe {
+pub fn write_at(block: u64) -> Sqe {
     IoCommand::Write(BlockRange::new(block, 8)).to_sqe(1, 0, DATA, 0)
 }
-fn read() -> Sqe {
+pub fn read() -> Sqe {
     IoCommand::Read(BlockRange::new(0, 8)).to_sqe(1, 0, DATA, 0)
 }
 /// A deallocation of an empty range.
@@ -77,14 +75,14 @@ fn trim(bench: &mut Bench) -> Sqe {
     bench.memory.0[DATA as usize + 8192..][..16].fill(0);
     IoCommand::DatasetManagement(DatasetManagement::deallocate(1)).to_sqe(1, 0, DATA + 8192, 0)
 }
-fn abort(queue: u16, cid: u16) -> Sqe {
+pub fn abort(queue: u16, cid: u16) -> Sqe {
     let abort = AbortDword10(0).with_sq_id(queue).with_cid(cid);
     AdminCommand::Abort(abort).to_sqe(0, 0, 0, 0)
 }
 fn flush() -> Sqe {
     IoCommand::Flush.to_sqe(1, 0, 0, 0)
 }
-fn push(bench: &mut Bench, sqe: Sqe) -> u16 {
+pub fn push(bench: &mut Bench, sqe: Sqe) -> u16 {
     let cid = bench.push(1, sqe);
     bench.ring(1);
     bench.run();
@@ -214,7 +212,7 @@ fn what_a_reset_has_taken_does_not_come_back_with_the_room() {
 }
 
 /// First blocks of the writes that have reached the FTL, in order.
-fn written(bench: &Bench) -> Vec<u64> {
+pub fn written(bench: &Bench) -> Vec<u64> {
     let seen = bench.ftl.seen.borrow();
     seen.iter().filter(|command| command.op == HostOp::Write).map(|command| command.offset / 512).collect()
 }
@@ -268,53 +266,6 @@ fn no_more_writes_are_parked_than_their_queue_holds_and_others_go_on() {
     disk.say(&mut bench, false, 0);
     for cid in in_third.into_iter().chain([behind]) {
         assert!(bench.completion(3, cid).unwrap().status().is_success());
-    }
-}
-
-#[test]
-fn reads_go_on_beside_parked_writes_that_get_their_slots_back() {
-    for slots in [1, 2, 5] {
-        let mut bench = Bench::ready(HostIfConfig { slots, fetch_batch: 1, ..config() });
-        let disk = Rc::new(Disk::default());
-        bench.front.pause_with(Some(disk.clone()));
-        disk.say(&mut bench, true, 0);
-        (0..30).for_each(|block| _ = push(&mut bench, write_at(block)));
-        // Make slots scarce.
-        bench.ftl.lingers.set(Duration::from_micros(5));
-        let reads: Vec<u16> = (0..30).map(|_| bench.push(1, read())).collect();
-        disk.full.set(false);
-        bench.ring(1);
-        disk.say(&mut bench, false, 0);
-        bench.run_for(Duration::from_millis(1));
-        assert!(reads.iter().all(|&cid| bench.completion(1, cid).is_some()));
-        assert_eq!(written(&bench), Vec::from_iter(0..30), "{slots} slots");
-        let seen = bench.ftl.seen.borrow();
-        let first_read = seen.iter().position(|command| command.op == HostOp::Read).unwrap();
-        let last_write = seen.iter().rposition(|command| command.op == HostOp::Write).unwrap();
-        assert!(first_read < 10 && last_write >= 35, "{slots} slots: {first_read}, {last_write}");
-    }
-}
-
-#[test]
-fn a_parked_write_is_aborted_and_no_other() {
-    let (mut bench, disk) = bench();
-    disk.say(&mut bench, true, 0);
-    let parked = [0, 1, 2].map(|block| push(&mut bench, write_at(block)));
-    assert_eq!(bench.send(0, abort(2, parked[1])).result.get(), 1, "there is none in that queue");
-    // No slot is free for its entry until later.
-    bench.ftl.paused.set(true);
-    let reads: Vec<u16> = (0..config().slots).map(|_| push(&mut bench, read())).collect();
-    assert_eq!(bench.send(0, abort(1, parked[1])).result.get(), 0);
-    assert_eq!(bench.completion(1, parked[1]), None);
-    assert_eq!(bench.send(0, abort(1, parked[1])).result.get(), 1, "it has ended");
-    bench.ftl.paused.set(false);
-    bench.run();
-    assert_eq!(bench.completion(1, parked[1]).unwrap().status(), Status::ABORT_REQUESTED);
-    assert!(reads.iter().all(|&cid| bench.completion(1, cid).unwrap().status().is_success()));
-    disk.say(&mut bench, false, 0);
-    assert_eq!(written(&bench), [0, 2]);
-    for cid in [parked[0], parked[2]] {
-        assert!(bench.completion(1, cid).unwrap().status().is_success());
     }
 }
 

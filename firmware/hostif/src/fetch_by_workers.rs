@@ -1,0 +1,113 @@
+//! Fetching by workers: firmware takes submission queue entries one by one (S18).
+//!
+//! Several workers of a queue have fetches in flight, and a later one may end first. The queue's head is the
+//! oldest entry that isn't there yet, and completion entries tell the host that head: what lies behind it
+//! stays the drive's until it has been fetched.
+
+use crate::controller::Controller;
+use crate::phase::ControllerPhase;
+use crate::ports::ControllerPorts;
+use aster_ports::link::BadAddress;
+use aster_wire::nvme::Sqe;
+use aster_wire::nvme::sqe::SQE_BYTES;
+use zerocopy::FromBytes;
+
+/// An entry that a worker has taken and fetches.
+#[derive(Debug)]
+pub(crate) struct EntryTaken {
+    queue: u16,
+    index: u32,
+    epoch: u32,
+    /// Where it is in host memory.
+    pub address: u64,
+    /// Where in the SRAM it has to land.
+    pub landing: u32,
+}
+
+impl Controller {
+    /// Takes the next entry of `queue` for its worker `number`, if there is one and a free slot for its
+    /// command. The worker fetches it and calls [`Controller::entry_fetched`].
+    pub(crate) fn next_entry(&mut self, epoch: u32, queue: u16, number: u16) -> Option<EntryTaken> {
+        if !self.takes_commands() || self.slots.available(queue) == 0 {
+            return None;
+        }
+        let source = &mut self.submission[usize::from(queue)];
+        if !source.exists || !source.may_park() {
+            return None;
+        }
+        let index = source.take_entry()?;
+        source.in_flight += 1;
+        self.in_flight += 1;
+        let address = source.address + u64::from(index) * SQE_BYTES as u64;
+        self.slots.reserve(queue, 1);
+        let landing = self.layout.landing(queue) + usize::from(number) * SQE_BYTES;
+        Some(EntryTaken { queue, index, epoch, address, landing: landing as u32 })
+    }
+    /// Whether `queue` has an entry for a worker, if there is a slot.
+    pub(crate) fn has_entry(&self, queue: u16) -> bool {
+        let source = &self.submission[usize::from(queue)];
+        self.takes_commands() && source.exists && source.may_park() && source.waiting() > source.ahead
+    }
+    /// Whether there is a slot for a command of `queue`.
+    pub(crate) fn has_slot(&self, queue: u16) -> bool {
+        self.slots.available(queue) > 0
+    }
+
+    /// A worker's entry has been fetched, or couldn't be. Starts its command, and returns the slot that the
+    /// command has got.
+    pub(crate) fn entry_fetched(
+        &mut self,
+        ports: &mut ControllerPorts,
+        entry: EntryTaken,
+        result: Result<(), BadAddress>,
+    ) -> Option<u16> {
+        let queue = entry.queue;
+        self.in_flight -= 1;
+        self.submission[usize::from(queue)].in_flight -= 1;
+        let slot = self.start_fetched(ports, &entry, result);
+        self.check_deletion(ports, queue);
+        if self.in_flight == 0 && self.phase == ControllerPhase::Resetting {
+            self.finish_reset();
+        }
+        self.pump(ports);
+        slot
+    }
+    fn start_fetched(
+        &mut self,
+        ports: &mut ControllerPorts,
+        entry: &EntryTaken,
+        result: Result<(), BadAddress>,
+    ) -> Option<u16> {
+        let queue = entry.queue;
+        let source = &mut self.submission[usize::from(queue)];
+        if entry.epoch != ports.link.epoch() || !source.exists {
+            self.slots.release(queue, 1);
+            return None;
+        }
+        if result.is_err() {
+            // A command that can't be read can't be completed either (NVMe 1.4 §9.5).
+            self.slots.release(queue, 1);
+            self.fail();
+            return None;
+        }
+        source.entry_landed(entry.index);
+        let at = entry.landing as usize;
+        let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
+        let id = self.slots.take(queue);
+        self.slots[id].begin(sqe, queue);
+        self.begin_decoding(ports, id);
+        Some(id)
+    }
+
+    /// Takes a queue that may have entries for its workers since it was asked about last.
+    pub(crate) fn next_woken(&mut self) -> Option<u16> {
+        let queue = self.woken.pop()?;
+        self.submission[usize::from(queue)].woken = false;
+        Some(queue)
+    }
+    /// Whether there is something that the workers must hear of.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.host_left || !self.woken.is_empty() || self.slots.has_left()
+    }
+}

@@ -1,0 +1,159 @@
+//! NVMe in software as a party of a drive.
+
+use super::desk::{Desk, NEWS, SoftwareCosts, WorkerCounts};
+use super::worker::{late, worker};
+use crate::config::{ConfigError, Fetching, HostIfConfig};
+use crate::frontend::NvmeFrontEnd;
+use crate::piece::Nvme;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::{Function, Recorder};
+use aster_exec::Core;
+use aster_parties::{
+    CommandSet, DamagedRecord, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
+    MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
+};
+use aster_ports::link::LinkPort;
+
+/// The configuration of NVMe in software, beside that of its controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftwareConfig {
+    /// Workers per submission queue: 1 to 64.
+    pub workers: u8,
+    /// What its steps cost.
+    pub costs: SoftwareCosts,
+}
+
+/// An NVMe controller with one namespace, implemented in firmware (S1), before it runs.
+pub struct SoftwareNvme {
+    nvme: Nvme,
+    config: HostIfConfig,
+    costs: SoftwareCosts,
+}
+
+impl SoftwareNvme {
+    /// Makes a controller whose I/O commands are those of `set`. `config` is as for [`Nvme::new`]; its way
+    /// of fetching and its batch are replaced.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn new(
+        config: HostIfConfig,
+        ids: PciIds,
+        set: Box<dyn CommandSet>,
+        software: SoftwareConfig,
+    ) -> Result<Self, ConfigError> {
+        let config = HostIfConfig { fetching: Fetching::ByWorkers, fetch_batch: software.workers, ..config };
+        Ok(SoftwareNvme { nvme: Nvme::new(config.clone(), ids, set)?, config, costs: software.costs })
+    }
+}
+
+/// Puts workers between a controller and a drive's link. `start` starts the controller behind the port that
+/// it gets.
+///
+/// # Errors
+/// Those of `start`.
+pub(crate) fn with_workers<E>(
+    config: &HostIfConfig,
+    costs: SoftwareCosts,
+    core: &Core,
+    link: &Rc<LinkPort>,
+    recorder: &Recorder,
+    start: impl FnOnce(&Rc<LinkPort>) -> Result<Rc<NvmeFrontEnd>, E>,
+) -> Result<Rc<SoftwareFrontEnd>, E> {
+    let exec = core.exec();
+    let inner = LinkPort::new(exec, config.link_operations());
+    let desk = Rc::new(Desk::new(config, costs, core, (&inner, link), recorder));
+    let handler = exec.register(desk.clone());
+    inner.attach_link(handler);
+    link.attach_front(handler);
+    let front = start(&inner)?;
+    front.follow(handler, NEWS);
+    desk.attach(&front);
+    for queue in 0..=config.queue_pairs {
+        for number in 0..desk.workers() {
+            core.spawn(worker(Rc::clone(&desk), queue, number));
+        }
+    }
+    core.spawn(late(Rc::clone(&desk)));
+    Ok(Rc::new(SoftwareFrontEnd { front, desk }))
+}
+
+impl FrontEndPiece for SoftwareNvme {
+    fn needs(&self) -> FrontEndNeeds {
+        let workers = usize::from(self.config.fetch_batch) * (usize::from(self.config.queue_pairs) + 1);
+        let needs = self.nvme.needs();
+        FrontEndNeeds { core: true, link_operations: needs.link_operations + workers, ..needs }
+    }
+    fn function(&self) -> FunctionSpec {
+        self.nvme.function()
+    }
+    fn completes_early(&self) -> bool {
+        self.nvme.completes_early()
+    }
+    fn damaged_records(&self, saved: &NvramSlice) -> Vec<DamagedRecord> {
+        self.nvme.damaged_records(saved)
+    }
+    fn start(self: Box<Self>, mut ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
+        let core = ports.core.take().ok_or_else(|| PieceError::new("host.front_end", "has no core"))?;
+        let SoftwareNvme { nvme, config, costs } = *self;
+        let (link, recorder) = (Rc::clone(&ports.link), ports.recorder.clone());
+        let front = with_workers(&config, costs, &core, &link, &recorder, |inner| {
+            nvme.start_controller(FrontEndPorts { link: Rc::clone(inner), ..ports })
+        })?;
+        Ok(front)
+    }
+}
+
+/// NVMe in software that runs.
+pub struct SoftwareFrontEnd {
+    pub(crate) front: Rc<NvmeFrontEnd>,
+    desk: Rc<Desk>,
+}
+
+impl SoftwareFrontEnd {
+    /// What the workers have done since power-on.
+    pub fn worker_counts(&self) -> WorkerCounts {
+        self.desk.counts()
+    }
+}
+
+impl FrontEnd for SoftwareFrontEnd {
+    fn read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        self.front.read(bar, offset, size)
+    }
+    fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        self.front.write(bar, offset, size, value);
+    }
+    fn function_reset(&self) {
+        FrontEnd::function_reset(&*self.front);
+    }
+    fn completed(&self) -> u64 {
+        self.front.completed()
+    }
+    fn commands_in_flight(&self) -> usize {
+        self.front.commands_in_flight()
+    }
+    fn commands_completed_early(&self) -> usize {
+        self.front.commands_completed_early()
+    }
+    fn functions(&self) -> Vec<Function> {
+        if self.desk.costs.is_any() { [Function::NvmeSoftware].into() } else { Vec::new() }
+    }
+    fn media_changed(&self, media: MediaHealth) {
+        self.front.media_changed(media);
+    }
+    fn room_changed(&self) {
+        self.front.room_changed();
+    }
+    fn hold_nothing_back(&self) {
+        self.front.hold_nothing_back();
+    }
+    fn power_off(&self) {
+        self.front.power_off();
+    }
+    fn nvme(&self) -> Option<&dyn NvmeView> {
+        self.front.nvme()
+    }
+}

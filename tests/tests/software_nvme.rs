@@ -1,0 +1,156 @@
+//! NVMe in software (S1, S8, S13, S18) on a whole drive: it does what NVMe in hardware does, and its steps
+//! cost the core's time.
+
+use aster_device::Media;
+use aster_device::profile::{NVME_SOFTWARE, Profile};
+use aster_events::{Event, EventSink, Function, Recorder};
+use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_units::{Duration, Instant};
+use aster_workload::runner::{Contents, Statistics};
+use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection, RequestKind};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn software(change: impl FnOnce(&mut Profile)) -> Profile {
+    let profile = profile("softssd-small", change);
+    assert_eq!(profile.host.front_end, NVME_SOFTWARE);
+    profile
+}
+
+fn mixed(requests: u64, seed: u64) -> Job {
+    Job {
+        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 200 << 10 }),
+        read_percent: 40,
+        seed,
+        flush_every: 61,
+        queue_depth: 32,
+        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, requests)
+    }
+}
+
+#[test]
+fn it_keeps_every_byte_over_losses_of_power() {
+    let profile = software(|_| {});
+    let (mut media, mut kept) = (Media::fresh(), None);
+    for round in 0..cases(6, 60) {
+        let m = machine(&profile, None, media, &Recorder::default());
+        let contents = kept.take().unwrap_or_else(|| versioned(&m));
+        let read =
+            job("read back", Access::Sequential, Mix::Read, 64 << 10, drive(&m).bytes.div_ceil(64 << 10));
+        let trim = Job { seed: round, ..job("trim", Access::Random, Mix::Trim, 32 << 10, 20) };
+        // The last command is a flush.
+        let flush = Job { flush_every: 1, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
+        kept = Some(run(&m, &[read, mixed(500, round), trim, flush], contents));
+        media = m.cut_power();
+    }
+}
+
+#[derive(Default)]
+struct Log(Vec<(Instant, Event)>);
+
+impl EventSink for Log {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.0.push((at, *event));
+    }
+}
+
+/// All events of a run.
+fn events(profile: &Profile) -> Vec<(Instant, Event)> {
+    let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
+    recorder.attach(Rc::clone(&log));
+    let m = machine(profile, None, Media::fresh(), &recorder);
+    run(&m, &[mixed(400, 1)], versioned(&m));
+    drop(recorder.detach());
+    std::mem::take(&mut log.borrow_mut().0)
+}
+
+#[test]
+fn two_runs_agree_in_every_event() {
+    let profile = software(|_| {});
+    let (first, second) = (events(&profile), events(&profile));
+    assert!(first.len() > 10_000, "{} events", first.len());
+    assert!(first == second);
+    let worked = |(_, event): &(_, Event)| match event {
+        Event::FirmwareWorked { core, function, .. } if *function == Function::NvmeSoftware.number() => {
+            Some(*core)
+        }
+        _ => None,
+    };
+    let cores: Vec<u8> = first.iter().filter_map(worked).collect();
+    assert!(cores.len() > 1_000 && cores.iter().all(|core| *core == 0), "it is on the first core (S15)");
+}
+
+/// The statistics of one job over the whole drive.
+fn statistics(profile: &Profile, job: Job) -> (Statistics, Instant) {
+    let m = machine(profile, None, Media::fresh(), &Recorder::default());
+    let (all, _) = run_with(&m, &[job], Contents::versioned(drive(&m), 1), ());
+    assert!(all[0].first_failure.is_none(), "{:?}", all[0].first_failure);
+    (all[0].clone(), m.now())
+}
+
+/// With costs of 0 and one worker, every command gets the answer that it gets from NVMe in hardware, and
+/// what it read is checked; only times differ.
+#[test]
+fn it_answers_as_nvme_in_hardware_does() {
+    let free = |p: &mut Profile| {
+        let c = &mut p.costs;
+        (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+    };
+    let one = software(|p| {
+        free(p);
+        p.host.workers_per_queue = Some(1);
+    });
+    let hardware = profile("softssd-small", |p| {
+        free(p);
+        (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
+    });
+    let (ours, theirs) = (statistics(&one, mixed(600, 7)).0, statistics(&hardware, mixed(600, 7)).0);
+    for kind in Statistics::KINDS {
+        let (a, b) = (ours.of(kind), theirs.of(kind));
+        assert_eq!((a.requests, a.bytes), (b.requests, b.bytes), "{kind:?}");
+    }
+    assert_eq!(ours.failures, theirs.failures);
+}
+
+/// The latency of a read of a page that was never written, alone in the drive.
+fn latency(change: impl FnOnce(&mut Profile)) -> Duration {
+    let read = Job { queue_depth: 1, ..job("read", Access::Sequential, Mix::Read, 4096, 1) };
+    statistics(&software(change), read).0.of(RequestKind::Read).latency_max
+}
+
+/// A read of 4 KiB has each step once. 1,200 cycles of a core of 1,200 MHz are a microsecond.
+#[test]
+fn each_step_takes_its_cycles() {
+    type Cost = (&'static str, fn(&mut Profile));
+    let steps: [Cost; 5] = [
+        ("fetch", |p| p.costs.nvme_fetch += 1_200),
+        ("parse", |p| p.costs.nvme_parse += 1_200),
+        ("transfer", |p| p.costs.nvme_transfer += 1_200),
+        ("complete", |p| p.costs.nvme_complete += 1_200),
+        ("interrupt", |p| p.costs.nvme_interrupt += 1_200),
+    ];
+    assert_eq!(software(|_| {}).cores.frequency_mhz, 1_200.0);
+    let plain = latency(|_| {});
+    for (step, change) in steps {
+        assert_eq!(latency(change), plain + Duration::from_micros(1), "{step}");
+    }
+}
+
+/// S13 and S18: a command is one worker's, so one worker per queue carries one command at a time, and eight
+/// carry eight.
+#[test]
+fn more_workers_have_more_commands_in_work() {
+    let took = |workers| {
+        let profile = software(|p| p.host.workers_per_queue = Some(workers));
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let page = 16 << 10;
+        let fill = job("fill", Access::Sequential, Mix::Write, page, 600);
+        let read = Job { queue_depth: 16, ..job("read", Access::Random, Mix::Read, page, 300) };
+        let contents = run(&m, &[Job { flush_every: 600, ..fill }], versioned(&m));
+        let began = m.now();
+        run(&m, &[read], contents);
+        m.now().since(began)
+    };
+    let (one, eight) = (took(1), took(8));
+    assert!(one > eight + eight, "{one} with one worker, {eight} with eight");
+}
