@@ -1,0 +1,304 @@
+//! Frames on a whole drive without a map, with no FTL: pages of single lanes and of groups are erased, written
+//! and read by many commands at once, while power is cut and the host is reset. What a status has called done
+//! is there afterwards.
+
+use aster_device::plug::{
+    DriveState, Exec, Function, HostMemory, MediaState, PieceError, Promises, SharedDram, TargetMemory,
+    TargetNeeds, TargetPiece, TargetPorts, TargetView, TranslationStats, TranslationView,
+};
+use aster_device::profile::TargetProfile;
+use aster_device::{Media, Pieces, Profile};
+use aster_driver::Config;
+use aster_events::Recorder;
+use aster_hostftl::driver::{ArrayDriver, ArrayInfo, REGION_BYTES};
+use aster_run_virtual::Machine;
+use aster_tests::{cases, config, profile};
+use aster_units::{BufferId, Content, Lpn, Ppa, Rng};
+use aster_wire::array::{
+    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
+};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Tasks, each with a block of one lane, and those after them with a group.
+const SINGLES: usize = 24;
+const GROUPS: usize = 3;
+/// Page buffers and OOB runs of a task: a page of each lane.
+const PAGES: usize = LANES_MAX;
+const SECTORS: u8 = 4;
+const PAGE_BYTES: u32 = 4096 * SECTORS as u32;
+const OOB_BYTES: usize = 16 * SECTORS as usize;
+const OOB: CommandFlags = CommandFlags(0).with_oob(true);
+
+/// What a task knows of its block or group, which outlasts its host.
+#[derive(Clone, Default)]
+struct Known {
+    /// Versions of the pages that a status has called done.
+    done: Vec<u64>,
+    /// A write or an erase is with the drive, or has been when the host went.
+    uncertain: bool,
+}
+
+#[derive(Default)]
+struct World {
+    known: RefCell<Vec<Known>>,
+    versions: Cell<u64>,
+    writes: Cell<u64>,
+    checks: Cell<u64>,
+}
+
+struct Exerciser(Rc<World>);
+
+struct Running {
+    world: Rc<World>,
+    driver: Rc<ArrayDriver>,
+    memory: Rc<RefCell<TargetMemory>>,
+    buffers: SharedDram,
+    exec: Exec,
+    checked: Cell<usize>,
+    error: RefCell<Option<String>>,
+}
+
+impl TargetPiece for Exerciser {
+    fn needs(&self) -> TargetNeeds {
+        let data_buffers = ((SINGLES + GROUPS) * PAGES) as u32;
+        TargetNeeds { data_buffers, oob_bytes: OOB_BYTES as u8, ..TargetNeeds::default() }
+    }
+    fn capacity_bytes(&self) -> u64 {
+        PAGE_BYTES.into()
+    }
+    fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
+        let TargetPorts { core, buffers, function, .. } = ports;
+        let oob = (SINGLES + GROUPS) * PAGES * OOB_BYTES;
+        let memory = Rc::new(RefCell::new(TargetMemory::new(REGION_BYTES + oob, &buffers)));
+        let driver = ArrayDriver::new(&core, function, Rc::clone(&memory), TargetMemory::BYTES_BASE);
+        let running = Rc::new(Running {
+            world: self.0,
+            driver,
+            memory,
+            buffers,
+            exec: core.exec().clone(),
+            checked: Cell::new(0),
+            error: RefCell::new(None),
+        });
+        let (main, its_core) = (Rc::clone(&running), core.clone());
+        core.spawn(async move {
+            match main.driver.bring_up().await {
+                Ok(info) => (0..SINGLES + GROUPS).for_each(|task| {
+                    let running = Rc::clone(&main);
+                    its_core.spawn(async move { running.work(task, &info).await });
+                }),
+                Err(error) => *main.error.borrow_mut() = Some(error.to_string()),
+            }
+        });
+        Ok(running)
+    }
+}
+
+impl Running {
+    /// The lanes and the block of a task. No two tasks share a block.
+    fn blocks(task: usize) -> (u8, Blocks) {
+        let die = (task % 2) as u8;
+        match task.checked_sub(SINGLES) {
+            None => (die, Blocks::One { lane: (task / 2 % LANES_MAX) as u8, block: (task / 16) as u16 }),
+            Some(group) => {
+                (die, Blocks::Group(std::array::from_fn(|lane| (4 + 3 * group + lane % 3) as u16)))
+            }
+        }
+    }
+    /// A command for a page of a task, with the task's buffers and runs.
+    fn command(&self, task: usize, opcode: Opcode, page: u16) -> Command {
+        let (die, blocks) = Running::blocks(task);
+        let command = Command::new(opcode, 0, 0, die, blocks);
+        if opcode == Opcode::Erase {
+            return command;
+        }
+        let lanes = blocks.members().count();
+        let mut command = command.at(page, SectorSpan::of(0, SECTORS)).with_flags(OOB);
+        for n in 0..lanes {
+            let at = self.memory.borrow().address_of(BufferId((task * PAGES + n) as u32), 0);
+            command = command.with_host(HostAddress::of(at, PAGE_BYTES));
+        }
+        command.with_host(HostAddress::of(self.oob_at(task), (lanes * OOB_BYTES) as u32))
+    }
+    fn oob_at(&self, task: usize) -> u64 {
+        TargetMemory::BYTES_BASE + (REGION_BYTES + task * PAGES * OOB_BYTES) as u64
+    }
+    /// Puts a version's content, which differs by lane and sector, into the task's memory, or compares it.
+    fn content(&self, task: usize, version: u64, write: bool) -> bool {
+        let lanes = Running::blocks(task).1.members().count();
+        let (mut same, mut buffers) = (true, self.buffers.borrow_mut());
+        let mut memory = self.memory.borrow_mut();
+        let oob = memory.bytes_mut(self.oob_at(task), lanes * OOB_BYTES).expect("in memory");
+        for lane in 0..lanes {
+            let page = buffers.page_mut(BufferId((task * PAGES + lane) as u32));
+            let words =
+                page.chunks_exact_mut(8).chain(oob[lane * OOB_BYTES..][..OOB_BYTES].chunks_exact_mut(8));
+            for (n, word) in words.enumerate() {
+                let value = (version << 16 | (lane as u64) << 12 | n as u64 & 0xfff).to_le_bytes();
+                if write {
+                    word.copy_from_slice(&value);
+                } else {
+                    same &= word == value;
+                }
+            }
+        }
+        same
+    }
+    async fn send(&self, command: Command) -> Option<StatusCode> {
+        self.driver.send(command).await.ok().map(|ended| ended.code)
+    }
+    async fn check(&self, task: usize, page: u16, version: u64) -> Result<(), String> {
+        self.content(task, 0, true);
+        let code = self.send(self.command(task, Opcode::Read, page)).await;
+        if code != Some(StatusCode::Done) || !self.content(task, version, false) {
+            return Err(format!("task {task}, page {page}: {code:?}, not version {version}"));
+        }
+        self.world.checks.set(self.world.checks.get() + 1);
+        Ok(())
+    }
+    async fn work(&self, task: usize, info: &ArrayInfo) {
+        if let Err(error) = self.try_work(task, info).await {
+            self.error.borrow_mut().get_or_insert(error);
+        }
+    }
+    async fn try_work(&self, task: usize, info: &ArrayInfo) -> Result<(), String> {
+        let known = || self.world.known.borrow()[task].clone();
+        for (page, version) in (0..).zip(known().done) {
+            self.check(task, page, version).await?;
+        }
+        self.checked.set(self.checked.get() + 1);
+        let mut random = Rng::new(self.world.versions.get() * 64 + task as u64);
+        loop {
+            let before = known();
+            let page = before.done.len() as u16;
+            let change = |change: fn(&mut Known, u64), version| {
+                change(&mut self.world.known.borrow_mut()[task], version);
+            };
+            if before.uncertain || page == info.pages {
+                change(|known, _| *known = Known { done: Vec::new(), uncertain: true }, 0);
+                let code = self.send(self.command(task, Opcode::Erase, 0)).await;
+                if code != Some(StatusCode::Done) {
+                    return Err(format!("task {task}: an erase ended with {code:?}"));
+                }
+                change(|known, _| known.uncertain = false, 0);
+                // What is erased says so; what lies beyond the drive, or behind the next page, is refused.
+                let read = self.send(self.command(task, Opcode::Read, 0)).await;
+                let behind = self.send(self.command(task, Opcode::Write, 1)).await;
+                let beyond = self.send(self.command(task, Opcode::Read, info.pages)).await;
+                let refused = Some(StatusCode::Refused);
+                if (read, behind, beyond) != (Some(StatusCode::Erased), refused, refused) {
+                    return Err(format!("task {task}: {read:?}, {behind:?}, {beyond:?}"));
+                }
+                continue;
+            }
+            let version = self.world.versions.get() + 1;
+            self.world.versions.set(version);
+            self.content(task, version, true);
+            change(|known, _| known.uncertain = true, 0);
+            let code = self.send(self.command(task, Opcode::Write, page)).await;
+            if code != Some(StatusCode::Done) {
+                return Err(format!("task {task}, page {page}: a write ended with {code:?}"));
+            }
+            let done = |known: &mut Known, version| {
+                known.done.push(version);
+                known.uncertain = false;
+            };
+            change(done, version);
+            self.world.writes.set(self.world.writes.get() + 1);
+            let again = random.below(u64::from(page) + 1) as u16;
+            self.check(task, again, known().done[usize::from(again)]).await?;
+            if random.below(4) == 0 {
+                self.exec.sleep(aster_units::Duration::from_micros(random.below(300))).await;
+            }
+        }
+    }
+}
+
+impl TranslationView for Running {
+    fn state(&self) -> DriveState {
+        match (self.boot_error(), self.checked.get() == SINGLES + GROUPS) {
+            (Some(_), _) => DriveState::Failed,
+            (None, true) => DriveState::Ready,
+            (None, false) => DriveState::Booting,
+        }
+    }
+    fn boot_error(&self) -> Option<String> {
+        self.error.borrow().clone().or_else(|| self.driver.fault().map(|fault| fault.to_string()))
+    }
+    fn stats(&self) -> TranslationStats {
+        TranslationStats { state: self.state(), ..TranslationStats::default() }
+    }
+    fn promises(&self) -> Promises {
+        Promises::ALL
+    }
+    fn watch_media(&self, _: Box<dyn Fn(MediaState)>) {}
+    fn location_of(&self, _: Lpn) -> Option<Ppa> {
+        None
+    }
+    fn functions(&self) -> Vec<Function> {
+        Vec::new()
+    }
+}
+
+impl TargetView for Running {
+    fn interrupt(&self, _: u64, data: u32) {
+        self.driver.interrupt(data);
+    }
+    fn memory(&self) -> &RefCell<dyn HostMemory> {
+        &*self.memory
+    }
+}
+
+fn small() -> Profile {
+    profile("host-ftl", |p| {
+        p.restrict.channels = Some(8);
+        p.restrict.pages_per_block = Some(8);
+        p.restrict.blocks_per_lun = Some(24);
+        p.ftl.buffer_entries = 256;
+        p.package.factory_bad_per_mille = 0;
+        (p.package.program_failures_per_million, p.package.erase_failures_per_million) = (0, 0);
+        p.host.block_bytes = 4096;
+        p.target = Some(TargetProfile { kind: "exerciser".to_owned(), ..TargetProfile::default() });
+    })
+}
+
+fn pieces(world: &Rc<World>) -> Pieces {
+    let world = Rc::clone(world);
+    Pieces::default().target("exerciser", move |_, _| Ok(Box::new(Exerciser(Rc::clone(&world)))))
+}
+
+/// H9 to H13, G24: singles and groups, cuts of both sides, and hosts that go alone.
+#[test]
+fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
+    for content in [Content::Full, Content::Fingerprint] {
+        let world = Rc::new(World::default());
+        world.known.borrow_mut().resize(SINGLES + GROUPS, Known { done: Vec::new(), uncertain: true });
+        let profile = small();
+        let set_up = || Config { depth: 4, ..config(&profile) };
+        let power_on = |media| {
+            let recorder = Recorder::default();
+            Machine::power_on_with(pieces(&world), "a", &profile, Some(content), media, &recorder, set_up())
+                .unwrap_or_else(|e| panic!("power-on: {e}"))
+        };
+        let mut machine = power_on(Media::fresh());
+        let mut random = Rng::new(17);
+        for round in 0..cases(40, 400) {
+            machine.boot().unwrap_or_else(|e| panic!("round {round}: {e}"));
+            for _ in 0..random.below(4_000) {
+                assert!(machine.step(), "its tasks go on");
+            }
+            let fault = machine.device().translation().boot_error();
+            assert_eq!(fault, None, "round {round}");
+            machine = if round % 2 == 0 {
+                power_on(machine.cut_power())
+            } else {
+                let drive = machine.cut_host().expect("there is a target");
+                Machine::power_on_over(pieces(&world), "a", &profile, drive, set_up())
+                    .unwrap_or_else(|e| panic!("power-on: {e}"))
+            };
+        }
+        let (writes, checks) = (world.writes.get(), world.checks.get());
+        assert!(writes > 1_500 && checks > 2_000, "{writes} writes, {checks} checks");
+    }
+}
