@@ -1,6 +1,6 @@
-//! Frames on a whole drive without a map, with no FTL: pages of single lanes and of groups are erased, written
-//! and read by many commands at once, while power is cut and the host is reset. What a status has called done
-//! is there afterwards.
+//! Frames on a whole drive without a map, with no FTL: pages of single lanes and of groups are erased,
+//! written and read by many commands at once, while power is cut and the host is reset. What a status has
+//! called done is there afterwards.
 
 use aster_device::plug::{
     DriveState, Exec, Function, HostMemory, MediaState, PieceError, Promises, SharedDram, TargetMemory,
