@@ -1,7 +1,7 @@
 //! The page-mapping translation (`firmware/ftl`).
 
 use crate::profile::{CollectionName, LevellingName, Profile};
-use aster_ftl::{Capacity, Collection, FtlConfig, FtlCosts, Refresh, WearLevelling};
+use aster_ftl::{Capacity, Collection, FtlConfig, FtlCosts, MapKind, Refresh, WearLevelling};
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
@@ -18,6 +18,7 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         restriction: Some(facts.restriction),
         content: facts.content,
         mapping_unit_bytes: f.mapping_unit_bytes,
+        map: MapKind::Resident,
         capacity: match profile.named_pages() {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),

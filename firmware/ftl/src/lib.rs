@@ -51,8 +51,10 @@ pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationSt
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
 pub use blocks::victims::{CostBenefit, DChoices, Fifo, Greedy, WindowedGreedy};
 pub use checkpoint::error::BootError;
+pub use mapping::demand::DemandMap;
 pub use mapping::resident::ResidentMap;
-pub use mapping::{Mapping, MappingFault, MappingPorts};
+pub use mapping::store::MapStore;
+pub use mapping::{Mapping, MappingFault, MappingPorts, NoMapRoom};
 pub use piece::PageMapping;
 pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
@@ -60,6 +62,7 @@ pub use terms::config::{
     Capacity, Collection, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh,
     WearLevelling, oob_bytes,
 };
+pub use terms::map_cache::{MapCache, MapKind};
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ impl<M: Mapping> TranslationView for FtlHandle<M> {
         let luns = self.config().geometry.total_luns();
         let free: usize = (0..luns).map(|lun| self.free_blocks(LunIndex(lun))).sum();
         each("free_blocks", free as u64);
+        self.mapping_counters(each);
     }
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
         FtlHandle::<M>::watch_media(self, watcher);

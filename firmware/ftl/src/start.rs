@@ -15,6 +15,7 @@ use crate::journal::log;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use crate::mapping::resident::ResidentMap;
+use crate::mapping::store::MapStore;
 use crate::mapping::{Mapping, MappingPorts};
 use crate::recovery::boot;
 use crate::recovery::state::Recovery;
@@ -79,8 +80,14 @@ impl Ftl {
         let shape = config.units();
         flash.check_pages(&dram, Box::new(move |owner, oob| oob::is_whole_page_of(shape, owner, oob)));
         let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
-        let pages = journal.logical_units();
-        let map = make_mapping(MappingPorts { core, pages, pins: config.pins(), recorder: &recorder });
+        let pages = journal.all_units();
+        let map = make_mapping(MappingPorts {
+            core,
+            pages,
+            pins: config.pins(),
+            store: MapStore(Rc::clone(&journal)),
+            recorder: &recorder,
+        });
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
@@ -96,6 +103,7 @@ impl Ftl {
         for worker in 0..config.slice_workers {
             core.spawn(worker::run(Rc::clone(&host), worker));
         }
+        mapping.map().start();
         for lun in 0..config.geometry.total_luns() {
             core.spawn(gc::run(Rc::clone(&collector), LunIndex(lun)));
         }
@@ -183,7 +191,7 @@ impl<M: Mapping> FtlHandle<M> {
     /// The page in which a logical unit is; `None` when it is unmapped or beyond the capacity, or when the
     /// mapping would have to wait for its entry.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
-        let mapped = lpn.0 < self.0.journal.logical_units();
+        let mapped = lpn.0 < self.0.journal.host_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
         at.map(|at| self.0.journal.units.page_of(at))
@@ -195,6 +203,10 @@ impl<M: Mapping> FtlHandle<M> {
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
         self.0.journal.blocks().table().free(lun)
+    }
+    /// What the mapping counts.
+    pub(crate) fn mapping_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.0.mapping.map().counters(each);
     }
     pub(crate) fn config(&self) -> &FtlConfig {
         &self.0.journal.config

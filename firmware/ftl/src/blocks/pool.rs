@@ -42,6 +42,8 @@ pub(crate) struct BlockPool {
     read_waiters: Box<[WaitCell]>,
     // Per LUN: garbage collection that waits for something to do.
     collectors: Box<[WaitCell]>,
+    // Who writes translation pages, of a map that is on flash.
+    flush_waiters: WaitQueue,
     // No victim is begun while the map is stored, and none after that or boot until the host changes
     // something: a drive at rest stays as its root record says.
     gc_paused: Cell<bool>,
@@ -75,6 +77,7 @@ impl BlockPool {
             durable_waiters: queues(),
             read_waiters: cells(),
             collectors: cells(),
+            flush_waiters: WaitQueue::with_capacity(config.flush_buffers() as usize),
             gc_paused: Cell::new(true),
             paused_since_boot: Cell::new(true),
         }
@@ -126,7 +129,7 @@ impl BlockPool {
         let config = &self.runtime.config;
         if config.is_paced() {
             // As many as there are when collection begins: its free blocks, and an open one.
-            let blocks = u64::from(config.gc_free_blocks - config.gc_reserve_blocks + 1);
+            let blocks = u64::from(config.collects_at() - config.gc_reserve_blocks + 1);
             let band = blocks * u64::from(config.geometry.pages_per_block);
             self.paces[lun.index()].pay(pages as u64, self.table().host_pages_left(lun), band);
         }
@@ -163,6 +166,15 @@ impl BlockPool {
     /// Writers that wait for room in the LUN look again.
     pub(crate) fn room_changed(&self, lun: LunIndex) {
         self.room_waiters[lun.index()].wake_all(self.runtime.exec());
+        self.ask_flush();
+    }
+    /// Waits until `begin` finds something to write of a map that is on flash.
+    pub(crate) async fn wait_flush<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
+        self.flush_waiters.wait(self.runtime.exec(), begin).await
+    }
+    /// What writes the map looks for something to do.
+    pub(crate) fn ask_flush(&self) {
+        self.flush_waiters.wake_all(self.runtime.exec());
     }
 
     // ---- programs that a loss of power could undo ----

@@ -55,7 +55,7 @@ struct LunBlocks {
     // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
     for_map: VecDeque<BlockIndex>,
     in_map: usize,
-    open: [Option<Open>; 2],
+    open: [Option<Open>; Stream::ALL.len()],
     failing: VecDeque<BlockIndex>,
     // Blocks with a page that a loss of power has torn.
     torn: VecDeque<BlockIndex>,
@@ -98,6 +98,8 @@ pub(crate) struct Blocks {
     // Pages that are lost together when the program of the last of them is cut off.
     pages_per_line: u32,
     reserve: usize,
+    // Free blocks of a LUN beyond those that translation pages may take and the host may not.
+    for_mapping: usize,
     map_share: usize,
     levelling: WearLevelling,
     refresh: Refresh,
@@ -168,7 +170,7 @@ impl Blocks {
             journaling_free: 0,
             for_map: VecDeque::with_capacity(per_lun),
             in_map: 0,
-            open: [None; 2],
+            open: [None; Stream::ALL.len()],
             failing: VecDeque::with_capacity(per_lun),
             torn: VecDeque::new(),
             deferred: Vec::with_capacity(usize::from(geometry.pages_per_block) * shape.per_page() as usize),
@@ -188,6 +190,7 @@ impl Blocks {
             shape,
             pages_per_line: u32::from(config.pages_per_word_line),
             reserve: config.gc_reserve_blocks as usize,
+            for_mapping: config.mapping_reserve_blocks() as usize,
             map_share: map_share as usize,
             levelling: config.wear_levelling,
             refresh: config.refresh,
@@ -304,7 +307,7 @@ impl Blocks {
             erases: self.erases[block.at()],
             unverified: self.is_unverified(block),
         };
-        for stream in [Stream::Host, Stream::Gc] {
+        for stream in Stream::ALL {
             if let Some(open) = self.luns[self.lun_of(block).index()].open[stream as usize]
                 && open.block == block
             {
@@ -374,16 +377,41 @@ impl Blocks {
         free * u64::from(self.pages_per_block) + u64::from(open)
     }
     /// Free blocks of a LUN that a stream leaves alone.
-    fn kept_from(&self, stream: Stream) -> usize {
-        if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 }
+    pub(super) fn kept_from(&self, stream: Stream) -> usize {
+        match stream {
+            Stream::Host => self.reserve + self.for_mapping,
+            Stream::Gc if self.evacuates => 0,
+            Stream::Gc | Stream::Mapping => self.reserve,
+        }
+    }
+    /// The same of a LUN as it is: where garbage collection has no open block of which translation pages
+    /// could have a part, it keeps a block of its reserve for the next victim.
+    pub(super) fn kept_in(&self, lun: LunIndex, stream: Stream) -> usize {
+        match stream {
+            Stream::Mapping if self.luns[lun.index()].open[Stream::Gc as usize].is_none() => 1,
+            stream => self.kept_from(stream),
+        }
+    }
+    /// Garbage collection's open block, if a translation page may go there: what is left of it and of free
+    /// blocks is more than any victim can hold. Collecting one leaves at least a page more than it takes, so a
+    /// translation page finds room sooner or later, whatever else waits for it.
+    fn lent_by_collector(&self, lun: LunIndex) -> Option<Open> {
+        let at = &self.luns[lun.index()];
+        let open = at.open[Stream::Gc as usize]?;
+        let left = self.pages_per_block - u32::from(open.next) + at.free.len() as u32 * self.pages_per_block;
+        (left >= self.pages_per_block + self.pages_per_line).then_some(open)
     }
     #[cold]
     fn open_block(&mut self, at: LunIndex, stream: Stream) -> Next {
-        let kept = self.kept_from(stream);
+        let kept = self.kept_in(at, stream);
         let lun = &mut self.luns[at.index()];
         if lun.free.len() <= kept {
             // Garbage collection that lost its reserve to failures goes on where the host writes.
-            let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
+            let open = match stream {
+                Stream::Host => None,
+                Stream::Gc => lun.open[Stream::Host as usize],
+                Stream::Mapping => self.lent_by_collector(at),
+            };
             return open.map_or(Next::None, |open| self.page_of(open));
         }
         // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room
@@ -409,9 +437,14 @@ impl Blocks {
         self.programs[block.at()] += 1;
         let lun = &mut self.luns[index];
         lun.programs += 1;
-        let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
-        self.unsafe_programs.begin(LunIndex(index as u32), ppa, is_host, copies);
-        if !is_host {
+        // What is no copy and not the host's is a translation page, or nothing.
+        let by = match lun.open[Stream::Host as usize] {
+            Some(open) if open.block == block => Stream::Host,
+            _ if copies.is_empty() => Stream::Mapping,
+            _ => Stream::Gc,
+        };
+        self.unsafe_programs.begin(LunIndex(index as u32), ppa, by, copies);
+        if by == Stream::Gc {
             self.copied_into(block);
         }
         let lun = &mut self.luns[index];

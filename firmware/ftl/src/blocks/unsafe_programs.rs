@@ -5,6 +5,7 @@
 //! - what its units replace stays valid, so that no block is erased that may be needed again;
 //! - their changes aren't journaled; recovery finds the new page by reading the block.
 
+use crate::terms::block::Stream;
 use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -25,9 +26,9 @@ struct UnsafeProgram {
     ppa: Ppa,
     // Where the states of its units begin.
     units: u32,
-    // The host waits for it to be safe, sooner or later; what garbage collection copies is safe where it
-    // comes from.
-    is_host: bool,
+    // The host waits for its own to be safe, sooner or later; what garbage collection copies is safe where it
+    // comes from, and changes of a translation page are in the log.
+    by: Stream,
     ended: bool,
     // Counts programs.
     order: u64,
@@ -53,7 +54,8 @@ pub(crate) struct DurableChange {
     pub(crate) change: Change,
     /// The change is to be journaled: no later one supersedes it.
     pub(crate) journals: bool,
-    pub(crate) is_host: bool,
+    /// It is no copy, whose change waits for those of all others of its block.
+    pub(crate) is_new: bool,
     /// Its order among all changes.
     pub(crate) at: u64,
 }
@@ -103,7 +105,7 @@ impl UnsafePrograms {
     /// A program begins; where it copies, `copies` says of each slot what, and from where: from nowhere for a
     /// slot that is empty.
     #[inline]
-    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copies: &[(Lpn, Upa)]) {
+    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, by: Stream, copies: &[(Lpn, Upa)]) {
         let per_page = self.shape.per_page() as usize;
         let units = self.free.pop().unwrap_or_else(|| {
             let end = self.units.len();
@@ -116,7 +118,7 @@ impl UnsafePrograms {
             state.copy_of = copy_of.1.is_some().then_some(copy_of);
         }
         self.order += 1;
-        let program = UnsafeProgram { ppa, units, is_host, ended: false, order: self.order };
+        let program = UnsafeProgram { ppa, units, by, ended: false, order: self.order };
         self.luns[lun.index()].push_back(program);
     }
     fn lun_of(&self, ppa: Ppa) -> LunIndex {
@@ -196,8 +198,8 @@ impl UnsafePrograms {
                     self.replaced[from.0 as usize / 64] &= !(1 << (from.0 % 64));
                 }
                 let change = Change { lpn, from, to: self.shape.at(program.ppa, slot) };
-                let (journals, is_host, at) = (!state.superseded, program.is_host, state.changed_at);
-                into.push(DurableChange { change, journals, is_host, at });
+                let (journals, is_new) = (!state.superseded, program.by != Stream::Gc);
+                into.push(DurableChange { change, journals, is_new, at: state.changed_at });
             }
             self.free.push(program.units);
         }
@@ -230,7 +232,7 @@ impl UnsafePrograms {
     }
     /// True when every program of the host's up to the `order`th is safe in the LUN.
     pub(crate) fn all_safe(&self, lun: LunIndex, order: u64) -> bool {
-        !self.luns[lun.index()].iter().any(|program| program.is_host && program.order <= order)
+        !self.luns[lun.index()].iter().any(|program| program.by == Stream::Host && program.order <= order)
     }
     /// The pages of a LUN that are not safe.
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {

@@ -3,7 +3,7 @@
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
 use crate::journal::append::Programs;
-use crate::mapping::{Mapping, pin};
+use crate::mapping::{Mapping, pin, room};
 use crate::page::buffers::Granules;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
@@ -25,13 +25,16 @@ impl<M: Mapping> Cache<M> {
             return self.evict_packed(entry).await;
         }
         let (frame, _) = self.to_evict(entry);
+        let Ok(room) = room!(self.mapping, 1) else {
+            return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
+        };
         // The page is pinned before its program: nothing may happen between the program's end and the
         // change of the map.
         let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else {
             return self.evicted(entry, frame, Err(HostStatus::WriteFault));
         };
         self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
-        self.evict_filled(entry, &pin).await
+        self.evict_filled(entry, &room, &pin).await
     }
     /// The logical page of an entry that is being evicted, and the granules that it lacks even after its
     /// fill.
@@ -40,14 +43,19 @@ impl<M: Mapping> Cache<M> {
         (buffer.frame(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
     }
     /// Evicts a filled entry of one unit by itself, as [`Cache::evict`] does; `pin` is on its unit.
-    pub(crate) async fn evict_filled(&self, entry: EntryId, pin: &M::Pin) -> Result<Ppa, HostStatus> {
+    pub(crate) async fn evict_filled(
+        &self,
+        entry: EntryId,
+        room: &M::Room,
+        pin: &M::Pin,
+    ) -> Result<Ppa, HostStatus> {
         let (frame, lost) = self.to_evict(entry);
         let written = if lost == 0 {
             self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
             let lun = self.journal.blocks().lun_of(frame);
-            self.program_host(lun, BufferId(entry.0), |ppa| self.mapping.moved(ppa, [(0, pin)])).await
+            self.program_host(lun, BufferId(entry.0), |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await
         } else {
-            self.program_with_losses(pin, entry, lost).await
+            self.program_with_losses(room, pin, entry, lost).await
         };
         self.evicted(entry, frame, written)
     }
@@ -69,6 +77,7 @@ impl<M: Mapping> Cache<M> {
     #[cold]
     async fn program_with_losses(
         &self,
+        room: &M::Room,
         pin: &M::Pin,
         entry: EntryId,
         lost: Granules,
@@ -82,7 +91,7 @@ impl<M: Mapping> Cache<M> {
         self.journal.pages().note_lost(copy, lost);
         self.note_owner(self.mapping.page(pin), copy, self.journal.pages().sectors_of(lost));
         let lun = self.journal.blocks().lun_of(self.to_evict(entry).0);
-        let written = self.program_host(lun, copy, |ppa| self.mapping.moved(ppa, [(0, pin)])).await;
+        let written = self.program_host(lun, copy, |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await;
         self.give_merge_buffer(copy);
         written
     }

@@ -9,7 +9,7 @@
 
 use crate::cache::buffer::EntryId;
 use crate::cache::state::Cache;
-use crate::mapping::{Mapping, pin};
+use crate::mapping::{Mapping, pin, room};
 use crate::page::buffers::Granules;
 use crate::terms::cause::Cause;
 use crate::terms::oob::UnitRecord;
@@ -61,12 +61,18 @@ impl<P> PackedPage<P> {
 impl<M: Mapping> Cache<M> {
     /// As [`Cache::evict`], but evicts other entries of the LUN to the same page and word line.
     pub(crate) async fn evict_packed(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+        // For all that may go along.
+        let most = self.journal.config.pages_at_once() * self.journal.units.per_page();
+        let Ok(room) = room!(self.mapping, most) else {
+            let (frame, _) = self.to_evict(entry);
+            return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
+        };
         let mut pages = Vec::with_capacity(PAGES_PER_WORD_LINE_MAX);
         let mut result = None;
         for of_page in self.with_companions(entry) {
             let mut page = PackedPage::empty();
             for one in of_page {
-                if let Some(alone) = self.join(one, &mut page).await
+                if let Some(alone) = self.join(one, &room, &mut page).await
                     && one == entry
                 {
                     result = Some(alone);
@@ -76,7 +82,7 @@ impl<M: Mapping> Cache<M> {
                 pages.push(page);
             }
         }
-        let together = self.evict_together(entry, pages).await;
+        let together = self.evict_together(entry, &room, pages).await;
         result.or(together).expect("the entry goes by itself or with the others")
     }
     /// The entry and those that go along, by page. All are marked as being evicted.
@@ -112,7 +118,12 @@ impl<M: Mapping> Cache<M> {
     }
     /// Pins and fills the dirty units of an entry, and has them join a page. The result is there for an entry
     /// whose eviction has ended with that: its map can't be read, or it has gone by itself.
-    async fn join(&self, one: EntryId, page: &mut PackedPage<M::Pin>) -> Option<Result<Ppa, HostStatus>> {
+    async fn join(
+        &self,
+        one: EntryId,
+        room: &M::Room,
+        page: &mut PackedPage<M::Pin>,
+    ) -> Option<Result<Ppa, HostStatus>> {
         let (frame, units) = {
             let buffer = self.buffer.borrow();
             (buffer.frame(one), buffer.dirty_units(one))
@@ -136,7 +147,7 @@ impl<M: Mapping> Cache<M> {
             // The notes about lost granules are made in a merge buffer, which other tasks may be waiting for:
             // so the entry is programmed by itself.
             let unit = page.units.pop()?;
-            return Some(self.evict_filled(one, &unit.pin).await);
+            return Some(self.evict_filled(one, room, &unit.pin).await);
         }
         None
     }
@@ -148,6 +159,7 @@ impl<M: Mapping> Cache<M> {
     async fn evict_together(
         &self,
         first: EntryId,
+        room: &M::Room,
         mut pages: Vec<PackedPage<M::Pin>>,
     ) -> Option<Result<Ppa, HostStatus>> {
         let lun = self.journal.blocks().lun_of(self.to_evict(*pages.first()?.entries.first()?).0);
@@ -173,10 +185,10 @@ impl<M: Mapping> Cache<M> {
         };
         for (page, (ppa, tag)) in pages.iter().zip(programs.data()) {
             let written = if self.journal.program_done(ppa, tag).await {
-                self.mapping.moved(ppa, page.pins());
+                self.mapping.moved(room, ppa, page.pins());
                 Ok(ppa)
             } else {
-                self.program_host(lun, page.buffer, |ppa| self.mapping.moved(ppa, page.pins())).await
+                self.program_host(lun, page.buffer, |ppa| self.mapping.moved(room, ppa, page.pins())).await
             };
             self.packed_ended(page, first, written, &mut result);
         }

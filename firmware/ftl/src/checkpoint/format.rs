@@ -17,6 +17,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// Returns [`HostStatus::WriteFault`] if a block can't be erased and is still readable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
         self.collector.pause_gc().await;
+        self.mapping.map().give_up_own();
         // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
         // erased blocks.
         if let Err(status) = self.journal.log_trims().await {

@@ -89,6 +89,9 @@ impl<M: Mapping> Checkpoint<M> {
     /// Stores the map. True if the next power-on finds it. A shutdown names it in NVRAM, so it needs no log
     /// page.
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
+        if !self.mapping.map().is_storable() {
+            return false;
+        }
         let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.journal.checkpoint_begins();
@@ -291,7 +294,9 @@ impl<M: Mapping> Checkpoint<M> {
                     None => self.encode_table(&storing.present, page, content),
                     Some(nth) => {
                         content.copy_from_slice(&storing.map_page);
-                        self.undo_in_map(storing.present[nth as usize], content);
+                        if M::STORES_UNITS {
+                            self.undo_in_map(storing.present[nth as usize], content);
+                        }
                     }
                 }
                 storing.checksum = crc32c_of([&storing.checksum.to_le_bytes()[..], content]);

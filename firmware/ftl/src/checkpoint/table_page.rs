@@ -37,7 +37,7 @@ pub(super) fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
         7 => BlockState::Log,
         _ => return None,
     };
-    let stream = if stream == 0 { Stream::Host } else { Stream::Gc };
+    let stream = *Stream::ALL.get(usize::from(stream)).unwrap_or(&Stream::Gc);
     let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
     Some(BlockEntry { state, stream, next, erases, unverified })
 }
@@ -50,7 +50,7 @@ mod tests {
     fn every_state_comes_back_as_it_was_stored() {
         use BlockState::{Bad, Closed, Failing, Free, Log, Map, Open, Retired};
         for state in [Free, Open, Closed, Failing, Bad, Map, Retired, Log] {
-            for stream in [Stream::Host, Stream::Gc] {
+            for stream in Stream::ALL {
                 let entry =
                     BlockEntry { state, stream, next: 259, erases: 70_000, unverified: state == Free };
                 assert_eq!(decode_entry(&encode_entry(entry)), Some(entry), "{state:?}");

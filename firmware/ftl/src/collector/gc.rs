@@ -1,7 +1,7 @@
 //! Garbage collection: on demand, one worker per LUN, copies within the LUN (P5, G12).
 
 use crate::collector::state::Collector;
-use crate::mapping::{Mapping, MappingFault, pin};
+use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::page::buffers::Granules;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
@@ -69,19 +69,39 @@ struct Packing<P> {
 }
 
 /// The pages that a LUN is moving, oldest first, and the free buffers.
-struct Moves<P> {
+struct Moves<P, R> {
     in_flight: VecDeque<Move<P>>,
     ready: VecDeque<Ready<P>>,
     packing: Option<Packing<P>>,
     // Programs that complete the word lines of those in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
+    // For a page of the map itself, of which one at a time is moved; none of a map that has none.
+    own: Option<BufferId>,
+    // For the changes of the map, while a victim is emptied.
+    room: Option<R>,
     // Empty lists, kept for their memory.
     lists: Vec<Vec<MovedUnit<P>>>,
     copies: Vec<(Lpn, Upa)>,
 }
 
-impl<P> Moves<P> {
+impl<P, R> Moves<P, R> {
+    /// A buffer is free again.
+    fn give(&mut self, buffer: BufferId, data_buffers: u32) {
+        if buffer.0 < data_buffers {
+            self.buffers.push_back(buffer);
+        } else {
+            self.own = Some(buffer);
+        }
+    }
+    /// A buffer that was found to be free is in use.
+    fn take(&mut self, buffer: BufferId) {
+        if self.own == Some(buffer) {
+            self.own = None;
+        } else {
+            self.buffers.pop_front();
+        }
+    }
     fn list(&mut self) -> Vec<MovedUnit<P>> {
         self.lists.pop().unwrap_or_default()
     }
@@ -122,6 +142,8 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(collector.journal.config.gc_buffer(lun.0, slot))).collect(),
+        own: collector.own_buffer(lun),
+        room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
         copies: Vec::with_capacity(PAGES_PER_WORD_LINE_MAX * per_page),
     };
@@ -129,7 +151,13 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
     loop {
         let victim = collector.journal.blocks().wait_collector(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
-        let emptied = collector.empty(lun, victim, reason, &mut moves).await;
+        let emptied = match collector.room_for(lun, victim).await {
+            Ok(room) => {
+                moves.room = Some(room);
+                collector.empty(lun, victim, reason, &mut moves).await
+            }
+            Err(NoMapRoom) => Err(NoRoom),
+        };
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
@@ -156,6 +184,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                 }
             }
         }
+        moves.room = None;
         collector.gc_active.set(collector.gc_active.get() - 1);
         collector.journal.end_collection();
         collector.look_for_empty(lun);
@@ -227,6 +256,7 @@ impl<M: Mapping> Collector<M> {
         self.journal.set_state(DriveState::ReadOnly);
         self.journal.blocks().room_changed(lun);
         self.journal.any_entry_waiters().wake_all(self.journal.exec());
+        self.journal.blocks().ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
@@ -234,7 +264,7 @@ impl<M: Mapping> Collector<M> {
         lun: LunIndex,
         victim: BlockIndex,
         reason: Reason,
-        moves: &mut Moves<M::Pin>,
+        moves: &mut Moves<M::Pin, M::Room>,
     ) -> Result<(), NoRoom> {
         let first = self.journal.blocks().table().first_page(victim);
         let mut next = first.0;
@@ -258,12 +288,12 @@ impl<M: Mapping> Collector<M> {
                 && result.is_ok()
                 && (reason == Reason::Room || moves.in_flight.is_empty())
                 && (reason != Reason::Room || portion > 0)
-                && let Some(buffer) = self.buffer_to_read(moves)
+                && let Some(buffer) = self.buffer_to_read(moves, Ppa(next))
             {
                 let from = Ppa(next);
                 next += 1;
                 if self.is_wanted(from) {
-                    moves.buffers.pop_front();
+                    moves.take(buffer);
                     portion = portion.saturating_sub(1);
                     let whole = self.journal.pages().whole();
                     let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
@@ -287,7 +317,7 @@ impl<M: Mapping> Collector<M> {
             let buffer = oldest.buffer;
             let was_read = matches!(oldest.stage, MoveStage::Reading);
             match self.advance(lun, oldest, moves).await {
-                Ok(MoveResult::Over) => moves.buffers.push_back(buffer),
+                Ok(MoveResult::Over) => moves.give(buffer, self.data_buffers()),
                 Ok(MoveResult::Program { units, .. }) if was_read && completes && moves.packing.is_some() => {
                     self.pack(moves, buffer, units, 0, completes);
                 }
@@ -296,7 +326,7 @@ impl<M: Mapping> Collector<M> {
                 }
                 Ok(MoveResult::Pack { units, lost }) => self.pack(moves, buffer, units, lost, completes),
                 Err(NoRoom) => {
-                    moves.buffers.push_back(buffer);
+                    moves.give(buffer, self.data_buffers());
                     result = Err(NoRoom);
                 }
             }
@@ -307,7 +337,7 @@ impl<M: Mapping> Collector<M> {
         result
     }
     /// Begins to read a page of the block that will be collected next. False if there is none.
-    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
+    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
         let taken = |ppa| {
             let packed = moves.packing.iter().flat_map(|packing| &packing.units);
             let mut units = moves.ready.iter().flat_map(|ready| &ready.units).chain(packed);
@@ -315,15 +345,15 @@ impl<M: Mapping> Collector<M> {
         };
         let from = self.journal.blocks().table_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
-        let Some(buffer) = self.buffer_to_read(moves) else { return false };
-        moves.buffers.pop_front();
+        let Some(buffer) = self.buffer_to_read(moves, from) else { return false };
+        moves.take(buffer);
         let tag =
             self.journal.blocks().begin_read(from, self.journal.pages().whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
     /// Begins to program pages that have been read, as many as are programmed together.
-    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> Result<(), NoRoom> {
+    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (buffer, ready) in buffers.iter_mut().zip(&moves.ready) {
@@ -347,7 +377,7 @@ impl<M: Mapping> Collector<M> {
         let Some(programs) = begun else {
             for _ in 0..count {
                 let Some(Ready { buffer, units, .. }) = moves.ready.pop_front() else { break };
-                moves.buffers.push_back(buffer);
+                moves.give(buffer, self.data_buffers());
                 moves.keep(units);
             }
             return Err(NoRoom);
@@ -384,7 +414,7 @@ impl<M: Mapping> Collector<M> {
         &self,
         lun: LunIndex,
         at: Move<M::Pin>,
-        moves: &mut Moves<M::Pin>,
+        moves: &mut Moves<M::Pin, M::Room>,
     ) -> Result<MoveResult<M::Pin>, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
@@ -413,7 +443,8 @@ impl<M: Mapping> Collector<M> {
                 let counts = |unit: &&MovedUnit<M::Pin>| self.mapping.get(&unit.pin) == unit.from;
                 if self.journal.program_done(to, at.tag).await {
                     let moved = units.iter().filter(counts);
-                    self.mapping.moved(to, moved.map(|unit| (unit.slot, &unit.pin)));
+                    let room = moves.room.as_ref().expect("a victim is begun with room for its changes");
+                    self.mapping.moved(room, to, moved.map(|unit| (unit.slot, &unit.pin)));
                     for unit in &units {
                         let (lpn, to) = (self.mapping.page(&unit.pin), self.journal.units.at(to, unit.slot));
                         if self.mapping.get(&unit.pin) == to {
@@ -528,7 +559,7 @@ impl<M: Mapping> Collector<M> {
     /// full; but where that page is only to be completed, not beyond it.
     fn pack(
         &self,
-        moves: &mut Moves<M::Pin>,
+        moves: &mut Moves<M::Pin, M::Room>,
         from: BufferId,
         mut units: Vec<MovedUnit<M::Pin>>,
         lost: Granules,
@@ -555,20 +586,20 @@ impl<M: Mapping> Collector<M> {
                 }
             }
         }
-        moves.buffers.push_back(from);
+        moves.give(from, self.data_buffers());
         moves.keep(units);
     }
     /// What has been packed is to be programmed.
-    fn end_packing(&self, moves: &mut Moves<M::Pin>) {
+    fn end_packing(&self, moves: &mut Moves<M::Pin, M::Room>) {
         if let Some(Packing { buffer, units, lost }) = moves.packing.take() {
             self.put_packed(buffer, &units, lost);
             moves.ready.push_back(Ready { buffer, units, attempt: 0 });
         }
     }
     /// What has been packed stays where it was.
-    fn stop_packing(&self, moves: &mut Moves<M::Pin>) {
+    fn stop_packing(&self, moves: &mut Moves<M::Pin, M::Room>) {
         if let Some(Packing { buffer, units, .. }) = moves.packing.take() {
-            moves.buffers.push_back(buffer);
+            moves.give(buffer, self.data_buffers());
             moves.keep(units);
         }
     }
@@ -578,8 +609,24 @@ impl<M: Mapping> Collector<M> {
         let records = units.iter().map(|unit| (unit.slot, unit.record));
         pages.put_units(buffer, pages.sectors_of(lost), records);
     }
-    /// The buffer that the next page is read into; where pages are packed, one is left for that.
-    fn buffer_to_read(&self, moves: &Moves<M::Pin>) -> Option<BufferId> {
+    /// The buffer for pages of the map itself, which keep their bytes whatever is kept of data.
+    fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
+        let buffer = self.journal.config.own_gc_buffer(lun)?;
+        Some(self.journal.pages().dram().borrow().metadata_buffer(buffer))
+    }
+    fn data_buffers(&self) -> u32 {
+        self.journal.pages().dram().borrow().data_buffers()
+    }
+    /// Room in the map for what a victim holds, and for the pages of others that complete its word lines.
+    async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
+        let valid = self.journal.blocks().table().valid(victim);
+        self.mapping.room_to_collect(lun, valid + 2 * PAGES_PER_WORD_LINE_MAX as u32).await
+    }
+    /// The buffer that a page is read into; where pages are packed, one is left for that.
+    fn buffer_to_read(&self, moves: &Moves<M::Pin, M::Room>, page: Ppa) -> Option<BufferId> {
+        if self.mapping.is_own(page) {
+            return moves.own;
+        }
         let left = if self.journal.units.per_page() > 1 { 1 } else { 0 };
         moves.buffers.front().copied().filter(|_| moves.buffers.len() > left)
     }
@@ -608,11 +655,14 @@ impl<M: Mapping> Collector<M> {
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
-    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin>) {
+    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
         while self.journal.blocks().table().valid(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
                 self.journal.pad_line(lun, Stream::Host).await;
+            } else if !begun && self.is_line_begun(lun, Stream::Mapping) {
+                // Another translation page may never come.
+                self.journal.pad_line(lun, Stream::Mapping).await;
             } else if !begun {
                 self.journal.blocks().wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
@@ -621,9 +671,13 @@ impl<M: Mapping> Collector<M> {
         }
     }
     /// Moves one page out of the block that will be collected next. False if no page can be moved.
-    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin>) -> bool {
+    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
         let from = self.journal.blocks().table_mut().page_to_copy(lun, |_| false);
-        let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
+        let buffer = from.and_then(|from| match self.mapping.is_own(from) {
+            true => moves.own,
+            false => moves.buffers.front().copied(),
+        });
+        let Some((from, buffer)) = from.zip(buffer) else { return false };
         let whole = self.journal.pages().whole();
         let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
@@ -697,7 +751,7 @@ impl<M: Mapping> Collector<M> {
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
     /// else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
-        self.gc_free_blocks.set(free.max(self.journal.config.gc_free_blocks));
+        self.gc_free_blocks.set(free.max(self.journal.config.collects_at()));
         // Garbage collection that waits for a word line of the host has to complete it now.
         self.collects_ahead.set(true);
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
@@ -720,7 +774,7 @@ impl<M: Mapping> Collector<M> {
             }
         }
         self.collects_ahead.set(false);
-        self.gc_free_blocks.set(self.journal.config.gc_free_blocks);
+        self.gc_free_blocks.set(self.journal.config.collects_at());
     }
     /// Whether a stream has begun a word line of a LUN and not completed it.
     fn is_line_begun(&self, lun: LunIndex, stream: Stream) -> bool {
@@ -732,6 +786,8 @@ impl<M: Mapping> Collector<M> {
         // A collector may wait for an open word line that no one else will complete.
         self.journal.pad_lines().await;
         self.journal.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;
+        self.journal.pad_lines().await;
+        self.mapping.map().idle().await;
         self.journal.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {

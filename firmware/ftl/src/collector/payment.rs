@@ -33,7 +33,7 @@ impl<M: Mapping> Collector<M> {
             || self.journal.is_storing()
             || self.journal.state() != DriveState::Ready
             || self.collects_ahead.get()
-            || self.gc_free_blocks.get() > self.journal.config.gc_free_blocks
+            || self.gc_free_blocks.get() > self.journal.config.collects_at()
             || blocks.is_room_wanted(lun)
             || blocks.table().host_pages_left(lun) == 0
     }

@@ -59,11 +59,15 @@ impl<M: Mapping> Collector<M> {
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
         self.journal.blocks().table_mut().read_begins(ppa);
-        let outcome = self
-            .journal
-            .blocks()
-            .read(ppa, self.journal.pages().whole(), BufferId(self.journal.config.scan_buffer()), Cause::Scan)
-            .await;
+        let buffer = match self.mapping.is_own(ppa) {
+            true => {
+                let of_metadata = self.journal.config.metadata_scan_buffer();
+                self.journal.pages().dram().borrow().metadata_buffer(of_metadata)
+            }
+            false => BufferId(self.journal.config.scan_buffer()),
+        };
+        let whole = self.journal.pages().whole();
+        let outcome = self.journal.blocks().read(ppa, whole, buffer, Cause::Scan).await;
         self.journal.blocks().read_over(ppa);
         self.journal.blocks().check_retention(ppa, &outcome);
     }

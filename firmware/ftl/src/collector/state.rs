@@ -36,7 +36,7 @@ impl<M: Mapping> Collector<M> {
             scan_at: Cell::new(0),
             metadata_round: RefCell::default(),
             scan_waiter: WaitCell::default(),
-            gc_free_blocks: Cell::new(journal.config.gc_free_blocks),
+            gc_free_blocks: Cell::new(journal.config.collects_at()),
             gc_active: Cell::new(0),
             collects_ahead: Cell::new(false),
             erases_ahead: (0..journal.geometry.total_luns()).map(|_| Cell::new(false)).collect(),

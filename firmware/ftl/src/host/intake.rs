@@ -15,6 +15,7 @@ const UNMAP_RUN: u32 = 256;
 /// Takes commands for ever.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
     host.journal.booted().await;
+    host.mapping.map().settled().await;
     loop {
         let command = host.port.next_command().await;
         host.journal.spend(Function::NvmeManager, host.journal.config.costs.command);

@@ -3,7 +3,7 @@
 use crate::cache::buffer::Want;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
-use crate::mapping::{Mapping, pin};
+use crate::mapping::{Mapping, pin, room};
 use crate::terms::units::Frame;
 use aster_ports::host::HostStatus;
 
@@ -16,6 +16,7 @@ impl<M: Mapping> Host<M> {
         let part =
             if slice.bytes == 0 { all } else { self.journal.pages().units_of(self.granules_in(slice)) };
         for frame in (slice.frame.0..slice.frame.0 + pages).map(Frame) {
+            let room = room!(self.mapping, part.count_ones()).map_err(|_| HostStatus::ReadOnly)?;
             // The units are pinned first, since that may wait: what isn't in the buffer must be unmapped
             // right after the look into the buffer.
             let mut units = self.journal.units.units_in(frame, part).map(|(_, lpn)| lpn);
@@ -27,7 +28,7 @@ impl<M: Mapping> Host<M> {
                 true => Some(self.cache.lock(frame, Want::Write).await?.0),
                 false => None,
             };
-            core::iter::once(&first).chain(&others).for_each(|pin| self.mapping.unmap(pin));
+            core::iter::once(&first).chain(&others).for_each(|pin| self.mapping.unmap(&room, pin));
             match entry {
                 Some(entry) if part == all => self.cache.drop_entry(entry),
                 Some(entry) => self.cache.drop_units(entry, part),

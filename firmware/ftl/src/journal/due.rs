@@ -45,6 +45,10 @@ impl Journal {
     pub(crate) fn log_has_ended(&self) -> bool {
         self.log.borrow().ended
     }
+    /// The log has so many entries since power-on.
+    pub(crate) fn has_logged(&self, entries: u64) -> bool {
+        self.log.borrow().logged >= entries
+    }
     pub(crate) fn log_has_room(&self) -> bool {
         self.log.borrow().has_room()
     }

@@ -10,8 +10,6 @@ use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
-const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
-
 impl Journal {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
     /// `BlockPool::line_durable` must follow at once.
@@ -56,21 +54,25 @@ impl Journal {
             match safety {
                 Safety::Safe => return,
                 Safety::Pending => self.blocks.wait_durable(lun).await,
-                Safety::Open if !self.is_hosts_line(lun, ppa) => return,
-                // `None` when others have completed the line while this one waited for the LUN's queue.
                 Safety::Open => {
-                    if let Some(padding) = self.begin_padding(lun, Stream::Host).await {
+                    let Some(stream) = self.stream_of_line(lun, ppa) else { return };
+                    // `None` when others have completed the line while this one waited for the LUN's queue.
+                    if let Some(padding) = self.begin_padding(lun, stream).await {
                         self.padded([padding]).await;
                     }
                 }
             }
         }
     }
-    /// False for garbage collection's own line: what it copies stays where it was until that is complete.
-    fn is_hosts_line(&self, lun: LunIndex, ppa: Ppa) -> bool {
+    /// Whose line a page is in. None for garbage collection's own: what it copies stays where it was until
+    /// that is complete.
+    fn stream_of_line(&self, lun: LunIndex, ppa: Ppa) -> Option<Stream> {
         let blocks = self.blocks.table();
-        let next = blocks.next_of_line(lun, Stream::Host);
-        next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
+        let is_of = |stream: &Stream| {
+            let next = blocks.next_of_line(lun, *stream);
+            next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
+        };
+        [Stream::Host, Stream::Mapping].into_iter().find(is_of)
     }
     /// Completes the word line that a stream has begun in a LUN, if any, with padding.
     pub(crate) async fn pad_line(&self, lun: LunIndex, stream: Stream) {
@@ -83,7 +85,7 @@ impl Journal {
         loop {
             let mut begun = Vec::new();
             for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-                for stream in STREAMS {
+                for stream in Stream::ALL {
                     begun.extend(self.begin_padding(lun, stream).await);
                 }
             }

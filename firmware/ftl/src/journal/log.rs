@@ -8,6 +8,7 @@
 //! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
 //! listed waits for the log, and a trim that must be durable.
 
+use crate::blocks::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::state::Journal;
 use crate::terms::block::{BlockIndex, Stream};
@@ -132,6 +133,8 @@ impl Journal {
         log.writing = false;
         log.number += 1;
         log.logged = logged;
+        let of_page = core::mem::take(&mut log.in_page);
+        log.told.extend(of_page);
         if let Some(replay_from) = replay_from {
             (log.commit, log.replay_from) = (log.number, replay_from);
             log.needed_from = log.map_begun_at;
@@ -147,6 +150,12 @@ impl Journal {
         let mut blocks = self.blocks.table_mut();
         blocks.free_listed();
         blocks.log_knows(logged);
+        drop((log, blocks));
+        self.blocks.ask_flush();
+    }
+    /// What log pages have said since this was last asked, of a map that is on flash.
+    pub(crate) fn take_told(&self) -> Vec<LogEntry> {
+        core::mem::take(&mut self.log.borrow_mut().told)
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at
@@ -230,6 +239,10 @@ impl Journal {
         let count = blocks.pending().fitting(room);
         header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
+        if self.config.map_cache().is_some() {
+            log.in_page.clear();
+            log.in_page.extend(blocks.pending().entries().iter().take(count));
+        }
         let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(blocks.pending(), count, content);
@@ -324,6 +337,7 @@ impl Journal {
             self.set_state(DriveState::ReadOnly);
         }
         self.log_waiters.wake_all(self.exec());
+        self.blocks.ask_flush();
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
     /// would have to know: no block is opened that its last page does not list, and none is collected. A
@@ -348,6 +362,7 @@ impl Journal {
         // Those that wait for room learn that there will be none.
         (0..self.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
         self.any_entry_waiters.wake_all(self.exec());
+        self.blocks.ask_flush();
         self.gc_idle.wake(self.exec());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power

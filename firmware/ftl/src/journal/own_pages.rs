@@ -69,7 +69,7 @@ impl Journal {
             u64::from(g.blocks_per_lun),
             u64::from(g.pages_per_block),
             u64::from(g.page_bytes),
-            u64::from(self.logical_pages),
+            u64::from(self.logical_pages) | self.config.map_units() << 32,
             self.placed,
             self.config.content as u64
                 | u64::from(self.config.pages_at_once() - 1) << 8
@@ -83,7 +83,7 @@ impl Journal {
         self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
     }
     pub(crate) fn map_pages(&self) -> u32 {
-        (self.logical_units() as usize).div_ceil(self.entries_per_page()) as u32
+        (self.config.stored_entries() as usize).div_ceil(self.entries_per_page()) as u32
     }
     // The bits before the block table, in bytes.
     pub(crate) fn present_bytes(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The slots of the log: blocks set aside for it, which of them are in use, and how many lines are left.
 
+use crate::blocks::outbox::LogEntry;
 use crate::terms::block::BlockIndex;
 use alloc::vec::Vec;
 
@@ -27,6 +28,10 @@ pub(crate) struct Log {
     pub(crate) lines_per_slot: u32,
     pub(super) writing: bool,
     pub(super) asked: bool,
+    // Of a drive whose map is on flash: the entries of the page that is being written, and those of pages that
+    // have been, for who writes the map.
+    pub(super) in_page: Vec<LogEntry>,
+    pub(super) told: Vec<LogEntry>,
     /// It runs short of lines. Asked for at every program, while slots are many.
     pub(super) short: bool,
     /// No log page can be written any more.

@@ -121,10 +121,14 @@ impl Journal {
     pub(crate) fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
-    /// Mapping units that the host sees.
+    /// Mapping units that the host sees: those with the least numbers.
     #[inline]
-    pub(crate) fn logical_units(&self) -> u32 {
+    pub(crate) fn host_units(&self) -> u32 {
         self.logical_pages * self.units.per_page()
+    }
+    /// Mapping units that there are, with those that hold the map itself.
+    pub(crate) fn all_units(&self) -> u32 {
+        self.host_units() + self.config.map_units() as u32
     }
 
     // ---- the map that is stored ----

@@ -1,10 +1,10 @@
 use crate::blocks::unsafe_programs::Change;
 use crate::journal::state::Journal;
-use crate::mapping::{Mapping, MappingFault, pin};
+use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
-use aster_units::{Lpn, Ppa, Upa};
+use aster_units::{Lpn, LunIndex, Ppa, Upa};
 use core::future::Future;
 
 /// What is asked of units.
@@ -22,11 +22,10 @@ pub(crate) struct Mapped<M> {
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
-        assert_eq!(map.pages(), journal.logical_units(), "a mapping has as many units as it was asked for");
+        assert_eq!(map.pages(), journal.all_units(), "a mapping has as many units as it was asked for");
         Mapped { map, journal }
     }
-    /// The mapping itself, for tests that look into it.
-    #[cfg(test)]
+    /// The mapping itself.
     pub(crate) fn map(&self) -> &M {
         &self.map
     }
@@ -39,6 +38,30 @@ impl<M: Mapping> Mapped<M> {
     #[inline]
     pub(crate) fn pin(&self, page: Lpn) -> impl Future<Output = Result<M::Pin, MappingFault>> {
         self.map.pin(page)
+    }
+    /// As [`Mapping::try_room`]; the first half of `room!`.
+    #[inline]
+    pub(crate) fn try_room(&self, changes: u32) -> Option<M::Room> {
+        self.map.try_room(changes)
+    }
+    /// As [`Mapping::room`]; the second half of `room!`.
+    #[inline]
+    pub(crate) fn room(&self, changes: u32) -> impl Future<Output = Result<M::Room, NoMapRoom>> {
+        self.map.room(changes)
+    }
+    /// As [`Mapping::room_to_collect`].
+    #[inline]
+    pub(crate) fn room_to_collect(
+        &self,
+        lun: LunIndex,
+        changes: u32,
+    ) -> impl Future<Output = Result<M::Room, NoMapRoom>> {
+        self.map.room_to_collect(lun, changes)
+    }
+    /// Whether a page holds a part of the map itself.
+    #[inline]
+    pub(crate) fn is_own(&self, page: Ppa) -> bool {
+        self.map.is_own(self.journal.units.first_in(page))
     }
     /// Pins on all of these units.
     pub(crate) async fn pin_all(
@@ -112,10 +135,13 @@ impl<M: Mapping> Mapped<M> {
         Ok(self.map.get(&pin))
     }
     /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
-    pub(crate) async fn restore(&self, lpn: Lpn, ppa: Upa) -> Result<(), MappingFault> {
-        let pin = pin!(self, lpn)?;
-        self.map.set(&pin, ppa);
-        Ok(())
+    pub(crate) fn restore(
+        &self,
+        lpn: Lpn,
+        ppa: Upa,
+        is_logged: bool,
+    ) -> impl Future<Output = Result<(), MappingFault>> {
+        self.map.restore(lpn, ppa, is_logged)
     }
     /// True when none of `count` logical pages from `first` on is mapped.
     pub(crate) fn is_empty(&self, first: Lpn, count: u32) -> bool {
@@ -133,21 +159,25 @@ impl<M: Mapping> Mapped<M> {
     // ---- changes ----
 
     /// Points logical units at their new places in a page that has just been programmed, each with its slot.
-    pub(crate) fn moved<'p>(&self, page: Ppa, units: impl IntoIterator<Item = (u32, &'p M::Pin)>)
-    where
+    pub(crate) fn moved<'p>(
+        &self,
+        room: &M::Room,
+        page: Ppa,
+        units: impl IntoIterator<Item = (u32, &'p M::Pin)>,
+    ) where
         M::Pin: 'p,
     {
         for (slot, pin) in units {
             let (lpn, to) = (self.map.page(pin), self.journal.units.at(page, slot));
             self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-            let from = self.map.set(pin, to);
+            let from = self.map.set(room, pin, to);
             self.journal.blocks().table_mut().moved(Change { lpn, from, to });
             self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
         }
         self.journal.blocks().line_durable(page);
     }
     /// Unmaps a page, and has the journal know it.
-    pub(crate) fn unmap(&self, pin: &M::Pin) {
+    pub(crate) fn unmap(&self, room: &M::Room, pin: &M::Pin) {
         if !self.map.get(pin).is_some() {
             return;
         }
@@ -155,7 +185,7 @@ impl<M: Mapping> Mapped<M> {
         self.journal.mark_dirty();
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let sequence = self.journal.blocks().next_sequence();
-        let from = self.map.set(pin, Upa::NONE);
+        let from = self.map.set(room, pin, Upa::NONE);
         let lun = self.journal.blocks().lun_of(self.journal.units.frame_of(lpn));
         self.journal.blocks().table_mut().unmapped(lun, lpn, from, sequence);
         self.journal.after_program(lun);

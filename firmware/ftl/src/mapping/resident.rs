@@ -1,7 +1,7 @@
-use crate::mapping::{Mapping, MappingFault};
+use crate::mapping::{Mapping, MappingFault, NoMapRoom};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Lpn, Upa};
+use aster_units::{Lpn, LunIndex, Upa};
 use core::cell::RefCell;
 use core::future::{Future, ready};
 
@@ -21,6 +21,8 @@ impl ResidentMap {
 
 impl Mapping for ResidentMap {
     type Pin = Lpn;
+    type Room = ();
+    const STORES_UNITS: bool = true;
 
     fn pages(&self) -> u32 {
         self.0.borrow().len() as u32
@@ -42,12 +44,54 @@ impl Mapping for ResidentMap {
         Upa(!self.0.borrow()[pin.index()])
     }
     #[inline]
-    fn set(&self, pin: &Lpn, to: Upa) -> Upa {
+    fn set(&self, (): &(), pin: &Lpn, to: Upa) -> Upa {
         Upa(!core::mem::replace(&mut self.0.borrow_mut()[pin.index()], !to.0))
     }
     fn find(&self, at: Upa) -> impl Future<Output = Option<Lpn>> {
         let found = self.0.borrow().iter().position(|&entry| entry == !at.0);
         ready(found.map(|page| Lpn(page as u32)))
+    }
+    #[inline]
+    fn try_room(&self, _: u32) -> Option<()> {
+        Some(())
+    }
+    #[inline]
+    fn room(&self, _: u32) -> impl Future<Output = Result<(), NoMapRoom>> {
+        ready(Ok(()))
+    }
+    #[inline]
+    fn room_to_collect(&self, _: LunIndex, _: u32) -> impl Future<Output = Result<(), NoMapRoom>> {
+        ready(Ok(()))
+    }
+    #[inline]
+    fn is_own(&self, _: Upa) -> bool {
+        false
+    }
+    fn start(&self) {}
+    fn idle(&self) -> impl Future<Output = ()> {
+        ready(())
+    }
+    fn settled(&self) -> impl Future<Output = ()> {
+        ready(())
+    }
+    fn counters(&self, _: &mut dyn FnMut(&'static str, u64)) {}
+    fn restore(&self, page: Lpn, to: Upa, _: bool) -> impl Future<Output = Result<(), MappingFault>> {
+        self.set(&(), &page, to);
+        ready(Ok(()))
+    }
+    fn only_restored(&self) -> impl Future<Output = ()> {
+        ready(())
+    }
+    fn walk(&self, mut each: impl FnMut(Lpn, Upa) -> bool) -> impl Future<Output = Result<(), MappingFault>> {
+        let entries = self.0.borrow();
+        let mapped = (0..).map(Lpn).zip(&*entries).filter(|(_, entry)| **entry != 0);
+        mapped.map(|(page, &entry)| each(page, Upa(!entry))).find(|goes_on| !goes_on);
+        ready(Ok(()))
+    }
+    fn booted(&self) {}
+    fn give_up_own(&self) {}
+    fn is_storable(&self) -> bool {
+        true
     }
     fn clear(&self) {
         let pages = self.0.borrow().len();
@@ -90,8 +134,8 @@ mod tests {
         let map = ResidentMap::new(5);
         let pin = map.try_pin(Lpn(3)).unwrap();
         assert_eq!(map.get(&pin), Upa::NONE);
-        assert_eq!(map.set(&pin, Upa(0)), Upa::NONE);
-        assert_eq!(map.set(&pin, Upa(70)), Upa(0));
+        assert_eq!(map.set(&(), &pin, Upa(0)), Upa::NONE);
+        assert_eq!(map.set(&(), &pin, Upa(70)), Upa(0));
         let found = (map.get(&pin), now(map.find(Upa(70))), now(map.find(Upa(0))));
         assert_eq!(found, (Upa(70), Some(Lpn(3)), None));
         assert!(map.is_empty(Lpn(0), 3) && !map.is_empty(Lpn(3), 1) && map.is_empty(Lpn(4), 8));
@@ -103,7 +147,7 @@ mod tests {
     fn what_is_stored_page_by_page_comes_back_also_where_the_last_one_is_not_full() {
         let map = ResidentMap::new(5);
         for (page, at) in [(0, 9), (2, 0), (4, 7)] {
-            map.set(&Lpn(page), Upa(at));
+            map.set(&(), &Lpn(page), Upa(at));
         }
         let back = ResidentMap::new(5);
         for first in [0, 4].map(Lpn) {

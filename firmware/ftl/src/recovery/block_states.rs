@@ -2,14 +2,14 @@
 
 use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, MappingFault};
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::probe::Probe;
 use crate::recovery::state::Recovery;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use aster_units::Lpn;
+use aster_units::Upa;
 
 fn contradicts(why: &'static str) -> Result<(), BootError> {
     Err(BootError::MapInvalid { why })
@@ -115,26 +115,31 @@ impl<M: Mapping> Recovery<M> {
         Ok(())
     }
     pub(super) async fn count_valid_units(&self) -> Result<(), BootError> {
-        for lpn in 0..self.mapping.pages() {
-            let Ok(at) = self.mapping.look_up(Lpn(lpn)).await else {
-                return contradicts("an entry that was just put into it can't be read");
-            };
-            if !at.is_some() {
-                continue;
-            }
-            let ppa = self.journal.units.page_of(at);
-            if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
-                return contradicts("a logical page lies beyond the drive");
-            }
-            let mut blocks = self.journal.blocks().table_mut();
-            if blocks.is_valid(at) {
-                return contradicts("two logical pages lie in the same place");
-            }
-            if !blocks.may_hold_data(ppa) {
-                return contradicts("a logical page lies where nothing is programmed");
-            }
-            blocks.set_valid(at);
+        let mut wrong = None;
+        let walked = self.mapping.map().walk(|_, at| {
+            wrong = self.count_valid(at).err();
+            wrong.is_none()
+        });
+        let walked = walked.await;
+        match (wrong, walked) {
+            (Some(why), _) => contradicts(why),
+            (None, Err(MappingFault { .. })) => contradicts("an entry of the map can't be read"),
+            (None, Ok(())) => Ok(()),
         }
+    }
+    fn count_valid(&self, at: Upa) -> Result<(), &'static str> {
+        let ppa = self.journal.units.page_of(at);
+        if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
+            return Err("a logical page lies beyond the drive");
+        }
+        let mut blocks = self.journal.blocks().table_mut();
+        if blocks.is_valid(at) {
+            return Err("two logical pages lie in the same place");
+        }
+        if !blocks.may_hold_data(ppa) {
+            return Err("a logical page lies where nothing is programmed");
+        }
+        blocks.set_valid(at);
         Ok(())
     }
 }

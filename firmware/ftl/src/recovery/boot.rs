@@ -144,6 +144,7 @@ impl<M: Mapping> Recovery<M> {
             self.journal.blocks().table_mut().keep_for_map(lun);
         }
         self.journal.end_log_boot();
+        self.mapping.map().booted();
         let boot_nanos = self.journal.core.now().since(Instant::ZERO).as_nanos();
         self.journal.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
@@ -163,6 +164,7 @@ impl<M: Mapping> Recovery<M> {
             }
         }
         self.journal.end_boot();
+        self.journal.blocks().ask_flush();
     }
     /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
     /// one that has been written becomes read-only. Failing blocks don't count.

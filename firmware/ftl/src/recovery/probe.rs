@@ -145,12 +145,14 @@ impl<M: Mapping> Recovery<M> {
         while let Some((lun, tag)) = in_flight.pop_front() {
             let outcome = self.journal.media().done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
-                let mut found = self.found(&outcome, self.data_buffer(lun));
+                let mut buffer = self.data_buffer(lun);
+                let mut found = self.found(&outcome, buffer);
                 if outcome.status == FlashStatus::Error {
+                    buffer = self.scratch();
                     found = self.probe_metadata(block, page).await;
                 }
                 let at = PageAt { block, page };
-                let units = self.units_found(self.ppa_of(block, page), found, self.data_buffer(lun));
+                let units = self.units_found(self.ppa_of(block, page), found, buffer);
                 if probe.note(at, found, units) {
                     todo[lun].push_front((block, page + 1));
                 }
@@ -188,11 +190,13 @@ impl<M: Mapping> Recovery<M> {
     /// buffer for data can't take.
     #[cold]
     async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
-        let buffer =
-            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let buffer = self.scratch();
         let (at, whole) = (self.ppa_of(block, page), self.journal.pages().whole());
         let outcome = self.journal.blocks().read(at, whole, buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
+    }
+    fn scratch(&self) -> BufferId {
+        self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer())
     }
     fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
         Ppa(self.journal.blocks().table().first_page(block).0 + page)

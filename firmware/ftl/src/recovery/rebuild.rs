@@ -79,11 +79,12 @@ impl<M: Mapping> Recovery<M> {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
         for version in versions {
-            let restored = self.mapping.restore(version.lpn, version.at).await;
+            let restored = self.mapping.restore(version.lpn, version.at, true).await;
             restored.map_err(|_| BootError::MapInvalid {
                 why: "an entry that was just put into it can't be read",
             })?;
         }
+        self.mapping.map().only_restored().await;
         self.journal.blocks().set_sequence(probe.sequence());
         self.checkpoint.generation().set(probe.generation());
         Ok(())

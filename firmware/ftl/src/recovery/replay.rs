@@ -105,7 +105,7 @@ impl<M: Mapping> Recovery<M> {
             self.journal.spend(Function::Recovery, self.journal.config.costs.replay);
             let Remapped { pages, to } = replay.apply(entry).ok_or(NoRecovery::Unreadable)?;
             for lpn in pages {
-                self.mapping.restore(Lpn(lpn), to).await.map_err(|_| NoRecovery::Unreadable)?;
+                self.mapping.restore(Lpn(lpn), to, true).await.map_err(|_| NoRecovery::Unreadable)?;
             }
         }
         // Later steps look these blocks up.

@@ -13,7 +13,7 @@ use crate::terms::block::BlockIndex;
 use crate::terms::oob::UnitRecord;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_units::Upa;
+use aster_units::{BufferId, Lpn, Upa};
 
 /// What decides between versions, beside their numbers.
 struct Choice<'a> {
@@ -107,6 +107,21 @@ impl<M: Mapping> Recovery<M> {
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
         versions.sort_unstable();
         let choice = Choice { units_per_block, sequence: last.sequence, collected: &last.collected, trims };
+        // Those of the map itself come first: what it says of the host's depends on them.
+        let host_units = self.journal.host_units();
+        let (host, own) = versions.split_at(versions.partition_point(|version| version.lpn.0 < host_units));
+        let mut all = self.choose_among(&choice, own).await?;
+        for &Version { lpn, at, .. } in &all {
+            self.mapping.restore(lpn, at, false).await.map_err(|_| NoRecovery::Unreadable)?;
+        }
+        all.extend(self.choose_among(&choice, host).await?);
+        Ok(all)
+    }
+    async fn choose_among(
+        &self,
+        choice: &Choice<'_>,
+        versions: &[Version],
+    ) -> Result<Vec<Version>, NoRecovery> {
         let (mut newer, mut unsure) = (Vec::new(), Vec::new());
         for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
             let mapped = self.mapping.look_up(of_page[0].lpn).await.map_err(|_| NoRecovery::Unreadable)?;
@@ -115,7 +130,7 @@ impl<M: Mapping> Recovery<M> {
                 ByNumber::Unsure(page) => unsure.push(page),
             }
         }
-        self.compare_with_mapped(&choice, &unsure, &mut newer).await;
+        self.compare_with_mapped(choice, &unsure, &mut newer).await;
         Ok(newer)
     }
     /// Reads the pages that the map has, to compare them with what was found.
@@ -129,14 +144,14 @@ impl<M: Mapping> Recovery<M> {
         let (mut in_flight, mut next) = (VecDeque::new(), 0);
         loop {
             while next < unsure.len() && in_flight.len() < depth {
-                let buffer = self.data_buffer(next % depth);
+                let buffer = self.buffer_for(unsure[next].chosen.lpn, next % depth);
                 let page = self.journal.units.page_of(unsure[next].mapped);
                 in_flight.push_back((next, self.begin_whole_read(page, buffer).await));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return };
             let outcome = self.journal.media().done(tag).await;
-            let buffer = self.data_buffer(n % depth);
+            let buffer = self.buffer_for(unsure[n].chosen.lpn, n % depth);
             let here = match self.found(&outcome, buffer) {
                 Probed::Page(record) => {
                     self.unit_found(&record, buffer, self.journal.units.slot_of(unsure[n].mapped))
@@ -146,10 +161,14 @@ impl<M: Mapping> Recovery<M> {
             newer.extend(choice.by_mapped(&unsure[n], here));
         }
     }
+    /// A buffer for a page with this unit: those of the map itself are kept as bytes.
+    fn buffer_for(&self, unit: Lpn, n: usize) -> BufferId {
+        if unit.0 < self.journal.host_units() { self.data_buffer(n) } else { self.probe_buffer(n) }
+    }
     /// Maps versions, and has the journal know it.
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, at, .. } in versions {
-            self.mapping.restore(lpn, at).await.map_err(|_| NoRecovery::Unreadable)?;
+            self.mapping.restore(lpn, at, false).await.map_err(|_| NoRecovery::Unreadable)?;
             self.journal.blocks().table_mut().must_log(LogEntry::Map { lpn, at });
         }
         Ok(())
@@ -160,7 +179,6 @@ impl<M: Mapping> Recovery<M> {
 mod tests {
     use super::*;
     use crate::terms::oob::COPIES;
-    use aster_units::Lpn;
 
     const UNITS_PER_BLOCK: u32 = 10;
     /// The last sequence number of the log, in all tests.

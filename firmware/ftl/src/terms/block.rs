@@ -39,6 +39,13 @@ pub(crate) enum BlockState {
 pub(crate) enum Stream {
     Host,
     Gc,
+    /// Translation pages, of a map that is on flash.
+    Mapping,
+}
+
+impl Stream {
+    /// All that there are.
+    pub(crate) const ALL: [Stream; 3] = [Stream::Host, Stream::Gc, Stream::Mapping];
 }
 
 impl Stream {

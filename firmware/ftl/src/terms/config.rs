@@ -1,3 +1,4 @@
+use crate::terms::map_cache::{MapCache, MapKind, MapSizes, ROW_BYTES};
 use crate::terms::oob::OOB_BYTES;
 use crate::terms::sizes::{
     BLOCK_BYTES, BLOCK_ENTRY_BYTES, CONTENT_PAGES, ENTRIES_BYTES_MIN, HEADER_BYTES, MAP_BLOCKS_MAX,
@@ -5,7 +6,7 @@ use crate::terms::sizes::{
     SLOTS_MAX,
 };
 use crate::terms::units::UnitShape;
-use aster_units::{Content, Duration, Geometry, GeometryError, Restriction, SECTOR_BYTES};
+use aster_units::{Content, Duration, Geometry, GeometryError, LunIndex, Restriction, SECTOR_BYTES};
 use core::fmt;
 
 /// How many pages the host sees.
@@ -88,6 +89,8 @@ pub struct FtlConfig {
     /// Bytes that the map knows a place of: 512 to a page, a power of two of them to a page, and a multiple
     /// of what content keeps as a whole; 0 for a page.
     pub mapping_unit_bytes: u32,
+    /// Where the map is.
+    pub map: MapKind,
     /// Logical capacity.
     pub capacity: Capacity,
     /// Entries of the data buffer, one page each.
@@ -159,6 +162,14 @@ const LISTED_MAX: usize = 8;
 const RANGES_PER_LUN: usize = 3;
 /// Runs of stale pages that a log page has room for at least.
 const VOID_RUNS_MIN: usize = 64;
+/// Slices in work at most where the map is on flash: so often one unit may be pinned.
+const MAP_WORKERS_MAX: u16 = 1024;
+/// Translation pages that are read side by side, and that are written side by side.
+const LOADS_MAX: u32 = 16;
+const FLUSHES_MAX: u32 = 8;
+/// Changes beyond the rows of a map cache for which a stored map has room: so many are found at power-on
+/// where the log is long.
+const STORED_ROWS_MORE: u64 = 16384;
 /// Copies of a log page at least: of two, one may become unreadable.
 const LOG_COPIES_MIN: u16 = 2;
 
@@ -184,6 +195,13 @@ pub enum ConfigError {
         /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no
         /// number will do. Blocks that are bad from the factory are not among them.
         enough: Option<u32>,
+    },
+    /// The cache of a map on flash is so small that collecting garbage costs more than it gains.
+    MapCache {
+        /// The part of a LUN's closed blocks that counts once the drive is full.
+        full: f64,
+        /// The part at which collecting gains nothing with this cache.
+        full_max: f64,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
     Dram {
@@ -223,6 +241,13 @@ impl fmt::Display for ConfigError {
                     None => Ok(()),
                 }
             }
+            ConfigError::MapCache { full, full_max } => write!(
+                f,
+                "must be greater, or over-provisioning: once the drive is full, {:.1} % of what garbage \
+                 collection empties count, and with this cache it gains room below {:.1} % only",
+                100.0 * full,
+                100.0 * full_max
+            ),
             ConfigError::Dram { what } => write!(f, "dram: {what}"),
             ConfigError::Flash { available, needed } => {
                 write!(f, "flash: the port has room for {available} requests, but {needed} are needed")
@@ -303,6 +328,7 @@ impl FtlConfig {
             "geometry",
             "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
         )?;
+        self.check_map()?;
         let (needed, available) = (self.blocks_needed_per_lun(), self.geometry.blocks_per_lun);
         if !self.has_blocks() {
             let with = |blocks_per_lun| {
@@ -311,6 +337,10 @@ impl FtlConfig {
             };
             let enough = (available..=available.saturating_mul(16).max(256)).find(|&blocks| with(blocks));
             return Err(ConfigError::Capacity { needed, available, enough });
+        }
+        let (full, full_max) = (self.full(), self.full_max());
+        if full >= full_max {
+            return Err(ConfigError::MapCache { full, full_max });
         }
         Ok(())
     }
@@ -335,6 +365,47 @@ impl FtlConfig {
         }
         Ok(())
     }
+    fn check_map(&self) -> Result<(), ConfigError> {
+        let MapKind::DemandPaged(cache) = self.map else { return Ok(()) };
+        let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
+        check(
+            self.units().per_page() == 1,
+            "mapping_unit_bytes",
+            "0, a page, where the map is paged on demand: its own pages are units as well",
+        )?;
+        check(
+            (1..=self.geometry.page_bytes / MAP_ENTRY_BYTES as u32)
+                .contains(&cache.entries(self.geometry.page_bytes)),
+            "map",
+            "such that a page holds its entries",
+        )?;
+        check(
+            self.slice_workers <= MAP_WORKERS_MAX,
+            "slice_workers",
+            "at most 1024 where the map is paged on demand",
+        )?;
+        check(
+            self.map_sizes().is_some(),
+            "map_cache_bytes",
+            "greater: two pages of the map, 14 bytes for each page of a block of each LUN, and as much for what \
+             is in work",
+        )
+    }
+    /// The part of a LUN's closed blocks that counts once the drive is full.
+    fn full(&self) -> f64 {
+        let kept = self.gc_reserve_blocks + self.mapping_reserve_blocks() + 1;
+        let closed = self.data_blocks_per_lun().saturating_sub(kept.into());
+        let pages = (self.logical_pages() + self.map_units()).div_ceil(self.geometry.total_luns().into());
+        pages as f64 / (closed * u64::from(self.geometry.pages_per_block)) as f64
+    }
+    /// The part of these at which collecting gains no room, since it costs as many translation pages. Where
+    /// memory has room for all units, and where the map is in memory, there is none.
+    fn full_max(&self) -> f64 {
+        match self.map_sizes() {
+            Some(sizes) if u64::from(sizes.host_rows) < self.logical_units() => sizes.full_max(),
+            _ => f64::INFINITY,
+        }
+    }
     /// Whether a LUN's blocks are enough, while none of them is bad.
     pub fn has_blocks(&self) -> bool {
         self.logical_pages() > 0 && self.blocks_needed_per_lun() <= u64::from(self.geometry.blocks_per_lun)
@@ -349,9 +420,48 @@ impl FtlConfig {
         match self.capacity {
             Capacity::Pages(pages) => u64::from(pages),
             Capacity::OverProvisioning(percent) => {
-                (self.data_pages() as f64 / (1.0 + percent / 100.0)) as u64
+                let pages = (self.data_pages() as f64 / (1.0 + percent / 100.0)) as u64;
+                // Those of the map are the drive's.
+                pages.saturating_sub(self.map_units_of(pages))
             }
         }
+    }
+    fn map_units_of(&self, pages: u64) -> u64 {
+        match self.map {
+            MapKind::Resident => 0,
+            MapKind::DemandPaged(cache) => {
+                let entries = cache.entries(self.geometry.page_bytes).max(1);
+                (pages * u64::from(self.units().per_page())).div_ceil(entries.into())
+            }
+        }
+    }
+    /// Mapping units that the map itself takes, which come behind those of the host: its translation pages,
+    /// if it is on flash.
+    pub(crate) fn map_units(&self) -> u64 {
+        self.map_units_of(self.logical_pages())
+    }
+    /// What the cache of a map on flash is divided into; none of a map in memory, or of a cache that is too
+    /// small.
+    pub(crate) fn map_sizes(&self) -> Option<MapSizes> {
+        let MapKind::DemandPaged(cache) = self.map else { return None };
+        let workers = u32::from(self.slice_workers).max(self.pages_at_once());
+        cache.sizes(&self.geometry, self.logical_units(), self.pins(), workers)
+    }
+    /// The cache of a map on flash.
+    pub(crate) fn map_cache(&self) -> Option<MapCache> {
+        match self.map {
+            MapKind::Resident => None,
+            MapKind::DemandPaged(cache) => Some(cache),
+        }
+    }
+    /// Garbage collection of a LUN begins when it has so many free blocks or fewer: no later than when the
+    /// host has none.
+    pub(crate) fn collects_at(&self) -> u32 {
+        self.gc_free_blocks.max(self.gc_reserve_blocks + self.mapping_reserve_blocks())
+    }
+    /// Free blocks of a LUN that are kept for translation pages.
+    pub(crate) fn mapping_reserve_blocks(&self) -> u32 {
+        u32::from(self.map_cache().is_some())
     }
     /// How pages are divided into mapping units.
     pub(crate) const fn units(&self) -> UnitShape {
@@ -395,7 +505,10 @@ impl FtlConfig {
     /// page of padding per LUN, and the storing of a map for its buffers.
     pub(crate) fn flash_requests_min(&self) -> u32 {
         let of_a_lun = self.gc_buffers_per_lun() + self.pages_at_once() + 1;
-        self.geometry.total_luns() * of_a_lun + self.map_buffers() + 1
+        // A map on flash waits for a place for a page that it looks at while it has others ahead, and for a
+        // line that it writes.
+        let of_map = self.load_buffers() + self.flush_buffers() * (self.pages_at_once() + 1);
+        self.geometry.total_luns() * of_a_lun + self.map_buffers() + 1 + of_map
     }
     /// Logical units that are pinned in the mapping at once, at most. A slice pins those of the frame that it
     /// unmaps or fills, and those of the entries that it evicts together; garbage collection pins as many as
@@ -413,7 +526,32 @@ impl FtlConfig {
     /// Metadata buffers that the DRAM must have: the map's, the log's, one for single pages, and the scan's
     /// if there is one.
     pub fn metadata_buffers(&self) -> u32 {
+        let own_gc = u32::from(self.map_cache().is_some()) * self.geometry.total_luns();
+        self.load_buffer_base() + self.load_buffers() + self.flush_buffers() + own_gc
+    }
+    fn load_buffer_base(&self) -> u32 {
         self.map_buffers() + 2 + u32::from(self.scan_interval > Duration::ZERO)
+    }
+    /// Metadata buffers that translation pages are read into.
+    pub(crate) fn load_buffers(&self) -> u32 {
+        u32::from(self.map_cache().is_some()) * self.geometry.total_luns().min(LOADS_MAX)
+    }
+    /// Metadata buffers that translation pages are written from, each by a task of its own.
+    pub(crate) fn flush_buffers(&self) -> u32 {
+        u32::from(self.map_cache().is_some()) * self.geometry.total_luns().min(FLUSHES_MAX)
+    }
+    /// The `n`th metadata buffer that a translation page is read into.
+    pub(crate) fn load_buffer(&self, n: u32) -> u32 {
+        self.load_buffer_base() + n
+    }
+    /// The `n`th metadata buffer that a translation page is written from.
+    pub(crate) fn flush_buffer(&self, n: u32) -> u32 {
+        self.load_buffer_base() + self.load_buffers() + n
+    }
+    /// The metadata buffer in which garbage collection of a LUN moves a translation page; none where the map
+    /// has none.
+    pub(crate) fn own_gc_buffer(&self, lun: LunIndex) -> Option<u32> {
+        self.map_cache().map(|_| self.flush_buffer(self.flush_buffers()) + lun.0)
     }
     /// Metadata buffers in which pages of the map are made: one a LUN, and a whole line at least.
     pub(crate) fn map_buffers(&self) -> u32 {
@@ -487,10 +625,39 @@ impl FtlConfig {
         let g = &self.geometry;
         let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
         let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
-        let pages = (self.physical_units() * MAP_ENTRY_BYTES).div_ceil(page)
-            + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page)
-            + 1;
+        let pages = self.stored_map_pages(page) + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page) + 1;
         pages + pages.div_ceil(u64::from(CONTENT_PAGES))
+    }
+    /// Pages of the stored map at most, without the block table.
+    fn stored_map_pages(&self, page: u64) -> u64 {
+        match self.map {
+            MapKind::Resident => (self.physical_units() * MAP_ENTRY_BYTES).div_ceil(page),
+            // Places of translation pages, and as many rows as a cache of this size may hold. The capacity
+            // follows from it, so it doesn't follow from the capacity.
+            MapKind::DemandPaged(cache) => {
+                let pages =
+                    self.physical_units().div_ceil(cache.entries(self.geometry.page_bytes).max(1).into());
+                let rows = (2 * (cache.bytes / ROW_BYTES) + STORED_ROWS_MORE).min(self.physical_units());
+                (pages * MAP_ENTRY_BYTES).div_ceil(page) + (rows * 2 * MAP_ENTRY_BYTES).div_ceil(page)
+            }
+        }
+    }
+    /// Changes that a stored map has room for, of a map on flash.
+    pub(crate) fn stored_rows(&self) -> u32 {
+        let rows = self.map_sizes().map_or(0, |sizes| u64::from(sizes.rows));
+        (2 * rows + STORED_ROWS_MORE).min(self.logical_units()) as u32
+    }
+    /// Entries of the stored map: places of units, or where the map is on flash places of its pages, and from
+    /// the next page of the stored map on two for each change.
+    pub(crate) fn stored_entries(&self) -> u32 {
+        match self.map {
+            MapKind::Resident => self.logical_units() as u32,
+            MapKind::DemandPaged(_) => self.stored_rows_at() + 2 * self.stored_rows(),
+        }
+    }
+    /// The entry of the stored map with which changes begin.
+    pub(crate) fn stored_rows_at(&self) -> u32 {
+        (self.map_units() as u32).next_multiple_of(self.geometry.page_bytes / MAP_ENTRY_BYTES as u32)
     }
     /// Blocks that one generation of the stored map takes.
     pub(crate) fn map_blocks(&self) -> u64 {
@@ -525,7 +692,8 @@ impl FtlConfig {
     /// too small.
     pub(crate) fn free_list_max(&self) -> usize {
         let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);
-        let ranges = RANGES_PER_LUN * luns + page / OPENED_SHARE;
+        let of_map = self.mapping_reserve_blocks() as usize;
+        let ranges = (RANGES_PER_LUN + of_map) * luns + page / OPENED_SHARE;
         let emptied = luns;
         let taken = HEADER_BYTES
             + ENTRIES_BYTES_MIN
@@ -553,11 +721,15 @@ impl FtlConfig {
     /// room. Blocks that a LUN needs: its share of the logical pages, metadata, and what garbage collection
     /// works in.
     pub fn blocks_needed_per_lun(&self) -> u64 {
-        let share = self.logical_pages().div_ceil(u64::from(self.geometry.total_luns()));
+        let pages = self.logical_pages() + self.map_units();
+        let share = pages.div_ceil(u64::from(self.geometry.total_luns()));
+        // A block in reserve for translation pages, and one that is being filled with them.
+        let of_map = 2 * u64::from(self.mapping_reserve_blocks());
         let full = share / u64::from(self.geometry.pages_per_block) + 1;
         full + self.metadata_blocks_per_lun()
             + self.log_blocks_per_lun()
             + u64::from(self.gc_reserve_blocks)
+            + of_map
             + 1
     }
 }

@@ -3,8 +3,8 @@
 use super::flash::{Cells, SharedCells, serve};
 use crate::terms::units::Frame;
 use crate::{
-    Assigner, Capacity, Collection, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, Mapping, MappingPorts,
-    NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, Collection, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, MapKind, Mapping,
+    MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -44,6 +44,7 @@ pub fn config(content: Content) -> FtlConfig {
         restriction: None,
         content,
         mapping_unit_bytes: 0,
+        map: MapKind::Resident,
         capacity: Capacity::OverProvisioning(7.0),
         buffer_entries: 12,
         slice_workers: 8,
@@ -192,6 +193,10 @@ impl Decisions {
 /// A mapping that a bench can make.
 pub trait MadeForTests: Mapping {
     fn make(ports: MappingPorts<'_>) -> Self;
+    /// A configuration that it can do with, for one of a test that knows nothing of it.
+    fn fit(config: FtlConfig) -> FtlConfig {
+        config
+    }
 }
 
 impl MadeForTests for ResidentMap {
@@ -221,6 +226,10 @@ pub struct AnyBench<M: Mapping> {
 }
 
 impl<M: MadeForTests> AnyBench<M> {
+    /// As of [`MadeForTests::fit`].
+    pub fn fit(config: FtlConfig) -> FtlConfig {
+        M::fit(config)
+    }
     pub fn fresh(config: FtlConfig) -> Self {
         Self::deciding(Decisions::default(), config)
     }
@@ -231,6 +240,7 @@ impl<M: MadeForTests> AnyBench<M> {
         Self::powered(Decisions::default(), config, cells, nvram)
     }
     pub fn powered(decisions: Decisions, config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
+        let config = M::fit(config);
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let dram = Dram::new(

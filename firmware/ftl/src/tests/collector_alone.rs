@@ -75,7 +75,7 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
 fn what_the_host_has_written_anew_or_unmapped_is_not_copied() {
     let victim = victim();
     let written = victim.parts.write_page(victim.pages[1], 77);
-    victim.parts.mapping.unmap(&victim.pages[2]);
+    victim.parts.mapping.unmap(&(), &victim.pages[2]);
     victim.collect();
     assert_eq!(victim.parts.journal.stats().flash_programs.gc, victim.pages.len() as u64 - 2);
     assert_eq!(victim.moved(1).0, written);
@@ -93,7 +93,7 @@ fn a_page_that_is_unmapped_while_it_is_copied_stays_unmapped() {
     }
     let page = victim.pages[0];
     assert_eq!(victim.parts.page_of(page), victim.page(0), "the copy has ended before");
-    victim.parts.mapping.unmap(&page);
+    victim.parts.mapping.unmap(&(), &page);
     victim.parts.rest();
     assert!(!victim.parts.mapping.place_of_pinned(page).is_some());
     assert_eq!(victim.moved(1).1, 2);

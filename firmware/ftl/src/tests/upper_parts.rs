@@ -51,7 +51,7 @@ impl UpperParts {
         let nvram = part(&Nvram::volatile(NVRAM_BYTES));
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
-        let map = ResidentMap::new(journal.logical_units());
+        let map = ResidentMap::new(journal.all_units());
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));

@@ -156,11 +156,22 @@ impl Blocks {
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let l = &self.luns[lun.index()];
         let at_rest = l.programs == 0 && l.erasing == 0;
-        at_rest && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
+        at_rest
+            && !self.has_failing(lun)
+            && l.open[0].is_none()
+            && l.free.len() <= self.kept_from(Stream::Host)
     }
     /// Garbage collection may open another block.
     pub(crate) fn has_room_for_copies(&self, lun: LunIndex) -> bool {
         self.free(lun) > self.kept_from(Stream::Gc)
+    }
+    /// A translation page may be programmed in the LUN.
+    pub(crate) fn has_room_for_mapping(&self, lun: LunIndex) -> bool {
+        let at = &self.luns[lun.index()];
+        let may_open = at.free.len() > self.kept_in(lun, Stream::Mapping);
+        at.open[Stream::Mapping as usize].is_some()
+            || may_open && (at.journaled_free > 0 || self.is_logged)
+            || !may_open && self.lent_by_collector(lun).is_some()
     }
     pub(crate) fn set_full(&mut self, lun: LunIndex) {
         let before = core::mem::replace(&mut self.luns[lun.index()].full, true);

@@ -57,7 +57,7 @@ impl Blocks {
         let wear = |&at: &usize| erases[lun.free[at].at()];
         let at = match (self.levelling, stream) {
             (WearLevelling::None, _) => Some(0),
-            (_, Stream::Host) => (0..among).min_by_key(wear),
+            (_, Stream::Host | Stream::Mapping) => (0..among).min_by_key(wear),
             (_, Stream::Gc) => (0..among).rev().max_by_key(wear),
         };
         let block = lun.free.remove(at?)?;

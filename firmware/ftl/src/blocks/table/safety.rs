@@ -39,14 +39,14 @@ impl Blocks {
         let (line, closed) = self.line_of(ppa);
         let mut durable = core::mem::take(&mut self.durable);
         let any = self.unsafe_programs.take_durable(lun, line, closed, &mut durable);
-        for DurableChange { change, journals, is_host, at } in durable.drain(..) {
+        for DurableChange { change, journals, is_new, at } in durable.drain(..) {
             if change.from.is_some() {
                 self.clear_valid(change.from);
             }
             if !journals {
                 continue;
             }
-            if is_host {
+            if is_new {
                 self.forget_deferred(lun, change.lpn);
                 self.pending.push(LogEntry::Map { lpn: change.lpn, at: change.to });
             } else {

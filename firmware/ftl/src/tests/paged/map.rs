@@ -1,7 +1,7 @@
 use crate::tests::bench::MadeForTests;
-use crate::{Mapping, MappingFault, MappingPorts};
+use crate::{Mapping, MappingFault, MappingPorts, NoMapRoom};
 use aster_exec::{Exec, WaitQueue};
-use aster_units::{Duration, Lpn, Upa};
+use aster_units::{Duration, Lpn, LunIndex, Upa};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::vec;
@@ -162,6 +162,8 @@ impl MadeForTests for PagedMap {
 
 impl Mapping for PagedMap {
     type Pin = PagePin;
+    type Room = ();
+    const STORES_UNITS: bool = true;
 
     fn pages(&self) -> u32 {
         self.0.pages
@@ -200,7 +202,7 @@ impl Mapping for PagedMap {
     fn get(&self, pin: &PagePin) -> Upa {
         Upa(!self.0.frames.borrow()[pin.frame].entries[pin.page.index() % ENTRIES])
     }
-    fn set(&self, pin: &PagePin, to: Upa) -> Upa {
+    fn set(&self, (): &(), pin: &PagePin, to: Upa) -> Upa {
         let frame = &mut self.0.frames.borrow_mut()[pin.frame];
         frame.dirty = true;
         Upa(!std::mem::replace(&mut frame.entries[pin.page.index() % ENTRIES], !to.0))
@@ -209,6 +211,42 @@ impl Mapping for PagedMap {
         let pages = self.stored_pages() as u64;
         self.0.exec.sleep(READ * pages).await;
         (0..self.0.pages).find(|&page| self.0.entry(page as usize) == !at.0).map(Lpn)
+    }
+    fn try_room(&self, _: u32) -> Option<()> {
+        Some(())
+    }
+    async fn room(&self, _: u32) -> Result<(), NoMapRoom> {
+        Ok(())
+    }
+    async fn room_to_collect(&self, _: LunIndex, _: u32) -> Result<(), NoMapRoom> {
+        Ok(())
+    }
+    fn is_own(&self, _: Upa) -> bool {
+        false
+    }
+    fn start(&self) {}
+    async fn idle(&self) {}
+    async fn settled(&self) {}
+    fn counters(&self, _: &mut dyn FnMut(&'static str, u64)) {}
+    async fn restore(&self, page: Lpn, to: Upa, _: bool) -> Result<(), MappingFault> {
+        let pin = self.pin(page).await?;
+        self.set(&(), &pin, to);
+        Ok(())
+    }
+    async fn only_restored(&self) {}
+    async fn walk(&self, mut each: impl FnMut(Lpn, Upa) -> bool) -> Result<(), MappingFault> {
+        for page in (0..self.0.pages).map(Lpn) {
+            let at = self.get(&self.pin(page).await?);
+            if at.is_some() && !each(page, at) {
+                break;
+            }
+        }
+        Ok(())
+    }
+    fn booted(&self) {}
+    fn give_up_own(&self) {}
+    fn is_storable(&self) -> bool {
+        true
     }
     fn clear(&self) {
         self.0.store.borrow_mut().fill([0; ENTRIES]);

@@ -18,6 +18,8 @@ mod collecting;
 mod faults;
 #[path = "../log_end.rs"]
 mod log_end;
+#[path = "../log_pages.rs"]
+mod log_pages;
 #[path = "../power.rs"]
 #[expect(dead_code, reason = "some of it is for the tests beside the others")]
 mod power;

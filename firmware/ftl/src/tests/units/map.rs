@@ -1,8 +1,8 @@
 //! The map in memory under another type for each mapping unit, since tests put methods on their bench.
 
 use super::super::bench::MadeForTests;
-use crate::{Mapping, MappingFault, MappingPorts, ResidentMap};
-use aster_units::{Lpn, Upa};
+use crate::{Mapping, MappingFault, MappingPorts, NoMapRoom, ResidentMap};
+use aster_units::{Lpn, LunIndex, Upa};
 use std::future::Future;
 
 pub struct MapOf<const UNIT_BYTES: u32>(ResidentMap);
@@ -15,6 +15,8 @@ impl<const UNIT_BYTES: u32> MadeForTests for MapOf<UNIT_BYTES> {
 
 impl<const UNIT_BYTES: u32> Mapping for MapOf<UNIT_BYTES> {
     type Pin = Lpn;
+    type Room = ();
+    const STORES_UNITS: bool = true;
 
     fn pages(&self) -> u32 {
         self.0.pages()
@@ -31,8 +33,50 @@ impl<const UNIT_BYTES: u32> Mapping for MapOf<UNIT_BYTES> {
     fn get(&self, pin: &Lpn) -> Upa {
         self.0.get(pin)
     }
-    fn set(&self, pin: &Lpn, to: Upa) -> Upa {
-        self.0.set(pin, to)
+    fn set(&self, room: &(), pin: &Lpn, to: Upa) -> Upa {
+        self.0.set(room, pin, to)
+    }
+    fn try_room(&self, changes: u32) -> Option<()> {
+        self.0.try_room(changes)
+    }
+    fn room(&self, changes: u32) -> impl Future<Output = Result<(), NoMapRoom>> {
+        self.0.room(changes)
+    }
+    fn room_to_collect(&self, lun: LunIndex, changes: u32) -> impl Future<Output = Result<(), NoMapRoom>> {
+        self.0.room_to_collect(lun, changes)
+    }
+    fn is_own(&self, at: Upa) -> bool {
+        self.0.is_own(at)
+    }
+    fn start(&self) {
+        self.0.start();
+    }
+    fn idle(&self) -> impl Future<Output = ()> {
+        self.0.idle()
+    }
+    fn settled(&self) -> impl Future<Output = ()> {
+        self.0.settled()
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.0.counters(each);
+    }
+    fn restore(&self, page: Lpn, to: Upa, is_logged: bool) -> impl Future<Output = Result<(), MappingFault>> {
+        self.0.restore(page, to, is_logged)
+    }
+    fn only_restored(&self) -> impl Future<Output = ()> {
+        self.0.only_restored()
+    }
+    fn walk(&self, each: impl FnMut(Lpn, Upa) -> bool) -> impl Future<Output = Result<(), MappingFault>> {
+        self.0.walk(each)
+    }
+    fn booted(&self) {
+        self.0.booted();
+    }
+    fn give_up_own(&self) {
+        self.0.give_up_own();
+    }
+    fn is_storable(&self) -> bool {
+        self.0.is_storable()
     }
     fn find(&self, at: Upa) -> impl Future<Output = Option<Lpn>> {
         self.0.find(at)

@@ -19,6 +19,8 @@ mod faults;
 mod format;
 #[path = "../log_end.rs"]
 mod log_end;
+#[path = "../log_pages.rs"]
+mod log_pages;
 #[path = "../power.rs"]
 mod power;
 #[path = "../recovery.rs"]

@@ -1,0 +1,140 @@
+//! Who may make how many rows dirty.
+//!
+//! The host has a share, and garbage collection of each LUN one of its own, which no other can use up. So a
+//! LUN in which no translation page finds room can always collect a victim: what others have made dirty waits,
+//! perhaps for a page of just this LUN, but not what this one needs.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::LunIndex;
+
+/// Who makes rows dirty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whose {
+    Host,
+    Collector(LunIndex),
+}
+
+/// A share of the rows.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    dirty: u32,
+    /// To what is about to change.
+    promised: u32,
+}
+
+/// The rows taken of each share.
+pub(super) struct Budget {
+    host: Share,
+    host_most: u32,
+    collectors: Vec<Share>,
+    collector_most: u32,
+}
+
+impl Budget {
+    pub(super) fn new(host: u32, luns: u32, collector: u32) -> Self {
+        Budget {
+            host: Share::default(),
+            host_most: host,
+            collectors: vec![Share::default(); luns as usize],
+            collector_most: collector,
+        }
+    }
+    /// What boot has found takes the host's share, and then those of the collectors, evenly. What is beyond
+    /// counts for the host's, which makes the host wait.
+    pub(super) fn begin(&mut self, dirty: u32) {
+        let luns = self.collectors.len() as u32;
+        let each = (dirty.saturating_sub(self.host_most) / luns).min(self.collector_most);
+        self.collectors.fill(Share { dirty: each, promised: 0 });
+        self.host = Share { dirty: dirty - each * luns, promised: 0 };
+    }
+    fn share(&mut self, whose: Whose) -> (&mut Share, u32) {
+        match whose {
+            Whose::Host => (&mut self.host, self.host_most),
+            Whose::Collector(lun) => (&mut self.collectors[lun.index()], self.collector_most),
+        }
+    }
+    /// Promises so many rows, if there are so many.
+    pub(super) fn take(&mut self, whose: Whose, rows: u32) -> bool {
+        let (share, most) = self.share(whose);
+        let fits = share.dirty + share.promised + rows <= most;
+        share.promised += if fits { rows } else { 0 };
+        fits
+    }
+    /// One of the rows promised has become dirty.
+    pub(super) fn spend(&mut self, whose: Whose) {
+        let (share, _) = self.share(whose);
+        share.promised -= 1;
+        share.dirty += 1;
+    }
+    /// A row has become dirty that nobody was promised.
+    pub(super) fn spend_beyond(&mut self, whose: Whose) {
+        self.share(whose).0.dirty += 1;
+    }
+    /// Rows that were promised aren't needed.
+    pub(super) fn give_back(&mut self, whose: Whose, rows: u32) {
+        self.share(whose).0.promised -= rows;
+    }
+    /// So many dirty rows have become clean. One is like another, so those get them first that `waits`.
+    pub(super) fn cleaned(&mut self, mut rows: u32, waits: impl Fn(LunIndex) -> bool) {
+        let mut pay = |share: &mut Share| {
+            let paid = rows.min(share.dirty);
+            share.dirty -= paid;
+            rows -= paid;
+        };
+        let of_luns = (0..).map(LunIndex).zip(&mut self.collectors);
+        of_luns.filter(|(lun, _)| waits(*lun)).for_each(|(_, share)| pay(share));
+        pay(&mut self.host);
+        self.collectors.iter_mut().for_each(pay);
+    }
+    /// Rows that the host may still take.
+    pub(super) fn host_left(&self) -> u32 {
+        self.host_most.saturating_sub(self.host.dirty + self.host.promised)
+    }
+    /// The host's share.
+    pub(super) fn host_most(&self) -> u32 {
+        self.host_most
+    }
+    /// Whether more is taken of the host's share than it has.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.host.dirty > self.host_most
+    }
+    #[cfg(test)]
+    pub(super) fn dirty(&self) -> u32 {
+        self.host.dirty + self.collectors.iter().map(|share| share.dirty).sum::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_share_uses_up_another() {
+        let (host, one, two) = (Whose::Host, Whose::Collector(LunIndex(0)), Whose::Collector(LunIndex(1)));
+        let mut budget = Budget::new(10, 2, 4);
+        assert!(budget.take(host, 10) && !budget.take(host, 1));
+        assert!(budget.take(one, 3) && !budget.take(one, 2) && budget.take(two, 4));
+        budget.give_back(two, 1);
+        (0..3).for_each(|_| budget.spend(one));
+        (0..10).for_each(|_| budget.spend(host));
+        assert_eq!(budget.dirty(), 13);
+        // The one that waits is paid first, then the host. What is promised stays.
+        budget.cleaned(5, |lun| lun.0 == 0);
+        assert!(budget.take(one, 4) && !budget.take(two, 2) && budget.host_left() == 2);
+        budget.give_back(two, 3);
+        assert_eq!(budget.dirty(), 8);
+    }
+
+    #[test]
+    fn what_boot_finds_is_shared_out_and_the_host_waits_for_what_is_beyond() {
+        let mut budget = Budget::new(10, 2, 4);
+        for (dirty, host_left, overdrawn) in [(6, 4, false), (10, 0, false), (16, 0, false), (21, 0, true)] {
+            budget.begin(dirty);
+            assert_eq!(
+                (budget.dirty(), budget.host_left(), budget.is_overdrawn()),
+                (dirty, host_left, overdrawn)
+            );
+        }
+    }
+}

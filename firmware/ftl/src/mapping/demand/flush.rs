@@ -1,0 +1,265 @@
+//! Writing changes into translation pages: the page with the most of them first.
+//!
+//! A change is written once a log page has it. So no translation page ever says more than the log does, and
+//! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take back
+//! the translation page, and until then it is part of each stored map.
+
+use crate::blocks::outbox::LogEntry;
+use crate::blocks::unsafe_programs::{Change, Safety};
+use crate::mapping::demand::state::Demand;
+use crate::terms::block::Stream;
+use alloc::rc::Rc;
+use aster_parties::DriveState;
+use aster_units::{BufferId, LunIndex, Ppa, Upa};
+
+/// A page with so many changes is written although nobody needs room: more would gain little, and rows of a
+/// page are a chain.
+const ENOUGH: u32 = 256;
+
+/// Something to do for a task that writes.
+pub(super) enum Work {
+    Page(u32),
+    /// Has what was written made safe by completing its word line.
+    Pad(Ppa),
+    /// The same of what the host has written.
+    PadAll,
+}
+
+/// What has become of a page that was to be written.
+enum Outcome {
+    At(Ppa),
+    /// Nothing is mapped in it any more.
+    Nowhere,
+    Not,
+}
+
+/// Writes translation pages for ever.
+pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
+    loop {
+        match map.journal().blocks().wait_flush(|| map.next_work()).await {
+            Work::Page(page) => map.flush(page, buffer).await,
+            Work::Pad(page) => map.make_safe(page).await,
+            Work::PadAll => {
+                for lun in (0..map.journal().geometry.total_luns()).map(LunIndex) {
+                    map.journal().pad_line(lun, Stream::Host).await;
+                }
+            }
+        }
+        map.active.set(map.active.get() - 1);
+        map.settle();
+        map.idle_waiters.wake_all(map.journal().exec());
+        map.journal().blocks().ask_flush();
+    }
+}
+
+impl Demand {
+    /// Completes the word line of a translation page.
+    async fn make_safe(&self, page: Ppa) {
+        self.journal().make_page_durable(page).await;
+        // It may stand in garbage collection's block.
+        let (lun, safety) = {
+            let blocks = self.journal().blocks().table();
+            (blocks.lun_of(blocks.block_of(page)), blocks.safety(page))
+        };
+        if safety == Safety::Open {
+            self.journal().pad_line(lun, Stream::Gc).await;
+        }
+    }
+    /// Rows are wanted: somebody waits for them, or soon would.
+    fn is_wanted(&self) -> bool {
+        let budget = self.budget.borrow();
+        let is_short = budget.host_left() < budget.host_most() / 8;
+        let is_paused = self.journal().blocks().is_gc_paused();
+        !self.room_waiters.is_empty() || budget.is_overdrawn() || (is_short && !is_paused)
+    }
+    fn next_work(&self) -> Option<Work> {
+        if self.is_booting.get() || self.journal().state() == DriveState::Booting {
+            return None;
+        }
+        self.take_told();
+        self.settle();
+        let work = self.work_to_do()?;
+        self.active.set(self.active.get() + 1);
+        Some(work)
+    }
+    fn work_to_do(&self) -> Option<Work> {
+        let is_wanted = self.is_wanted();
+        let blocks = self.journal().blocks();
+        let lun_of = |page| self.store.lun_of(self.unit_of(page));
+        let may = |page: u32| {
+            let is_free = !self.busy.borrow()[page as usize] && !self.lost.borrow()[page as usize];
+            is_free && blocks.table().has_room_for_mapping(lun_of(page))
+        };
+        let fullest = self.rows.borrow().fullest(may);
+        // A drive at rest stays as it is.
+        let is_paused = blocks.is_gc_paused();
+        let is_full = |page| self.rows.borrow().flushable(page) >= ENOUGH;
+        let worth = |&page: &u32| is_wanted || (!is_paused && is_full(page));
+        if let Some(page) = fullest.filter(worth) {
+            self.busy.borrow_mut()[page as usize] = true;
+            return Some(Work::Page(page));
+        }
+        if !is_wanted || self.active.get() > 0 {
+            return None;
+        }
+        // Nothing can be written now: something has to happen first.
+        if let Some(&(_, page)) = self.written.borrow().first() {
+            return Some(Work::Pad(page));
+        }
+        let mut comes = !self.unmapped.borrow().is_empty() && !self.journal().log_has_ended();
+        if comes {
+            self.journal().ask_for_log();
+        }
+        for page in 0..self.pages {
+            if self.rows.borrow().flushable(page) > 0 && !self.lost.borrow()[page as usize] {
+                let lun = lun_of(page);
+                comes |= !blocks.table().is_full(lun) && !self.journal().log_has_ended();
+                blocks.ask_collector(lun);
+            }
+        }
+        if comes && blocks.is_gc_paused() && !blocks.is_shut_down() {
+            // Power-on has found more than there is room for.
+            blocks.resume_gc();
+        }
+        if self.rows.borrow().any_unlogged() && !self.journal().log_has_ended() {
+            if !blocks.table().pending().entries().is_empty() {
+                self.journal().ask_for_log();
+                return None;
+            }
+            let luns = (0..self.journal().geometry.total_luns()).map(LunIndex);
+            let is_begun = |lun: LunIndex| blocks.table().next_of_line(lun, Stream::Host).is_some();
+            if luns.clone().any(is_begun) {
+                return Some(Work::PadAll);
+            }
+            // Programs in flight, and copies out of a victim in work.
+            comes = true;
+        }
+        if !comes && self.journal().state() != DriveState::Ready && !self.is_hopeless.replace(true) {
+            self.room_waiters.wake_all(self.journal().exec());
+        }
+        None
+    }
+    /// The log has further changes.
+    fn take_told(&self) {
+        let mut rows = self.rows.borrow_mut();
+        for entry in self.journal().take_told() {
+            match entry {
+                LogEntry::Map { lpn, at } if lpn.0 < self.host_units => rows.logged(lpn, at),
+                LogEntry::Trim { first, count, .. } if first.0 < self.host_units => {
+                    rows.logged_unmapped(first, count.min(self.host_units - first.0));
+                }
+                _ => {}
+            }
+        }
+    }
+    /// Rows are clean once the page that has their changes is safe.
+    pub(super) fn settle(&self) {
+        let is_safe = |page: Ppa| self.journal().blocks().table().safety(page) == Safety::Safe;
+        let mut cleaned = 0;
+        self.written.borrow_mut().retain(|&(page, at)| {
+            let safe = is_safe(at);
+            if safe {
+                cleaned += self.end_flush(page, true);
+            }
+            !safe
+        });
+        self.unmapped.borrow_mut().retain(|&(page, entry)| {
+            let is_logged = self.journal().has_logged(entry);
+            if is_logged {
+                cleaned += self.end_flush(page, true);
+            }
+            !is_logged
+        });
+        self.cleaned(cleaned);
+    }
+    fn end_flush(&self, page: u32, is_written: bool) -> u32 {
+        self.busy.borrow_mut()[page as usize] = false;
+        let cleaned = self.rows.borrow_mut().end_flush(page, is_written);
+        self.count(|counts| counts.changes += u64::from(cleaned));
+        cleaned
+    }
+    async fn flush(&self, page: u32, buffer: BufferId) {
+        match self.write_page(page, buffer).await {
+            Outcome::At(at) => self.written.borrow_mut().push((page, at)),
+            // No recovery finds out but by the log that it is nowhere.
+            Outcome::Nowhere => {
+                let last = self.journal().blocks().table().pending().last();
+                self.unmapped.borrow_mut().push((page, last));
+            }
+            Outcome::Not => {
+                self.end_flush(page, false);
+            }
+        }
+    }
+    async fn write_page(&self, page: u32, buffer: BufferId) -> Outcome {
+        let journal = self.journal();
+        if !self.read_to_change(page, buffer).await {
+            self.lost.borrow_mut()[page as usize] = true;
+            return Outcome::Not;
+        }
+        let is_empty = {
+            let mut dram = journal.pages().dram().borrow_mut();
+            let bytes = dram.page_mut(buffer);
+            self.rows.borrow_mut().begin_flush(page, |entry, at| {
+                bytes[entry as usize * 4..][..4].copy_from_slice(&(!at.0).to_le_bytes());
+            });
+            bytes.iter().all(|&byte| byte == 0)
+        };
+        let unit = self.unit_of(page);
+        if is_empty {
+            self.unmap_own(page);
+            journal.after_program(self.store.lun_of(unit));
+            return Outcome::Nowhere;
+        }
+        let moved = |at: Ppa| {
+            let to = journal.units.first_in(at);
+            let from = self.directory.borrow_mut().set(page, to);
+            journal.blocks().table_mut().moved(Change { lpn: unit, from, to });
+            if let Some(copy) = self.clean.borrow_mut().page_mut(page) {
+                self.copy_entries(buffer, copy);
+            }
+            self.note_stale(page, true);
+            journal.blocks().line_durable(at);
+        };
+        match self.store.write(unit, buffer, moved).await {
+            Some(at) => {
+                self.count(|counts| counts.page_programs += 1);
+                Outcome::At(at)
+            }
+            None => Outcome::Not,
+        }
+    }
+    /// Nothing is mapped in a page: it is nowhere.
+    pub(super) fn unmap_own(&self, page: u32) {
+        let journal = self.journal();
+        let from = self.directory.borrow_mut().set(page, Upa::NONE);
+        self.clean.borrow_mut().remove(page);
+        self.note_stale(page, true);
+        if from.is_some() {
+            journal.mark_dirty();
+            let (unit, sequence) = (self.unit_of(page), journal.blocks().next_sequence());
+            let lun = self.store.lun_of(unit);
+            journal.blocks().table_mut().unmapped(lun, unit, from, sequence);
+        }
+    }
+    /// Puts a page into a buffer as it stands on flash. False if it can't be read.
+    async fn read_to_change(&self, page: u32, buffer: BufferId) -> bool {
+        let at = self.directory.borrow().get(page);
+        let is_here = {
+            let clean = self.clean.borrow();
+            let here = clean.page(page);
+            let mut dram = self.journal().pages().dram().borrow_mut();
+            let bytes = dram.page_mut(buffer);
+            bytes.fill(0);
+            for (bytes, entry) in bytes.chunks_exact_mut(4).zip(here.unwrap_or_default()) {
+                bytes.copy_from_slice(&entry.to_le_bytes());
+            }
+            here.is_some() || !at.is_some()
+        };
+        if is_here {
+            return true;
+        }
+        self.count(|counts| counts.page_reads += 1);
+        self.store.read(self.unit_of(page), at, buffer).await
+    }
+}

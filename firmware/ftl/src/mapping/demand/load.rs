@@ -1,0 +1,173 @@
+//! Reading translation pages.
+
+use crate::mapping::MappingFault;
+use crate::mapping::demand::state::{Demand, Loading};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Wait;
+use aster_ports::flash::Tag;
+use aster_units::{BufferId, Lpn, Upa};
+
+/// Translation pages looked at ahead, with those that memory has.
+const AHEAD_MAX: usize = 64;
+
+/// A translation page that is read ahead; without a read where memory has it, or it is nowhere.
+struct Ahead {
+    page: u32,
+    read: Option<(BufferId, Upa, Tag)>,
+}
+
+impl Demand {
+    /// Whether a page is being read.
+    pub(super) fn is_loading(&self, page: u32) -> bool {
+        self.loading.borrow().iter().any(|loading| loading.page == page)
+    }
+    /// Waits until some page has been read.
+    pub(super) async fn wait_loaded(&self) {
+        self.journal().wait_once(&self.load_waiters, Wait::FlashQueue).await;
+    }
+    /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
+    pub(super) async fn load(&self, page: u32) -> bool {
+        self.loading.borrow_mut().push(Loading { page, is_stale: false });
+        let buffer = self.take_buffer().await;
+        let is_there = loop {
+            let at = self.directory.borrow().get(page);
+            if !at.is_some() {
+                break true;
+            }
+            self.note_stale(page, false);
+            self.count(|counts| counts.page_reads += 1);
+            let is_whole = self.store.read(self.unit_of(page), at, buffer).await;
+            let is_stale = self.loading.borrow().iter().any(|of| of.page == page && of.is_stale);
+            if is_stale {
+                continue;
+            }
+            if is_whole {
+                self.copy_entries(buffer, self.clean.borrow_mut().insert(page));
+            }
+            break is_whole;
+        };
+        self.give_buffer(buffer);
+        self.loading.borrow_mut().retain(|loading| loading.page != page);
+        self.load_waiters.wake_all(self.journal().exec());
+        is_there
+    }
+    /// What is being read of a page is out of date, or isn't.
+    pub(super) fn note_stale(&self, page: u32, is_stale: bool) {
+        for loading in self.loading.borrow_mut().iter_mut().filter(|loading| loading.page == page) {
+            loading.is_stale = is_stale;
+        }
+    }
+    async fn take_buffer(&self) -> BufferId {
+        let taken = self.buffer_waiters.wait(self.journal().exec(), || self.buffers.borrow_mut().pop());
+        self.journal().waiting(Wait::MergeBuffer, taken).await
+    }
+    fn give_buffer(&self, buffer: BufferId) {
+        self.buffers.borrow_mut().push(buffer);
+        self.buffer_waiters.wake_one(self.journal().exec());
+    }
+    /// Gives `each` all units that are mapped, with their places, until it says false. While booting, rows
+    /// that say what their page says are dropped.
+    pub(super) async fn walk_all(&self, mut each: impl FnMut(Lpn, Upa) -> bool) -> Result<(), MappingFault> {
+        for page in 0..self.pages {
+            let at = self.directory.borrow().get(page);
+            if at.is_some() && !each(self.unit_of(page), at) {
+                return Ok(());
+            }
+        }
+        let is_booting = self.is_booting.get();
+        let walked = self.walk_pages(|page, entries, is_whole| {
+            if !is_whole {
+                return false;
+            }
+            if is_booting {
+                self.rows.borrow_mut().drop_known(page, |entry| Upa(!entries[entry as usize]));
+            }
+            self.rows.borrow().each_of(page, |entry, at| entries[entry as usize] = !at.0);
+            let first = page * self.entries;
+            let mapped = (first..self.host_units).zip(entries.iter()).filter(|(_, entry)| **entry != 0);
+            mapped.map(|(unit, &entry)| each(Lpn(unit), Upa(!entry))).all(|goes_on| goes_on)
+        });
+        let walked = walked.await;
+        if is_booting {
+            self.rows.borrow_mut().close_up();
+        }
+        walked
+    }
+    /// Gives `each` all translation pages as they stand on flash, one after the other, with their entries and
+    /// whether the page could be read, until it says false. Reads run ahead as far as there are buffers.
+    pub(super) async fn walk_pages(
+        &self,
+        mut each: impl FnMut(u32, &mut [u32], bool) -> bool,
+    ) -> Result<(), MappingFault> {
+        let mut buffers = Vec::from([self.take_buffer().await]);
+        // A drive that serves has others that need them.
+        if self.is_booting.get() {
+            buffers.append(&mut self.buffers.borrow_mut());
+        }
+        let mut entries = vec![0; self.entries as usize];
+        let (mut ahead, mut next) = (VecDeque::new(), 0);
+        let mut result = Ok(true);
+        loop {
+            while next < self.pages && result == Ok(true) && ahead.len() < AHEAD_MAX {
+                let at = self.directory.borrow().get(next);
+                let is_here = !at.is_some() || self.clean.borrow().page(next).is_some();
+                let read = match is_here {
+                    true => None,
+                    false => {
+                        let Some(buffer) = buffers.pop() else { break };
+                        self.count(|counts| counts.page_reads += 1);
+                        Some((buffer, at, self.store.begin_read(at, buffer).await))
+                    }
+                };
+                ahead.push_back(Ahead { page: next, read });
+                next += 1;
+            }
+            let Some(Ahead { page, read }) = ahead.pop_front() else { break };
+            let mut is_whole = true;
+            entries.fill(0);
+            match read {
+                Some((buffer, at, tag)) => {
+                    is_whole = self.store.end_read(self.unit_of(page), at, buffer, tag).await;
+                    self.copy_entries(buffer, &mut entries);
+                    buffers.push(buffer);
+                }
+                None => {
+                    if let Some(here) = self.clean.borrow().page(page) {
+                        entries.copy_from_slice(here);
+                    }
+                }
+            }
+            if result == Ok(true) {
+                if !is_whole {
+                    entries.fill(0);
+                }
+                let goes_on = each(page, &mut entries, is_whole);
+                result = match is_whole || goes_on {
+                    true => Ok(goes_on),
+                    false => Err(MappingFault { page: Lpn(page * self.entries) }),
+                };
+            }
+        }
+        buffers.into_iter().for_each(|buffer| self.give_buffer(buffer));
+        result.map(|_| ())
+    }
+    /// What has been restored is all that there is: what translation pages say beyond that is of before. A
+    /// page that can't be read says nothing.
+    pub(super) async fn forget_others(&self) {
+        let walked = self.walk_pages(|page, entries, is_whole| {
+            if !is_whole {
+                self.directory.borrow_mut().set(page, Upa::NONE);
+                return true;
+            }
+            let mut rows = self.rows.borrow_mut();
+            rows.each_of(page, |entry, _| entries[entry as usize] = 0);
+            for (entry, _) in (0..).zip(entries.iter()).filter(|(_, entry)| **entry != 0) {
+                rows.restore(Lpn(page * self.entries + entry), Upa::NONE, true);
+            }
+            true
+        });
+        assert_eq!(walked.await, Ok(()), "pages that can't be read are passed over");
+    }
+}

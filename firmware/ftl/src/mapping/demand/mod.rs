@@ -1,0 +1,278 @@
+//! A map that stands on the drive's own flash, of which memory has a part.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `rows` | changes that are in no translation page yet, and what is pinned |
+//! | `clean` | translation pages as they stand on flash |
+//! | `directory` | where translation pages are |
+//! | `budget` | who may make how many rows dirty |
+//! | `state` | all of these, and who waits for what |
+//! | `load` | reading translation pages |
+//! | `flush` | writing them |
+//! | `stored` | what a stored map has of it |
+
+mod budget;
+mod clean;
+mod directory;
+mod flush;
+mod load;
+mod rows;
+mod state;
+mod stored;
+
+use crate::mapping::demand::budget::Whose;
+use crate::mapping::demand::state::Demand;
+use crate::mapping::{Mapping, MappingFault, MappingPorts, NoMapRoom};
+use alloc::rc::Rc;
+use aster_units::{Lpn, LunIndex, Upa};
+use core::cell::Cell;
+use core::future::{Future, ready};
+
+/// A map on flash with a cache in memory, as [`crate::MapKind::DemandPaged`] describes it.
+pub struct DemandMap(Rc<Demand>);
+
+impl DemandMap {
+    /// An empty map.
+    pub fn new(ports: MappingPorts<'_>) -> Self {
+        DemandMap(Rc::new(Demand::new(ports.store, ports.pages)))
+    }
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> state::Counts {
+        self.0.counts.get()
+    }
+    /// Changes in memory, and units that are pinned.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (u32, u32) {
+        (self.0.rows.borrow().dirty(), self.0.rows.borrow().pinned())
+    }
+}
+
+/// Keeps the row of a unit.
+pub struct DemandPin {
+    map: Rc<Demand>,
+    unit: Lpn,
+    // None of a translation page, whose place is always at hand.
+    row: Option<u32>,
+}
+
+impl Drop for DemandPin {
+    fn drop(&mut self) {
+        if let Some(row) = self.row {
+            self.map.rows.borrow_mut().unpin(row);
+        }
+    }
+}
+
+/// Rows that may become dirty.
+pub struct DemandRoom {
+    map: Rc<Demand>,
+    whose: Whose,
+    left: Cell<u32>,
+}
+
+impl Drop for DemandRoom {
+    fn drop(&mut self) {
+        let left = self.left.get();
+        if left > 0 {
+            self.map.budget.borrow_mut().give_back(self.whose, left);
+            let map = &self.map;
+            map.room_waiters.wake_all(map.journal().exec());
+        }
+    }
+}
+
+impl DemandMap {
+    /// A pin on a unit whose entry is in memory.
+    fn at_hand(&self, unit: Lpn) -> Option<DemandPin> {
+        let map = &self.0;
+        if map.own_page(unit).is_some() {
+            return Some(DemandPin { map: Rc::clone(map), unit, row: None });
+        }
+        let mut rows = map.rows.borrow_mut();
+        let row = match rows.find(unit) {
+            Some(row) => {
+                assert!(rows.pin(row), "{unit:?} is pinned by more tasks than there are");
+                row
+            }
+            None => {
+                let (page, entry) = map.entry_of(unit);
+                let at = match map.clean.borrow_mut().get(page, entry) {
+                    Some(at) => at,
+                    None if map.directory.borrow().get(page).is_some() => return None,
+                    None => Upa::NONE,
+                };
+                rows.insert_pinned(unit, at)
+            }
+        };
+        Some(DemandPin { map: Rc::clone(map), unit, row: Some(row) })
+    }
+    fn room_of(&self, whose: Whose, changes: u32) -> DemandRoom {
+        DemandRoom { map: Rc::clone(&self.0), whose, left: Cell::new(changes) }
+    }
+    async fn wait_room(&self, whose: Whose, changes: u32) -> Result<DemandRoom, NoMapRoom> {
+        match self.0.take_room(whose, changes) || self.0.wait_room(whose, changes).await {
+            true => Ok(self.room_of(whose, changes)),
+            false => Err(NoMapRoom),
+        }
+    }
+}
+
+impl Mapping for DemandMap {
+    type Pin = DemandPin;
+    type Room = DemandRoom;
+    const STORES_UNITS: bool = false;
+
+    fn pages(&self) -> u32 {
+        self.0.host_units + self.0.pages
+    }
+    fn try_room(&self, changes: u32) -> Option<DemandRoom> {
+        // Who waits comes first.
+        let taken = self.0.room_waiters.is_empty() && self.0.take_room(Whose::Host, changes);
+        taken.then(|| self.room_of(Whose::Host, changes))
+    }
+    fn room(&self, changes: u32) -> impl Future<Output = Result<DemandRoom, NoMapRoom>> {
+        self.wait_room(Whose::Host, changes)
+    }
+    fn room_to_collect(
+        &self,
+        lun: LunIndex,
+        changes: u32,
+    ) -> impl Future<Output = Result<DemandRoom, NoMapRoom>> {
+        self.wait_room(Whose::Collector(lun), changes)
+    }
+    fn try_pin(&self, unit: Lpn) -> Option<DemandPin> {
+        let pin = self.at_hand(unit)?;
+        self.0.count(|counts| counts.hits += 1);
+        Some(pin)
+    }
+    async fn pin(&self, unit: Lpn) -> Result<DemandPin, MappingFault> {
+        self.0.count(|counts| counts.misses += 1);
+        let (page, _) = self.0.entry_of(unit);
+        loop {
+            if let Some(pin) = self.at_hand(unit) {
+                return Ok(pin);
+            }
+            if self.0.is_loading(page) {
+                self.0.count(|counts| counts.joined += 1);
+                self.0.wait_loaded().await;
+            } else if !self.0.load(page).await {
+                return Err(MappingFault { page: unit });
+            }
+        }
+    }
+    fn page(&self, pin: &DemandPin) -> Lpn {
+        pin.unit
+    }
+    fn get(&self, pin: &DemandPin) -> Upa {
+        match pin.row {
+            Some(row) => self.0.rows.borrow().place(row),
+            None => self.0.directory.borrow().get(pin.unit.0 - self.0.host_units),
+        }
+    }
+    fn set(&self, room: &DemandRoom, pin: &DemandPin, to: Upa) -> Upa {
+        let Some(row) = pin.row else {
+            return self.0.directory.borrow_mut().set(pin.unit.0 - self.0.host_units, to);
+        };
+        let (old, newly_dirty) = self.0.rows.borrow_mut().set(row, to);
+        if newly_dirty {
+            let mut budget = self.0.budget.borrow_mut();
+            match room.left.get().checked_sub(1) {
+                Some(left) => {
+                    room.left.set(left);
+                    budget.spend(room.whose);
+                }
+                None => budget.spend_beyond(room.whose),
+            }
+        }
+        old
+    }
+    async fn find(&self, at: Upa) -> Option<Lpn> {
+        let mut found = None;
+        let walked = self.0.walk_all(|unit, there| {
+            found = (there == at).then_some(unit);
+            found.is_none()
+        });
+        // What can't be read can't be found.
+        let _unreadable = walked.await;
+        found
+    }
+    fn is_own(&self, at: Upa) -> bool {
+        self.0.directory.borrow().is_at(at)
+    }
+    fn start(&self) {
+        let journal = self.0.journal();
+        for n in 0..journal.config.flush_buffers() {
+            let of_metadata = journal.config.flush_buffer(n);
+            let buffer = journal.pages().dram().borrow().metadata_buffer(of_metadata);
+            journal.core.spawn(flush::run(Rc::clone(&self.0), buffer));
+        }
+    }
+    async fn idle(&self) {
+        let is_idle = || (self.0.active.get() == 0).then_some(());
+        self.0.idle_waiters.wait(self.0.journal().exec(), is_idle).await;
+    }
+    async fn settled(&self) {
+        self.0.journal().blocks().ask_flush();
+        let is_settled = || {
+            let is_over = self.0.is_hopeless.get() || !self.0.budget.borrow().is_overdrawn();
+            is_over.then_some(())
+        };
+        self.0.room_waiters.wait(self.0.journal().exec(), is_settled).await;
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let counts = self.0.counts.get();
+        each("map_hits", counts.hits);
+        each("map_misses", counts.misses);
+        each("map_joined", counts.joined);
+        each("map_page_reads", counts.page_reads);
+        each("map_page_programs", counts.page_programs);
+        each("map_changes_written", counts.changes);
+        each("map_changes_held", self.0.rows.borrow().dirty().into());
+        each("map_room_waits", counts.room_waits);
+    }
+    fn clear(&self) {
+        self.0.directory.borrow_mut().clear();
+        self.0.rows.borrow_mut().clear();
+        self.0.clean.borrow_mut().clear();
+        self.0.is_booting.set(true);
+    }
+    fn restore(&self, unit: Lpn, to: Upa, is_logged: bool) -> impl Future<Output = Result<(), MappingFault>> {
+        let map = &self.0;
+        if let Some(page) = map.own_page(unit) {
+            map.directory.borrow_mut().set(page, to);
+        } else {
+            map.rows.borrow_mut().restore(unit, to, is_logged);
+        }
+        ready(Ok(()))
+    }
+    async fn only_restored(&self) {
+        self.0.forget_others().await;
+    }
+    fn walk(&self, each: impl FnMut(Lpn, Upa) -> bool) -> impl Future<Output = Result<(), MappingFault>> {
+        self.0.walk_all(each)
+    }
+    fn booted(&self) {
+        self.0.budget.borrow_mut().begin(self.0.rows.borrow().dirty());
+        self.0.is_booting.set(false);
+    }
+    fn give_up_own(&self) {
+        (0..self.0.pages).for_each(|page| self.0.unmap_own(page));
+        let dirty = self.0.rows.borrow().dirty();
+        self.0.rows.borrow_mut().clear();
+        self.0.cleaned(dirty);
+    }
+    fn is_storable(&self) -> bool {
+        self.0.rows.borrow().slots() <= self.0.stored_rows
+    }
+    fn is_empty(&self, first: Lpn, count: u32) -> bool {
+        self.0.says_nothing(first.0, count)
+    }
+    fn encode(&self, first: Lpn, into: &mut [u8]) -> impl Future<Output = ()> {
+        self.0.store(first.0, into);
+        ready(())
+    }
+    fn load(&self, first: Lpn, from: &[u8]) -> impl Future<Output = ()> {
+        self.0.take_stored(first.0, from);
+        ready(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What a stored map has of a map on flash: the places of all translation pages, and behind them the changes
+//! that these don't have. So storing the map writes no translation page.
+
+use crate::mapping::demand::state::Demand;
+use alloc::collections::BTreeMap;
+use aster_units::{Lpn, Upa};
+
+impl Demand {
+    /// Units with changes that the log doesn't have yet, each with the place that the log has.
+    fn undone(&self) -> BTreeMap<u32, Upa> {
+        // Latest first: what comes last is the earliest.
+        let changes = self.journal().blocks().table().to_undo(0..u32::MAX);
+        changes.into_iter().map(|(unit, from)| (unit.0, from)).collect()
+    }
+    /// Whether `count` entries from `first` on say nothing.
+    pub(super) fn says_nothing(&self, first: u32, count: u32) -> bool {
+        let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
+        let says_nothing = (first..first + count).all(|entry| match self.stored_at(entry) {
+            Stored::Page(page) => !directory.get(page).is_some(),
+            Stored::Row(slot) => rows.in_slot(slot).is_none(),
+            Stored::Nothing => true,
+        });
+        // What was there until now may be what the log has.
+        says_nothing
+            && (first >= self.stored_rows_at || !self.undone().keys().any(|&unit| self.is_own_unit(unit)))
+    }
+    fn is_own_unit(&self, unit: u32) -> bool {
+        self.own_page(Lpn(unit)).is_some()
+    }
+    fn stored_at(&self, entry: u32) -> Stored {
+        match entry.checked_sub(self.stored_rows_at) {
+            Some(of_rows) if of_rows / 2 < self.stored_rows => Stored::Row(of_rows / 2),
+            None if entry < self.pages => Stored::Page(entry),
+            _ => Stored::Nothing,
+        }
+    }
+    /// Entries from `first` on, as the log has them. What the log has of a unit may differ from what its
+    /// translation page has, so the row says that.
+    pub(super) fn store(&self, first: u32, into: &mut [u8]) {
+        let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
+        let undone = self.undone();
+        let as_logged = |unit: Lpn, at: Upa| undone.get(&unit.0).copied().unwrap_or(at);
+        for (entry, bytes) in (first..).zip(into.chunks_exact_mut(4)) {
+            let value = match self.stored_at(entry) {
+                Stored::Page(page) => !as_logged(self.unit_of(page), directory.get(page)).0,
+                Stored::Row(slot) => match rows.in_slot(slot) {
+                    Some((unit, _)) if (entry - self.stored_rows_at) % 2 == 0 => unit.0 + 1,
+                    Some((unit, at)) => !as_logged(unit, at).0,
+                    None => 0,
+                },
+                Stored::Nothing => 0,
+            };
+            bytes.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    /// The inverse of [`Demand::store`], while booting.
+    pub(super) fn take_stored(&self, first: u32, from: &[u8]) {
+        let (mut directory, mut rows) = (self.directory.borrow_mut(), self.rows.borrow_mut());
+        let mut unit = None;
+        for (entry, bytes) in (first..).zip(from.chunks_exact(4)) {
+            let value = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            match self.stored_at(entry) {
+                Stored::Page(page) => _ = directory.set(page, Upa(!value)),
+                Stored::Row(_) if (entry - self.stored_rows_at) % 2 == 0 => {
+                    unit = value.checked_sub(1).filter(|unit| *unit < self.host_units).map(Lpn);
+                }
+                Stored::Row(_) => {
+                    if let Some(unit) = unit.take() {
+                        rows.restore(unit, Upa(!value), true);
+                    }
+                }
+                Stored::Nothing => {}
+            }
+        }
+    }
+}
+
+/// What an entry of the stored map is of.
+enum Stored {
+    Page(u32),
+    Row(u32),
+    Nothing,
+}

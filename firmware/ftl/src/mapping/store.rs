@@ -1,0 +1,69 @@
+//! The drive's flash, as a mapping that has pages there may use it.
+
+use crate::journal::state::Journal;
+use crate::terms::block::Stream;
+use crate::terms::cause::Cause;
+use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::sizes::PROGRAM_ATTEMPTS;
+use alloc::rc::Rc;
+use aster_ports::flash::Tag;
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
+
+/// Reads and writes the map's own units. They are pages of the FTL like those of the host, so that garbage
+/// collection, log and recovery treat them alike.
+pub struct MapStore(pub(crate) Rc<Journal>);
+
+impl MapStore {
+    /// The journal, with all that is below it.
+    pub(super) fn journal(&self) -> &Rc<Journal> {
+        &self.0
+    }
+    /// The LUN that a unit lies in.
+    pub(super) fn lun_of(&self, unit: Lpn) -> LunIndex {
+        self.0.blocks().lun_of(self.0.units.frame_of(unit))
+    }
+    /// Begins to read a page. Until [`MapStore::end_read`] its block isn't erased.
+    pub(super) async fn begin_read(&self, at: Upa, into: BufferId) -> Tag {
+        let page = self.0.units.page_of(at);
+        self.0.blocks().table_mut().read_begins(page);
+        self.0.blocks().begin_read(page, self.0.pages().whole(), into, Cause::Metadata).await
+    }
+    /// Ends a read. Whether the page is whole, and the unit's.
+    pub(super) async fn end_read(&self, unit: Lpn, at: Upa, into: BufferId, tag: Tag) -> bool {
+        let outcome = self.0.media().done(tag).await;
+        let page = self.0.units.page_of(at);
+        self.0.blocks().read_over(page);
+        self.0.blocks().check_retention(page, &outcome);
+        let (lost, record) = self.0.media().judge(&outcome, self.0.pages().whole(), into);
+        lost == 0 && record.is_some_and(|record| record.kind == PageKind::Data && record.lpn == unit.0)
+    }
+    /// Reads a page. Whether it is whole, and the unit's.
+    pub(super) async fn read(&self, unit: Lpn, at: Upa, into: BufferId) -> bool {
+        let tag = self.begin_read(at, into).await;
+        self.end_read(unit, at, into, tag).await
+    }
+    /// Programs a unit's page from a buffer, whose OOB record this writes, and has `moved` change the map in
+    /// the moment in which that is done. `None` when its LUN has no room, or every attempt has failed.
+    pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Ppa)) -> Option<Ppa> {
+        let sequence = self.0.blocks().next_sequence();
+        let record = OobRecord { kind: PageKind::Data, lpn: unit.0, sequence, lost_sectors: 0, copy: 0 };
+        self.0.pages().put_record(from, &record);
+        let lun = self.lun_of(unit);
+        for _ in 0..PROGRAM_ATTEMPTS {
+            let programs = self
+                .0
+                .begin_programs(lun, Stream::Mapping, &[from], &[], |_, _| true, Cause::Metadata)
+                .await?;
+            let (page, tag) = programs.first();
+            let done = self.0.program_done(page, tag).await;
+            if done {
+                moved(page);
+            }
+            self.0.padded(programs.padding()).await;
+            if done {
+                return Some(page);
+            }
+        }
+        None
+    }
+}

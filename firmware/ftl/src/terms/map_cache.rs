@@ -1,0 +1,133 @@
+//! A map of which only a part lies in memory: what its cache is divided into.
+//!
+//! The map stands on flash in *translation pages*, each with the places of so many units of the host one
+//! behind the other. Translation pages are units of the FTL themselves, behind those of the host. Memory keeps
+//! *rows*, each a change that its translation page doesn't have yet, and *clean* copies of whole pages.
+
+use crate::terms::sizes::{MAP_ENTRY_BYTES, PAGES_PER_WORD_LINE_MAX};
+use aster_units::Geometry;
+
+/// Where the map is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MapKind {
+    /// In memory as a whole, 4 bytes per mapping unit.
+    #[default]
+    Resident,
+    /// On flash, with a cache in memory.
+    DemandPaged(MapCache),
+}
+
+/// The cache of a map that is on flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapCache {
+    /// Bytes of memory for rows and clean pages. What is kept for each translation page, 14 bytes, comes
+    /// beside it.
+    pub bytes: u64,
+    /// Units whose places a translation page has; 0 for as many as fit.
+    pub entries: u16,
+}
+
+/// Bytes of a row.
+pub(crate) const ROW_BYTES: u64 = 14;
+/// Rows for each translation page beyond which more gain nothing: a flush writes so many changes by then.
+const ROWS_A_PAGE_MAX: u64 = 64;
+/// Rows of a LUN's garbage collection beyond those of a victim: where blocks are small, a victim may gain too
+/// little room for a word line with a translation page.
+const COLLECTOR_ROWS_MORE: u64 = 32;
+/// Clean pages at least: one is read while another is looked at.
+const CLEAN_PAGES_MIN: u64 = 2;
+
+/// What a map cache is divided into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MapSizes {
+    /// Translation pages that there are.
+    pub(crate) pages: u32,
+    /// Rows that the host's changes may take.
+    pub(crate) host_rows: u32,
+    /// Rows kept for garbage collection of each LUN: what a victim holds, and what completes word lines.
+    pub(crate) collector_rows: u32,
+    /// Rows in all, with one for each pin.
+    pub(crate) rows: u32,
+    /// Translation pages in memory as they stand on flash.
+    pub(crate) clean_pages: u32,
+}
+
+impl MapSizes {
+    /// The part of a block that may count at most for collecting it to gain room. With so many changes in so
+    /// many translation pages, the page that is written has `host_rows / pages` of them at least. So moving
+    /// `v` units costs `v + v * pages / host_rows` programs, and has to cost fewer than a block has.
+    pub(crate) fn full_max(&self) -> f64 {
+        f64::from(self.host_rows) / f64::from(self.host_rows + self.pages)
+    }
+}
+
+impl MapCache {
+    /// Units whose places a translation page has.
+    pub(crate) const fn entries(&self, page_bytes: u32) -> u32 {
+        match self.entries {
+            0 => page_bytes / MAP_ENTRY_BYTES as u32,
+            entries => entries as u32,
+        }
+    }
+    /// What the memory is divided into, where `units` of the host are mapped and `pins` of them pinned at
+    /// once. `None` when it is too small.
+    pub(crate) fn sizes(&self, geometry: &Geometry, units: u64, pins: u32, workers: u32) -> Option<MapSizes> {
+        let entries = u64::from(self.entries(geometry.page_bytes));
+        let pages = units.div_ceil(entries);
+        let block = u64::from(geometry.pages_per_block);
+        let collector_rows = block + block.min(COLLECTOR_ROWS_MORE) + 2 * PAGES_PER_WORD_LINE_MAX as u64;
+        let beside = collector_rows * u64::from(geometry.total_luns()) + u64::from(pins);
+        let clean_bytes = CLEAN_PAGES_MIN * entries * MAP_ENTRY_BYTES;
+        let most = (self.bytes.checked_sub(clean_bytes)?.min(self.bytes / 8 * 7)) / ROW_BYTES;
+        let wanted = beside + (ROWS_A_PAGE_MAX * pages).max(u64::from(workers)).min(units);
+        let rows = most.min(wanted);
+        let host_rows = rows.checked_sub(beside).filter(|&rows| rows >= u64::from(workers).min(units))?;
+        let clean_pages = (self.bytes - rows * ROW_BYTES) / (entries * MAP_ENTRY_BYTES);
+        Some(MapSizes {
+            pages: pages as u32,
+            host_rows: host_rows as u32,
+            collector_rows: collector_rows as u32,
+            rows: rows as u32,
+            clean_pages: clean_pages.min(pages.max(CLEAN_PAGES_MIN)) as u32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn softssd() -> Geometry {
+        Geometry {
+            channels: 8,
+            ways: 4,
+            luns: 2,
+            planes: 1,
+            blocks_per_lun: 2096,
+            pages_per_block: 512,
+            page_bytes: 16384,
+            spare_bytes: 1872,
+        }
+    }
+
+    #[test]
+    fn a_terabyte_has_fifteen_thousand_translation_pages_and_its_cache_is_used_up() {
+        let units = 63_970_000;
+        for bytes in [4 << 20, 16 << 20, 64 << 20, 256 << 20] {
+            let cache = MapCache { bytes, entries: 0 };
+            let sizes = cache.sizes(&softssd(), units, 1000, 256).unwrap();
+            assert_eq!((sizes.pages, sizes.collector_rows), (15_618, 552));
+            let used = u64::from(sizes.rows) * ROW_BYTES + u64::from(sizes.clean_pages) * 16384;
+            assert!(used <= bytes && (used + 16384 > bytes || sizes.clean_pages == sizes.pages), "{sizes:?}");
+            assert_eq!(sizes.rows, sizes.host_rows + 64 * 552 + 1000);
+        }
+    }
+
+    #[test]
+    fn a_cache_without_room_for_two_pages_and_all_that_is_in_work_is_none() {
+        let least = |bytes| MapCache { bytes, entries: 0 }.sizes(&softssd(), 63_970_000, 1000, 256);
+        let enough = 2 * 16384 + (64 * 552 + 1000 + 256) * ROW_BYTES;
+        assert!(least(enough / 7 * 8 + 8).is_some() && least(enough - 100_000).is_none());
+        assert!(least(1000).is_none());
+    }
+}

@@ -1,0 +1,53 @@
+use super::bench::{Bench, config};
+use super::checked_host::CheckedHost;
+use crate::{DriveState, FtlConfig};
+use aster_ports::host::HostStatus;
+use aster_units::Content;
+
+/// Random work on a drive that has rows for a sixth of its units.
+#[test]
+fn a_drive_with_few_rows_goes_on_under_random_work_and_leaves_no_pin() {
+    for pages_per_word_line in [1, 2] {
+        for whole_lines in [false, pages_per_word_line > 1] {
+            for content in [Content::Full, Content::Fingerprint] {
+                let config = FtlConfig { pages_per_word_line, whole_lines, ..config(content) };
+                let sizes = config.map_sizes().unwrap();
+                assert!(u64::from(sizes.host_rows) < config.logical_pages() / 5, "{sizes:?}");
+                assert_eq!(config.validate(), Ok(()));
+                let bench = Bench::fresh(config);
+                let mut host = CheckedHost::new(&bench);
+                host.fill(&bench);
+                host.work(&bench, 3_000, 11);
+                host.verify(&bench);
+                bench.rest();
+                let map = bench.ftl.parts().mapping.map();
+                let (counts, stats) = (map.counts(), bench.ftl.stats());
+                assert!(
+                    counts.misses > 100 && counts.page_programs > 100 && counts.room_waits > 0,
+                    "{counts:?}"
+                );
+                assert!(stats.flash_programs.gc > 100, "garbage was collected: {stats:?}");
+                assert_eq!((map.held().1, bench.ftl.state()), (0, DriveState::Ready));
+                assert!(map.held().0 <= sizes.rows);
+            }
+        }
+    }
+}
+
+/// A shutdown stores changes with the map: no translation page has to be programmed for it, and none at the
+/// next power-on.
+#[test]
+fn a_shutdown_keeps_the_changes_that_are_in_no_translation_page() {
+    let bench = Bench::fresh(config(Content::Full));
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.work(&bench, 500, 5);
+    bench.rest();
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let held = bench.ftl.parts().mapping.map().held().0;
+    assert!(held > 0, "some are in memory alone");
+    let bench = bench.restart();
+    host.verify(&bench);
+    assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().flash_programs.total()), (crate::Boot::Clean, 0));
+    assert!(bench.ftl.parts().mapping.map().held().0 <= held);
+}
