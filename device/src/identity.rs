@@ -1,6 +1,6 @@
 //! The parts of a profile that a drive's media depend on.
 
-use crate::profile::{CellUse, PAGE_MAPPING, PlacementName, Profile};
+use crate::profile::{CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
@@ -10,6 +10,8 @@ const NO_TARGET: &str = "none";
 const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
+const MAPPING: &str = "ftl.mapping";
+const RESIDENT: &str = "resident";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
 
@@ -22,6 +24,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         FRONT_END => Some("nvme"),
         CAPACITY => Some(BY_SPARE),
         MAPPING_UNIT => Some("0"),
+        MAPPING => Some(RESIDENT),
         TARGET => Some(NO_TARGET),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
@@ -37,6 +40,10 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
     let content = match content.unwrap_or(profile.content.into()) {
         Content::Full => "full",
         Content::Fingerprint => "fingerprint",
+    };
+    let mapping = match profile.ftl.mapping {
+        MappingName::Resident => RESIDENT,
+        MappingName::DemandPaged => "demand-paged",
     };
     let cells = match profile.package.cells {
         CellUse::Slc => "slc",
@@ -75,6 +82,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
         (MAPPING_UNIT, profile.ftl.mapping_unit_bytes.to_string()),
+        (MAPPING, mapping.to_owned()),
         ("ftl.assigner", profile.ftl.placement().to_owned()),
     ]
 }

@@ -7,8 +7,8 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    DataModeName, FactoryMarksName, LevellingName, NVME_SOFTWARE, OneShotProfile, PlacementName, Profile,
-    PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
+    DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName,
+    Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -228,6 +228,13 @@ fn stirred(p: &mut Profile) {
 fn frail(p: &mut Profile) {
     worn(p);
     p.package.endurance = 2;
+}
+
+/// The map on flash, with rows for a few changes.
+fn paged(p: &mut Profile) {
+    p.ftl.mapping = MappingName::DemandPaged;
+    p.ftl.slice_workers = 4;
+    p.ftl.map_cache_bytes = Some(36_000);
 }
 
 /// Reads correct some bits.
@@ -501,6 +508,8 @@ const CASES: &[Case] = &cases! {
     "ftl.buffer_entries" Run => |p| p.ftl.buffer_entries = 64,
     "ftl.slice_workers" Run => |p| p.ftl.slice_workers = 2,
     "ftl.mapping_unit_bytes" Run => |p| p.ftl.mapping_unit_bytes = 4096,
+    "ftl.mapping" Run => |p| p.ftl.mapping = MappingName::DemandPaged,
+    "ftl.map_cache_bytes" Run on paged; => |p| p.ftl.map_cache_bytes = Some(1 << 20),
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),

@@ -1,7 +1,9 @@
 //! The page-mapping translation (`firmware/ftl`).
 
-use crate::profile::{CollectionName, LevellingName, Profile};
-use aster_ftl::{Capacity, Collection, FtlConfig, FtlCosts, MapKind, Refresh, WearLevelling};
+use crate::profile::{CollectionName, LevellingName, MappingName, Profile};
+use aster_ftl::{
+    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, MapCache, MapKind, Refresh, WearLevelling,
+};
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
@@ -9,8 +11,41 @@ use aster_units::Duration;
 /// in case a program fails meanwhile.
 pub(crate) const GC_RESERVE_BLOCKS: u32 = 2;
 
+/// A map cache of which the profile doesn't say how large it is: of so many bytes of the whole map, one.
+const MAP_CACHE_SHARE: u64 = 100;
+
 /// The configuration of the page-mapping FTL. What concerns the front end follows at start.
 pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
+    let resident = with_map(profile, facts, MapKind::Resident);
+    match profile.ftl.mapping {
+        MappingName::Resident => resident,
+        MappingName::DemandPaged => {
+            let whole = 4 * resident.logical_pages();
+            let paged =
+                |bytes| FtlConfig { map: MapKind::DemandPaged(MapCache { bytes, entries: 0 }), ..resident };
+            match profile.ftl.map_cache_bytes {
+                Some(bytes) => paged(bytes),
+                None => paged(least(whole / MAP_CACHE_SHARE, |bytes| paged(bytes).validate())),
+            }
+        }
+    }
+}
+
+/// The least number of bytes from `bytes` on, in steps of an eighth, that isn't refused for being too small.
+fn least(bytes: u64, validate: impl Fn(u64) -> Result<(), ConfigError>) -> u64 {
+    let is_small = |bytes: u64| {
+        let refused = validate(bytes);
+        matches!(
+            refused,
+            Err(ConfigError::MapCache { .. } | ConfigError::Range { key: "map_cache_bytes", .. })
+        )
+    };
+    let sizes = core::iter::successors(Some(bytes.max(1024)), |bytes| Some(bytes + bytes / 8));
+    // A map of which all is in memory is not too small; what is refused then has another reason.
+    sizes.take_while(|&bytes| bytes < 1 << 40).find(|&bytes| !is_small(bytes)).unwrap_or(bytes)
+}
+
+fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
     let f = &profile.ftl;
     let c = &profile.costs;
     FtlConfig {
@@ -18,7 +53,7 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         restriction: Some(facts.restriction),
         content: facts.content,
         mapping_unit_bytes: f.mapping_unit_bytes,
-        map: MapKind::Resident,
+        map,
         capacity: match profile.named_pages() {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),

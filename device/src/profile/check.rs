@@ -1,5 +1,6 @@
 //! The checks of a profile that types can't make: ranges and relations.
 
+use super::ftl::MappingName;
 use super::package::{coupling, numbers};
 use super::schema::{AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, WINDOWED_GREEDY};
 use super::words::unit_of;
@@ -281,6 +282,13 @@ impl Profile {
                     self.ftl.victims
                 );
                 return Err((key, reason));
+            }
+        }
+        if let Some(bytes) = self.ftl.map_cache_bytes {
+            range("ftl.map_cache_bytes", bytes as f64, 1024.0, (1u64 << 40) as f64)?;
+            if self.ftl.mapping != MappingName::DemandPaged {
+                let reason = "must go with ftl.mapping = \"demand-paged\", which alone reads it";
+                return Err(("ftl.map_cache_bytes", reason.to_owned()));
             }
         }
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;

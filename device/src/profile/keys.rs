@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use toml::{Table, Value};
 
-const SCHEMA: &str =
-    concat!(include_str!("schema.rs"), include_str!("target.rs"), include_str!("package.rs"));
+const SCHEMA: &str = concat!(
+    include_str!("schema.rs"),
+    include_str!("target.rs"),
+    include_str!("ftl.rs"),
+    include_str!("package.rs")
+);
 const DOCUMENT: &str = include_str!("../../../docs/profiles.md");
 const BEGIN: &str = "<!-- keys: made from device/src/profile, a test compares -->\n";
 const END: &str = "<!-- end of keys -->";

@@ -9,6 +9,7 @@
 mod capacity;
 mod check;
 mod error;
+mod ftl;
 mod package;
 mod schema;
 mod shipped;
@@ -21,16 +22,16 @@ use crate::pieces::Pieces;
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use error::ProfileError;
+pub use ftl::{CollectionName, MappingName};
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, CollectionName, ContentKind,
-    ControllerName, CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
-    GeometryProfile, HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName,
-    PollProfile, Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS,
-    WINDOWED_GREEDY,
+    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
+    CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
+    HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName, PollProfile,
+    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

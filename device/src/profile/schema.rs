@@ -1,6 +1,7 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
 use super::capacity::NamedCapacity;
+use super::ftl::{CollectionName, MappingName};
 use super::package::PackageProfile;
 use super::target::TargetProfile;
 use aster_units::{CellMode, Content, Geometry, Restriction};
@@ -528,17 +529,6 @@ pub enum LevellingName {
     Static,
 }
 
-/// How garbage collection and the host share the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CollectionName {
-    /// A block is emptied as fast as flash permits.
-    #[default]
-    OnDemand,
-    /// The host pays for copies with what it programs.
-    Paced,
-}
-
 /// Flash translation layer.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -558,6 +548,13 @@ pub struct FtlProfile {
     /// for a page. Smaller ones are packed into pages in the order of their arrival.
     #[serde(default)]
     pub mapping_unit_bytes: u32,
+    /// Where the map is: in memory as a whole, or on flash with a cache in memory.
+    #[serde(default)]
+    pub mapping: MappingName,
+    /// Memory of a map on flash, for changes and for pages of the map; a hundredth of what the whole map
+    /// would take, or the least that works, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_cache_bytes: Option<u64>,
     /// Read only the sectors asked for, not the whole page.
     #[serde(default = "yes")]
     pub partial_reads: bool,

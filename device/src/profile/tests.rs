@@ -431,6 +431,13 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "buffer_entries = 32\nassigner = \"channel-first\"\nplacement = \"way-first\"",
         "ftl.assigner",
     ),
+    ("buffer_entries = 32", "buffer_entries = 32\nmapping = \"elsewhere\"", "ftl.mapping"),
+    ("buffer_entries = 32", "buffer_entries = 32\nmap_cache_bytes = 100000", "ftl.map_cache_bytes"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nmapping = \"demand-paged\"\nmap_cache_bytes = 100",
+        "ftl.map_cache_bytes",
+    ),
     ("buffer_entries = 32", "buffer_entries = 32\nmapping_unit_bytes = 3000", "ftl.mapping_unit_bytes"),
     ("buffer_entries = 32", "buffer_entries = 32\nmapping_unit_bytes = 256", "ftl.mapping_unit_bytes"),
     ("buffer_entries = 32", "buffer_entries = 32\nmapping_unit_bytes = 32768", "ftl.mapping_unit_bytes"),

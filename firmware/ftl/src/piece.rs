@@ -2,9 +2,11 @@
 
 use crate::journal::root::Root;
 use crate::mapping::Mapping;
+use crate::mapping::demand::DemandMap;
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
 use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
+use crate::terms::map_cache::MapKind;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
@@ -83,9 +85,18 @@ impl Translation for PageMapping {
             recorder,
         } = ports;
         let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0.config };
-        match Ftl::start(&core, Setup { config, ..self.0 }, buffers, commands, flash, nvram, recorder) {
-            Ok(handle) => Ok(Rc::new(handle)),
-            Err(error) => Err(PieceError::new("ftl", error)),
+        let setup = Setup { config, ..self.0 };
+        let refused = |error| PieceError::new("ftl", error);
+        match config.map {
+            MapKind::Resident => {
+                let started = Ftl::start(&core, setup, buffers, commands, flash, nvram, recorder);
+                Ok(Rc::new(started.map_err(refused)?))
+            }
+            MapKind::DemandPaged(_) => {
+                let map = DemandMap::new;
+                let started = Ftl::start_with(&core, setup, buffers, commands, flash, nvram, recorder, map);
+                Ok(Rc::new(started.map_err(refused)?))
+            }
         }
     }
 }

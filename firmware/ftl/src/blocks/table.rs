@@ -363,6 +363,12 @@ impl Blocks {
     fn page_of(&self, open: Open) -> Next {
         Next::Page(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
     }
+    /// The stream in whose open block a page is.
+    pub(crate) fn filled_by(&self, page: Ppa) -> Stream {
+        let (block, open) = (self.block_of(page), &self.luns[self.lun_of(self.block_of(page)).index()].open);
+        let is_of = |stream: &Stream| open[*stream as usize].is_some_and(|open| open.block == block);
+        Stream::ALL.into_iter().find(is_of).expect("a page is taken from an open block")
+    }
     /// The next page of a stream's word line, when one is begun.
     pub(crate) fn next_of_line(&self, lun: LunIndex, stream: Stream) -> Option<Ppa> {
         let open = self.luns[lun.index()].open[stream as usize]?;
@@ -393,8 +399,8 @@ impl Blocks {
         }
     }
     /// Garbage collection's open block, if a translation page may go there: what is left of it and of free
-    /// blocks is more than any victim can hold. Collecting one leaves at least a page more than it takes, so a
-    /// translation page finds room sooner or later, whatever else waits for it.
+    /// blocks is more than any victim can hold. Collecting one leaves at least a page more than it takes, so
+    /// a translation page finds room sooner or later, whatever else waits for it.
     fn lent_by_collector(&self, lun: LunIndex) -> Option<Open> {
         let at = &self.luns[lun.index()];
         let open = at.open[Stream::Gc as usize]?;

@@ -106,6 +106,8 @@ impl Journal {
         if self.media.room() < count {
             return None;
         }
+        // A stream may go on in the block of another: what goes to one block has one source.
+        let source = self.blocks.table().filled_by(first).source();
         let padding = BufferId(self.config.padding_buffer());
         let per_page = self.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
@@ -118,7 +120,7 @@ impl Journal {
             if stale != 0 {
                 self.pages.drop_units(buffer, stale);
             }
-            *tag = self.media.try_program(Ppa(page), buffer, stream.source());
+            *tag = self.media.try_program(Ppa(page), buffer, source);
             self.blocks.take_page(lun, Ppa(page), copy_of);
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))

@@ -28,8 +28,8 @@ pub(crate) struct Log {
     pub(crate) lines_per_slot: u32,
     pub(super) writing: bool,
     pub(super) asked: bool,
-    // Of a drive whose map is on flash: the entries of the page that is being written, and those of pages that
-    // have been, for who writes the map.
+    // Of a drive whose map is on flash: the entries of the page that is being written, and those of pages
+    // that have been, for who writes the map.
     pub(super) in_page: Vec<LogEntry>,
     pub(super) told: Vec<LogEntry>,
     /// It runs short of lines. Asked for at every program, while slots are many.

@@ -46,14 +46,13 @@ pub(crate) enum Stream {
 impl Stream {
     /// All that there are.
     pub(crate) const ALL: [Stream; 3] = [Stream::Host, Stream::Gc, Stream::Mapping];
-}
 
-impl Stream {
     /// Who programs its pages, be they data or padding.
     pub(crate) const fn source(self) -> FlashSource {
         match self {
             Stream::Host => FlashSource::User,
             Stream::Gc => FlashSource::Gc,
+            Stream::Mapping => FlashSource::Mapping,
         }
     }
 }

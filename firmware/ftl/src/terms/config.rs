@@ -387,8 +387,8 @@ impl FtlConfig {
         check(
             self.map_sizes().is_some(),
             "map_cache_bytes",
-            "greater: two pages of the map, 14 bytes for each page of a block of each LUN, and as much for what \
-             is in work",
+            "greater: two pages of the map, 14 bytes for each page of a block of each LUN, and as much for \
+             what is in work",
         )
     }
     /// The part of a LUN's closed blocks that counts once the drive is full.

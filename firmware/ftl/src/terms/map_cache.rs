@@ -1,8 +1,8 @@
 //! A map of which only a part lies in memory: what its cache is divided into.
 //!
 //! The map stands on flash in *translation pages*, each with the places of so many units of the host one
-//! behind the other. Translation pages are units of the FTL themselves, behind those of the host. Memory keeps
-//! *rows*, each a change that its translation page doesn't have yet, and *clean* copies of whole pages.
+//! behind the other. Translation pages are units of the FTL themselves, behind those of the host. Memory
+//! keeps *rows*, each a change that its translation page doesn't have yet, and *clean* copies of whole pages.
 
 use crate::terms::sizes::{MAP_ENTRY_BYTES, PAGES_PER_WORD_LINE_MAX};
 use aster_units::Geometry;

@@ -328,24 +328,6 @@ fn each_wrong_key_is_named() {
     assert_eq!(key(FtlConfig { geometry, ..base }), "planes");
 }
 
-/// With more blocks the capacity grows, and with it what is needed.
-#[test]
-fn how_many_blocks_would_do_is_said() {
-    let base = FtlConfig { capacity: Capacity::OverProvisioning(7.0), ..config(Content::Full) };
-    let with = |blocks_per_lun| {
-        let geometry = Geometry { blocks_per_lun, ..base.geometry };
-        FtlConfig { geometry, ..base }.validate()
-    };
-    let Err(ConfigError::Capacity { needed, enough: Some(enough), .. }) = with(20) else {
-        panic!("{:?}", with(20))
-    };
-    assert!(u64::from(enough) > needed, "{needed} blocks are no way out");
-    assert_eq!(with(enough), Ok(()));
-    assert!((20..enough).all(|blocks| with(blocks).is_err()), "{enough} are the fewest");
-    let error = std::format!("{}", with(20).unwrap_err());
-    assert!(error.contains(&std::format!("or have {enough} blocks per LUN")), "{error}");
-}
-
 #[test]
 fn a_drive_is_not_opened_as_another() {
     let bench = Bench::fresh(config(Content::Full));

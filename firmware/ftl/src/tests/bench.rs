@@ -3,8 +3,8 @@
 use super::flash::{Cells, SharedCells, serve};
 use crate::terms::units::Frame;
 use crate::{
-    Assigner, Capacity, Collection, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, MapKind, Mapping,
-    MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, Collection, DriveState, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, MapKind,
+    Mapping, MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -361,6 +361,12 @@ impl<M: MadeForTests> AnyBench<M> {
         self.send(op, offset, length, false, data);
         let (completion, data) = self.wait();
         (completion.status, data)
+    }
+    /// Waits until the drive has booted, or could not.
+    pub fn wait_booted(&self) {
+        while self.ftl.state() == DriveState::Booting {
+            self.exec.advance_to(self.exec.next_deadline().expect("power-on ends"));
+        }
     }
     pub fn shut_down(&self) -> HostStatus {
         self.run(HostOp::Shutdown, 0, 0, Vec::new()).0

@@ -1,5 +1,5 @@
-//! When log pages are written and how much they hold, with numbers that are those of a map in memory: one on
-//! flash asks for log pages itself.
+//! When log pages are written and how much they hold, and how many blocks are enough: with the numbers of a
+//! map in memory. One on flash asks for log pages itself, and needs more blocks.
 
 use super::bench::{Bench, config};
 use super::recovery::roomy;
@@ -128,4 +128,22 @@ fn small_pages_and_many_luns_have_a_log_that_fits_or_are_refused_in_words() {
         let Err(ConfigError::Range { key: "geometry", must }) = refused else { panic!("{refused:?}") };
         assert!(must.contains("fewer LUNs"), "{must}");
     }
+}
+
+/// With more blocks the capacity grows, and with it what is needed.
+#[test]
+fn how_many_blocks_would_do_is_said() {
+    let base = FtlConfig { capacity: Capacity::OverProvisioning(7.0), ..config(Content::Full) };
+    let with = |blocks_per_lun| {
+        let geometry = Geometry { blocks_per_lun, ..base.geometry };
+        FtlConfig { geometry, ..base }.validate()
+    };
+    let Err(ConfigError::Capacity { needed, enough: Some(enough), .. }) = with(20) else {
+        panic!("{:?}", with(20))
+    };
+    assert!(u64::from(enough) > needed, "{needed} blocks are no way out");
+    assert_eq!(with(enough), Ok(()));
+    assert!((20..enough).all(|blocks| with(blocks).is_err()), "{enough} are the fewest");
+    let error = std::format!("{}", with(20).unwrap_err());
+    assert!(error.contains(&std::format!("or have {enough} blocks per LUN")), "{error}");
 }

@@ -9,7 +9,7 @@ mod checked_host;
 mod collecting;
 mod collector_alone;
 mod crafted;
-mod demand;
+pub(crate) mod demand;
 mod endless;
 mod fair;
 mod faults;

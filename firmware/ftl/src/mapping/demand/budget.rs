@@ -1,8 +1,8 @@
 //! Who may make how many rows dirty.
 //!
 //! The host has a share, and garbage collection of each LUN one of its own, which no other can use up. So a
-//! LUN in which no translation page finds room can always collect a victim: what others have made dirty waits,
-//! perhaps for a page of just this LUN, but not what this one needs.
+//! LUN in which no translation page finds room can always collect a victim: what others have made dirty
+//! waits, perhaps for a page of just this LUN, but not what this one needs.
 
 use alloc::vec;
 use alloc::vec::Vec;

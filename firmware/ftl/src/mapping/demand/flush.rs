@@ -1,8 +1,8 @@
 //! Writing changes into translation pages: the page with the most of them first.
 //!
 //! A change is written once a log page has it. So no translation page ever says more than the log does, and
-//! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take back
-//! the translation page, and until then it is part of each stored map.
+//! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take
+//! back the translation page, and until then it is part of each stored map.
 
 use crate::blocks::outbox::LogEntry;
 use crate::blocks::unsafe_programs::{Change, Safety};
@@ -113,7 +113,9 @@ impl Demand {
         for page in 0..self.pages {
             if self.rows.borrow().flushable(page) > 0 && !self.lost.borrow()[page as usize] {
                 let lun = lun_of(page);
-                comes |= !blocks.table().is_full(lun) && !self.journal().log_has_ended();
+                // Garbage collection that waits for rows itself brings no room.
+                let collects = !blocks.table().is_full(lun) && !self.collector_waits[lun.index()].get();
+                comes |= collects && !self.journal().log_has_ended();
                 blocks.ask_collector(lun);
             }
         }
@@ -131,8 +133,7 @@ impl Demand {
             if luns.clone().any(is_begun) {
                 return Some(Work::PadAll);
             }
-            // Programs in flight, and copies out of a victim in work.
-            comes = true;
+            // What is left are programs in flight, and copies out of a victim in work.
         }
         if !comes && self.journal().state() != DriveState::Ready && !self.is_hopeless.replace(true) {
             self.room_waiters.wake_all(self.journal().exec());

@@ -86,8 +86,8 @@ impl Demand {
             }
             self.rows.borrow().each_of(page, |entry, at| entries[entry as usize] = !at.0);
             let first = page * self.entries;
-            let mapped = (first..self.host_units).zip(entries.iter()).filter(|(_, entry)| **entry != 0);
-            mapped.map(|(unit, &entry)| each(Lpn(unit), Upa(!entry))).all(|goes_on| goes_on)
+            let mut mapped = (first..self.host_units).zip(entries.iter()).filter(|(_, entry)| **entry != 0);
+            mapped.all(|(unit, &entry)| each(Lpn(unit), Upa(!entry)))
         });
         let walked = walked.await;
         if is_booting {

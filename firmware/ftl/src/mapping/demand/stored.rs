@@ -44,7 +44,7 @@ impl Demand {
             let value = match self.stored_at(entry) {
                 Stored::Page(page) => !as_logged(self.unit_of(page), directory.get(page)).0,
                 Stored::Row(slot) => match rows.in_slot(slot) {
-                    Some((unit, _)) if (entry - self.stored_rows_at) % 2 == 0 => unit.0 + 1,
+                    Some((unit, _)) if (entry - self.stored_rows_at).is_multiple_of(2) => unit.0 + 1,
                     Some((unit, at)) => !as_logged(unit, at).0,
                     None => 0,
                 },
@@ -61,7 +61,7 @@ impl Demand {
             let value = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             match self.stored_at(entry) {
                 Stored::Page(page) => _ = directory.set(page, Upa(!value)),
-                Stored::Row(_) if (entry - self.stored_rows_at) % 2 == 0 => {
+                Stored::Row(_) if (entry - self.stored_rows_at).is_multiple_of(2) => {
                     unit = value.checked_sub(1).filter(|unit| *unit < self.host_units).map(Lpn);
                 }
                 Stored::Row(_) => {

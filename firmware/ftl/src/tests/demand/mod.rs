@@ -1,5 +1,5 @@
-//! Drives whose map is on their own flash: what depends on losses of power once more, and what only such a map
-//! can show.
+//! Drives whose map is on their own flash: what depends on losses of power once more, and what only such a
+//! map can show.
 
 // The tests in them are written for whichever bench stands beside them.
 #![expect(clippy::duplicate_mod, reason = "the same tests over another mapping")]
@@ -7,6 +7,9 @@
 use super::flash;
 
 mod at_work;
+mod mutation;
+
+pub(crate) use mutation::trusts_what_the_log_lacks;
 
 #[path = "../behaviour.rs"]
 mod behaviour;
@@ -40,11 +43,15 @@ mod bench {
         /// More memory or more over-provisioning, as it is asked for.
         fn fit(mut config: FtlConfig) -> FtlConfig {
             for _ in 0..200 {
+                let needed = config.blocks_needed_per_lun();
+                let blocks = u64::from(config.geometry.blocks_per_lun);
                 match (config.validate(), &mut config.map, &mut config.capacity) {
                     (Err(ConfigError::Capacity { .. }), _, Capacity::OverProvisioning(percent)) => {
                         *percent += 1.0;
                     }
                     (Err(ConfigError::Capacity { .. }), _, Capacity::Pages(pages)) => *pages -= *pages / 50,
+                    // A block may be torn before there is a log.
+                    (Ok(()), _, Capacity::OverProvisioning(percent)) if needed == blocks => *percent += 1.0,
                     (
                         Err(ConfigError::MapCache { .. } | ConfigError::Range { key: "map_cache_bytes", .. }),
                         MapKind::DemandPaged(cache),

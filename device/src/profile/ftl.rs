@@ -1,0 +1,25 @@
+//! Names in the profile's table of the translation.
+
+use serde::{Deserialize, Serialize};
+
+/// How garbage collection and the host share the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectionName {
+    /// A block is emptied as fast as flash permits.
+    #[default]
+    OnDemand,
+    /// The host pays for copies with what it programs.
+    Paced,
+}
+
+/// Where the map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappingName {
+    /// In memory as a whole.
+    #[default]
+    Resident,
+    /// On flash, with a cache in memory.
+    DemandPaged,
+}
