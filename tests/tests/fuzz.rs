@@ -75,6 +75,11 @@ fn messages_of_clients() {
 }
 
 #[test]
+fn transaction_layer_packets() {
+    holds("tlps", 400, 40_000);
+}
+
+#[test]
 fn command_frames() {
     holds("frames", 400, 40_000);
 }

@@ -17,6 +17,7 @@ extern crate alloc;
 
 pub mod channel;
 pub mod cores;
+pub mod credits;
 pub mod dram;
 pub mod flash;
 pub mod host;

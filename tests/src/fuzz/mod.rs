@@ -17,6 +17,7 @@ mod prp_lists;
 mod rings;
 mod script;
 mod shadow;
+mod tlps;
 
 pub use function::{Function, Memory};
 
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
@@ -42,6 +43,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "shadow", run: shadow::run, bytes: 400 },
     Target { name: "frames", run: frames::run, bytes: 900 },
     Target { name: "rings", run: rings::run, bytes: 800 },
+    Target { name: "tlps", run: tlps::run, bytes: 1_500 },
     Target { name: "image", run: image::run, bytes: 60 },
 ];
 

@@ -1,4 +1,5 @@
-//! PCI Express as software sees it: the type 0 configuration space, BARs, capabilities, MSI and MSI-X.
+//! PCI Express as software sees it: the type 0 configuration space, BARs, capabilities, MSI and MSI-X; and
+//! [`tlp`], the packets that cross the link.
 //!
 //! Clauses are those of the PCI Express Base Specification 4.0 (`PCIe 4.0`). An NVMe controller's own rules
 //! on top are NVMe 1.4 §2.
@@ -8,6 +9,7 @@ mod capability;
 mod header;
 mod msi;
 mod msix;
+pub mod tlp;
 
 pub use bar::{Bar, BarKind, BarRegister, BarSizeError};
 pub use capability::{
