@@ -20,4 +20,4 @@ pub use bring_up::ArrayInfo;
 pub use error::ArrayError;
 pub use layout::REGION_BYTES;
 pub use run::ArrayDriver;
-pub use tags::{CommandTag, Ended, Gone};
+pub use tags::{CommandTag, Ended, Gone, TAGS};

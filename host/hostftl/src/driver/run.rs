@@ -85,7 +85,10 @@ impl ArrayDriver {
     /// Submits a command, if the drive has room for it; its number is the driver's. Commands reach the drive
     /// in the order of their submission. Its end must be taken by [`finished`](ArrayDriver::finished).
     pub fn submit(&self, command: Command) -> Option<CommandTag> {
-        let tag = self.tags.take(command)?;
+        self.submit_made(|_| command)
+    }
+    fn submit_made(&self, make: impl FnOnce(CommandTag) -> Command) -> Option<CommandTag> {
+        let tag = self.tags.take(make)?;
         if self.fault.get().is_some() {
             self.tags.give_up(&self.exec);
             return Some(tag);
@@ -97,6 +100,11 @@ impl ArrayDriver {
     /// Submits a command as soon as the drive has room. Tasks that wait are served in their order.
     pub async fn submit_soon(&self, command: Command) -> CommandTag {
         self.room.wait(&self.exec, || self.submit(command)).await
+    }
+    /// As [`submit_soon`](ArrayDriver::submit_soon), with a command that `make` makes for its number: host
+    /// memory that belongs to a number isn't used by two commands at once.
+    pub async fn submit_made_soon(&self, make: impl Fn(CommandTag) -> Command) -> CommandTag {
+        self.room.wait(&self.exec, || self.submit_made(&make)).await
     }
     /// Waits for a command's end.
     ///

@@ -7,7 +7,7 @@ use aster_wire::array::{Command, StatusCode};
 use core::cell::RefCell;
 
 /// Commands that the drive has slots for (H11).
-pub(super) const TAGS: usize = 64;
+pub const TAGS: usize = 64;
 
 /// Names a command in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,10 +65,11 @@ impl Default for Tags {
 }
 
 impl Tags {
-    /// Gives a command a number, if one is free.
-    pub fn take(&self, mut command: Command) -> Option<CommandTag> {
+    /// Gives a command a number, if one is free. `make` makes the command for that number.
+    pub fn take(&self, make: impl FnOnce(CommandTag) -> Command) -> Option<CommandTag> {
         let mut all = self.all.borrow_mut();
         let free = all.iter().position(|tag| matches!(tag, TagState::Free))?;
+        let mut command = make(CommandTag(free as u8));
         command.id = free as u16;
         all[free] = TagState::Waiting(command);
         Some(CommandTag(free as u8))

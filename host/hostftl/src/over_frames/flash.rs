@@ -151,25 +151,25 @@ impl FlashOverFrames {
         let left = request.targets().len();
         self.pending[tag.index()].set(Pending { left, outcomes: Outcomes::default() });
         for (index, target) in request.targets().iter().enumerate() {
-            let command = self.command(request, target);
-            let command = self.driver.submit_soon(command).await;
+            let make = |tag| self.command(tag, request, target);
+            let command = self.driver.submit_made_soon(make).await;
             let (phase, lun, target) = (request.phase, request.lun, *target);
             let flight = Flight { command, request: tag, phase, lun, index, target };
             self.given[command.index()].set(Some(flight));
             self.workers[command.index()].wake(&self.exec);
         }
     }
-    fn command(&self, request: &FlashRequest, target: &Target) -> Command {
+    fn command(&self, tag: CommandTag, request: &FlashRequest, target: &Target) -> Command {
         let Target { sectors, buffer, .. } = *target;
         let opcode = match request.phase {
             FlashOp::Read => Opcode::Read,
             FlashOp::Program => Opcode::Write,
             _ => return self.places.target(Opcode::Erase, request.lun, target),
         };
-        let (at, length) = (self.layout.oob(buffer), SECTOR_OOB * usize::from(sectors.count));
+        let (at, length) = (self.layout.oob(tag), SECTOR_OOB * usize::from(sectors.count));
         {
             let (mut memory, buffers) = (self.memory.borrow_mut(), self.buffers.borrow());
-            let run = memory.bytes_mut(at, length).expect("the buffer's run is in memory");
+            let run = memory.bytes_mut(at, length).expect("the command's run is in memory");
             // What an earlier page has left must not be taken for this one's.
             run.fill(UNMARKED);
             if opcode == Opcode::Write {
@@ -237,9 +237,9 @@ impl FlashOverFrames {
         }
         let readable = (0..sectors.count).find(|n| failed >> (sectors.first + n) & 1 == 0);
         let Some(n) = readable else { return };
-        let at = self.layout.oob(buffer) + u64::from(n) * SECTOR_OOB as u64;
+        let at = self.layout.oob(flight.command) + u64::from(n) * SECTOR_OOB as u64;
         let memory = self.memory.borrow();
-        let run = memory.bytes(at, SECTOR_OOB).expect("the buffer's run is in memory");
+        let run = memory.bytes(at, SECTOR_OOB).expect("the command's run is in memory");
         let mut buffers = self.buffers.borrow_mut();
         let record = buffers.oob_mut(buffer);
         let bytes = record.len();

@@ -1,9 +1,9 @@
 //! How frames name what flash requests name, and where things lie in the host's memory.
 
-use crate::driver::{ArrayInfo, REGION_BYTES};
+use crate::driver::{ArrayInfo, CommandTag, REGION_BYTES, TAGS};
 use aster_parties::TargetMemory;
 use aster_ports::flash::Target;
-use aster_units::{BufferId, Geometry, LunIndex, RowAddr};
+use aster_units::{Geometry, LunIndex, RowAddr};
 use aster_wire::array::{Blocks, Command, Opcode, SectorSpan};
 use aster_wire::ocssd::{METADATA_BYTES, TableHeader};
 
@@ -56,34 +56,33 @@ impl Places {
     }
 }
 
-/// Where things lie in the host's memory beside the driver's region: a run of OOB bytes for each page buffer,
-/// and a report.
+/// Where things lie in the host's memory beside the driver's region: a run of OOB bytes for each command,
+/// since two reads may bring sectors of one page into one buffer at once, and a report.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     run: usize,
-    buffers: usize,
     report: usize,
 }
 
 impl Layout {
-    /// For so many page buffers, of pages of this array.
-    pub fn new(geometry: &Geometry, buffers: u32) -> Self {
+    /// For pages of this array.
+    pub fn new(geometry: &Geometry) -> Self {
         let run = SECTOR_OOB * usize::from(geometry.sectors_per_page());
         let report = size_of::<TableHeader>() + geometry.blocks_per_lun as usize;
-        Layout { run, buffers: buffers as usize, report: report.next_multiple_of(SECTOR_OOB) }
+        Layout { run, report: report.next_multiple_of(SECTOR_OOB) }
     }
     /// Bytes in all, the driver's included.
     pub const fn bytes(&self) -> usize {
-        REGION_BYTES + self.buffers * self.run + self.report
+        REGION_BYTES + TAGS * self.run + self.report
     }
     /// Where the driver's region begins.
     pub const DRIVER: u64 = TargetMemory::BYTES_BASE;
-    /// Where the OOB bytes of a buffer's page lie.
-    pub const fn oob(&self, buffer: BufferId) -> u64 {
-        Self::DRIVER + (REGION_BYTES + buffer.0 as usize * self.run) as u64
+    /// Where the OOB bytes of a command's page lie.
+    pub const fn oob(&self, command: CommandTag) -> u64 {
+        Self::DRIVER + (REGION_BYTES + command.index() * self.run) as u64
     }
     /// Where a report lies, and its bytes.
     pub const fn report(&self) -> (u64, usize) {
-        (Self::DRIVER + (REGION_BYTES + self.buffers * self.run) as u64, self.report)
+        (Self::DRIVER + (REGION_BYTES + TAGS * self.run) as u64, self.report)
     }
 }

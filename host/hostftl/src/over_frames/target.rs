@@ -73,7 +73,7 @@ impl TargetPiece for TranslationTarget {
         // A host's memory: it is empty after each power-on, which is recovery from the flash alone.
         let volatile = Nvram::volatile(needs.nvram_bytes);
         let nvram = NvramSlice::new(&volatile, 0, needs.nvram_bytes);
-        let layout = Layout::new(&geometry, needs.data_buffers + needs.metadata_buffers);
+        let layout = Layout::new(&geometry);
         let memory = Rc::new(RefCell::new(TargetMemory::new(layout.bytes(), &buffers)));
         let driver = ArrayDriver::new(&core, function, Rc::clone(&memory), Layout::DRIVER);
         let notice = Interrupt { latency: Duration::ZERO };
