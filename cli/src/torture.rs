@@ -124,6 +124,10 @@ fn said(report: &Report) -> String {
         (None, false) => "; nothing that was flushed is lost",
     };
     let losses = if seen.cuts == 1 { "1 loss".to_owned() } else { format!("{} losses", seen.cuts) };
+    let of_host = match seen.host_cuts {
+        0 => String::new(),
+        cuts => format!(", {cuts} of all these of the host alone"),
+    };
     let recovery = if seen.recovery_ms_max > 0.0 {
         format!(
             "The longest recovery took {:.3} ms, simulated, and {} at most.",
@@ -134,7 +138,7 @@ fn said(report: &Report) -> String {
         "No drive came back: there was no recovery.".to_owned()
     };
     format!(
-        "{}: {losses} of power on {drives}, and {} more during recovery{verdict}.\n\
+        "{}: {losses} of power on {drives}, and {} more during recovery{of_host}{verdict}.\n\
          {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
          pages taken along.\n\
          {recovery}\n",

@@ -18,10 +18,13 @@ fn small(name: &str) -> Profile {
     })
 }
 
-/// The shipped drives with logical blocks: an open-channel drive has none.
+/// The shipped drives with logical blocks: an open-channel drive has none without an FTL of the host.
 fn with_blocks() -> impl Iterator<Item = &'static str> {
     let names = SHIPPED.iter().map(|(name, _)| *name);
-    names.filter(|name| profile(name, |_| {}).host.command_set == "nvm")
+    names.filter(|name| {
+        let profile = profile(name, |_| {});
+        profile.host.command_set == "nvm" || profile.target.is_some()
+    })
 }
 
 fn booted(name: &str) -> (Profile, Machine) {

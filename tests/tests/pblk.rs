@@ -1,13 +1,13 @@
 //! pblk, our FTL of the host, over whole open-channel drives.
 
 use aster_device::profile::{Profile, TargetProfile};
-use aster_device::{Boot, DriveState, Media};
+use aster_device::{Boot, DriveState, Media, Pieces};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
 use aster_units::Content;
-use aster_workload::runner::Contents;
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 
 /// A drive of four LUNs whose lines have 64 sectors of 4 KiB.
@@ -88,4 +88,71 @@ fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
             contents = run(&machine, &[everything(&machine)], contents);
         }
     }
+}
+
+#[test]
+fn failing_programs_and_erases_lose_nothing() {
+    let profile = pocket(|p| {
+        p.package.program_failures_per_million = 500;
+        p.package.erase_failures_per_million = 500;
+        p.ftl.over_provisioning_percent = 60.0;
+    });
+    let machine = power_on(&profile, Content::Full, Media::fresh());
+    let pages = drive(&machine).bytes / 4096;
+    let write = random(Mix::Write, 4096, 6 * pages);
+    let jobs = [write, everything(&machine)];
+    let tasks = HostTask::of_jobs(&jobs, drive(&machine), 1).unwrap();
+    let mut runner = Runner::new(machine.driver(), tasks, versioned(&machine), (), OnFailure::Continue);
+    if let Err(e) = machine.run(&mut runner, |_| true) {
+        let view = machine.device().translation();
+        view.counters(&mut |name, value| println!("{name} {value}"));
+        panic!("{e} {:?} {:?}", machine.device().stats().ftl, machine.device().fault());
+    }
+    let (statistics, contents, _) = runner.finish();
+    let failed: Vec<_> = statistics.iter().filter_map(|s| s.first_failure.as_ref()).collect();
+    assert!(failed.is_empty(), "{failed:?} {:?}", machine.device().fault());
+    let ftl = machine.device().stats().ftl;
+    assert!(ftl.grown_bad_blocks > 0 && counter(&machine, "rewritten") > 0, "{ftl:?}");
+    let again = power_on(&profile, Content::Full, machine.shut_down().unwrap());
+    run(&again, &[everything(&again)], contents);
+}
+
+// O10: 128 KiB are four commands of eight sectors, each of a page in both planes of one LUN. C90: no LUN has
+// two writes in flight.
+#[test]
+fn the_keys_of_the_writer_have_the_effect_that_they_name() {
+    let written = |change: fn(&mut TargetProfile)| {
+        let profile = large_pages(|p| change(p.target.as_mut().unwrap()));
+        let machine = power_on(&profile, Content::Fingerprint, Media::fresh());
+        let begun = machine.now();
+        let write = job("write", Access::Sequential, Mix::Write, 128 << 10, 32);
+        run(&machine, &[write], versioned(&machine));
+        (counter(&machine, "vectors"), counter(&machine, "lun_waits"), machine.now().since(begun))
+    };
+    let (vectors, waits, time) = written(|_| ());
+    // What is left in the write buffer at the end has not been sent.
+    assert!((24 * 4..=32 * 4).contains(&vectors) && waits > 50, "{vectors} commands, {waits} waits");
+    let (fewer, ..) = written(|target| target.sectors_per_write = Some(32));
+    assert!((24..=32).contains(&fewer), "{fewer} commands of 32 sectors");
+    let (_, none, shorter) = written(|target| target.one_write_per_lun = Some(false));
+    assert!(none == 0 && shorter < time, "{none} waits, {shorter} and not {time}");
+}
+
+#[test]
+fn what_pblk_cannot_do_is_refused_by_its_key() {
+    let refused = |profile: Profile| {
+        let pieces = aster_targets::with_ours(Pieces::default());
+        let error = aster_device::check_with(&pieces, &profile, None).unwrap_err();
+        format!("{}: {}", error.blame().0, error.blame().1)
+    };
+    let map = refused(profile("cosmos-ocssd", |p| p.target.as_mut().unwrap().map_mib = Some(100)));
+    assert!(map.starts_with("target.map_mib: must be at least"), "{map}");
+    let unit = refused(large_pages(|p| p.target.as_mut().unwrap().sectors_per_write = Some(12)));
+    assert!(unit.starts_with("target.sectors_per_write: must be a multiple of 8 up to 64"), "{unit}");
+    let spare = refused(pocket(|p| p.ftl.over_provisioning_percent = 5.0));
+    assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 5 lines"), "{spare}");
+    let blocks = refused(profile("tiny", |p| {
+        p.target = Some(TargetProfile { kind: "pblk".to_owned(), ..TargetProfile::default() });
+    }));
+    assert!(blocks.starts_with("host.command_set: must be \"open-channel-1.2\""), "{blocks}");
 }

@@ -24,6 +24,7 @@ fn drive(change: impl FnOnce(&mut Profile)) -> Profile {
         p.geometry.page_bytes = 16_384;
         p.geometry.spare_bytes = 1_664;
         p.geometry.blocks_per_lun = 16;
+        p.target = None;
         change(p);
     })
 }

@@ -21,8 +21,8 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
         }
         ftl.empty(victim, &mut data, &mut oob).await;
         let state = &mut *ftl.state.borrow_mut();
-        state.collecting = false;
-        if state.lines.valid_count(victim) == 0 {
+        (state.collecting, state.moving) = (false, false);
+        if state.lines.valid_count(victim) == 0 && state.lines.is_idle(victim) {
             state.lines.release(victim);
             ftl.count(|stats| stats.gc_runs += 1);
         }
@@ -40,18 +40,14 @@ impl Ftl {
         }
         let state = &mut *self.state.borrow_mut();
         let available = self.available(state);
-        if state.closed || available >= self.collect_below() {
+        if state.closed || state.starved || available >= self.collect_below() {
             return None;
         }
-        let victim = state.lines.victim();
-        // What a failed write leaves behind is in flight until it has been written anew.
-        let is_settled = state.failed_from.is_none() && state.writes == 0 && state.ring.waiting().0 == 0;
-        let Some(victim) =
-            victim.filter(|&line| i64::from(state.lines.valid_count(line)) <= available.max(0))
-        else {
+        let Some(victim) = state.lines.victim(available.clamp(0, u32::MAX.into()) as u32) else {
+            // What waits for more to come stays in the buffer: it has its room.
+            let is_settled = state.failed_from.is_none() && state.writes == 0;
             if available <= self.reserve() && is_settled && self.condition.get() == DriveState::Ready {
-                self.condition.set(DriveState::ReadOnly);
-                self.room.wake_all(&self.exec);
+                self.be_read_only();
             }
             return None;
         };
@@ -79,13 +75,19 @@ impl Ftl {
         if is_stuck {
             self.state.borrow_mut().lines.stick(victim);
         }
-        let end = self.state.borrow().ring.head();
-        self.flush_to(end).await;
+        let (end, moving) = {
+            let state = self.state.borrow();
+            (state.ring.head(), state.moving)
+        };
+        // Without a copy nothing waits for the writer, which may wait for this line.
+        if moving {
+            self.flush_to(end).await;
+        }
         let is_done = || {
             let state = self.state.borrow();
             let idle = state.lines.is_idle(victim);
             let empty = state.lines.valid_count(victim) == 0 || is_stuck;
-            (idle && empty || self.is_failed()).then_some(())
+            (idle && empty || self.is_failed() || state.starved).then_some(())
         };
         self.collect.wait(&self.exec, is_done).await;
     }
@@ -125,12 +127,17 @@ impl Ftl {
             let state = &mut *self.state.borrow_mut();
             let Some(block) = block.filter(|&block| block < state.map.blocks()) else { return Some(()) };
             // A version in the buffer is newer, and comes before this copy: it would look older.
-            if state.map.get(block) != Some(from) || state.ring.holds(block) {
+            if state.map.get(block) != Some(from) {
+                return Some(());
+            }
+            if state.ring.holds(block) {
+                state.moving = true;
                 return Some(());
             }
             if state.ring.room() == 0 {
-                return self.is_failed().then_some(());
+                return (self.is_failed() || state.starved).then_some(());
             }
+            state.moving = true;
             state.ring.push(block, Kind::Moved { from }, data);
             self.work.wake_all(&self.exec);
             Some(())

@@ -62,6 +62,14 @@ pub(crate) enum Job {
     },
 }
 
+/// A change of the media.
+pub(crate) enum Mark {
+    /// A chunk is bad, which the drive's table must say.
+    Bad(LineId, u32),
+    /// Only reads are possible.
+    ReadOnly,
+}
+
 /// The line that is being written.
 pub(crate) struct Open {
     pub(crate) line: LineId,
@@ -102,6 +110,10 @@ pub(crate) struct State {
     pub(crate) busy: Vec<u32>,
     /// A victim is being emptied.
     pub(crate) collecting: bool,
+    /// What was valid on the victim is in the write buffer.
+    pub(crate) moving: bool,
+    /// No line is left, and none will be: what is in the write buffer stays there.
+    pub(crate) starved: bool,
     /// Commands in work, and whether new ones must wait.
     pub(crate) commands: u32,
     pub(crate) closed: bool,
@@ -144,8 +156,8 @@ pub(crate) struct Ftl {
     pub(crate) counters: Counters,
     pub(crate) watcher: RefCell<Option<Watcher>>,
     pub(crate) jobs: Queue<Job>,
-    /// Chunks to be marked as bad in the drive's table.
-    pub(crate) marks: Queue<(LineId, u32)>,
+    /// What has become of the media, to be told.
+    pub(crate) marks: Queue<Mark>,
     /// Waits for room in the write buffer, or the right to take it.
     pub(crate) room: WaitQueue,
     /// The writer waits for work, for a LUN, a line, or the end of writes.
@@ -233,8 +245,20 @@ impl Ftl {
             state.flush_to = state.flush_to.max(end);
         }
         self.work.wake_all(&self.exec);
-        let done = || (self.state.borrow().ring.sync() >= end || self.is_failed()).then_some(());
+        let done = || {
+            let state = self.state.borrow();
+            (state.ring.sync() >= end || state.starved || self.is_failed()).then_some(())
+        };
         self.left.wait(&self.exec, done).await;
+    }
+
+    /// Only reads are possible from now on.
+    pub(crate) fn be_read_only(&self) {
+        if self.condition.get() == DriveState::Ready {
+            self.condition.set(DriveState::ReadOnly);
+            let _ = self.marks.try_push(&self.exec, Mark::ReadOnly);
+            self.wake_all();
+        }
     }
 
     /// Sectors that have been written leave the buffer, and the map says where they are.
@@ -268,8 +292,7 @@ impl Ftl {
         if self.state.borrow_mut().lines.mark_bad(line, lun) {
             self.count(|stats| stats.grown_bad_blocks += u64::from(self.shape.planes()));
             // Without room the drive's own mark must do.
-            let _ = self.marks.try_push(&self.exec, (line, lun));
-            self.tell_media();
+            let _ = self.marks.try_push(&self.exec, Mark::Bad(line, lun));
         }
     }
     /// Tells the front end what is left of the spare.

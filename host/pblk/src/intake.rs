@@ -163,6 +163,9 @@ impl Ftl {
         if durable {
             let end = self.state.borrow().ring.user_end();
             self.flush_to(end).await;
+            if self.state.borrow().ring.sync() < end {
+                return Err((HostStatus::WriteFault, None));
+            }
         }
         if self.is_failed() { Err((HostStatus::WriteFault, None)) } else { Ok(()) }
     }
@@ -349,11 +352,17 @@ impl Ftl {
         self.gate.wait(&self.exec, alone).await;
         let quiet = || {
             let state = self.state.borrow();
-            (state.commands == 0 && !state.collecting || self.is_failed()).then_some(())
+            let quiet = state.commands == 0 && (!state.collecting || state.starved);
+            (quiet || self.is_failed()).then_some(())
         };
         self.gate.wait(&self.exec, quiet).await;
         let end = self.state.borrow().ring.head();
         self.flush_to(end).await;
+        if self.state.borrow().ring.sync() < end {
+            self.state.borrow_mut().closed = false;
+            self.wake_all();
+            return Err((HostStatus::WriteFault, None));
+        }
         let idle = || {
             let state = self.state.borrow();
             let at_rest = state.writes == 0 && state.busy.iter().all(|&busy| busy == 0);

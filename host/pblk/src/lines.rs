@@ -233,14 +233,15 @@ impl Lines {
         self.line(line).busy == 0
     }
 
-    /// The line to collect next: one that is urgent, or else the one with the fewest valid sectors, the
-    /// oldest of several (G15). `None` if none would free a sector.
-    pub fn victim(&self) -> Option<LineId> {
+    /// The line to collect next, with `most` valid sectors at most: one that is urgent, or else the one with
+    /// the fewest valid sectors, the oldest of several (G15). `None` if none would free a sector.
+    pub fn victim(&self, most: u32) -> Option<LineId> {
         let closed = (0..self.shape.lines()).map(LineId).filter(|&line| {
             let of = self.line(line);
             of.state == LineState::Closed
                 && (of.is_urgent || of.count < self.data_sectors(line))
                 && (!of.is_stuck || of.count == 0)
+                && of.count <= most
         });
         closed.min_by_key(|&line| {
             let of = self.line(line);
@@ -273,11 +274,12 @@ mod tests {
     fn the_line_with_the_fewest_valid_sectors_goes_first_and_an_urgent_one_before_it() {
         let mut lines = lines();
         let [first, second, third] = [5, 2, 2].map(|valid| written(&mut lines, valid));
-        assert_eq!(lines.victim(), Some(second), "the older one of two");
+        assert_eq!(lines.victim(u32::MAX), Some(second), "the older one of two");
         lines.urge(first);
-        assert_eq!(lines.victim(), Some(first));
+        assert_eq!(lines.victim(u32::MAX), Some(first));
+        assert_eq!(lines.victim(4), Some(second), "there is no room for more");
         (0..2).for_each(|n| lines.invalidate(lines.shape.at(third, 3 * n)));
-        assert_eq!(lines.victim(), Some(third), "it costs nothing");
+        assert_eq!(lines.victim(u32::MAX), Some(third), "it costs nothing");
         lines.release(third);
         assert_eq!((lines.state(third), lines.free_count()), (LineState::Free, 2));
     }
@@ -316,8 +318,8 @@ mod tests {
         let line = written(&mut lines, 0);
         let full = lines.data_sectors(line);
         (0..full).for_each(|index| lines.validate(lines.shape.at(line, index)));
-        assert_eq!(lines.victim(), None);
+        assert_eq!(lines.victim(u32::MAX), None);
         lines.invalidate(lines.shape.at(line, 1));
-        assert_eq!(lines.victim(), Some(line));
+        assert_eq!(lines.victim(u32::MAX), Some(line));
     }
 }

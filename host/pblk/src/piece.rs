@@ -1,7 +1,7 @@
 //! The FTL as a target of a drive.
 
 use crate::config::PblkConfig;
-use crate::ftl::{Counters, Ftl, State};
+use crate::ftl::{Counters, Ftl, Mark, State};
 use crate::lines::Lines;
 use crate::map::Map;
 use crate::record::{RECORD_BYTES, Record};
@@ -94,6 +94,8 @@ impl TargetPiece for Pblk {
             writes: 0,
             busy: vec![0; shape.luns() as usize],
             collecting: false,
+            moving: false,
+            starved: false,
             commands: 0,
             closed: false,
             record: Record::InUse,
@@ -140,8 +142,11 @@ impl TargetPiece for Pblk {
                 ftl.core.spawn(intake::run(Rc::clone(&ftl), id.into()));
             }
             loop {
-                let (line, lun) = ftl.marks.pop(&ftl.exec).await;
-                ftl.mark(line, lun).await;
+                let mark = ftl.marks.pop(&ftl.exec).await;
+                ftl.tell_media();
+                if let Mark::Bad(line, lun) = mark {
+                    ftl.mark(line, lun).await;
+                }
             }
         });
         Ok(view)
@@ -178,6 +183,9 @@ impl TranslationView for Ftl {
         each("lun_waits", counters.lun_waits.get());
         each("limited", counters.limited.get());
         each("rewritten", counters.rewritten.get());
+        let state = self.state.borrow();
+        each("free_lines", state.lines.free_count() as u64);
+        each("free_sectors", self.available(&state).max(0) as u64);
     }
     fn promises(&self) -> Promises {
         Promises { flush: true, fua: true, trim: false }

@@ -11,7 +11,9 @@ const MAGIC: u32 = 0x4b4c_4250;
 /// How the media were left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Record {
-    /// Anything may be in flight. It is also what is found without a record.
+    /// There is none: the drive is new, or its NVRAM has lost its content.
+    Missing,
+    /// Anything may be in flight.
     InUse,
     /// By a shutdown.
     Clean,
@@ -25,18 +27,19 @@ impl Record {
         nvram.read(0, &mut bytes);
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         if word(0) != MAGIC || word(12) != crc32c(&bytes[..12]) {
-            return Record::InUse;
+            return Record::Missing;
         }
         match word(4) {
+            0 => Record::InUse,
             1 => Record::Clean,
             2 => Record::Formatting,
-            _ => Record::InUse,
+            _ => Record::Missing,
         }
     }
     pub(crate) fn write(self, nvram: &NvramSlice) {
         let mut bytes = [0; RECORD_BYTES];
         let value: u32 = match self {
-            Record::InUse => 0,
+            Record::Missing | Record::InUse => 0,
             Record::Clean => 1,
             Record::Formatting => 2,
         };
@@ -54,9 +57,9 @@ mod tests {
     use aster_ports::medium::Nvram;
 
     #[test]
-    fn a_record_is_read_back_and_damage_says_nothing_was_left_in_order() {
+    fn a_record_is_read_back_and_a_damaged_one_is_none() {
         let nvram = NvramSlice::new(&Nvram::volatile(16), 0, 16);
-        assert_eq!(Record::read(&nvram), Record::InUse);
+        assert_eq!(Record::read(&nvram), Record::Missing);
         for record in [Record::Clean, Record::Formatting, Record::InUse] {
             record.write(&nvram);
             assert_eq!(Record::read(&nvram), record);
@@ -66,7 +69,7 @@ mod tests {
             let mut byte = [0];
             nvram.read(bit / 8, &mut byte);
             nvram.write(bit / 8, &[byte[0] ^ 1 << (bit % 8)]);
-            assert_eq!(Record::read(&nvram), Record::InUse, "bit {bit}");
+            assert_eq!(Record::read(&nvram), Record::Missing, "bit {bit}");
             nvram.write(bit / 8, &byte);
         }
     }

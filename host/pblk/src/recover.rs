@@ -50,13 +50,16 @@ impl Ftl {
         self.state.borrow_mut().record = record;
         let found = match record {
             Record::Formatting => Vec::new(),
-            Record::Clean | Record::InUse => self.find_lines().await?,
+            Record::Clean | Record::InUse | Record::Missing => self.find_lines().await?,
         };
-        let is_fresh = found.is_empty() && record == Record::InUse;
+        let is_fresh = found.is_empty() && record == Record::Missing;
         self.read_lines(&found).await?;
         self.free_others(&found);
         if record == Record::Formatting {
             self.erase_all().await;
+            self.keep_record(Record::InUse);
+        }
+        if record == Record::Missing {
             self.keep_record(Record::InUse);
         }
         let boot = match record {

@@ -106,6 +106,14 @@ impl Ftl {
             let state = self.state.borrow();
             let idle = |next: &Next| state.lines.is_idle(next.line).then_some(next.line);
             let line = state.next.as_ref().and_then(idle);
+            // Collection waits for the copies in the buffer, and they for a line.
+            let starves = state.next.is_none() && state.moving;
+            drop(state);
+            if starves {
+                self.state.borrow_mut().starved = true;
+                self.be_read_only();
+                self.wake_all();
+            }
             line.or(self.is_failed().then_some(LineId(0)))
         };
         self.work.wait(&self.exec, chosen).await

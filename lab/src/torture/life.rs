@@ -57,6 +57,9 @@ pub struct Broken {
 pub struct Seen {
     /// Losses of power during work.
     pub cuts: u64,
+    /// How many of those, and of those during recovery, were of the host alone, with the FTL that runs on it.
+    #[serde(default)]
+    pub host_cuts: u64,
     /// Losses of power during recovery.
     pub cuts_in_recovery: u64,
     /// Programs that were cut off.
@@ -92,6 +95,7 @@ pub struct Seen {
 impl AddAssign for Seen {
     fn add_assign(&mut self, other: Seen) {
         self.cuts += other.cuts;
+        self.host_cuts += other.host_cuts;
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.torn_programs += other.torn_programs;
         self.torn_erases += other.torn_erases;
@@ -199,6 +203,14 @@ impl Lives for Here<'_> {
     }
 }
 
+/// What a loss of power leaves behind.
+enum Left {
+    /// What keeps its content.
+    Media(Media),
+    /// A drive that has its power still: only the host lost it.
+    Drive(Rc<Device>),
+}
+
 struct Life<'a> {
     victim: &'a Here<'a>,
     case: &'a Case,
@@ -232,25 +244,25 @@ fn since_power_on(machine: &Machine) -> Duration {
 impl Life<'_> {
     /// Runs all rounds. Returns false if `tick` stopped it.
     fn run(&mut self, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<bool, String> {
-        let mut media = Media::fresh();
+        let mut left = Left::Media(Media::fresh());
         for (n, &round) in self.case.rounds.iter().enumerate() {
             self.at.0 = n + 1;
             let mut rng = Rng::new(mix64(self.case.seed ^ mix64(u64::from(round) + 1)));
-            let Some(machine) = self.come_back(media, &mut rng)? else { return Ok(true) };
+            let Some(machine) = self.come_back(left, &mut rng)? else { return Ok(true) };
             self.work(&machine, n == 0, &mut rng)?;
-            media = self.cut(machine);
+            left = self.cut(machine, &mut rng);
             self.seen.cuts += 1;
             if tick(self.at.1.as_picos()).is_break() {
                 return Ok(false);
             }
         }
         let mut rng = Rng::new(mix64(self.case.seed));
-        if let Some(machine) = self.come_back(media, &mut rng)? {
+        if let Some(machine) = self.come_back(left, &mut rng)? {
             self.goes_on(&machine)?;
         }
         Ok(true)
     }
-    fn power_on(&self, media: Media) -> Result<Machine, String> {
+    fn power_on(&self, left: Left) -> Result<Machine, String> {
         let Here { name, profile, content, pieces } = *self.victim;
         let config = Config {
             depth: self.case.depth.min(profile.host.queue_entries - 1),
@@ -258,7 +270,12 @@ impl Life<'_> {
             ..Config::default()
         };
         let recorder = Recorder::default();
-        let machine = Machine::power_on_with(pieces(), name, profile, content, media, &recorder, config);
+        let machine = match left {
+            Left::Media(media) => {
+                Machine::power_on_with(pieces(), name, profile, content, media, &recorder, config)
+            }
+            Left::Drive(drive) => Machine::power_on_over(pieces(), name, profile, drive, config),
+        };
         machine.map_err(|error| error.to_string())
     }
     /// Counts the blocks that have failed since the last call.
@@ -268,8 +285,9 @@ impl Life<'_> {
         let failed = bad.filter(|(_, bad)| *bad == BadBlock::Grown).count() as u64;
         self.seen.failed_blocks += failed - core::mem::replace(&mut self.failed_blocks, failed);
     }
-    /// Cuts the power, and counts the programs and erases that this cut off.
-    fn cut(&mut self, machine: Machine) -> Media {
+    /// Cuts the power, and counts the programs and erases that this cut off. Of a drive with its FTL on the
+    /// host, every second cut is the host's alone.
+    fn cut(&mut self, machine: Machine, rng: &mut Rng) -> Left {
         self.at.1 = since_power_on(&machine);
         self.count_failed_blocks(&machine);
         let nand = machine.device().nand();
@@ -283,7 +301,13 @@ impl Life<'_> {
         self.seen.levelled += ftl.levelled;
         self.seen.refreshed += ftl.refreshed;
         self.seen.scanned += ftl.flash_reads.scan;
-        let media = machine.cut_power();
+        let of_host = machine.device().below().is_some() && rng.below(2) == 0;
+        let left = if of_host {
+            self.seen.host_cuts += 1;
+            Left::Drive(machine.cut_host().expect("there is a drive below"))
+        } else {
+            Left::Media(machine.cut_power())
+        };
         let now = nand.totals_of_drive();
         self.seen.torn_programs += now.program_failures - before.program_failures;
         self.seen.pages_lost += now.pages_lost - before.pages_lost;
@@ -292,21 +316,21 @@ impl Life<'_> {
         if let Some(host) = &self.host {
             host.borrow_mut().power_lost();
         }
-        media
+        left
     }
     /// Restores the power: the drive recovers, perhaps not at the first attempt, and all its data is
     /// checked. Returns `None` if it has properly reached its end of life.
-    fn come_back(&mut self, mut media: Media, rng: &mut Rng) -> Result<Option<Machine>, String> {
+    fn come_back(&mut self, mut left: Left, rng: &mut Rng) -> Result<Option<Machine>, String> {
         let is_fresh = self.host.is_none();
         let mut again = false;
         while self.case.cut_recovery && !is_fresh && rng.below(RECOVERY_CUT_IN) == 0 {
-            let machine = self.power_on(media)?;
+            let machine = self.power_on(left)?;
             machine.idle(Duration::from_picos(rng.below(self.boot.as_picos() * 5 / 4)));
-            media = self.cut(machine);
+            left = self.cut(machine, rng);
             self.seen.cuts_in_recovery += 1;
             again = true;
         }
-        let machine = self.power_on(media)?;
+        let machine = self.power_on(left)?;
         machine.boot().map_err(|error| format!("the drive does not come up: {error}"))?;
         let ftl = machine.device().stats().ftl;
         self.boot = Duration::from_nanos(ftl.boot_nanos.max(1));

@@ -66,6 +66,18 @@ fn many_luns_of_few_small_blocks_have_room_for_whatever_comes() {
     assert!(report.failure.is_none(), "{:#?}", report.failure);
 }
 
+/// Every second loss of power is of the host alone, and of the FTL that runs on it.
+#[test]
+fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
+    for (content, count) in [(Content::Full, cuts(40, 2_600)), (Content::Fingerprint, cuts(20, 2_600))] {
+        let report = go(&profile("pocket-ocssd"), content, 5, count);
+        assert!(report.failure.is_none(), "{:#?}", report.failure);
+        let seen = report.seen;
+        assert!(seen.host_cuts > 5 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");
+        assert!(seen.torn_programs > 0 && seen.durable > 0, "{seen:?}");
+    }
+}
+
 #[test]
 fn work_in_the_background_takes_nothing_along_either() {
     let mut profile = profile("pocket");

@@ -30,6 +30,7 @@ const DUAL: u16 = 1;
 
 fn drive() -> Profile {
     profile("pocket-ocssd", |p| {
+        p.target = None;
         p.geometry.page_bytes = 16_384;
         p.geometry.spare_bytes = 1_664;
         p.geometry.blocks_per_lun = 16;
