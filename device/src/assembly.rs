@@ -24,7 +24,7 @@ use aster_parties::{
     BARS, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Translation, TranslationNeeds,
     TranslationPorts, TranslationView,
 };
-use aster_ports::cores::Interrupt;
+use aster_ports::cores::{Interrupt, Notice};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
@@ -92,7 +92,12 @@ pub(crate) fn assemble(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Resu
 
 /// Firmware of coroutines: translation and scheduler each have ports of their own.
 fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
-    let ports = base.flash_ports(base.cores.interrupt, Interrupt::default());
+    let interrupt = base.cores.interrupt;
+    let above = match base.scheduler_needs.polls_requests {
+        true => Notice::polled(interrupt),
+        false => Notice::from(interrupt),
+    };
+    let ports = base.flash_ports(above, Interrupt::default());
     let channels = base.channels(&ports)?;
     let below = base.below(&ports, &channels);
     let scheduler =
@@ -108,7 +113,7 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
 /// Firmware of one big loop: the host's commands pass the scheduler on their way to the translation, and
 /// both run on one core.
 fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
-    let ports = base.flash_ports(Interrupt::default(), base.cores.interrupt);
+    let ports = base.flash_ports(Interrupt::default().into(), base.cores.interrupt);
     let channels = base.channels(&ports)?;
     let below = base.below(&ports, &channels);
     base.bring_up(&ports, &channels);
@@ -230,7 +235,7 @@ impl<'a> Base<'a> {
 
     /// Makes the ports of I3. `above` notifies across the port between the translation and the scheduler,
     /// `between` across the one between the scheduler and controllers in software.
-    fn flash_ports(&self, above: Interrupt, between: Interrupt) -> FlashPorts {
+    fn flash_ports(&self, above: Notice, between: Interrupt) -> FlashPorts {
         let luns = self.geometry.total_luns();
         let requests = FlashPort::new(&self.exec, luns, self.needs.flash_requests, above);
         let depth = u32::from(self.scheduler_needs.requests_per_lun) * luns;

@@ -64,6 +64,8 @@ pub struct DriveStats {
     pub dram_bytes: u64,
     /// The big loop, if the firmware is one.
     pub big_loop: Option<LoopStats>,
+    /// What only this drive's flash scheduler counts, by name.
+    pub scheduler: Vec<(&'static str, u64)>,
 }
 
 impl Device {
@@ -396,6 +398,11 @@ impl Device {
             cores: array.cores.iter().map(Core::stats).collect(),
             dram_bytes: array.memory.moved(),
             big_loop: array.scheduler.loop_stats(),
+            scheduler: {
+                let mut counters = Vec::new();
+                array.scheduler.counters(&mut |name, value| counters.push((name, value)));
+                counters
+            },
         }
     }
     /// Looks at the cells, and damages them on purpose.

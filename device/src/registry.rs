@@ -11,6 +11,7 @@ use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
+use aster_sched::fil::FlashInterface;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
 use aster_vectors::Vectors;
 use std::collections::BTreeMap;
@@ -245,7 +246,12 @@ impl Default for Registry<MakeScheduler> {
             let slots_per_channel = profile.array_geometry().luns_per_channel() as u16;
             Ok(Box::new(PassThrough { slots_per_channel }))
         });
+        let fil: MakeScheduler = Box::new(|profile| {
+            let flash = configure::flash(profile)?;
+            Ok(Box::new(FlashInterface(configure::interface_layer(profile, &flash))))
+        });
         let ours = [
+            ("fil", fil),
             ("fifo", workers()),
             ("reads-first", workers()),
             ("cosmos", cosmos),

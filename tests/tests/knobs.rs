@@ -279,6 +279,12 @@ fn looped(p: &mut Profile) {
     p.costs.loop_pass = 100;
 }
 
+/// The same drive under SoftSSD's flash interface layer.
+fn layered(p: &mut Profile) {
+    p.scheduler.policy = "fil".to_owned();
+    p.channel.controller = ControllerName::Asynchronous;
+}
+
 fn looped_and_worn(p: &mut Profile) {
     looped(p);
     p.package.errors.fresh = 1.25e-3;
@@ -487,6 +493,10 @@ const CASES: &[Case] = &cases! {
     "costs.nvme_complete" Run on in_software; => |p| p.costs.nvme_complete += 400,
     "costs.nvme_interrupt" Run on in_software; => |p| p.costs.nvme_interrupt += 400,
     "host.workers_per_queue" Run on in_software; => |p| p.host.workers_per_queue = Some(1),
+    "costs.fil_take" Run on layered; => |p| p.costs.fil_take += 400,
+    "costs.fil_dispatch" Run on layered; => |p| p.costs.fil_dispatch += 400,
+    "costs.fil_poll" Run on layered; => |p| p.costs.fil_poll += 400,
+    "costs.fil_finish" Run on layered; => |p| p.costs.fil_finish += 400,
     "board.buses.memory_mb_per_s" Run => |p| p.board.buses.memory_mb_per_s = 300,
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,
@@ -501,6 +511,7 @@ const CASES: &[Case] = &cases! {
     "scheduler.read_retries" Run on looped_and_worn; => |p| p.scheduler.read_retries = 0,
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
+    "scheduler.poll_ns" Run on layered; => |p| p.scheduler.poll_ns = 0,
     "scheduler.policy" Run => |p| p.scheduler.policy = READS_FIRST.to_owned(),
     "poll.interval_ns" Run => |p| p.poll.interval_ns = 5_000,
     "poll.early_ns" Run => |p| p.poll.early_ns = 10_000,

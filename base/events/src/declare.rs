@@ -376,4 +376,22 @@ events! {
         /// Vector.
         vector: u16,
     }
+    /// The flash interface layer began a phase of a transaction (S22).
+    PhaseBegan {
+        /// LUN over the drive.
+        lun: u32,
+        /// 0 read, 1 program, 2 erase.
+        kind: u8,
+        /// True between register and memory, false between cells and register.
+        transfer: bool,
+    }
+    /// The flash interface layer has seen the end of a phase.
+    PhaseEnded {
+        /// LUN over the drive.
+        lun: u32,
+        /// As above.
+        kind: u8,
+        /// As above.
+        transfer: bool,
+    }
 }

@@ -64,6 +64,8 @@ functions! {
     NvmeSoftware "nvme_software" [
         "nvme_fetch", "nvme_parse", "nvme_transfer", "nvme_complete", "nvme_interrupt"
     ]
+    /// takes flash requests into queues, starts their phases and polls for the ends of these
+    FlashInterface "flash_interface" ["fil_take", "fil_dispatch", "fil_poll", "fil_finish"]
 }
 
 impl Function {

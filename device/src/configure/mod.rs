@@ -30,4 +30,4 @@ pub use nand::{nand_image_bytes, nand_records_bytes};
 pub(crate) use open_channel::{open_channel, vectors};
 pub(crate) use parties::media_facts;
 pub(crate) use ports::oob_bytes;
-pub(crate) use sched::{big_loop, tasks};
+pub(crate) use sched::{big_loop, interface_layer, tasks};

@@ -4,6 +4,7 @@ use super::times::nanos;
 use crate::profile::{ControllerName, Profile, READS_FIRST};
 use aster_flash::FlashConfig;
 use aster_sched::cosmos::{LoopConfig, LoopCosts};
+use aster_sched::fil::{FilConfig, FilCosts};
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::Duration;
 
@@ -54,5 +55,21 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
             flash.t_bers,
         ]
         .map(patience),
+    }
+}
+
+/// The flash interface layer of a profile that has one.
+pub(crate) fn interface_layer(profile: &Profile, flash: &FlashConfig) -> FilConfig {
+    let c = &profile.costs;
+    FilConfig {
+        flash: *flash,
+        polled: profile.channel.controller != ControllerName::Software,
+        pause: nanos(profile.scheduler.poll_ns),
+        costs: FilCosts {
+            take: c.fil_take,
+            dispatch: c.fil_dispatch,
+            poll: c.fil_poll,
+            finish: c.fil_finish,
+        },
     }
 }

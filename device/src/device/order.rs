@@ -79,7 +79,7 @@ fn a_drive_of_one_big_loop_keeps_its_order() {
     let (tasks, handlers) = order("cosmos-board", |_| ());
     let big_loop = vec![(1, "BigLoop::run".to_owned())];
     assert_eq!(tasks, [vec![(1, "wiring::bring_up".to_owned())], ftl_tasks(), big_loop.clone()].concat());
-    let bell = vec![(1, "big_loop::Bell".to_owned()), (1, "arrivals::Arrivals".to_owned())];
+    let bell = vec![(1, "bell::Bell".to_owned()), (1, "arrivals::Arrivals".to_owned())];
     assert_eq!(handlers, [engines_in_hardware(), board_handlers(), bell.clone()].concat());
 
     // A controller in software has workers of its own below the loop.

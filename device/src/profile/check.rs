@@ -250,6 +250,10 @@ impl Profile {
             ("costs.nvme_transfer", c.nvme_transfer),
             ("costs.nvme_complete", c.nvme_complete),
             ("costs.nvme_interrupt", c.nvme_interrupt),
+            ("costs.fil_take", c.fil_take),
+            ("costs.fil_dispatch", c.fil_dispatch),
+            ("costs.fil_poll", c.fil_poll),
+            ("costs.fil_finish", c.fil_finish),
         ] {
             range(key, cycles as f64, 0.0, 1e7)?;
         }
@@ -300,6 +304,7 @@ impl Profile {
     fn check_scheduler(&self) -> Result<(), Refused> {
         let (g, p) = (&self.geometry, &self.package);
         range("scheduler.read_retries", f64::from(self.scheduler.read_retries), 0.0, 100.0)?;
+        range("scheduler.poll_ns", f64::from(self.scheduler.poll_ns), 0.0, 1e6)?;
         if self.scheduler.policy == COSMOS && g.luns != 1 {
             let reason =
                 format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);

@@ -10,6 +10,7 @@ use toml::{Table, Value};
 
 const SCHEMA: &str = concat!(
     include_str!("schema.rs"),
+    include_str!("scheduler.rs"),
     include_str!("target.rs"),
     include_str!("ftl.rs"),
     include_str!("package.rs")

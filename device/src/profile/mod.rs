@@ -11,6 +11,7 @@ mod check;
 mod error;
 mod ftl;
 mod package;
+mod scheduler;
 mod schema;
 mod shipped;
 mod softssd;
@@ -27,11 +28,12 @@ pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
+pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
     CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
     HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName, PollProfile,
-    Profile, READS_FIRST, RestrictProfile, SchedulerProfile, TransactionOrder, VECTORS, WINDOWED_GREEDY,
+    Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

@@ -3,6 +3,7 @@
 use super::capacity::NamedCapacity;
 use super::ftl::{CollectionName, MappingName};
 use super::package::PackageProfile;
+use super::scheduler::SchedulerProfile;
 use super::target::TargetProfile;
 use aster_units::{CellMode, Content, Geometry, Restriction};
 use serde::{Deserialize, Serialize};
@@ -395,6 +396,14 @@ pub struct CostsProfile {
     pub nvme_complete: u64,
     /// NVMe in software: sending an interrupt.
     pub nvme_interrupt: u64,
+    /// Flash interface layer: taking a request into its chip's queue.
+    pub fil_take: u64,
+    /// Flash interface layer: starting a phase of a transaction, or asking for a status.
+    pub fil_dispatch: u64,
+    /// Flash interface layer: looking whether what a die has under way has ended.
+    pub fil_poll: u64,
+    /// Flash interface layer: a transaction that has ended.
+    pub fil_finish: u64,
 }
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
@@ -413,66 +422,6 @@ pub const D_CHOICES: &str = "d-choices";
 pub const WINDOWED_GREEDY: &str = "windowed-greedy";
 /// The name of the scheduler that serves reads before programs and erases.
 pub const READS_FIRST: &str = "reads-first";
-
-/// Which of the transactions that wait for a channel goes next (B18).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransactionOrder {
-    /// In the order of issue.
-    #[default]
-    Fifo,
-    /// The LUNs take turns.
-    RoundRobin,
-    /// Transactions that start an array first, then status, data out, data in.
-    ByClass,
-    /// The fewest bytes first.
-    ShortestFirst,
-    /// The LUN that has moved the fewest bytes first.
-    FairShare,
-}
-
-/// Flash scheduler.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SchedulerProfile {
-    /// The flash scheduler: `"fifo"` serves a LUN's requests in order of arrival, `"reads-first"` serves
-    /// reads before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler, in one big loop with
-    /// the FTL (C34–C44), for one LUN per way; `"pass-through"` hands requests on in order of arrival, as
-    /// many at once as a channel has LUNs; or one of your own.
-    #[serde(default = "default_policy")]
-    pub policy: String,
-    /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
-    #[serde(default)]
-    pub package_operations_max: u32,
-    /// Which of the transactions that wait for a channel goes next.
-    #[serde(default)]
-    pub transactions: TransactionOrder,
-    /// Times that the big loop repeats a read which can't be corrected (C39).
-    #[serde(default = "default_retries")]
-    pub read_retries: u8,
-    /// The big loop packs the programs of a TLC word line into one (C83). Needs a package with `one_shot`.
-    #[serde(default)]
-    pub one_shot: bool,
-}
-
-impl Default for SchedulerProfile {
-    fn default() -> Self {
-        SchedulerProfile {
-            policy: default_policy(),
-            package_operations_max: 0,
-            transactions: TransactionOrder::default(),
-            read_retries: default_retries(),
-            one_shot: false,
-        }
-    }
-}
-
-fn default_policy() -> String {
-    "fifo".to_owned()
-}
-fn default_retries() -> u8 {
-    aster_sched::cosmos::RETRY_LIMIT
-}
 
 /// Status polling.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

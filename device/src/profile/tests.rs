@@ -480,6 +480,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[ftl]", "[poll]\nearly_ns = 2000000000\n[ftl]", "poll.early_ns"),
     ("[ftl]", "[poll]\npatience = 1\n[ftl]", "poll.patience"),
     ("[ftl]", "[scheduler]\nread_retries = 101\n[ftl]", "scheduler.read_retries"),
+    ("[ftl]", "[scheduler]\npoll_ns = 1000001\n[ftl]", "scheduler.poll_ns"),
     ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\npolicy = \"lifo\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\none_shot = true\n[ftl]", "scheduler.one_shot"),
@@ -588,12 +589,21 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("slice = 200", "loop_compare = 20000000", "costs.loop_compare"),
     ("slice = 200", "loop_issue = 20000000", "costs.loop_issue"),
     ("slice = 200", "loop_finish = 20000000", "costs.loop_finish"),
+    ("slice = 200", "fil_take = 20000000", "costs.fil_take"),
+    ("slice = 200", "fil_dispatch = 20000000", "costs.fil_dispatch"),
+    ("slice = 200", "fil_poll = 20000000", "costs.fil_poll"),
+    ("slice = 200", "fil_finish = 20000000", "costs.fil_finish"),
 ];
 
 /// Each check of the schema needs a bad value here.
 #[test]
 fn no_check_is_left_out() {
-    let sources = concat!(include_str!("check.rs"), include_str!("schema.rs"), include_str!("package.rs"));
+    let sources = concat!(
+        include_str!("check.rs"),
+        include_str!("schema.rs"),
+        include_str!("scheduler.rs"),
+        include_str!("package.rs")
+    );
     let words: Vec<_> = sources.split('"').skip(1).step_by(2).collect();
     // A package's name has its own test.
     let checked = words.iter().filter(|word| {

@@ -2,11 +2,12 @@
 //! B17).
 //!
 //! A [`FlashScheduler`] is an exchangeable part of the drive: it stands between the translation's flash
-//! requests and the channel controllers, with I3 on either side. There are three:
+//! requests and the channel controllers, with I3 on either side. There are four:
 //!
 //! - [`Workers`]: a [`Worker`] per LUN, above controllers in software or hardware ([`Backend`]).
 //!   [`TaskScheduler`] is the part that decides; the workers of a drive share it in [`Tasks`].
 //! - [`cosmos`]: one big loop on one core, which polls (C34–C44).
+//! - [`fil`]: SoftSSD's flash interface layer, a loop on a core of its own, with queues by source (S21–S23).
 //! - [`PassThrough`]: first come, first served, some requests per channel at once, on no core.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ extern crate alloc;
 extern crate std;
 
 mod backend;
+mod bell;
 pub mod cosmos;
 pub mod fil;
 mod gate;

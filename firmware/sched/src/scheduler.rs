@@ -27,6 +27,8 @@ pub struct SchedulerNeeds {
     /// and requests the status (C38). Their completions cross the control path's buses, since firmware polls
     /// for them.
     pub polls: bool,
+    /// It polls the available ring above: a request raises no interrupt to its core (S16).
+    pub polls_requests: bool,
     /// It takes the host's commands on their way to the translation: [`SchedulerPorts::commands`]. Then it
     /// runs on the translation's core, and starts after it.
     pub commands: bool,
@@ -103,9 +105,10 @@ pub struct SchedulerPorts {
 /// [`needs`](FlashScheduler::needs) first; it is constant. Then [`start`](FlashScheduler::start) is called
 /// once. It spawns tasks, registers handlers and allocates all memory; it doesn't wait.
 ///
-/// From then on it takes each request once, keeps programs and erases of a LUN in the order of their
-/// submission, and answers each once. A read may overtake: the translation reads only pages whose program has
-/// ended, and erases only blocks that aren't being read. Before it answers a request with `Error`, it notes a
+/// From then on it takes each request once, and answers each once. It keeps the programs and erases of a
+/// block, and the programs of a LUN that one source asks for, in the order of their submission. A read may
+/// overtake: the translation reads only pages whose program has ended, and erases only blocks that aren't
+/// being read. Before it answers a request with `Error`, it notes a
 /// fault at the port above. It passes the owner that a read expects down with the request, and the verdict
 /// up.
 ///
@@ -131,6 +134,8 @@ pub trait SchedulerView {
     fn functions(&self) -> Vec<Function> {
         Vec::new()
     }
+    /// Calls `each` with the name and the value of every counter that only this scheduler has.
+    fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
     /// Its counters, if it is the big loop (C66).
     fn loop_stats(&self) -> Option<LoopStats> {
         None

@@ -48,7 +48,13 @@ impl SchedulerView for WorkersView {}
 impl FlashScheduler for Workers {
     fn needs(&self) -> SchedulerNeeds {
         // The request that is carried out, and the read that is begun behind it.
-        SchedulerNeeds { requests_per_lun: 2, takes_software: true, polls: false, commands: false }
+        SchedulerNeeds {
+            requests_per_lun: 2,
+            takes_software: true,
+            polls: false,
+            commands: false,
+            ..SchedulerNeeds::default()
+        }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { core, requests, below, luns, tasks, up, recorder, .. } = ports;

@@ -8,6 +8,7 @@ use super::state::StateManager;
 use super::station::ReservationStation;
 use super::stats::{LoopPart, LoopStats, PARTS};
 use super::{DMA_UNIT_BYTES, LoopConfig};
+use crate::bell::Bell;
 use crate::gate::BringUpGate;
 use crate::scheduler::CoreBuses;
 use alloc::collections::VecDeque;
@@ -15,12 +16,12 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
-use aster_exec::{Core, Exec, Handler, WaitCell};
+use aster_exec::Core;
 use aster_ports::flash::{FlashPort, FlashRequest, Tag};
 use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
 use aster_ports::resource::Bandwidth;
 use aster_units::{Duration, Instant, LunAddr, LunIndex};
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 
 /// What the loop stands between.
 pub struct LoopPorts {
@@ -70,21 +71,6 @@ pub(super) struct DmaInFlight {
     pub(super) done: Option<Instant>,
 }
 
-/// Wakes the loop when there is something new to see. A real core polls and needs no wake-up; the simulation
-/// does, to skip idle passes.
-pub(super) struct Bell {
-    exec: Exec,
-    cell: WaitCell,
-    rung: Cell<bool>,
-}
-
-impl Handler for Bell {
-    fn fire(&self, _: u64) {
-        self.rung.set(true);
-        self.cell.wake(&self.exec);
-    }
-}
-
 /// Cosmos+'s firmware.
 pub struct BigLoop {
     pub(super) core: Core,
@@ -131,8 +117,7 @@ impl BigLoop {
             ports.ftl.bounds(),
             "the FTL's command port is as large as the host's"
         );
-        let bell = Rc::new(Bell { exec: exec.clone(), cell: WaitCell::default(), rung: Cell::new(false) });
-        let bell_id = exec.register(bell.clone());
+        let (bell, bell_id) = Bell::new(exec);
         ports.host.attach_back(bell_id);
         ports.ftl.attach(bell_id);
         ports.requests.collect(bell_id);
@@ -199,7 +184,7 @@ impl BigLoop {
             self.core.settle().await;
             let began = self.core.now();
             (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
-            self.bell.rung.set(false);
+            self.bell.still();
             self.spend(Function::NvmeManager, self.config.costs.pass);
             let taken = self.take_command();
             let mut moved = taken;
@@ -281,7 +266,7 @@ impl BigLoop {
         let ended = self.core.now();
         self.set_alarm();
         let exec = self.core.exec();
-        self.bell.cell.wait(exec, || self.bell.rung.replace(false).then_some(())).await;
+        self.bell.wait().await;
         let (now, takes) = (exec.now(), ended.since(began));
         if now <= ended || takes.is_zero() {
             return;

@@ -42,7 +42,13 @@ impl SchedulerView for LoopView {
 impl FlashScheduler for Cosmos {
     fn needs(&self) -> SchedulerNeeds {
         // A way has one operation at its controller at a time.
-        SchedulerNeeds { requests_per_lun: 1, takes_software: false, polls: true, commands: true }
+        SchedulerNeeds {
+            requests_per_lun: 1,
+            takes_software: false,
+            polls: true,
+            commands: true,
+            ..SchedulerNeeds::default()
+        }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { core, requests, below, commands, buses, up, recorder, .. } = ports;

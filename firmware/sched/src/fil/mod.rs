@@ -11,10 +11,49 @@
 //! | [`vector`] | location vectors: channel, way, die, plane, block, page |
 //! | [`queues`] | the seven queues of each chip |
 //! | [`turns`] | what is done next, as a pure function of what waits and what is under way |
+//! | `run` | the loop that carries it out |
 
+mod piece;
 pub mod queues;
+mod run;
+mod stats;
 pub mod turns;
+mod under_way;
 pub mod vector;
+
+pub use piece::FlashInterface;
+pub use stats::FilStats;
+
+use aster_flash::FlashConfig;
+use aster_units::Duration;
+
+/// Cost of the layer's steps, in cycles of its core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FilCosts {
+    /// Taking a request into its chip's queue.
+    pub take: u64,
+    /// Starting a phase of a transaction, or asking for a status.
+    pub dispatch: u64,
+    /// Looking whether what a die has at the controllers has ended.
+    pub poll: u64,
+    /// A transaction that has ended.
+    pub finish: u64,
+}
+
+/// How the layer is built.
+#[derive(Clone, Copy, Debug)]
+pub struct FilConfig {
+    /// What flash software knows of the packages. Statuses are asked for as its poll policy says.
+    pub flash: FlashConfig,
+    /// Controllers end a command that starts an array when the array has begun; the layer then asks for the
+    /// die's status. If this is false, controllers wait for the array: then a program can't be seen to pass
+    /// from one phase to the other, and both count as execution.
+    pub polled: bool,
+    /// Between two passes of the loop.
+    pub pause: Duration,
+    /// What steps cost.
+    pub costs: FilCosts,
+}
 
 #[cfg(test)]
 mod tests;

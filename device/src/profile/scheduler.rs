@@ -1,0 +1,71 @@
+//! The flash scheduler of a profile.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of the transactions that wait for a channel goes next (B18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionOrder {
+    /// In the order of issue.
+    #[default]
+    Fifo,
+    /// The LUNs take turns.
+    RoundRobin,
+    /// Transactions that start an array first, then status, data out, data in.
+    ByClass,
+    /// The fewest bytes first.
+    ShortestFirst,
+    /// The LUN that has moved the fewest bytes first.
+    FairShare,
+}
+
+/// Flash scheduler.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SchedulerProfile {
+    /// The flash scheduler: `"fifo"` serves a LUN's requests in order of arrival, `"reads-first"` serves
+    /// reads before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler, in one big loop with
+    /// the FTL (C34–C44), for one LUN per way; `"pass-through"` hands requests on in order of arrival, as
+    /// many at once as a channel has LUNs; `"fil"` is SoftSSD's flash interface layer, with seven queues per
+    /// chip and two phases per transaction (S21–S23); or one of your own.
+    #[serde(default = "default_policy")]
+    pub policy: String,
+    /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
+    #[serde(default)]
+    pub package_operations_max: u32,
+    /// Which of the transactions that wait for a channel goes next.
+    #[serde(default)]
+    pub transactions: TransactionOrder,
+    /// Times that the big loop repeats a read which can't be corrected (C39).
+    #[serde(default = "default_retries")]
+    pub read_retries: u8,
+    /// The big loop packs the programs of a TLC word line into one (C83). Needs a package with `one_shot`.
+    #[serde(default)]
+    pub one_shot: bool,
+    /// Pause of the flash interface layer between two passes of its loop, nanoseconds (S23).
+    #[serde(default = "default_pause")]
+    pub poll_ns: u32,
+}
+
+impl Default for SchedulerProfile {
+    fn default() -> Self {
+        SchedulerProfile {
+            policy: default_policy(),
+            package_operations_max: 0,
+            transactions: TransactionOrder::default(),
+            read_retries: default_retries(),
+            one_shot: false,
+            poll_ns: default_pause(),
+        }
+    }
+}
+
+fn default_policy() -> String {
+    "fifo".to_owned()
+}
+fn default_pause() -> u32 {
+    1_000
+}
+fn default_retries() -> u8 {
+    aster_sched::cosmos::RETRY_LIMIT
+}
