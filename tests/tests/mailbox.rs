@@ -296,7 +296,8 @@ fn a_front_end_that_the_drive_cannot_have_is_refused_by_its_key() {
         aster_device::check_with(pieces, profile, None).expect_err("it is no drive").blame()
     };
     let (key, reason) = refusal(&Pieces::default(), &with_mailbox());
-    assert_eq!((&*key, &*reason), ("host.front_end", "must be one of \"nvme\", but is \"mailbox\""));
+    let ours = "must be one of \"message-unit\", \"nvme\", \"nvme-software\", but is \"mailbox\"";
+    assert_eq!((&*key, &*reason), ("host.front_end", ours));
     let mut none = with_mailbox();
     none.own = Some([("boxes".to_owned(), 0.into())].into_iter().collect());
     let (key, reason) = refusal(&pieces(), &none);

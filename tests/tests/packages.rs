@@ -34,8 +34,9 @@ fn same(bench: &Bench, a: BufferId, b: BufferId) -> bool {
 fn each_package_boots_and_answers_with_planes_and_slc_where_it_has_them() {
     for (part, _) in PACKAGES {
         let profile = on(part);
-        let bench = Bench::power_on(&profile, 1, 16, Some(Content::Full), &Recorder::default())
-            .unwrap_or_else(|e| panic!("{part}: {e}"));
+        let bench =
+            Bench::power_on(&profile, profile.geometry.luns, 16, Some(Content::Full), &Recorder::default())
+                .unwrap_or_else(|e| panic!("{part}: {e}"));
         let bench = Rc::new(bench);
         let (planes, slc) = (u32::from(bench.geometry().planes), profile.package.slc.is_some());
         let statuses = Rc::new(RefCell::new(Vec::new()));

@@ -210,7 +210,8 @@ fn a_translation_that_the_drive_cannot_have_is_refused_by_its_key() {
     let (key, reason) = refusal(pieces(), &ram(0));
     assert!(key == "ftl.kind" && reason.contains("must have a capacity"), "{reason}");
     let (key, reason) = refusal(Pieces::default(), &ram(64));
-    assert_eq!((&*key, &*reason), ("ftl.kind", "must be one of \"page-mapping\", but is \"ram\""));
+    let ours = "must be one of \"page-mapping\", \"vectors\", but is \"ram\"";
+    assert_eq!((&*key, &*reason), ("ftl.kind", ours));
     let ours = Profile { ftl: profile("tiny", |_| ()).ftl, ..ram(64) };
     let (key, reason) = refusal(pieces(), &ours);
     assert!(key == "own" && reason.contains("must go"), "nobody reads it: {reason}");
