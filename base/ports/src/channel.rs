@@ -159,7 +159,7 @@ pub struct ChannelPort {
     // The slots that the arbiter chooses among. A field, so that its memory is allocated once.
     waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
-    // Whether to post the engine when a transaction is issued for now. A post clears it.
+    // Whether to post the engine when a transaction may start at once. A post clears it.
     listens: Cell<bool>,
     hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
@@ -307,7 +307,7 @@ impl ChannelPort {
         self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
     }
 
-    /// Engine side: whether to post [`ENGINE_KICK`] when a transaction is issued for now. One post is enough
+    /// Engine side: whether to post [`ENGINE_KICK`] when a transaction may start at once. One post is enough
     /// for any number of them, and a busy engine needs none. A transaction issued for later always schedules
     /// an event for the engine.
     #[inline]

@@ -76,7 +76,7 @@ pub trait Backlog {
     /// The permanent error that a write of owed bytes met. Since then, nothing reaches the medium any
     /// more.
     fn fault(&self) -> Option<MediumError>;
-    /// Writes as many of the owed bytes as there is room for now.
+    /// Writes as many of the owed bytes as fit at this moment.
     fn retry(&self);
 }
 
