@@ -280,7 +280,7 @@ events! {
         /// 0 NVMe manager, 1 NVM command manager, 2 data buffer manager, 3 address translator, 4 host DMA,
         /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10
         /// issuer, 11 read retry, 12 flash request, 13 transaction, 14 polling, 15
-        /// NVMe in software.
+        /// NVMe in software, 16 flash interface layer.
         function: u8,
         /// Firmware task that it was for.
         task: u32,
