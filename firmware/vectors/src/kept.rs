@@ -17,7 +17,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The most blocks that aren't free.
-pub const EXCEPTIONS_MAX: usize = 4096;
+const EXCEPTIONS_MAX: usize = 4096;
 const SIGNATURE: [u8; 4] = *b"AVBT";
 
 /// What stands before the entries of a record.

@@ -1,7 +1,7 @@
 //! A drive without a map: the host addresses sectors of flash directly, in vectors of up to 64, and keeps
 //! the translation layer itself (O1, O2, C85, C89, G14).
 //!
-//! Where an address lies is a formula ([`Shape`]). The drive checks each vector against the state of the
+//! Where an address lies is a formula (`shape`). The drive checks each vector against the state of the
 //! blocks that it names, does all of it or refuses all of it, and tells of each address whether it failed.
 //! It keeps a bad-block table in NVRAM. Write pointers are not kept: the first write to a block after
 //! power-on finds its pointer by reading.
@@ -34,6 +34,4 @@ mod worker;
 mod write;
 
 pub use config::{ConfigError, VectorCosts, VectorsConfig, WORKERS};
-pub use kept::EXCEPTIONS_MAX;
 pub use piece::Vectors;
-pub use shape::{Shape, Unit};

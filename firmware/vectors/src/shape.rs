@@ -3,11 +3,11 @@
 use crate::config::VectorsConfig;
 use aster_ports::host::VectorAddress;
 use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock, Restriction, RowAddr};
-use aster_wire::ocssd::{AddressFormat, Place};
+use aster_wire::ocssd::AddressFormat;
 
 /// A sector of the array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Unit {
+pub(crate) struct Unit {
     /// Its LUN.
     pub lun: LunIndex,
     /// Its block, plane included.
@@ -20,7 +20,7 @@ pub struct Unit {
 
 /// The array as addresses name it.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// The array that the firmware uses.
     pub geometry: Geometry,
     restriction: Restriction,
@@ -36,7 +36,7 @@ impl Shape {
         }
     }
     /// The sector that an address names; `None` if the drive has none there.
-    pub fn unit(&self, address: VectorAddress) -> Option<Unit> {
+    pub(crate) fn unit(&self, address: VectorAddress) -> Option<Unit> {
         let place = self.format.decode(address.0, &self.geometry)?;
         let ways = u16::from(self.geometry.ways);
         let at =
@@ -47,18 +47,6 @@ impl Shape {
             page: PageInBlock(place.page),
             sector: place.sector,
         })
-    }
-    /// The address of a sector.
-    pub fn address(&self, unit: Unit) -> VectorAddress {
-        let (at, planes) = (self.geometry.lun_addr(unit.lun), u32::from(self.geometry.planes));
-        VectorAddress(self.format.encode(Place {
-            channel: at.channel,
-            lun: u16::from(at.lun) * u16::from(self.geometry.ways) + u16::from(at.way),
-            plane: (unit.block.0 % planes) as u8,
-            block: unit.block.0 / planes,
-            page: unit.page.0,
-            sector: unit.sector,
-        }))
     }
     /// A page's row in its package.
     pub(crate) fn row(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> RowAddr {
