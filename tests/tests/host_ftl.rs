@@ -63,6 +63,18 @@ fn jobs_with_verification_run_through_frames_and_survive_a_restart() {
     }
 }
 
+/// Numbers of status entries come round after 65,536 commands. By then the host's status buffer has held
+/// frames of many entries and frames of one.
+#[test]
+fn reads_at_high_depth_go_on_when_the_numbers_of_statuses_come_round() {
+    let profile = small();
+    let machine = machine(&profile, Content::Full, Media::fresh());
+    let fill = job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(&machine).bytes / (128 << 10));
+    let reads = Job { queue_depth: 64, ..random(70_000, 4096, Mix::Read) };
+    run(&machine, &[fill, reads], versioned(&machine));
+    assert!(machine.device().below().expect("the drive").completed() > 65_536);
+}
+
 #[test]
 fn what_was_flushed_is_there_after_a_cut_of_the_host_or_of_both() {
     let profile = small();

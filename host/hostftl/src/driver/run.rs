@@ -148,14 +148,12 @@ impl ArrayDriver {
     fn take_statuses(&self) -> Result<(), ArrayError> {
         let mut taken = false;
         loop {
-            let mut frame = [0; STATUS_FRAME_BYTES];
             let mut status = self.status.borrow_mut();
             let at = self.region + status_frame(status.place());
-            frame.copy_from_slice(
-                self.memory.borrow().bytes(at, STATUS_FRAME_BYTES).expect("the region is in memory"),
-            );
+            let mut memory = self.memory.borrow_mut();
+            let frame = memory.bytes_mut(at, STATUS_FRAME_BYTES).expect("the region is in memory");
             let mut wrong = None;
-            let any = status.take(&frame, |entry| {
+            let any = status.take(frame, |entry| {
                 if let Err(error) = self.ended(&entry) {
                     wrong.get_or_insert(error);
                 }
