@@ -20,12 +20,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
             return;
         }
         ftl.empty(victim, &mut data, &mut oob).await;
-        let state = &mut *ftl.state.borrow_mut();
-        (state.collecting, state.moving) = (false, false);
-        if state.lines.valid_count(victim) == 0 && state.lines.is_idle(victim) {
-            state.lines.release(victim);
-            ftl.count(|stats| stats.gc_runs += 1);
-        }
+        ftl.end_collection(victim);
         ftl.work.wake_all(&ftl.exec);
         ftl.room.wake_all(&ftl.exec);
         ftl.gate.wake_all(&ftl.exec);
@@ -53,6 +48,22 @@ impl Ftl {
         };
         state.collecting = true;
         Some(victim)
+    }
+
+    fn end_collection(&self, victim: LineId) {
+        {
+            let state = &mut *self.state.borrow_mut();
+            (state.collecting, state.moving) = (false, false);
+            if state.lines.valid_count(victim) == 0 && state.lines.is_idle(victim) {
+                state.lines.release(victim);
+                self.count(|stats| stats.gc_runs += 1);
+            }
+        }
+        // A line is erased while the one before it is written, so that one that was opened always has an
+        // erased one beside it, whenever the power goes.
+        if self.state.borrow().open.is_some() {
+            self.choose_next();
+        }
     }
 
     /// Copies what is valid on a line, and waits until nothing is, and nobody works with the line.

@@ -53,6 +53,11 @@ pub(crate) enum Job {
         /// Whether the line is of no use without it.
         is_head: bool,
     },
+    /// A page that a loss of power left unwritten between others.
+    Pad {
+        /// The page's first sector.
+        first: SectorAddr,
+    },
     /// A chunk.
     Erase {
         /// Its line.
@@ -99,6 +104,8 @@ pub(crate) struct State {
     pub(crate) lines: Lines,
     pub(crate) open: Option<Open>,
     pub(crate) next: Option<Next>,
+    /// Pages of the open line to pad before it is written on, by their first sectors.
+    pub(crate) pads: Vec<SectorAddr>,
     pub(crate) sequence: u64,
     /// Everything before this place in the buffer is to be written without waiting for more.
     pub(crate) flush_to: Position,

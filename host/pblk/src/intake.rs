@@ -382,6 +382,7 @@ impl Ftl {
     fn forget_all(&self) {
         let state = &mut *self.state.borrow_mut();
         state.map.clear();
+        state.pads.clear();
         state.lines.invalidate_all();
         let next = state.next.take().map(|next| next.line);
         let open = state.open.take().map(|open| open.line);

@@ -167,6 +167,12 @@ impl Lines {
         let of = self.line_mut(line);
         (of.state, of.sequence) = (LineState::Closed, sequence);
     }
+    /// A line that was [found](Lines::found) is written on.
+    pub(crate) fn reopen(&mut self, line: LineId) {
+        let of = self.line_mut(line);
+        assert!(of.state == LineState::Closed, "{line:?} is {:?}", of.state);
+        of.state = LineState::Open;
+    }
     /// The line is to be collected before others.
     pub fn urge(&mut self, line: LineId) {
         self.line_mut(line).is_urgent = true;

@@ -88,6 +88,7 @@ impl TargetPiece for Pblk {
             lines: Lines::new(shape),
             open: None,
             next: None,
+            pads: Vec::new(),
             sequence: 1,
             flush_to: 0,
             failed_from: None,

@@ -4,6 +4,7 @@ use crate::ftl::{Ftl, Job, READS};
 use crate::lines::LineState;
 use crate::media::parse_oob;
 use crate::record::Record;
+use crate::resume::Scan;
 use crate::shape::{LineId, SectorAddr};
 use crate::submit::{OOB, from_drive};
 use alloc::format;
@@ -55,6 +56,9 @@ impl Ftl {
         let is_fresh = found.is_empty() && record == Record::Missing;
         self.read_lines(&found).await?;
         self.free_others(&found);
+        if self.state.borrow().open.is_some() {
+            self.choose_next();
+        }
         if record == Record::Formatting {
             self.erase_all().await;
             self.keep_record(Record::InUse);
@@ -148,9 +152,11 @@ impl Ftl {
     /// the place of an earlier one.
     async fn read_lines(&self, found: &[(u64, LineId)]) -> Result<(), String> {
         let mut scratch = self.scratch();
-        for &(sequence, line) in found {
+        let mut newest = Scan::new(&self.shape);
+        for (n, &(sequence, line)) in found.iter().enumerate() {
+            let mut scan = (n + 1 == found.len()).then_some(&mut newest);
             for page in 0..self.shape.pages() {
-                if !self.read_row(line, page, sequence, &mut scratch).await? {
+                if !self.read_row(line, page, sequence, &mut scratch, scan.as_deref_mut()).await? {
                     break;
                 }
             }
@@ -158,8 +164,13 @@ impl Ftl {
             state.lines.found(line, sequence);
             state.sequence = sequence + 1;
         }
-        let state = &mut *self.state.borrow_mut();
-        state.map.iter().for_each(|(_, sector)| state.lines.validate(sector));
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.map.iter().for_each(|(_, sector)| state.lines.validate(sector));
+        }
+        if let Some(&(_, line)) = found.last() {
+            self.resume(line, &newest);
+        }
         Ok(())
     }
     /// Reads a page of all LUNs of a line. Returns whether one of its sectors has been written.
@@ -169,6 +180,7 @@ impl Ftl {
         page: u32,
         sequence: u64,
         scratch: &mut Scratch,
+        mut scan: Option<&mut Scan>,
     ) -> Result<bool, String> {
         let first = self.shape.unit(line, page, 0).0;
         let row: Vec<_> = (first..first + self.shape.luns() * self.shape.unit_sectors()).collect();
@@ -177,6 +189,9 @@ impl Ftl {
             let sectors: Vec<_> = sectors.iter().copied().map(SectorAddr).collect();
             let Found { read, rest_is_empty } = self.look(&sectors, scratch).await?;
             any |= read != 0 || !rest_is_empty;
+            if let Some(scan) = scan.as_deref_mut() {
+                self.note_written(&sectors, read, rest_is_empty, sequence, scratch, scan).await?;
+            }
             let state = &mut *self.state.borrow_mut();
             for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| read >> n & 1 != 0) {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
@@ -190,11 +205,37 @@ impl Ftl {
         }
         Ok(any)
     }
-    /// All other lines are free.
+    /// Notes which of these sectors have been written. Reading them gave this; one that can't be read hides
+    /// that others are empty, so each of those is asked for alone.
+    async fn note_written(
+        &self,
+        sectors: &[SectorAddr],
+        read: u64,
+        rest_is_empty: bool,
+        sequence: u64,
+        scratch: &Scratch,
+        scan: &mut Scan,
+    ) -> Result<(), String> {
+        let mut alone = self.scratch();
+        for (n, &sector) in sectors.iter().enumerate() {
+            let index = self.shape.index_of(sector);
+            if read >> n & 1 != 0 {
+                let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
+                scan.note(index, block.filter(|_| of == sequence));
+            } else if !rest_is_empty {
+                let found = self.look(&[sector], &mut alone).await?;
+                if found.read != 0 || !found.rest_is_empty {
+                    scan.note(index, None);
+                }
+            }
+        }
+        Ok(())
+    }
+    /// All other lines are free, and so are those of which nothing counts any more.
     fn free_others(&self, found: &[(u64, LineId)]) {
         let state = &mut *self.state.borrow_mut();
         for line in (0..self.shape.lines()).map(LineId) {
-            if !found.iter().any(|(_, other)| *other == line) {
+            if !found.iter().any(|(_, other)| *other == line) || state.lines.valid_count(line) == 0 {
                 state.lines.release(line);
             }
         }

@@ -26,12 +26,13 @@ pub struct Shape {
     lines: u32,
 }
 
-/// Sectors of a line's head: its sequence number and the chunks that it lacks.
-const HEAD_UNITS: u32 = 1;
 /// Bytes in a sector.
 const SECTOR_BYTES: u32 = aster_wire::ocssd::SECTOR_BYTES;
 
 impl Shape {
+    /// Units of a line's head: its sequence number and the chunks that it lacks.
+    pub(crate) const HEAD_UNITS: u32 = 1;
+
     /// The lines of an array. `None` if an address of one of its sectors has more than 32 bits, or a unit has
     /// more sectors than one command names.
     pub fn of(g: &Geometry) -> Option<Self> {
@@ -66,6 +67,10 @@ impl Shape {
     pub fn planes(&self) -> u32 {
         self.planes
     }
+    /// Sectors of a page.
+    pub(crate) fn page_sectors(&self) -> u32 {
+        self.sectors
+    }
     /// Sectors of a unit.
     pub fn unit_sectors(&self) -> u32 {
         self.planes * self.sectors
@@ -83,7 +88,7 @@ impl Shape {
     }
     /// Sectors for data of a line with this many good chunks.
     pub fn data_sectors(&self, good: u32) -> u32 {
-        (self.pages * good).saturating_sub(HEAD_UNITS + self.tail_units()) * self.unit_sectors()
+        (self.pages * good).saturating_sub(Self::HEAD_UNITS + self.tail_units()) * self.unit_sectors()
     }
 
     /// The first sector of a unit.

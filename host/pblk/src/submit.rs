@@ -27,6 +27,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
             Job::Meta { unit, bytes, from, is_head } => {
                 ftl.send_meta(unit, &bytes[from..], is_head, &mut data, &mut oob).await;
             }
+            Job::Pad { first } => ftl.send_pad(first, &mut data, &mut oob).await,
             Job::Erase { line, lun } => ftl.send_erase(line, lun).await,
         }
     }
@@ -135,6 +136,32 @@ impl Ftl {
         if ended.is_ok() {
             self.count(|stats| {
                 stats.flash_programs.metadata += u64::from(self.shape.planes());
+                stats.flash_bytes_written += (sectors.len() * media::SECTOR_BYTES) as u64;
+            });
+        }
+        self.give_back(sectors).await;
+    }
+    async fn send_pad(&self, first: SectorAddr, data: &mut [u8], oob: &mut [u8]) {
+        let sectors = self.sectors_of(first);
+        let sectors = &sectors[..self.shape.page_sectors() as usize];
+        let len = self.config.content.sector_len();
+        let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
+        let line = self.shape.line_of(first);
+        data.fill(0);
+        oob.as_chunks_mut::<OOB>().0.fill(media::oob(self.state.borrow().lines.sequence(line), None));
+        let ended = self.write(sectors, data, oob).await;
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.lines.let_go(line);
+            if ended.is_err() {
+                // The line ends here.
+                state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+            }
+        }
+        self.write_ended(sectors, &ended);
+        if ended.is_ok() {
+            self.count(|stats| {
+                stats.flash_programs.metadata += 1;
                 stats.flash_bytes_written += (sectors.len() * media::SECTOR_BYTES) as u64;
             });
         }

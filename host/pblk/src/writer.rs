@@ -20,6 +20,8 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
             ftl.write_anew().await;
         } else if ftl.state.borrow().open.is_none() {
             ftl.open_line().await;
+        } else if !ftl.state.borrow().pads.is_empty() {
+            ftl.pad_open_line().await;
         } else {
             ftl.write_some().await;
         }
@@ -45,6 +47,7 @@ impl Ftl {
         let before = ring.taken();
         ring.rewind(from, |sector| lines.let_go(self.shape.line_of(sector)));
         count(&self.counters.rewritten, before - from);
+        state.pads.clear();
         if let Some(open) = state.open.take() {
             state.lines.urge(open.line);
             state.lines.close(open.line);
@@ -58,15 +61,7 @@ impl Ftl {
         if self.is_failed() {
             return;
         }
-        for lun in 0..self.shape.luns() {
-            self.erase_ahead(lun, line).await;
-        }
-        let is_erased = || {
-            let state = self.state.borrow();
-            let next = state.next.as_ref().expect("it was chosen");
-            (next.in_flight == 0 || self.is_failed()).then_some(())
-        };
-        self.work.wait(&self.exec, is_erased).await;
+        self.erase_next(line).await;
         if self.is_failed() {
             return;
         }
@@ -99,6 +94,34 @@ impl Ftl {
         self.work.wait(&self.exec, is_there).await;
         self.choose_next();
     }
+    /// Erases what hasn't been erased of the next line, and waits for the end of all its erases.
+    async fn erase_next(&self, line: LineId) {
+        for lun in 0..self.shape.luns() {
+            self.erase_ahead(lun, line).await;
+        }
+        let is_erased = || {
+            let state = self.state.borrow();
+            let next = state.next.as_ref().expect("it was chosen");
+            (next.in_flight == 0 || self.is_failed()).then_some(())
+        };
+        self.work.wait(&self.exec, is_erased).await;
+    }
+    /// Before the open line's last units are given away, the next line is erased in whole, also where the open
+    /// line has no chunk whose writes would bring the erase along. If the power went between the two, the
+    /// media could hold no erased sector: deallocated blocks are back on lines that were free.
+    async fn prepare_end(&self) {
+        let is_near = {
+            let state = self.state.borrow();
+            let open = state.open.as_ref().expect("a line is open");
+            open.left <= self.shape.luns() && state.next.is_some()
+        };
+        if is_near {
+            let line = self.next_line().await;
+            if !self.is_failed() {
+                self.erase_next(line).await;
+            }
+        }
+    }
     /// Waits until there is a line to write next.
     async fn next_line(&self) -> LineId {
         let chosen = || {
@@ -118,7 +141,7 @@ impl Ftl {
         };
         self.work.wait(&self.exec, chosen).await
     }
-    fn choose_next(&self) {
+    pub(crate) fn choose_next(&self) {
         let state = &mut *self.state.borrow_mut();
         if state.next.is_none()
             && let Some(line) = state.lines.choose_next()
@@ -196,6 +219,7 @@ impl Ftl {
 
     /// Sends one write command with what waits in the buffer.
     async fn write_some(&self) {
+        self.prepare_end().await;
         let unit_sectors = self.shape.unit_sectors();
         let units = {
             let state = self.state.borrow();

@@ -70,11 +70,7 @@ fn many_luns_of_few_small_blocks_have_room_for_whatever_comes() {
 #[test]
 fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
     for (content, count) in [(Content::Full, cuts(40, 2_600)), (Content::Fingerprint, cuts(20, 2_600))] {
-        let mut profile = profile("pocket-ocssd");
-        // With the profile's 32 % a drive of 32 lines may come up read-only: each loss of power leaves a line
-        // that is written in part, and with too little spare none is left that gains room.
-        profile.ftl.over_provisioning_percent = 100.0;
-        let report = go(&profile, content, 5, count);
+        let report = go(&profile("pocket-ocssd"), content, 5, count);
         assert!(report.failure.is_none(), "{:#?}", report.failure);
         let seen = report.seen;
         assert!(seen.host_cuts > 5 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");
