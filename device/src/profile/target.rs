@@ -3,15 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 /// Targets of ours. What makes them stands on the host, and not in this crate.
-pub(crate) const TARGETS: &[&str] = &["page-mapping", "pblk"];
+pub(crate) const TARGETS: &[&str] = &["hostftl", "page-mapping", "pblk"];
 
 /// An FTL on the host.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetProfile {
-    /// Which one: `page-mapping` (the page-mapping FTL, with the keys of `[ftl]`, over a drive that takes
-    /// command frames), `pblk` (an FTL for open-channel drives in the manner of Linux's; its
-    /// over-provisioning is that of `[ftl]`), or one of a reader's own.
+    /// Which one: `hostftl` (the FTL of the Host-FTL paper, over a drive that takes command frames; its
+    /// over-provisioning and its page buffers are those of `[ftl]`), `page-mapping` (the page-mapping
+    /// FTL, with the keys of `[ftl]`, over a drive that takes command frames), `pblk` (an FTL for
+    /// open-channel drives in the manner of Linux's; its over-provisioning is that of `[ftl]`), or one of
+    /// a reader's own.
     pub kind: String,
     /// Time that the host's software takes for a command, nanoseconds: one command after the other. None when
     /// absent.

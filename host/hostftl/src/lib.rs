@@ -2,7 +2,7 @@
 //! (H6 to H9, H13).
 //!
 //! - [`driver`]: brings the drive's message unit up, gathers commands into frames and takes status frames
-//! - [`ftl`]: the decisions of an FTL of the host's own, of which nothing is at work yet
+//! - [`ftl`]: an FTL of the host's own, as the paper describes it
 //! - [`over_frames`]: a translation that knows nothing of frames, at work over them
 #![no_std]
 #![forbid(unsafe_code)]

@@ -2,11 +2,13 @@
 //! since it may not use what is of the host.
 #![forbid(unsafe_code)]
 
+mod hostftl;
 mod pblk;
 
 use aster_device::plug::PieceError;
+use aster_device::profile::Profile;
 use aster_device::units::Content;
-use aster_device::{Pieces, page_mapping_on_host};
+use aster_device::{BuildError, Pieces, page_mapping_on_host};
 use aster_hostftl::over_frames::TranslationTarget;
 
 /// The front end of drives that take command frames.
@@ -14,11 +16,12 @@ const MESSAGE_UNIT: &str = "message-unit";
 
 /// `pieces` with our targets. A reader's own target of the same name goes before ours.
 pub fn with_ours(pieces: Pieces) -> Pieces {
+    let pieces = pieces.our_target("hostftl", |profile, facts| {
+        takes_frames(profile)?;
+        hostftl::make(profile, facts)
+    });
     pieces.our_target("pblk", pblk::make).our_target("page-mapping", |profile, facts| {
-        if profile.host.front_end != MESSAGE_UNIT {
-            let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"page-mapping\"");
-            return Err(PieceError::new("host.front_end", reason).into());
-        }
+        takes_frames(profile)?;
         if facts.content == Content::Fingerprint {
             let reason = "must be \"full\" under target.kind = \"page-mapping\": its map is stored in pages \
                           that the drive takes for data, of which fingerprints keep no bytes";
@@ -27,4 +30,14 @@ pub fn with_ours(pieces: Pieces) -> Pieces {
         let (translation, oob_bytes) = page_mapping_on_host(profile, facts)?;
         Ok(Box::new(TranslationTarget::new(translation, facts.geometry, oob_bytes)?))
     })
+}
+
+/// Refuses a drive that takes no frames.
+fn takes_frames(profile: &Profile) -> Result<(), BuildError> {
+    if profile.host.front_end == MESSAGE_UNIT {
+        return Ok(());
+    }
+    let kind = profile.target.as_ref().map_or("", |target| &target.kind);
+    let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"{kind}\"");
+    Err(PieceError::new("host.front_end", reason).into())
 }

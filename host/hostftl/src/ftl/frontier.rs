@@ -1,7 +1,7 @@
 //! Which page is written next: consecutive pages go to consecutive channels, then lanes, then dies, so that
 //! each is transferred while those before are programmed (H22, pipelined).
 
-use super::groups::{Groups, lanes_of};
+use super::groups::Groups;
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
 use alloc::vec;
@@ -28,6 +28,8 @@ pub struct NextPage {
 pub struct Frontier {
     info: ArrayInfo,
     open: Vec<Option<OpenGroup>>,
+    /// Dies whose open group must be erased before its first page.
+    unerased: Vec<bool>,
     /// Pages chosen so far, skipped turns included.
     turn: u64,
 }
@@ -36,14 +38,15 @@ impl Frontier {
     /// Pointers of an array in which no group is open.
     pub fn new(info: &ArrayInfo) -> Self {
         let dies = usize::from(info.channels) * usize::from(info.dies);
-        Frontier { info: *info, open: vec![None; dies], turn: 0 }
+        Frontier { info: *info, open: vec![None; dies], unerased: vec![false; dies], turn: 0 }
     }
     fn turns(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
     }
-    /// The next page. A die without a free group is passed over; `None` if all are. The page must be
-    /// submitted before another is asked for, since pages of a block are written in order.
-    pub fn next(&mut self, groups: &mut Groups) -> Option<NextPage> {
+    /// The next page. A die without an open group is passed over if none of its groups is free, or no more
+    /// than `reserve` are in the array; `None` if all are passed over. The page must be submitted before
+    /// another is asked for, since pages of a block are written in order.
+    pub fn next(&mut self, groups: &mut Groups, reserve: usize) -> Option<NextPage> {
         for _ in 0..self.turns() {
             let turn = self.turn;
             self.turn += 1;
@@ -51,33 +54,49 @@ impl Frontier {
             let channel = (turn % channels) as u8;
             let lane = (turn / channels % lanes) as u8;
             let die = (turn / (channels * lanes) % u64::from(self.info.dies)) as u8;
-            if let Some(next) = self.of_lane(groups, channel, die, lane) {
+            if let Some(next) = self.of_lane(groups, reserve, (channel, die, lane)) {
                 return Some(next);
             }
         }
         None
     }
-    fn of_lane(&mut self, groups: &mut Groups, channel: u8, die: u8, lane: u8) -> Option<NextPage> {
+    fn of_lane(
+        &mut self,
+        groups: &mut Groups,
+        reserve: usize,
+        (channel, die, lane): (u8, u8, u8),
+    ) -> Option<NextPage> {
         let index = usize::from(channel) * usize::from(self.info.dies) + usize::from(die);
         let opens = self.open[index].is_none();
         let mut open = match self.open[index] {
             Some(open) => open,
+            None if groups.all_free() <= reserve => return None,
             None => OpenGroup { group: groups.open(channel, die)?, ..OpenGroup::default() },
         };
         let page = open.next[usize::from(lane)];
-        if page == self.info.pages {
-            // The other lanes of the group have pages left, and take their turns.
+        // The other lanes of the group have pages left, and take their turns.
+        let usable = page < self.info.pages && groups.is_alive(channel, die, open.group, lane);
+        open.next[usize::from(lane)] += u16::from(usable);
+        let is_full = (0..self.info.lanes).all(|lane| {
+            let full = open.next[usize::from(lane)] == self.info.pages;
+            full || !groups.is_alive(channel, die, open.group, lane)
+        });
+        self.open[index] = (!is_full).then_some(open);
+        if is_full {
+            groups.close(channel, die, open.group);
+        }
+        let at = PagePlace { channel, die, group: open.group, page, lane };
+        if !usable {
+            // A group that was opened for a lane that it hasn't any more is erased with its next page.
+            self.unerased[index] |= opens;
             return None;
         }
-        open.next[usize::from(lane)] += 1;
-        let lanes = lanes_of(&groups.members(channel, die, open.group));
-        let full = open.next[..lanes].iter().all(|&next| next == self.info.pages);
-        self.open[index] = if full {
-            groups.close(channel, die, open.group);
-            None
-        } else {
-            Some(open)
-        };
-        Some(NextPage { at: PagePlace { channel, die, group: open.group, page, lane }, opens })
+        let opens = opens || core::mem::take(&mut self.unerased[index]);
+        Some(NextPage { at, opens })
+    }
+    /// No group is open any more.
+    pub fn reset(&mut self) {
+        self.open.fill(None);
+        self.unerased.fill(false);
     }
 }

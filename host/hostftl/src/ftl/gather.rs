@@ -3,7 +3,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Where a sector lies in memory: a page buffer of its own, and the sector of it.
@@ -93,16 +92,18 @@ impl Gather {
     pub fn sectors(&self, buffer: usize) -> &[u32] {
         &self.buffers[buffer].sectors
     }
-    /// A page has been programmed. Calls `each` with the slots whose sector has no newer version, and frees
-    /// the buffer.
+    /// A page has been programmed, after all that were sent before it. Calls `each` with the slots of sectors
+    /// that haven't been forgotten, and frees the buffer. A sector with a newer version in memory is among
+    /// them: until that is on flash as well, this is the version that a flush has promised.
     pub fn programmed(&mut self, buffer: usize, mut each: impl FnMut(u8, u32)) {
         let of = &mut self.buffers[buffer];
         assert_eq!(of.state, BufferState::Programming, "a page ends that was sent");
         for (slot, &sector) in (0..).zip(&of.sectors) {
-            if self.newest.get(&sector) == Some(&Waiting { buffer, slot }) {
+            let Some(&newest) = self.newest.get(&sector) else { continue };
+            if newest == (Waiting { buffer, slot }) {
                 self.newest.remove(&sector);
-                each(slot, sector);
             }
+            each(slot, sector);
         }
         of.sectors.clear();
         of.state = BufferState::Free;
@@ -110,12 +111,5 @@ impl Gather {
     /// A sector has no content any more: what is in memory of it isn't its newest version.
     pub fn forget(&mut self, sector: u32) {
         self.newest.remove(&sector);
-    }
-    /// Buffers whose pages are on their way.
-    pub fn on_their_way(&self) -> Vec<usize> {
-        let is_sent = |&buffer: &usize| self.buffers[buffer].state == BufferState::Programming;
-        let mut all = vec![];
-        all.extend((0..self.buffers.len()).filter(is_sent));
-        all
     }
 }

@@ -29,4 +29,8 @@ impl Map {
         let before = core::mem::replace(&mut self.places[sector as usize], number);
         self.format.decode(before)
     }
+    /// No sector has content any more.
+    pub fn clear(&mut self) {
+        self.places.fill(NOWHERE);
+    }
 }

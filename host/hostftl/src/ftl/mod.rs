@@ -1,19 +1,36 @@
-//! The parts of the paper's FTL that are decisions alone (H19, H20, H21, H23): where sectors are, which
-//! blocks form groups, and how sectors become pages. Nothing here sends a command.
+//! The paper's FTL: a map in the host's memory, pages of groups, and sectors that wait for their page (H19 to
+//! H23, H25).
 //!
-//! - [`place`]: a sector's place as one number of 32 bits
-//! - [`map`]: the place of each logical sector
-//! - [`groups`]: a group is a block of each lane of a channel, of one die
-//! - [`frontier`]: which page is written next
-//! - [`gather`]: sectors that wait in memory for their page
-//! - [`oob`]: what is stored beside each sector
+//! Decisions, which send no command:
+//!
+//! - `place`: a sector's place as one number of 32 bits
+//! - `map`: the place of each logical sector
+//! - `groups`: a group is a block of each lane of a channel, of one die
+//! - `frontier`: which page is written next
+//! - `gather`: sectors that wait in memory for their page
+//! - `oob`: what is stored beside each sector
+//!
+//! What carries them out: `piece` starts the FTL as a target, `recover` finds what is on the drive, `intake`
+//! serves the host's commands, `shared` has what is in memory and on its way, `collect` makes groups free,
+//! `flash` makes commands of frames, and `root` is what is kept in NVRAM.
 
-pub mod frontier;
-pub mod gather;
-pub mod groups;
-pub mod map;
-pub mod oob;
-pub mod place;
+mod collect;
+mod config;
+mod flash;
+mod frontier;
+mod gather;
+mod groups;
+mod intake;
+mod map;
+mod oob;
+mod piece;
+mod place;
+mod recover;
+mod root;
+mod shared;
+
+pub use config::HostFtlConfig;
+pub use piece::HostFtl;
 
 #[cfg(test)]
 mod tests;

@@ -53,6 +53,8 @@ pub struct SectorRecord {
 }
 
 impl SectorRecord {
+    /// The record of a sector that holds nothing.
+    pub const PADDING: SectorRecord = SectorRecord { sector: 0, sequence: 0, kind: SectorKind::Padding };
     /// Its bytes. Asserts that the sequence number has 48 bits: a drive of 1 TiB is written four million
     /// times before they are used up.
     pub fn encode(&self) -> [u8; RECORD_BYTES] {

@@ -1,0 +1,206 @@
+//! The flash as the FTL uses it: pages of groups, by commands of frames.
+//!
+//! Operations reach the drive in the order in which they are asked for. As many tasks as the drive has slots
+//! carry them out, each with one command at a time, so that no command waits for a slot behind another.
+
+use super::groups::Members;
+use super::oob::{RECORD_BYTES, SectorRecord};
+use super::place::PagePlace;
+use crate::driver::{ArrayDriver, CommandTag, Ended, Gone, REGION_BYTES, TAGS};
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_exec::{Core, Exec, Ring, WaitCell};
+use aster_parties::TargetMemory;
+use aster_units::{BufferId, SECTOR_BYTES};
+use aster_wire::array::{Blocks, Command, CommandFlags, HostAddress, Opcode, SectorSpan, StatusCode};
+use aster_wire::ocssd::TableHeader;
+use core::cell::{Cell, RefCell};
+
+/// Most sectors of a page: a status entry has a bit for each.
+pub(super) const SECTORS_MAX: usize = 8;
+/// Bytes of the records of a command.
+const RUN_BYTES: usize = SECTORS_MAX * RECORD_BYTES;
+/// Where the report on a die's blocks lies in the byte region.
+const REPORT_AT: usize = REGION_BYTES + TAGS * RUN_BYTES;
+const OOB: CommandFlags = CommandFlags(0).with_oob(true);
+
+/// The record of each sector of a page, `None` where there is none.
+pub(super) type Records = [Option<SectorRecord>; SECTORS_MAX];
+
+/// Sectors of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub page: PagePlace,
+    pub block: u16,
+    pub first: u8,
+    pub count: u8,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub code: Result<StatusCode, Gone>,
+    /// Sectors of a page, or lanes of a group, that failed, as bits.
+    pub failed: u8,
+    /// What a read found, by sector of the page.
+    pub records: Records,
+}
+
+impl Done {
+    pub fn is_good(&self) -> bool {
+        self.code == Ok(StatusCode::Done)
+    }
+    /// Whether a read brought this sector of the page.
+    pub fn has(&self, sector: u8) -> bool {
+        match self.code {
+            Ok(StatusCode::Done) => true,
+            Ok(StatusCode::Uncorrectable) => self.failed >> sector & 1 == 0,
+            _ => false,
+        }
+    }
+}
+
+/// An operation that was asked for.
+#[derive(Default)]
+pub(super) struct Ticket {
+    done: Cell<Option<Done>>,
+    waiter: WaitCell,
+}
+
+impl Ticket {
+    pub async fn done(&self, exec: &Exec) -> Done {
+        self.waiter.wait(exec, || self.done.get()).await
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Read { span: Span, buffer: BufferId, into: u8 },
+    Program { span: Span, buffer: BufferId, records: Records },
+    Erase { channel: u8, die: u8, members: Members },
+}
+
+/// The flash.
+pub(super) struct Flash {
+    exec: Exec,
+    driver: Rc<ArrayDriver>,
+    memory: Rc<RefCell<TargetMemory>>,
+    asked: Ring<(Operation, Rc<Ticket>)>,
+}
+
+impl Flash {
+    /// Bytes that it needs in the host's memory, with those of the driver.
+    pub const fn memory_bytes(blocks: u32) -> usize {
+        REPORT_AT + size_of::<TableHeader>() + blocks as usize
+    }
+    /// Spawns its tasks. `bound` is the most operations that are asked for at once.
+    pub fn start(
+        core: &Core,
+        driver: &Rc<ArrayDriver>,
+        memory: &Rc<RefCell<TargetMemory>>,
+        bound: usize,
+    ) -> Rc<Self> {
+        let flash = Rc::new(Flash {
+            exec: core.exec().clone(),
+            driver: Rc::clone(driver),
+            memory: Rc::clone(memory),
+            asked: Ring::new(bound),
+        });
+        for _ in 0..TAGS {
+            let flash = Rc::clone(&flash);
+            core.spawn(async move { flash.work().await });
+        }
+        flash
+    }
+
+    fn ask(&self, operation: Operation) -> Rc<Ticket> {
+        let ticket = Rc::new(Ticket::default());
+        let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket)));
+        assert!(asked.is_ok(), "more operations than buffers and groups have");
+        ticket
+    }
+    /// Reads sectors of a page into a buffer, from its sector `into` on.
+    pub fn read(&self, span: Span, buffer: BufferId, into: u8) -> Rc<Ticket> {
+        self.ask(Operation::Read { span, buffer, into })
+    }
+    /// Programs a whole page from a buffer, with these records.
+    pub fn program(&self, span: Span, buffer: BufferId, records: Records) -> Rc<Ticket> {
+        self.ask(Operation::Program { span, buffer, records })
+    }
+    /// Erases the blocks of a group.
+    pub fn erase(&self, channel: u8, die: u8, members: Members) -> Rc<Ticket> {
+        self.ask(Operation::Erase { channel, die, members })
+    }
+    /// The drive's report on a die of a lane: a state for each block.
+    pub async fn report(&self, channel: u8, die: u8, lane: u8, blocks: u32) -> Option<Vec<u8>> {
+        let (at, bytes) = (self.at(REPORT_AT), size_of::<TableHeader>() + blocks as usize);
+        let report = Command::new(Opcode::Report, 0, channel, die, Blocks::One { lane, block: 0 });
+        let ended =
+            self.driver.send(report.with_host(HostAddress::of(at, bytes.next_multiple_of(16) as u32)));
+        if ended.await.ok()?.code != StatusCode::Done {
+            return None;
+        }
+        let memory = self.memory.borrow();
+        Some(memory.bytes(at, bytes).ok()?[size_of::<TableHeader>()..].to_vec())
+    }
+
+    async fn work(&self) {
+        loop {
+            let (operation, ticket) = self.asked.pop(&self.exec).await;
+            let command = self.driver.submit_made_soon(|tag| self.command(tag, &operation)).await;
+            let ended = self.driver.finished(command).await;
+            ticket.done.set(Some(self.done(command, &operation, ended)));
+            ticket.waiter.wake(&self.exec);
+        }
+    }
+    fn at(&self, offset: usize) -> u64 {
+        TargetMemory::BYTES_BASE + offset as u64
+    }
+    fn run(&self, tag: CommandTag) -> u64 {
+        self.at(REGION_BYTES + tag.index() * RUN_BYTES)
+    }
+    fn command(&self, tag: CommandTag, operation: &Operation) -> Command {
+        let (opcode, span, buffer, into) = match *operation {
+            Operation::Erase { channel, die, members } => {
+                return Command::new(Opcode::Erase, 0, channel, die, Blocks::Group(members));
+            }
+            Operation::Read { span, buffer, into } => (Opcode::Read, span, buffer, into),
+            Operation::Program { span, buffer, .. } => (Opcode::Write, span, buffer, 0),
+        };
+        let run = usize::from(span.count) * RECORD_BYTES;
+        let mut memory = self.memory.borrow_mut();
+        let bytes = memory.bytes_mut(self.run(tag), run).expect("the command's run is in memory");
+        match operation {
+            Operation::Program { records, .. } => {
+                for (bytes, record) in bytes.chunks_exact_mut(RECORD_BYTES).zip(records) {
+                    bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode());
+                }
+            }
+            // What an earlier page has left must not be taken for this one's.
+            _ => bytes.fill(0),
+        }
+        let PagePlace { channel, die, lane, page, .. } = span.page;
+        let sector = SECTOR_BYTES as u32;
+        let data = memory.address_of(buffer, u32::from(into) * sector);
+        Command::new(opcode, 0, channel, die, Blocks::One { lane, block: span.block })
+            .at(page, SectorSpan::of(span.first, span.count))
+            .with_flags(OOB)
+            .with_host(HostAddress::of(data, u32::from(span.count) * sector))
+            .with_host(HostAddress::of(self.run(tag), run as u32))
+    }
+    fn done(&self, tag: CommandTag, operation: &Operation, ended: Result<Ended, Gone>) -> Done {
+        let failed = ended.map_or(0, |ended| ended.failed);
+        let mut done = Done { code: ended.map(|ended| ended.code), failed, records: [None; SECTORS_MAX] };
+        if let Operation::Read { span, .. } = operation {
+            let memory = self.memory.borrow();
+            let run = memory.bytes(self.run(tag), usize::from(span.count) * RECORD_BYTES);
+            let (records, _) = run.expect("the command's run is in memory").as_chunks::<RECORD_BYTES>();
+            for (sector, bytes) in (span.first..).zip(records) {
+                if done.has(sector) {
+                    done.records[usize::from(sector)] = SectorRecord::decode(bytes);
+                }
+            }
+        }
+        done
+    }
+}

@@ -1,0 +1,451 @@
+//! The host's commands (H19, H21): a write is acknowledged once its sectors are in memory.
+
+use super::flash::{Span, Ticket};
+use super::place::SectorPlace;
+use super::root::Root;
+use super::shared::Ftl;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_parties::DriveState;
+use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
+use aster_units::{BufferId, SECTOR_BYTES};
+
+/// Pages of a command that are worked at side by side.
+const WINDOW: u32 = 8;
+/// Page buffers of a worker: those of the window, and one beside.
+pub(super) const BUFFERS: u32 = WINDOW + 1;
+
+/// How a command ended: with a place on the drive if sectors could not be read.
+type Ended = Result<(), (HostStatus, Option<u64>)>;
+
+/// Part of a command: whole sectors, or bytes of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Part {
+    sector: u32,
+    count: u32,
+    /// Bytes before it in its first sector.
+    skip: u32,
+    bytes: u32,
+    /// Bytes of the command before it.
+    done: u64,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        u64::from(self.bytes) == u64::from(self.count) * SECTOR_BYTES as u64
+    }
+}
+
+/// The parts of a range of bytes: each is within one sector, or whole sectors up to the next multiple of
+/// `most`.
+fn parts(offset: u64, length: u64, most: u64) -> impl Iterator<Item = Part> {
+    let (end, bytes_of) = (offset + length, SECTOR_BYTES as u64);
+    let mut at = offset;
+    core::iter::from_fn(move || {
+        let (sector, skip) = (at / bytes_of, at % bytes_of);
+        let window_end = (sector / most + 1) * most * bytes_of;
+        let bytes = match end - at {
+            rest if skip != 0 || rest < bytes_of => rest.min(bytes_of - skip),
+            rest => rest.min(window_end - at) / bytes_of * bytes_of,
+        };
+        let (sector, skip) = (sector as u32, skip as u32);
+        let count = bytes.div_ceil(bytes_of) as u32;
+        let part = Part { sector, count, skip, bytes: bytes as u32, done: at - offset };
+        at += bytes;
+        (bytes > 0).then_some(part)
+    })
+}
+
+/// Serves one command after the other, with page buffers from `first` on.
+pub(super) async fn run(ftl: Rc<Ftl>, first: u32) {
+    let worker = Worker { first, side: BufferId(first + WINDOW), ftl: Rc::clone(&ftl) };
+    loop {
+        let command = ftl.commands.next_command().await;
+        ftl.core.charge(ftl.command_cycles);
+        ftl.core.settle().await;
+        let (status, failed_at) = match worker.serve(&command).await {
+            Ok(()) => (HostStatus::Success, None),
+            Err(failed) => failed,
+        };
+        ftl.count(|stats| stats.commands += 1);
+        ftl.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+    }
+}
+
+struct Worker {
+    ftl: Rc<Ftl>,
+    first: u32,
+    side: BufferId,
+}
+
+impl Worker {
+    async fn serve(&self, command: &HostCommand) -> Ended {
+        let ftl = &self.ftl;
+        if let HostOp::Format { erase } = command.op {
+            return self.format(erase).await;
+        }
+        let enter = || {
+            let state = &mut *ftl.state.borrow_mut();
+            let open = !state.closed;
+            state.commands += u32::from(open);
+            open.then_some(())
+        };
+        ftl.gate.wait(&ftl.exec, enter).await;
+        let ended = self.carry_out(command).await;
+        ftl.state.borrow_mut().commands -= 1;
+        ftl.gate.wake_all(&ftl.exec);
+        ended
+    }
+    async fn carry_out(&self, command: &HostCommand) -> Ended {
+        let HostCommand { op, offset, length, fua, .. } = *command;
+        let ftl = &self.ftl;
+        let sectors = length.div_ceil(SECTOR_BYTES as u64);
+        let parts = parts(offset, length, u64::from(WINDOW) * u64::from(ftl.info.sectors));
+        match op {
+            HostOp::Read => {
+                for part in parts {
+                    self.load(part.sector, part.count).await?;
+                    self.transfer(command, part, DmaDirection::ToHost, None).await?;
+                }
+                ftl.count(|stats| (stats.host_bytes_read += length, stats.host_pages_read += sectors).0);
+                Ok(())
+            }
+            HostOp::Write => {
+                self.may_write()?;
+                for part in parts {
+                    self.write(command, part).await?;
+                }
+                ftl.count(|s| (s.host_bytes_written += length, s.host_pages_written += sectors).0);
+                self.settle(fua).await
+            }
+            HostOp::WriteZeroes { .. } => {
+                self.may_write()?;
+                for part in parts {
+                    self.zero(part).await?;
+                }
+                self.settle(fua).await
+            }
+            HostOp::Compare => {
+                for part in parts {
+                    self.load(part.sector, part.count).await?;
+                    self.compare(command, part).await?;
+                }
+                Ok(())
+            }
+            HostOp::Deallocate => {
+                for range in (0..).map_while(|n| ftl.commands.range(command.id, n)) {
+                    self.deallocate(range.offset, range.length);
+                }
+                Ok(())
+            }
+            HostOp::Flush => self.settle(true).await,
+            HostOp::Shutdown => {
+                self.settle(true).await?;
+                ftl.keep_root(true);
+                Ok(())
+            }
+            _ => Err((HostStatus::Refused, None)),
+        }
+    }
+    fn may_write(&self) -> Ended {
+        match self.ftl.condition.get() {
+            DriveState::ReadOnly => Err((HostStatus::ReadOnly, None)),
+            DriveState::Failed => Err((HostStatus::WriteFault, None)),
+            _ => {
+                self.ftl.keep_root(false);
+                Ok(())
+            }
+        }
+    }
+    /// Waits until all that is in memory is on flash, if it must be.
+    async fn settle(&self, durable: bool) -> Ended {
+        if !durable || self.ftl.flush().await { Ok(()) } else { Err((HostStatus::WriteFault, None)) }
+    }
+
+    // ---- reads ----
+
+    fn buffer_of(&self, n: u32) -> (BufferId, u8) {
+        let sectors = u32::from(self.ftl.info.sectors);
+        (BufferId(self.first + n / sectors), (n % sectors) as u8)
+    }
+    /// Brings sectors into the window's buffers: the n-th sector into their n-th.
+    async fn load(&self, first: u32, count: u32) -> Ended {
+        let ftl = &self.ftl;
+        let mut reads: Vec<(u32, Span, Rc<Ticket>)> = vec![];
+        {
+            let state = ftl.state.borrow();
+            let mut runs: Vec<(u32, SectorPlace, u8)> = vec![];
+            for n in 0..count {
+                let (buffer, slot) = self.buffer_of(n);
+                if let Some(waiting) = state.gather.find(first + n) {
+                    let mut content = vec![];
+                    let from = BufferId(waiting.buffer as u32);
+                    ftl.sector(from, waiting.slot.into(), |bytes| content.extend_from_slice(bytes));
+                    ftl.sector(buffer, slot.into(), |bytes| bytes.copy_from_slice(&content));
+                } else if let Some(place) = state.map.place_of(first + n) {
+                    match runs.last_mut() {
+                        Some((begin, at, count))
+                            if slot > 0
+                                && *begin + u32::from(*count) == n
+                                && (at.page, at.slot + *count) == (place.page, place.slot) =>
+                        {
+                            *count += 1;
+                        }
+                        _ => runs.push((n, place, 1)),
+                    }
+                } else {
+                    ftl.sector(buffer, slot.into(), |bytes| bytes.fill(0));
+                    ftl.count(|stats| stats.host_pages_unmapped += 1);
+                }
+            }
+            for (n, place, count) in runs {
+                let (span, (buffer, slot)) =
+                    (ftl.span(&state, place.page, place.slot, count), self.buffer_of(n));
+                reads.push((n, span, ftl.flash.read(span, buffer, slot)));
+            }
+        }
+        ftl.count(|stats| stats.flash_reads.host += reads.len() as u64);
+        let mut lost = None;
+        for (n, span, ticket) in reads {
+            let done = ticket.done(&ftl.exec).await;
+            for (slot, n) in (span.first..span.first + span.count).zip(n..) {
+                let of = done.records[usize::from(slot)].map(|record| record.sector);
+                if of != Some(first + n) {
+                    ftl.count(|stats| stats.uncorrectable_sectors += 1);
+                    lost = lost.or(Some(u64::from(first + n) * SECTOR_BYTES as u64));
+                }
+            }
+        }
+        match lost {
+            Some(at) => Err((HostStatus::UnrecoveredRead, Some(at))),
+            None => Ok(()),
+        }
+    }
+    /// Moves the bytes of a part between the window's buffers and the host, a page at a time, or those of a
+    /// page into `aside`.
+    async fn transfer(
+        &self,
+        command: &HostCommand,
+        part: Part,
+        direction: DmaDirection,
+        aside: Option<BufferId>,
+    ) -> Ended {
+        let page = u32::from(self.ftl.info.sectors) * SECTOR_BYTES as u32;
+        let mut at = 0;
+        while at < part.bytes {
+            let here = part.skip + at;
+            let length = (part.bytes - at).min(page - here % page);
+            let request = DmaRequest {
+                command: command.id,
+                direction,
+                part: DmaPart::Data,
+                offset: part.done as u32 + at,
+                buffer: aside.unwrap_or(BufferId(self.first + here / page)),
+                buffer_offset: here % page,
+                length,
+                after: None,
+            };
+            self.ftl.commands.dma(request).await.map_err(|_| (HostStatus::DataTransfer, None))?;
+            at += length;
+        }
+        Ok(())
+    }
+    async fn compare(&self, command: &HostCommand, part: Part) -> Ended {
+        let sectors = u32::from(self.ftl.info.sectors);
+        let page = sectors * SECTOR_BYTES as u32;
+        let ratio = SECTOR_BYTES / self.ftl.config.content.sector_len();
+        let (mut at, end) = (part.skip, part.skip + part.bytes);
+        while at < end {
+            let bytes = (end - at).min(page - at % page);
+            let of_page =
+                Part { skip: at % page, bytes, done: part.done + u64::from(at - part.skip), ..part };
+            self.transfer(command, of_page, DmaDirection::FromHost, Some(self.side)).await?;
+            let range = (at % page) as usize / ratio..(at % page + bytes) as usize / ratio;
+            let buffers = self.ftl.buffers.borrow();
+            let stored = &buffers.page(BufferId(self.first + at / page))[range.clone()];
+            if stored != &buffers.page(self.side)[range] {
+                return Err((HostStatus::CompareFailure, None));
+            }
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    // ---- writes ----
+
+    async fn write(&self, command: &HostCommand, part: Part) -> Ended {
+        if !part.is_whole() {
+            self.transfer(command, part, DmaDirection::FromHost, Some(self.side)).await?;
+            return self.merge(part, false).await;
+        }
+        self.transfer(command, part, DmaDirection::FromHost, None).await?;
+        for n in 0..part.count {
+            let (buffer, slot) = self.buffer_of(n);
+            let mut content = vec![];
+            self.ftl.sector(buffer, slot.into(), |bytes| content.extend_from_slice(bytes));
+            self.put(part.sector + n, &content).await?;
+        }
+        Ok(())
+    }
+    async fn zero(&self, part: Part) -> Ended {
+        if !part.is_whole() {
+            return self.merge(part, true).await;
+        }
+        let content = vec![0; self.ftl.config.content.sector_len()];
+        for n in 0..part.count {
+            self.put(part.sector + n, &content).await?;
+        }
+        Ok(())
+    }
+    async fn put(&self, sector: u32, content: &[u8]) -> Ended {
+        let ftl = &self.ftl;
+        let put = || match ftl.condition.get() {
+            DriveState::ReadOnly => Some(Err((HostStatus::ReadOnly, None))),
+            DriveState::Failed => Some(Err((HostStatus::WriteFault, None))),
+            _ => ftl.try_put(sector, |bytes| bytes.copy_from_slice(content)).then_some(Ok(())),
+        };
+        ftl.room.wait(&ftl.exec, put).await
+    }
+    /// Puts a sector of which some bytes are new, from the side buffer or zeroes. If it is written meanwhile,
+    /// its other bytes come from that version.
+    async fn merge(&self, part: Part, zeroes: bool) -> Ended {
+        let ftl = &self.ftl;
+        ftl.merge.push(&ftl.exec, ()).await;
+        let ended = self.merge_alone(part, zeroes).await;
+        ftl.merge.try_pop(&ftl.exec);
+        ended
+    }
+    async fn merge_alone(&self, part: Part, zeroes: bool) -> Ended {
+        let ftl = &self.ftl;
+        let ratio = SECTOR_BYTES / ftl.config.content.sector_len();
+        let range = part.skip as usize / ratio..(part.skip + part.bytes) as usize / ratio;
+        let mut new = vec![0; range.len()];
+        if !zeroes {
+            ftl.sector(self.side, 0, |bytes| new.copy_from_slice(&bytes[range.clone()]));
+        }
+        let place = || {
+            let state = ftl.state.borrow();
+            (state.gather.find(part.sector), state.map.place_of(part.sector))
+        };
+        loop {
+            let before = place();
+            self.load(part.sector, 1).await?;
+            let mut content = vec![];
+            ftl.sector(BufferId(self.first), 0, |bytes| content.extend_from_slice(bytes));
+            content[range.clone()].copy_from_slice(&new);
+            let put = || {
+                if ftl.is_stopped() {
+                    return Some(Err((HostStatus::WriteFault, None)));
+                }
+                let (in_memory, on_flash) = place();
+                match in_memory {
+                    // It may have been written over where it lies.
+                    Some(waiting) => {
+                        let from = BufferId(waiting.buffer as u32);
+                        ftl.sector(from, waiting.slot.into(), |bytes| content.copy_from_slice(bytes));
+                        content[range.clone()].copy_from_slice(&new);
+                    }
+                    None if (in_memory, on_flash) != before => return Some(Ok(false)),
+                    None => {}
+                }
+                ftl.try_put(part.sector, |bytes| bytes.copy_from_slice(&content)).then_some(Ok(true))
+            };
+            if ftl.room.wait(&ftl.exec, put).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Forgets the sectors that a range covers in whole. On the media they stay.
+    fn deallocate(&self, offset: u64, length: u64) {
+        let ftl = &self.ftl;
+        let bytes_of = SECTOR_BYTES as u64;
+        let state = &mut *ftl.state.borrow_mut();
+        for sector in offset.div_ceil(bytes_of)..(offset + length) / bytes_of {
+            state.gather.forget(sector as u32);
+            ftl.moved(state, sector as u32, None);
+        }
+        ftl.work.wake_all(&ftl.exec);
+    }
+
+    // ---- format ----
+
+    /// Forgets everything: pages up to the present sequence number don't count any more. Groups are erased
+    /// when they are opened, or now if the host asks for it.
+    async fn format(&self, erase: bool) -> Ended {
+        let ftl = &self.ftl;
+        let alone = || {
+            let state = &mut *ftl.state.borrow_mut();
+            let first = !state.closed;
+            state.closed = true;
+            first.then_some(())
+        };
+        ftl.gate.wait(&ftl.exec, alone).await;
+        let quiet = || {
+            let state = ftl.state.borrow();
+            (state.commands == 0 && !state.collecting || ftl.is_stopped()).then_some(())
+        };
+        ftl.gate.wait(&ftl.exec, quiet).await;
+        let formatted = ftl.flush().await && !ftl.is_stopped();
+        if formatted {
+            {
+                let state = &mut *ftl.state.borrow_mut();
+                state.root = Root { clean: false, floor: state.sequence };
+                state.sequence += 1;
+                state.root.write(&ftl.nvram);
+                state.map.clear();
+                state.frontier.reset();
+                state.groups.forget_all();
+            }
+            if erase {
+                self.erase_all().await;
+            }
+        }
+        ftl.state.borrow_mut().closed = false;
+        ftl.wake_all();
+        if formatted { Ok(()) } else { Err((HostStatus::WriteFault, None)) }
+    }
+    /// Erases all groups, those of a number on all dies at a time.
+    async fn erase_all(&self) {
+        let ftl = &self.ftl;
+        for group in 0..ftl.info.blocks as u16 {
+            let mut tickets = vec![];
+            for (channel, die) in (0..ftl.info.channels).flat_map(|c| (0..ftl.info.dies).map(move |d| (c, d)))
+            {
+                let state = ftl.state.borrow();
+                if usize::from(group) < state.groups.count(channel, die) {
+                    let alive = state.groups.alive(channel, die, group);
+                    ftl.count(|stats| stats.flash_erases.metadata += u64::from(ftl.info.lanes));
+                    tickets.push(ftl.flash.erase(channel, die, alive));
+                }
+            }
+            for ticket in tickets {
+                ticket.done(&ftl.exec).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_bytes_of_a_sector_or_whole_sectors_up_to_the_next_window() {
+        let all = |offset, length| parts(offset, length, 8).collect::<Vec<_>>();
+        let part = |sector, count, skip, bytes, done| Part { sector, count, skip, bytes, done };
+        assert_eq!(all(4096, 4096), [part(1, 1, 0, 4096, 0)]);
+        assert_eq!(all(512, 1024), [part(0, 1, 512, 1024, 0)]);
+        assert_eq!(
+            all(7 * 4096 - 512, 2 * 4096 + 1024),
+            [
+                part(6, 1, 3584, 512, 0),
+                part(7, 1, 0, 4096, 512),
+                part(8, 1, 0, 4096, 4608),
+                part(9, 1, 0, 512, 8704)
+            ]
+        );
+        assert_eq!(all(0, 0), []);
+    }
+}

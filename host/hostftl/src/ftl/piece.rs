@@ -1,0 +1,223 @@
+//! The FTL as a target of a drive.
+
+use super::collect::{self, Collector};
+use super::config::HostFtlConfig;
+use super::flash::{Flash, SECTORS_MAX};
+use super::frontier::Frontier;
+use super::gather::Gather;
+use super::intake;
+use super::recover::{self, SIDE_BY_SIDE};
+use super::root::{ROOT_BYTES, Root};
+use super::shared::{Ftl, State, Watcher};
+use crate::driver::ArrayDriver;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Function;
+use aster_exec::{Ring, WaitQueue};
+use aster_parties::{
+    Boot, DriveState, MediaState, PieceError, Promises, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
+    TargetView, TranslationStats, TranslationView,
+};
+use aster_ports::link::HostMemory;
+use aster_units::{Lpn, Ppa, SECTOR_BYTES};
+use core::cell::{Cell, OnceCell, RefCell};
+
+/// The most commands that are served at once.
+const WORKERS_MAX: u16 = 64;
+
+/// The host's FTL before it runs.
+pub struct HostFtl {
+    config: HostFtlConfig,
+    sectors: u32,
+}
+
+impl HostFtl {
+    /// An FTL of this configuration.
+    ///
+    /// # Errors
+    /// The key that is to blame.
+    pub fn new(config: HostFtlConfig) -> Result<Self, PieceError> {
+        let sectors = config.check()?;
+        Ok(HostFtl { config, sectors })
+    }
+    /// Page buffers: those that gather, those of collection, and those of the workers. Power-on uses the
+    /// first ones.
+    fn buffers(&self) -> u32 {
+        self.workers_from() + u32::from(WORKERS_MAX) * intake::BUFFERS
+    }
+    fn workers_from(&self) -> u32 {
+        self.config.gather_pages + collect::BUFFERS as u32
+    }
+}
+
+impl TargetPiece for HostFtl {
+    fn needs(&self) -> TargetNeeds {
+        TargetNeeds { data_buffers: self.buffers(), nvram_bytes: ROOT_BYTES, ..TargetNeeds::default() }
+    }
+    fn capacity_bytes(&self) -> u64 {
+        u64::from(self.sectors) * SECTOR_BYTES as u64
+    }
+    fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
+        let bytes = Flash::memory_bytes(self.config.geometry.blocks_per_lun).next_multiple_of(16);
+        let memory = Rc::new(RefCell::new(TargetMemory::new(bytes, &ports.buffers)));
+        let function = Rc::clone(&ports.function);
+        let driver = ArrayDriver::new(&ports.core, function, Rc::clone(&memory), TargetMemory::BYTES_BASE);
+        let running = Rc::new(Running {
+            driver,
+            memory,
+            ftl: OnceCell::new(),
+            error: RefCell::new(None),
+            watcher: RefCell::new(None),
+        });
+        let (up, core) = (Rc::clone(&running), ports.core.clone());
+        core.spawn(async move {
+            if let Err(why) = boot(&up, *self, ports).await {
+                *up.error.borrow_mut() = Some(why);
+            }
+        });
+        Ok(running)
+    }
+}
+
+/// Brings the drive up, finds what is on it, and begins to serve.
+async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), String> {
+    const { assert!(SIDE_BY_SIDE <= WORKERS_MAX as usize * intake::BUFFERS as usize) };
+    let exec = ports.core.exec().clone();
+    let begun = exec.now();
+    let info = up.driver.bring_up().await.map_err(|error| error.to_string())?;
+    let format = recover::check(&piece.config, &info)?;
+    let bound = piece.buffers() as usize * SECTORS_MAX
+        + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
+        + SIDE_BY_SIDE;
+    let flash = Flash::start(&ports.core, &up.driver, &up.memory, bound);
+    let root = Root::read(&ports.nvram);
+    let facts = (&info, format, piece.sectors, root);
+    let found = recover::recover(&exec, &flash, &up.driver, facts).await?;
+    let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
+    let boot = match root {
+        Some(Root { clean: true, .. }) => Boot::Clean,
+        None if !found.any => Boot::Fresh,
+        _ => Boot::Recovered,
+    };
+    let root = found.root.unwrap_or_default();
+    if found.root.is_none() {
+        root.write(&ports.nvram);
+    }
+    let workers = ports.command_slots.min(WORKERS_MAX);
+    let queue = || WaitQueue::with_capacity(usize::from(workers) + 8);
+    let ftl = Rc::new(Ftl {
+        exec: exec.clone(),
+        core: ports.core.clone(),
+        commands: ports.commands,
+        command_cycles: ports.command_cycles,
+        buffers: ports.buffers,
+        nvram: ports.nvram,
+        flash,
+        config: piece.config,
+        info,
+        state: RefCell::new(State {
+            map: found.map,
+            groups: found.groups,
+            frontier: Frontier::new(&info),
+            gather: Gather::new(gather_pages as usize, info.sectors),
+            sequence: found.sequence,
+            due: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            placed: vec![false; gather_pages as usize],
+            sent: 0,
+            stored: 0,
+            root,
+            commands: 0,
+            closed: false,
+            collecting: false,
+        }),
+        condition: Cell::new(DriveState::Ready),
+        stats: Cell::default(),
+        room: queue(),
+        stored: queue(),
+        work: queue(),
+        gate: queue(),
+        merge: Ring::new(1),
+        watcher: RefCell::new(up.watcher.borrow_mut().take()),
+    });
+    ftl.count(|stats| {
+        (stats.boot, stats.boot_nanos) = (boot, exec.now().since(begun).as_nanos());
+        (stats.boot_reads, stats.factory_bad_blocks) = (found.reads, found.factory_bad);
+    });
+    ftl.core.spawn(Rc::clone(&ftl).store());
+    ftl.core.spawn(Collector::new(&ftl, gather_pages).run());
+    for worker in 0..u32::from(workers) {
+        let first = workers_from + worker * intake::BUFFERS;
+        ftl.core.spawn(intake::run(Rc::clone(&ftl), first));
+    }
+    ftl.tell_media();
+    assert!(up.ftl.set(ftl).is_ok(), "a drive boots once");
+    Ok(())
+}
+
+/// The FTL at work, once the drive has come up.
+struct Running {
+    driver: Rc<ArrayDriver>,
+    memory: Rc<RefCell<TargetMemory>>,
+    ftl: OnceCell<Rc<Ftl>>,
+    /// Why the drive can't be worked with.
+    error: RefCell<Option<String>>,
+    /// Who wants to be told of the media once they are known.
+    watcher: RefCell<Option<Watcher>>,
+}
+
+impl TranslationView for Running {
+    fn state(&self) -> DriveState {
+        match (self.boot_error(), self.ftl.get()) {
+            (Some(_), _) => DriveState::Failed,
+            (None, Some(ftl)) => ftl.condition.get(),
+            (None, None) => DriveState::Booting,
+        }
+    }
+    fn boot_error(&self) -> Option<String> {
+        let of_drive = self.driver.fault().map(|fault| fault.to_string());
+        of_drive.or_else(|| self.error.borrow().clone())
+    }
+    fn stats(&self) -> TranslationStats {
+        let stats = self.ftl.get().map(|ftl| ftl.stats.get()).unwrap_or_default();
+        TranslationStats { state: self.state(), ..stats }
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(ftl) = self.ftl.get() {
+            let state = ftl.state.borrow();
+            each("free_groups", state.groups.all_free() as u64);
+            each("gathered_pages", state.stored);
+        }
+    }
+    fn promises(&self) -> Promises {
+        Promises { flush: true, fua: true, trim: false }
+    }
+    fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
+        match self.ftl.get() {
+            Some(ftl) => {
+                watcher(ftl.media());
+                *ftl.watcher.borrow_mut() = Some(watcher);
+            }
+            None => *self.watcher.borrow_mut() = Some(watcher),
+        }
+    }
+    fn location_of(&self, _page: Lpn) -> Option<Ppa> {
+        None
+    }
+    fn functions(&self) -> Vec<Function> {
+        Vec::new()
+    }
+}
+
+impl TargetView for Running {
+    fn interrupt(&self, _address: u64, data: u32) {
+        self.driver.interrupt(data);
+    }
+    fn memory(&self) -> &RefCell<dyn HostMemory> {
+        &*self.memory
+    }
+}

@@ -1,0 +1,22 @@
+//! The FTL of the Host-FTL paper, from a profile.
+
+use aster_device::BuildError;
+use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
+use aster_device::profile::Profile;
+use aster_hostftl::ftl::{HostFtl, HostFtlConfig};
+
+pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
+    let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
+    if facts.lost_together > 1 {
+        let reason =
+            "must be false under target.kind = \"hostftl\", which doesn't complete word lines for a flush";
+        return refuse("package.pair_loss", reason.to_owned());
+    }
+    let config = HostFtlConfig {
+        geometry: facts.geometry,
+        content: facts.content,
+        over_provisioning_percent: profile.ftl.over_provisioning_percent,
+        gather_pages: profile.ftl.buffer_entries,
+    };
+    Ok(Box::new(HostFtl::new(config)?))
+}
