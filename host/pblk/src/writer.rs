@@ -106,8 +106,9 @@ impl Ftl {
         };
         self.work.wait(&self.exec, is_erased).await;
     }
-    /// Before the open line's last units are given away, the next line is erased in whole, also where the open
-    /// line has no chunk whose writes would bring the erase along. If the power went between the two, the
+    /// Before the open line's last units are given away, the next line is erased in whole, also where the
+    /// open line has no chunk whose writes would bring the erase along. If the power went between
+    /// the two, the
     /// media could hold no erased sector: deallocated blocks are back on lines that were free.
     async fn prepare_end(&self) {
         let is_near = {
