@@ -28,6 +28,8 @@ setup: ## Install what is missing: C linker, pinned Rust, bare-metal target, RTL
 run: ## Build, then run the demo; another command by ARGS="run ideal --job my.fio"
 	@$(SETUP_RUN) cargo run $(LOCKED) --release --package aster-cli --features rtl --bin aster -- $(ARGS)
 
+# The same random cases in every run, here and in CI; `test-all` and plain cargo draw new ones.
+test: export PROPTEST_RNG_SEED ?= 1
 test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
 
