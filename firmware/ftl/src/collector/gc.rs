@@ -566,6 +566,7 @@ impl<M: Mapping> Collector<M> {
         completes: bool,
     ) {
         let (pages, per_page) = (self.journal.pages(), self.journal.units.per_page());
+        let at_once = self.journal.config.pages_at_once() as usize;
         let only_this = completes && moves.packing.is_some();
         for mut unit in units.drain(..) {
             let Moves { packing, buffers, lists, .. } = moves;
@@ -581,7 +582,8 @@ impl<M: Mapping> Collector<M> {
             packing.units.push(unit);
             if to + 1 == per_page {
                 self.end_packing(moves);
-                if only_this {
+                // What would begin another word line stays where it is.
+                if only_this && moves.ready.len() >= at_once {
                     break;
                 }
             }
@@ -620,7 +622,8 @@ impl<M: Mapping> Collector<M> {
     /// Room in the map for what a victim holds, and for the pages of others that complete its word lines.
     async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
         let valid = self.journal.blocks().table().valid(victim);
-        self.mapping.room_to_collect(lun, valid + 2 * PAGES_PER_WORD_LINE_MAX as u32).await
+        let others = (self.journal.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
+        self.mapping.room_to_collect(lun, valid + others).await
     }
     /// The buffer that a page is read into; where pages are packed, one is left for that.
     fn buffer_to_read(&self, moves: &Moves<M::Pin, M::Room>, page: Ppa) -> Option<BufferId> {

@@ -409,3 +409,29 @@ proptest! {
         host.verify(&bench);
     }
 }
+
+/// A line of copies must come out full, or collecting a block of one line gains nothing.
+#[test]
+fn blocks_of_one_word_line_are_collected_for_good() {
+    for victims in POLICIES {
+        let config = FtlConfig {
+            partial_reads: false,
+            buffer_entries: 4,
+            slice_workers: 1,
+            gc_depth: 4,
+            gc_free_blocks: 2,
+            pages_per_word_line: 4,
+            whole_lines: true,
+            checkpoint_pages: 54,
+            capacity: Capacity::OverProvisioning(60.0),
+            ..config(Content::Fingerprint)
+        };
+        let bench =
+            Bench::deciding(Decisions { victims: *victims, assigner: Assigner::ChannelFirst }, config);
+        let mut host = CheckedHost::new(&bench);
+        host.work(&bench, 500, 0);
+        host.verify(&bench);
+        let stats = bench.ftl.stats();
+        assert!(stats.gc_runs < 10 * stats.commands, "{}", bench.dump());
+    }
+}

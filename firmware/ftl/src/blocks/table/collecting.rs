@@ -3,8 +3,13 @@
 use super::{Blocks, NO_VICTIM};
 use crate::blocks::outbox::LogEntry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_parties::ClosedBlocks;
 use aster_units::{LunIndex, Ppa, Upa};
+
+/// Blocks that a search for a page to copy passes over at most: each page of a word line may be of a block of
+/// its own, and so may be what another is waiting for.
+const PASSED_MAX: usize = 2 * PAGES_PER_WORD_LINE_MAX;
 
 impl Blocks {
     pub(crate) fn free(&self, lun: LunIndex) -> usize {
@@ -18,13 +23,27 @@ impl Blocks {
     pub(crate) fn stop_evacuating(&mut self) {
         self.evacuates = false;
     }
-    /// A page with units that still count in the block that would be collected next, and that is not `taken`
-    /// already.
+    /// A page with units that still count in the blocks that would be collected next, and that is not `taken`
+    /// already. Blocks without such a page are passed over.
     pub(crate) fn page_to_copy(&mut self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
-        let block = self.best_victim(lun)?;
-        let first = block.0 * self.pages_per_block;
-        let mut pages = (first..first + self.pages_per_block).map(Ppa);
-        pages.find(|&ppa| self.counts_in(ppa) && !taken(ppa))
+        let mut passed = [(BlockIndex(0), NO_VICTIM); PASSED_MAX];
+        let mut count = 0;
+        let found = loop {
+            let Some(block) = self.best_victim(lun) else { break None };
+            let first = block.0 * self.pages_per_block;
+            let mut pages = (first..first + self.pages_per_block).map(Ppa);
+            let page = pages.find(|&ppa| self.counts_in(ppa) && !taken(ppa));
+            if page.is_some() || count == PASSED_MAX {
+                break page;
+            }
+            let valid = core::mem::replace(&mut self.victims[block.at()], NO_VICTIM);
+            passed[count] = (block, valid);
+            count += 1;
+        };
+        for &(block, valid) in &passed[..count] {
+            self.victims[block.at()] = valid;
+        }
+        found
     }
     /// Whether a unit is to be copied before its block is erased: it is neither stale nor replaced.
     #[inline]
