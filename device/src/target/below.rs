@@ -132,3 +132,25 @@ impl DriveFunction for Below {
         self.drive.fault()
     }
 }
+
+/// The host that works with a drive directly. Accesses happen at the present time of the drive.
+impl DriveFunction for Device {
+    fn spec(&self) -> FunctionSpec {
+        self.function()
+    }
+    fn config_read(&self, offset: u16, size: u8) -> u32 {
+        Device::config_read(self, offset, size)
+    }
+    fn config_write(&self, offset: u16, size: u8, value: u32) {
+        Device::config_write(self, offset, size, value);
+    }
+    fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        Device::bar_read(self, bar, offset, size)
+    }
+    fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        Device::bar_write(self, bar, offset, size, value);
+    }
+    fn fault(&self) -> Option<String> {
+        Device::fault(self)
+    }
+}

@@ -3,6 +3,7 @@
 //! | where | what |
 //! |---|---|
 //! | [`Bar`] | register access, at the host's current time |
+//! | [`FunctionBar`], [`enumerate`] | the way to a drive that is known by its PCIe function alone |
 //! | [`GuestMemory`] | the memory that the device's DMA reaches: bytes, and tags for `fingerprint` drives |
 //! | [`Config`] | number and depth of queue pairs, largest command |
 //! | [`Driver`] | brings the controller up, sends commands, takes completions |
@@ -25,6 +26,7 @@ mod buffers;
 mod config;
 mod driver;
 mod error;
+mod function;
 mod ids;
 mod init;
 mod io;
@@ -44,6 +46,7 @@ pub use buffers::{Data, DataMut};
 pub use config::{CompletionMode, Config, ConfigError};
 pub use driver::{Driver, SharedMemory};
 pub use error::{CommandName, DriverError, Overdue, Violation};
+pub use function::{FunctionBar, MESSAGE_ADDRESS, enumerate};
 pub use ids::{QueueId, SlotId};
 pub use io::{Io, IoOp};
 pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};

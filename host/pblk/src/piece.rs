@@ -13,10 +13,10 @@ use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_driver::{Config, Driver};
+use aster_driver::{Config, Driver, FunctionBar, MESSAGE_ADDRESS};
 use aster_events::Function;
 use aster_exec::{Ring as Queue, WaitQueue};
-use aster_openchannel::{ADDRESSES_MAX, FunctionBar, MESSAGE_ADDRESS};
+use aster_openchannel::ADDRESSES_MAX;
 use aster_parties::{
     DriveState, MediaState, PieceError, Promises, TargetNeeds, TargetPiece, TargetPorts, TargetView,
     TranslationStats, TranslationView,

@@ -11,7 +11,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError, enumerate};
+use aster_driver::enumerate;
+use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError};
 use aster_parties::{Boot, DriveState};
 
 /// What reading a vector of sectors found.

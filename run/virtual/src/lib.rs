@@ -4,7 +4,6 @@
 
 mod image;
 mod machine;
-mod pci;
 
 pub use image::{
     CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_with,

@@ -1,7 +1,6 @@
-use crate::pci::{MESSAGE_ADDRESS, enumerate};
 use aster_device::profile::Profile;
 use aster_device::{BuildError, ChannelHardware, Device, Media, Pieces};
-use aster_driver::{Bar, Config, Driver, DriverError, SharedMemory};
+use aster_driver::{Bar, Config, Driver, DriverError, MESSAGE_ADDRESS, SharedMemory, enumerate};
 use aster_events::Recorder;
 use aster_exec::Exec;
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
@@ -146,7 +145,7 @@ impl Machine {
     /// # Errors
     /// As [`Machine::boot`], and [`RunError::Interrupted`].
     pub fn boot_while(&self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
-        enumerate(&self.device).ok_or(RunError::Enumeration)?;
+        enumerate(&*self.device).ok_or(RunError::Enumeration)?;
         let driver = Rc::clone(&self.driver);
         let begun =
             self.block_on_while("initialising the controller", async move { driver.init().await }, goes_on);

@@ -1,7 +1,7 @@
 //! The work of a host's firmware and PCI layer before a driver sees the function.
 
+use crate::Bar;
 use alloc::rc::Rc;
-use aster_driver::Bar;
 use aster_parties::DriveFunction;
 use aster_wire::pcie::{
     Bar as BaseAddress, CAPABILITIES_BEGIN, CapabilityId, Command, MSIX_ENTRY_BYTES, MsixControl, MsixPointer,
