@@ -9,7 +9,9 @@ mod config_space;
 mod link;
 mod msix;
 mod pci;
+mod tlp;
 
 pub use config_space::PciLink;
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
+pub use tlp::{Class, Sent, TlpWire, WireConfig, WirePacket};

@@ -11,8 +11,9 @@ pub struct RequestPart {
     pub bytes: u32,
 }
 
-/// Cuts a transfer into requests: none crosses a multiple of 4 KiB (PCIe 4.0 §2.2.7), and none is larger than
-/// the host allows (Max_Payload_Size for writes, Max_Read_Request_Size for reads).
+/// Cuts a transfer into requests: none crosses a multiple of 4 KiB (PCIe 4.0 §2.2.7), and none has more
+/// double words than the host allows (Max_Payload_Size for writes, Max_Read_Request_Size for reads). Bytes of
+/// the first double word that aren't asked for count, too (§2.2.2).
 #[derive(Clone, Debug)]
 pub struct Requests {
     address: u64,
@@ -36,7 +37,7 @@ impl Iterator for Requests {
             return None;
         }
         let address = self.address;
-        let room = (REQUEST_BOUNDARY - address % REQUEST_BOUNDARY).min(self.most.into());
+        let room = (REQUEST_BOUNDARY - address % REQUEST_BOUNDARY).min(u64::from(self.most) - address % 4);
         let bytes = room.min(self.left);
         self.address = address.wrapping_add(bytes);
         self.left -= bytes;
@@ -111,7 +112,8 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// The oracle goes byte by byte: a new request begins at a multiple of 4 KiB or when the last is full.
+    /// The oracle goes byte by byte: a new request begins at a multiple of 4 KiB, or when one more byte would
+    /// need one more double word than there may be.
     #[test]
     fn requests_are_as_large_as_may_be_and_cross_no_page() {
         for most in [128u32, 256, 512, 4096] {
@@ -120,7 +122,11 @@ mod tests {
                     let mut expected: Vec<RequestPart> = Vec::new();
                     for at in address..address + bytes {
                         match expected.last_mut() {
-                            Some(last) if at % 4096 != 0 && last.bytes < most => last.bytes += 1,
+                            Some(last)
+                                if at % 4096 != 0 && at / 4 - last.address / 4 < u64::from(most) / 4 =>
+                            {
+                                last.bytes += 1
+                            }
                             _ => expected.push(RequestPart { address: at, bytes: 1 }),
                         }
                     }
