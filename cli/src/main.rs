@@ -15,6 +15,7 @@ mod interrupt;
 mod lifetime;
 mod monitor;
 mod numbers;
+mod open_channel;
 mod operation;
 mod profiles;
 mod progress;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => run::explain(&args),
         Command::Image { command } => image::run(&command),
         Command::Serve(args) => serve::run(&args),
+        Command::OpenChannel(args) => open_channel::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),

@@ -5,6 +5,7 @@ mod content;
 mod demo;
 mod image;
 mod lifetime;
+mod open_channel;
 mod profiles;
 mod replay;
 mod reproduce;
@@ -18,6 +19,7 @@ pub(crate) use content::ContentArg;
 pub(crate) use demo::DemoArgs;
 pub(crate) use image::{ImageCheckArgs, ImageCommand};
 pub(crate) use lifetime::LifetimeArgs;
+pub(crate) use open_channel::{OpenChannelArgs, VectorCommand};
 pub(crate) use profiles::{CheckArgs, ProfilesArgs};
 pub(crate) use replay::{LoopArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
@@ -82,6 +84,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ImageCommand,
     },
+    /// Send an open-channel drive one command, and show what it answers
+    ///
+    /// Addresses are of 4 KiB sectors of flash. With --image the drive keeps what it holds from one call to
+    /// the next; a new image keeps every byte. Times are simulated times.
+    #[command(after_help = open_channel::OPEN_CHANNEL_EXAMPLES)]
+    OpenChannel(Box<OpenChannelArgs>),
     /// Measure one channel: requests injected at its controller, with no FTL and no host above
     ///
     /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and

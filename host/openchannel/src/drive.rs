@@ -1,5 +1,6 @@
 //! A drive that has been brought up.
 
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,8 +44,8 @@ pub enum VectorError {
 /// An open-channel drive of version 1.2.
 pub struct Drive<B: Bar> {
     driver: Rc<Driver<B>>,
+    identity: Box<Identity12>,
     geometry: Geometry,
-    format: AddressFormat,
     /// Erases with one address per LUN mean all planes.
     erase_control: VectorControl,
 }
@@ -58,6 +59,7 @@ impl<B: Bar + 'static> Drive<B> {
         let mut bytes = vec![0; size_of::<Identity12>()];
         driver.vendor_admin(admin::IDENTITY, [0; 6], &mut bytes).await?;
         let identity = Identity12::read_from_bytes(&bytes).expect("the size is that of the type");
+        let identity = Box::new(identity);
         let unknown = |what| Err(OpenError::Unknown(what));
         let group = &identity.groups[0];
         if identity.version != identity::VERSION {
@@ -93,19 +95,23 @@ impl<B: Bar + 'static> Drive<B> {
         };
         Ok(Drive {
             driver: Rc::clone(driver),
+            identity,
             geometry,
-            format: identity.address_format,
             erase_control: VectorControl(0).with_plane_mode(mode),
         })
     }
 
+    /// All that it says of itself.
+    pub fn identity(&self) -> &Identity12 {
+        &self.identity
+    }
     /// Its array. The bytes of spare areas are the drive's own business, and 0 here.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
     /// How it writes addresses.
     pub fn format(&self) -> &AddressFormat {
-        &self.format
+        &self.identity.address_format
     }
 
     /// Erases the blocks in all planes of a LUN that `block` names. Its plane must be 0; page and sector
@@ -116,6 +122,13 @@ impl<B: Bar + 'static> Drive<B> {
     pub async fn erase(&self, queue: QueueId, block: Place) -> Result<(), VectorError> {
         let (data, metadata) = (Moved::Nothing, Moved::Nothing);
         self.send(queue, io::ERASE, self.erase_control, &[block], data, metadata).await
+    }
+    /// Erases blocks, each in its own plane. Pages and sectors don't count.
+    ///
+    /// # Errors
+    /// When the drive refuses, or blocks can't be erased.
+    pub async fn erase_blocks(&self, queue: QueueId, blocks: &[Place]) -> Result<(), VectorError> {
+        self.send(queue, io::ERASE, VectorControl(0), blocks, Moved::Nothing, Moved::Nothing).await
     }
     /// Writes sectors, each with [16 bytes](aster_wire::ocssd::METADATA_BYTES) of metadata.
     ///
@@ -174,7 +187,7 @@ impl<B: Bar + 'static> Drive<B> {
         if !(1..=ADDRESSES_MAX).contains(&places.len()) {
             return Err(DriverError::Argument("a vector has 1 to 64 addresses"));
         }
-        list.iter_mut().zip(places).for_each(|(to, place)| *to = self.format.encode(*place));
+        list.iter_mut().zip(places).for_each(|(to, place)| *to = self.format().encode(*place));
         Ok(&list[..places.len()])
     }
 
@@ -185,7 +198,7 @@ impl<B: Bar + 'static> Drive<B> {
     pub async fn table(&self, channel: u16, lun: u16) -> Result<Vec<BlockFlags>, OpenError> {
         let header = size_of::<TableHeader>();
         let mut bytes = vec![0; header + self.geometry.blocks_per_lun as usize];
-        let address = self.format.encode(Place { channel, lun, ..Place::default() });
+        let address = self.format().encode(Place { channel, lun, ..Place::default() });
         self.driver.addressed_admin(admin::GET_TABLE, &[address], 0, &mut bytes).await?;
         let unknown = OpenError::Unknown("it returns something that is no bad-block table");
         if bytes[..table::SIGNATURE.len()] != table::SIGNATURE {

@@ -10,5 +10,10 @@ extern crate alloc;
 
 mod drive;
 
-pub use aster_wire::ocssd::{ADDRESSES_MAX, AddressFormat, BlockFlags, METADATA_BYTES, Place};
+pub use aster_driver::Moved;
+pub use aster_wire::nvme::Status;
+pub use aster_wire::ocssd::status::meaning;
+pub use aster_wire::ocssd::{
+    ADDRESSES_MAX, AddressFormat, BlockFlags, FieldBits, Identity12, METADATA_BYTES, Place,
+};
 pub use drive::{Drive, OpenError, VectorError};

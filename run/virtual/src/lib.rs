@@ -14,4 +14,5 @@ pub use machine::{Machine, RunError, VirtualBar};
 
 pub use aster_driver as driver;
 pub use aster_events as events;
+pub use aster_openchannel as openchannel;
 pub use aster_workload as workload;

@@ -19,3 +19,18 @@ pub const PROTECTED_BLOCK: Status = Status::from_raw(0x4286);
 pub const OUT_OF_ORDER: Status = Status::from_raw(0x42f2);
 /// An address names nothing that the drive has.
 pub const OUT_OF_GEOMETRY: Status = Status::from_raw(0x4080);
+
+/// What a status means. `None` for those that aren't of 1.2.
+pub fn meaning(of: Status) -> Option<&'static str> {
+    let meanings = [
+        (WRITE_FAIL, "couldn't be programmed or erased, and its block is bad from now on"),
+        (EMPTY_PAGE, "was never written since its block was erased"),
+        (ECC_FAIL, "has more wrong bits than can be corrected"),
+        (TRANSFER_FAIL, "could not be transferred"),
+        (HIGH_ECC, "was read, with so many wrong bits that it should be moved"),
+        (PROTECTED_BLOCK, "is of a bad block, or of one that is the drive's own"),
+        (OUT_OF_ORDER, "isn't the next page of its block, or only a part of one"),
+        (OUT_OF_GEOMETRY, "names nothing that the drive has"),
+    ];
+    meanings.iter().find(|(status, _)| of.is(*status)).map(|(_, text)| *text)
+}

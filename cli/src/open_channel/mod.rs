@@ -1,0 +1,244 @@
+//! `aster open-channel`: single commands for a drive that shows its host the flash.
+
+mod address;
+mod answer;
+
+use crate::args::{OpenChannelArgs, VectorCommand};
+use crate::console;
+use crate::failure::Failure;
+use crate::files::{is_standard_input, keep_apart};
+use crate::image::content_of;
+use crate::interrupt::Interrupt;
+use crate::profiles::{self, Named};
+use address::{Addresses, Unit};
+use answer::{Done, Identified, Sector, Table, Vector, refused_by};
+use aster_device::Media;
+use aster_lab::words::counted;
+use aster_run_virtual::driver::{Config, QueueId};
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::openchannel::{BlockFlags, Drive, METADATA_BYTES, Moved, Place};
+use aster_run_virtual::{Machine, RunError, VirtualBar, keep_profile, open_image};
+use aster_units::Content;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::rc::Rc;
+
+/// The command set of such a drive.
+const OPEN_CHANNEL: &str = "open-channel-1.2";
+const QUEUE: QueueId = QueueId(1);
+/// The data of 64 sectors.
+const TRANSFER_BYTES: u32 = 256 << 10;
+const OOB: usize = METADATA_BYTES as usize;
+
+/// Sends one command and prints what the drive answers.
+///
+/// # Errors
+/// When the drive can't be had, or the command is wrong or fails.
+pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
+    let Named { name, mut profile } = profiles::find(&args.profile, &args.set)?;
+    if (profile.host.front_end.as_str(), profile.host.command_set.as_str()) != ("nvme", OPEN_CHANNEL) {
+        let problem = format!(
+            "host.command_set is \"{}\", but only an NVMe drive with \"{OPEN_CHANNEL}\" takes these commands",
+            profile.host.command_set
+        );
+        return Err(Failure::file(&args.profile, problem));
+    }
+    // The commands are for the drive, not for what an FTL makes of it.
+    profile.target = None;
+    let (read, written) = files(&args.command);
+    keep_apart(
+        &[&[Some(&*args.profile)], &read[..]].concat(),
+        &[&[args.image.as_deref()], &written[..]].concat(),
+    )?;
+    let image = args.image.as_deref();
+    // A new image keeps bytes, whatever the profile measures with.
+    let content = match image.filter(|path| path.is_file()) {
+        Some(path) => content_of(path)?,
+        None => Content::Full,
+    };
+    let interrupt = Interrupt::listen()?;
+    let media = match image {
+        Some(path) => {
+            let media = open_image(path, &profile, Some(content))?;
+            if let Some(note) = keep_profile(path, &name, &profile)? {
+                console::note(&note);
+            }
+            media
+        }
+        None => Media::fresh(),
+    };
+    let config = Config {
+        queue_pairs: 1,
+        depth: 1,
+        transfer_bytes_max: TRANSFER_BYTES.min(profile.host.transfer_bytes_max),
+        ..Config::default()
+    };
+    let machine = Machine::power_on(&name, &profile, Some(content), media, &Recorder::default(), config)?;
+    machine.boot_while(&mut || !interrupt.asked()).map_err(|error| Failure::on_image(image, error))?;
+    let driver = Rc::clone(machine.driver());
+    let opened = machine.block_on("identifying the drive", async move { Drive::open(&driver).await })?;
+    let host = Host { machine, drive: Rc::new(opened.map_err(Failure::run)?), content };
+    let carried_out = host.carry_out(args);
+    // The image is then as the drive left it, also after a command that failed.
+    let Host { machine, drive, .. } = host;
+    drop(drive);
+    let ended = machine.shut_down().map_err(|error| Failure::on_image(image, error));
+    carried_out?;
+    ended.map(drop)
+}
+
+/// Files that a command reads, and that it writes.
+fn files(command: &VectorCommand) -> (Vec<Option<&Path>>, Vec<Option<&Path>>) {
+    match command {
+        VectorCommand::Read { data, metadata, .. } => (vec![], vec![data.as_deref(), metadata.as_deref()]),
+        VectorCommand::Write { data, metadata, .. } => {
+            let data = Some(&**data).filter(|path| !is_standard_input(path));
+            (vec![data, metadata.as_deref()], vec![])
+        }
+        _ => (vec![], vec![]),
+    }
+}
+
+struct Host {
+    machine: Machine,
+    drive: Rc<Drive<VirtualBar>>,
+    content: Content,
+}
+
+impl Host {
+    fn carry_out(&self, args: &OpenChannelArgs) -> Result<(), Failure> {
+        match &args.command {
+            VectorCommand::Id => Identified::of(self.drive.identity()).print(args.json),
+            VectorCommand::Table { luns } => self.table(luns, args.json),
+            VectorCommand::Read { addresses, data, metadata } => {
+                self.read(addresses, [data.as_deref(), metadata.as_deref()], args.json)
+            }
+            VectorCommand::Write { addresses, data, metadata } => {
+                self.write(addresses, data, metadata.as_deref(), args.json)
+            }
+            VectorCommand::Erase { addresses } => self.erase(addresses, args.json),
+            VectorCommand::Mark { state, addresses } => self.mark(addresses, (*state).into(), args.json),
+        }
+    }
+    fn places(&self, texts: &[String], unit: Unit) -> Result<Vec<Place>, Failure> {
+        let addresses = Addresses { geometry: self.drive.geometry(), format: self.drive.format() };
+        addresses.places(texts, unit).map_err(Failure::usage)
+    }
+    /// Runs a command, and returns what it gave and the simulated microseconds that it took.
+    fn send<T: 'static>(
+        &self,
+        what: &'static str,
+        work: impl AsyncFnOnce(Rc<Drive<VirtualBar>>) -> T + 'static,
+    ) -> Result<(T, f64), RunError> {
+        let drive = Rc::clone(&self.drive);
+        let began = self.machine.now();
+        let ended = self.machine.block_on(what, async move { work(drive).await })?;
+        Ok((ended, self.machine.now().since(began).as_nanos() as f64 / 1e3))
+    }
+
+    fn table(&self, luns: &[String], json: bool) -> Result<(), Failure> {
+        let geometry = self.drive.geometry();
+        let (of_channel, channels) = (geometry.luns_per_channel() as u16, geometry.channels);
+        let all = (0..channels)
+            .flat_map(|channel| (0..of_channel).map(move |lun| Place { channel, lun, ..Place::default() }));
+        let luns = if luns.is_empty() { all.collect() } else { self.places(luns, Unit::Lun)? };
+        let (tables, _) = self.send("reading bad-block tables", async move |drive| {
+            let mut tables = Vec::new();
+            for place in luns {
+                let states = drive.table(place.channel, place.lun).await?;
+                tables.push(Table::of(drive.geometry(), place, &states));
+            }
+            Ok::<_, aster_run_virtual::openchannel::OpenError>(tables)
+        })?;
+        Table::print_all(&tables.map_err(Failure::run)?, json)
+    }
+
+    fn read(&self, addresses: &[String], into: [Option<&Path>; 2], json: bool) -> Result<(), Failure> {
+        let places = self.places(addresses, Unit::Sector)?;
+        let (wanted, content) = (places.clone(), self.content);
+        let ((ended, data, metadata), us) = self.send("reading", async move |drive| {
+            let mut data = vec![0; wanted.len() * content.sector_len()];
+            let mut metadata = vec![0; wanted.len() * OOB];
+            let moved = match content {
+                Content::Full => Moved::FromDrive(&mut data),
+                Content::Fingerprint => Moved::TagsFromDrive(data.as_chunks_mut().0),
+            };
+            let ended = drive.read(QUEUE, &wanted, moved, &mut metadata).await;
+            (ended, data, metadata)
+        })?;
+        let vector =
+            Vector::of(Done { verb: "read", thing: "sector" }, self.drive.format(), &places, &ended, us)?;
+        let sectors = Sector::of(&vector, &data, &metadata, self.content.sector_len());
+        // What can't be read is told, and no file looks as if it could.
+        let is_whole = vector.has_all_data();
+        for (path, bytes) in into.into_iter().zip([&data, &metadata]) {
+            if let Some(path) = path.filter(|_| is_whole) {
+                std::fs::write(path, bytes).map_err(|error| Failure::file(path, error))?;
+            }
+        }
+        vector.print(Some(&sectors), json)
+    }
+
+    fn write(
+        &self,
+        addresses: &[String],
+        data: &Path,
+        metadata: Option<&Path>,
+        json: bool,
+    ) -> Result<(), Failure> {
+        let places = self.places(addresses, Unit::Sector)?;
+        let data = filled(data, places.len() * self.content.sector_len(), places.len())?;
+        let metadata = match metadata {
+            Some(path) => filled(path, places.len() * OOB, places.len())?,
+            None => vec![0; places.len() * OOB],
+        };
+        let (wanted, content) = (places.clone(), self.content);
+        let (ended, us) = self.send("writing", async move |drive| {
+            let moved = match content {
+                Content::Full => Moved::ToDrive(&data),
+                Content::Fingerprint => Moved::TagsToDrive(data.as_chunks().0),
+            };
+            drive.write(QUEUE, &wanted, moved, &metadata).await
+        })?;
+        Vector::of(Done { verb: "written", thing: "sector" }, self.drive.format(), &places, &ended, us)?
+            .print(None, json)
+    }
+
+    fn erase(&self, addresses: &[String], json: bool) -> Result<(), Failure> {
+        let places = self.places(addresses, Unit::Block)?;
+        let wanted = places.clone();
+        let (ended, us) =
+            self.send("erasing", async move |drive| drive.erase_blocks(QUEUE, &wanted).await)?;
+        Vector::of(Done { verb: "erased", thing: "block" }, self.drive.format(), &places, &ended, us)?
+            .print(None, json)
+    }
+
+    fn mark(&self, addresses: &[String], state: BlockFlags, json: bool) -> Result<(), Failure> {
+        let places = self.places(addresses, Unit::Block)?;
+        let wanted = places.clone();
+        let (ended, us) = self.send("marking", async move |drive| drive.set_table(&wanted, state).await)?;
+        let ended = ended.map_err(|error| refused_by(&places, error));
+        Vector::of(Done { verb: "marked", thing: "block" }, self.drive.format(), &places, &ended, us)?
+            .print(None, json)
+    }
+}
+
+/// The bytes of a file or of standard input, followed by zeroes up to `bytes`.
+fn filled(path: &Path, bytes: usize, sectors: usize) -> Result<Vec<u8>, Failure> {
+    let fail = |error: std::io::Error| Failure::file(path, error);
+    let most = bytes as u64 + 1;
+    let mut read = Vec::new();
+    match is_standard_input(path) {
+        true => std::io::stdin().take(most).read_to_end(&mut read),
+        false => File::open(path).and_then(|file| file.take(most).read_to_end(&mut read)),
+    }
+    .map_err(fail)?;
+    if read.len() > bytes {
+        let sectors = counted(sectors as u64, "sector");
+        let problem = format!("has more than the {bytes} bytes of {sectors}; name more addresses");
+        return Err(Failure::file(path, problem));
+    }
+    read.resize(bytes, 0);
+    Ok(read)
+}

@@ -1,0 +1,103 @@
+//! `aster open-channel`.
+
+use crate::place::Place;
+use serde_json::Value;
+
+const PAGE: usize = 4096;
+
+fn send(place: &Place, command: &[&str]) -> Value {
+    place.report(&[&["open-channel", "pocket-ocssd", "--image", "d.aster", "--json"], command].concat())
+}
+
+/// O1, P22: what one call has written is read by the next, data and metadata.
+#[test]
+fn what_one_call_writes_the_next_one_reads() {
+    let place = Place::new();
+    let erased = send(&place, &["erase", "ch0.lun0.blk5.pg3"]);
+    let address = |of: &Value, n: usize| of["addresses"][n]["address"].clone();
+    assert_eq!([address(&erased, 0), address(&erased, 1)], ["ch0.lun0.pl0.blk5", "ch0.lun0.pl1.blk5"]);
+    let data: Vec<u8> = (0..2 * PAGE).map(|n| (n * 7 / 5) as u8).collect();
+    place.write("data", &data);
+    place.write("metadata", b"sixteen bytes, and three");
+    let files = ["--data", "data", "--metadata", "metadata"];
+    send(&place, &[&["write", "ch0.lun0.blk5.pg0"], &files[..]].concat());
+    // The sector of plane 1 by its number: page 8:0, block 7:3, plane 8.
+    let read = ["read", "ch0.lun0.pl0.blk5.pg0.sec0", "0x128", "--data", "back", "--metadata", "beside"];
+    let found = send(&place, &read);
+    assert_eq!(
+        (&found["status"], &address(&found, 1)),
+        (&"0000h".into(), &"ch0.lun0.pl1.blk5.pg0.sec0".into())
+    );
+    assert_eq!(found["sectors"][1]["metadata"], "616e642074687265650000000000000000"[2..], "{found}");
+    assert!(found["microseconds"].as_f64().unwrap() > 58.0, "tR at least: {found}");
+    assert_eq!(std::fs::read(place.path("back")).unwrap(), data);
+    assert_eq!(&std::fs::read(place.path("beside")).unwrap()[..24], b"sixteen bytes, and three");
+    // In words.
+    let ran = place.aster(&["open-channel", "pocket-ocssd", "--image", "d.aster", "read", "0x28"]);
+    assert!(ran.out.starts_with("ch0.lun0.pl0.blk5.pg0.sec0 0x00000028 metadata 7369"), "{}", ran.out);
+    assert!(ran.out.contains("\n1 sector read in "), "{}", ran.out);
+}
+
+/// P26: states that the host sets stay in the image.
+#[test]
+fn a_block_that_is_marked_is_refused_from_then_on() {
+    let place = Place::new();
+    let before = send(&place, &["table"]);
+    assert_eq!(before.as_array().unwrap().len(), 4, "one per LUN");
+    send(&place, &["mark", "grown-bad", "ch1.lun1.pl1.blk9"]);
+    let table = send(&place, &["table", "ch1.lun1"]);
+    let marked = table[0]["exceptions"].as_array().unwrap().iter().find(|of| of["state"] == "grown bad");
+    assert_eq!(marked.unwrap()["address"], "ch1.lun1.pl1.blk9", "{table}");
+    let with_image = ["open-channel", "pocket-ocssd", "--image", "d.aster"];
+    let error = place.refused(1, &[&with_image[..], &["erase", "ch1.lun1.pl1.blk9"]].concat());
+    assert!(error.contains("error: ch1.lun1.pl1.blk9 is of a bad block") && error.contains("status 4286h"));
+    send(&place, &["mark", "free", "ch1.lun1.pl1.blk9"]);
+    send(&place, &["erase", "ch1.lun1.pl1.blk9"]);
+}
+
+/// P27: an error names the place and the status; what was read beside it is told.
+#[test]
+fn a_sector_that_fails_among_others_is_named() {
+    let place = Place::new();
+    send(&place, &["erase", "ch1.lun0.pl0.blk3"]);
+    place.write("data", b"hello");
+    send(&place, &["write", "ch1.lun0.pl0.blk3.pg0", "--data", "data"]);
+    let both = ["read", "ch1.lun0.pl0.blk3.pg0", "ch1.lun0.pl0.blk3.pg1", "--data", "back"];
+    let ran = place.aster(&[&["open-channel", "pocket-ocssd", "--image", "d.aster"], &both[..]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert!(lines[0].contains("data 68656c6c6f00") && lines[1].ends_with(" failed"), "{}", ran.out);
+    let told =
+        "error: ch1.lun0.pl0.blk3.pg1.sec0 was never written since its block was erased (status 42ffh)";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(!place.path("back").exists(), "half of the data is no file");
+}
+
+#[test]
+fn the_board_says_what_it_is() {
+    let place = Place::new();
+    let id = place.report(&["open-channel", "cosmos-ocssd", "id", "--json"]);
+    assert_eq!([&id["channels"], &id["planes"], &id["blocks_per_plane"]], [8, 2, 4096]);
+    assert_eq!((&id["cells"], &id["read_ns"][0]), (&"SLC".into(), &75_000.into()), "O5");
+    assert_eq!(id["address_format"]["block"], serde_json::json!([9, 12]), "P25");
+}
+
+#[test]
+fn mistakes_are_told_before_an_image_is_changed() {
+    let place = Place::new();
+    for (arguments, reason) in [
+        (&["tiny", "id"][..], "host.command_set is \"nvm\""),
+        (&["pocket-ocssd", "read", "ch9.lun0.blk0.pg0"], "ch9.lun0.blk0.pg0: is outside of the drive"),
+        (&["pocket-ocssd", "write", "ch0.lun0.pl0.blk0.pg0", "--data", "long"], "of 1 sector; name more"),
+        (&["pocket-ocssd", "write", "ch0.lun0.blk0.pg0", "--data", "absent"], "absent: No such file"),
+    ] {
+        place.write("long", vec![0; PAGE + 1]);
+        let error = place.refused(2, &[&["open-channel"], arguments].concat());
+        assert!(error.contains(reason), "{error}");
+    }
+    // An image of pblk's isn't written by hand.
+    place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\n");
+    assert_eq!(place.aster(&["run", "pocket-ocssd", "--job", "w.fio", "--image", "p.aster"]).code, 0);
+    let error = place.refused(2, &["open-channel", "pocket-ocssd", "--image", "p.aster", "id"]);
+    assert!(error.contains("target.kind"), "{error}");
+}
