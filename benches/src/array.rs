@@ -94,6 +94,7 @@ fn array() -> Array {
             stages: StageConfig {
                 layout,
                 ecc: Ecc::new(12, 14, 13, &layout).expect("a code"),
+                correction: Default::default(),
                 detect_latency: Duration::ZERO,
                 correct_latency: Duration::ZERO,
                 solver: None,

@@ -15,7 +15,7 @@ use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
-use aster_lab::report::{RunReport, TaskReport, table};
+use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
 use aster_lab::run::workload::Drive;
 use aster_lab::warning::Warning;
 use aster_lab::watch::{Heard, MonitorWatch, SpanReport, Watch, Watchers};
@@ -295,6 +295,22 @@ struct JsonExplanation<'a> {
     provenance: Option<&'a Provenance>,
 }
 
+/// What the ECC engine did, on a drive that has one.
+fn corrected(drive: &DriveReport) -> Option<String> {
+    let of = |name| drive.parts.get(name).copied().unwrap_or(0);
+    let reads = drive.parts.get("ecc_reads")?;
+    let lost = match of("ecc_uncorrectable_frames") {
+        0 => String::new(),
+        lost => format!("; {} could not be corrected", counted(lost, "frame")),
+    };
+    Some(format!(
+        "{reads} of {} brought wrong bits: the ECC engine corrected {} in {}{lost}.",
+        counted(drive.flash_reads, "page read"),
+        counted(of("ecc_corrected_bits"), "bit"),
+        counted(of("ecc_frames"), "frame"),
+    ))
+}
+
 fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
         return console::json(printed).inspect_err(|failure| {
@@ -322,6 +338,9 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if checked > 0 {
         let were = if checked == 1 { "was" } else { "were" };
         console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
+    }
+    if let Some(line) = corrected(&report.drive) {
+        console::line(&line)?;
     }
     for task in &report.tasks {
         // If it was never reached, there is a warning instead.

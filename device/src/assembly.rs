@@ -17,6 +17,7 @@ use crate::profile::{ControllerName, Profile};
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
 use aster_board::{Link, PciFunction};
+use aster_ecc::{Engine, EngineConfig, EnginePorts};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
 use aster_nand::{NandArray, NandCells};
@@ -73,6 +74,7 @@ pub(crate) struct Array {
     pub(crate) channels: Channels,
     pub(crate) cores: Vec<Core>,
     pub(crate) scheduler: Rc<dyn SchedulerView>,
+    pub(crate) corrector: Option<Rc<Engine>>,
     pub(crate) firmware: Firmware,
     pub(crate) cells: NandCells,
     pub(crate) nvram: SharedNvram,
@@ -87,7 +89,15 @@ pub(crate) type Parts = (Face, Array);
 /// Builds the drive.
 pub(crate) fn assemble(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Parts, BuildError> {
     let base = Base::lay(wanted, pieces, media)?;
-    if base.scheduler_needs.commands { spliced(base) } else { apart(base) }
+    if !base.scheduler_needs.commands {
+        return apart(base);
+    }
+    if base.ecc.is_some() {
+        let reason = "must be \"hardware\" with a flash scheduler that takes the host's commands, since it \
+                      sends a page to the host as soon as it has been read";
+        return Err(configure::value("ecc.correction", reason));
+    }
+    spliced(base)
 }
 
 /// Firmware of coroutines: translation and scheduler each have ports of their own.
@@ -103,6 +113,7 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let scheduler =
         base.start_scheduler(&base.cores.core(CoreRole::Flash).clone(), &ports, &channels, below, None)?;
     base.bring_up(&ports, &channels);
+    base.start_correction(&ports);
     let link = base.link();
     let commands = base.command_port();
     let front = base.start_front_end(&link, &commands)?;
@@ -165,6 +176,9 @@ struct Base<'a> {
     channel_buses: Vec<SharedBandwidth>,
     control_buses: configure::ControlBuses,
     cores: Cores,
+    /// Correction in software before it is started, if there is one, and then running.
+    ecc: Option<EngineConfig>,
+    corrector: Option<Rc<Engine>>,
 }
 
 impl<'a> Base<'a> {
@@ -189,13 +203,13 @@ impl<'a> Base<'a> {
 
         let (exec, geometry) = (Exec::new(), profile.used_geometry());
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let dram = Dram::new(
+        let dram = Dram::with_codes(
             content,
             geometry.sectors_per_page(),
             configure::oob_bytes(profile),
-            needs.data_buffers,
-            needs.metadata_buffers + BRING_UP_BUFFERS,
+            (needs.data_buffers, needs.metadata_buffers + BRING_UP_BUFFERS),
             front_needs.sram_bytes,
+            configure::code_bytes(profile)?,
         );
         let scratch = dram.borrow().metadata_buffer(needs.metadata_buffers);
         let (host_bus, channel_buses) = configure::buses(profile, &memory);
@@ -226,6 +240,8 @@ impl<'a> Base<'a> {
             channel_buses,
             control_buses,
             cores,
+            ecc: configure::ecc_engine(profile)?,
+            corrector: None,
         })
     }
 
@@ -308,6 +324,21 @@ impl<'a> Base<'a> {
         channels.bring_up(&self.surroundings(ports));
     }
 
+    /// Starts correction in software, if the profile has it.
+    fn start_correction(&mut self, ports: &FlashPorts) {
+        let Some(config) = self.ecc.take() else { return };
+        let role = CoreRole::Correction;
+        let ports = EnginePorts {
+            requests: Rc::clone(&ports.requests),
+            buffers: self.dram.clone(),
+            client: self.cores.core(CoreRole::Translation).clone(),
+            core: self.cores.core(role).clone(),
+            interrupt: self.cores.interrupt_from(role),
+            recorder: self.wanted.recorder.clone(),
+        };
+        self.corrector = Some(Engine::start(config, ports));
+    }
+
     fn link(&self) -> HostLink {
         let port = LinkPort::new(&self.exec, self.front_needs.link_operations);
         let config = configure::link(self.wanted.profile);
@@ -372,7 +403,9 @@ impl<'a> Base<'a> {
         let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
-        let functions = [front.functions(), translation.functions(), scheduler.functions()].concat();
+        let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
+        let functions =
+            [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();
         let face = Face {
             exec: self.exec,
             dram: self.dram,
@@ -393,6 +426,7 @@ impl<'a> Base<'a> {
             cores: self.cores.all(),
             firmware: firmware::firmware(profile, &functions),
             scheduler,
+            corrector: self.corrector,
             cells: self.array.cells(),
             nvram: self.nvram,
             serial: self.serial,

@@ -9,12 +9,15 @@ pub(crate) enum CoreRole {
     Translation,
     /// Flash operations and their scheduler.
     Flash,
+    /// Correction in software.
+    Correction,
 }
 
 impl CoreRole {
     /// The roles that have a core of their own in `profile`'s drive, in the order of the cores' numbers.
     pub(crate) fn of(profile: &Profile) -> impl Iterator<Item = CoreRole> {
         let flash = profile.cores.flash_core.then_some(CoreRole::Flash);
-        [CoreRole::Translation].into_iter().chain(flash)
+        let correction = profile.cores.ecc_core.then_some(CoreRole::Correction);
+        [CoreRole::Translation].into_iter().chain(flash).chain(correction)
     }
 }

@@ -34,6 +34,13 @@ impl Cores {
         let own = self.by_role.iter().find(|(of, _)| *of == role);
         &own.unwrap_or(&self.by_role[0]).1
     }
+    /// How the core on which `role` runs notifies the translation's.
+    pub(crate) fn interrupt_from(&self, role: CoreRole) -> Interrupt {
+        match self.core(role).number() == self.core(CoreRole::Translation).number() {
+            true => Interrupt::default(),
+            false => self.interrupt,
+        }
+    }
     /// Every core once, in the order of their numbers.
     pub(crate) fn all(&self) -> Vec<Core> {
         self.by_role.iter().map(|(_, core)| core.clone()).collect()
@@ -65,6 +72,14 @@ mod tests {
         };
         assert_eq!(after(CoreRole::Translation), Duration::from_micros(1));
         assert_eq!(after(CoreRole::Flash), Duration::from_micros(2));
+    }
+
+    #[test]
+    fn only_a_core_of_its_own_interrupts_the_translations() {
+        let cores = cores(|p| (p.cores.interrupt_ns, p.cores.ecc_core) = (200, false));
+        let latency = |role| cores.interrupt_from(role).latency;
+        assert_eq!(latency(CoreRole::Flash), Duration::from_nanos(200));
+        assert_eq!(latency(CoreRole::Correction), Duration::ZERO);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::wear::used_blocks;
 use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
+use aster_ecc::EccStats;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
@@ -58,7 +59,7 @@ pub struct DriveStats {
     pub channels: Vec<ChannelStats>,
     /// The host link.
     pub link: LinkStats,
-    /// Each core: the FTL's, then the flash scheduler's if it has its own.
+    /// Each core: the FTL's, then the flash scheduler's and the ECC engine's if they have their own.
     pub cores: Vec<CoreStats>,
     /// Bytes moved through DRAM.
     pub dram_bytes: u64,
@@ -66,6 +67,8 @@ pub struct DriveStats {
     pub big_loop: Option<LoopStats>,
     /// What only this drive's flash scheduler counts, by name.
     pub scheduler: Vec<(&'static str, u64)>,
+    /// Correction in software, if the channels only detect errors.
+    pub ecc: Option<EccStats>,
 }
 
 impl Device {
@@ -403,6 +406,7 @@ impl Device {
                 array.scheduler.counters(&mut |name, value| counters.push((name, value)));
                 counters
             },
+            ecc: array.corrector.as_ref().map(|engine| engine.stats()),
         }
     }
     /// Looks at the cells, and damages them on purpose.

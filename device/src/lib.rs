@@ -29,6 +29,7 @@ mod target;
 mod wear;
 mod wiring;
 
+pub use aster_ecc::EccStats;
 pub use aster_nand::{BadBlock, DamagedPage};
 pub use aster_parties::DamagedRecord;
 pub use aster_parties::{

@@ -4,7 +4,7 @@ use crate::configure::{self, BuildError, value};
 use crate::control::{Answer, ControlWord, Filter};
 use crate::core_role::CoreRole;
 use crate::pieces::Pieces;
-use crate::profile::{ControllerName, Profile};
+use crate::profile::{ControllerName, CorrectionName, Profile};
 use crate::wiring::{Channels, Surroundings};
 use aster_channel::fixed::StatisticsFilter;
 use aster_channel::{BusTiming, ChannelStats};
@@ -51,6 +51,10 @@ impl OneChannel {
         let geometry = profile.array_geometry();
         if geometry.channels != 1 {
             return Err(value("geometry.channels", format!("must be 1, but is {}", geometry.channels)));
+        }
+        if profile.ecc.correction != CorrectionName::Hardware {
+            let reason = "must be \"hardware\" on a bench of one channel, where nothing corrects in software";
+            return Err(value("ecc.correction", reason));
         }
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();

@@ -126,6 +126,7 @@ mod tests {
             flash_programs: 0,
             flash_erases: 0,
             firmware: FirmwareReport::default(),
+            parts: Default::default(),
             simulated_s: 1.0,
         }
     }

@@ -337,6 +337,15 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
             }
             (2, what)
         }
+        Activity::Corrected { lun, row, frames, corrected } => (
+            2,
+            format!(
+                "{} of {}, row {row:06X}h, corrected in software: {}",
+                counted(frames, "frame"),
+                lun_name(lun),
+                counted(corrected, "bit")
+            ),
+        ),
         Activity::Transaction { channel, bytes: 0, .. } => (3, format!("channel {channel}: command")),
         Activity::Transaction { channel, bytes, .. } => (3, format!("channel {channel}: {bytes} B")),
         Activity::Array { lun, kind } => (3, format!("array of {}: {}", lun_name(lun), kind_name(kind))),

@@ -11,6 +11,7 @@ use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner, Statistics};
 use aster_workload::{Drive, Figure, SteadyOutcome, SteadyState};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -152,8 +153,27 @@ fn drive_report(before: &DriveStats, after: &DriveStats, simulated: Duration) ->
         flash_programs: after.nand.programs - before.nand.programs,
         flash_erases: after.nand.erases - before.nand.erases,
         firmware: firmware_report(before, after),
+        parts: parts_report(before, after),
         simulated_s: seconds,
     }
+}
+
+fn parts_report(before: &DriveStats, after: &DriveStats) -> BTreeMap<&'static str, u64> {
+    let counters = |stats: &DriveStats| -> BTreeMap<&'static str, u64> {
+        let mut counters: BTreeMap<_, _> = stats.scheduler.iter().copied().collect();
+        if let Some(ecc) = &stats.ecc {
+            ecc.each(&mut |name, value| {
+                counters.insert(name, value);
+            });
+        }
+        counters
+    };
+    let before = counters(before);
+    let since = |name: &str, value: u64| match name.ends_with("_highest") {
+        true => value,
+        false => value - before.get(name).copied().unwrap_or(0),
+    };
+    counters(after).into_iter().map(|(name, value)| (name, since(name, value))).collect()
 }
 
 fn firmware_report(before: &DriveStats, after: &DriveStats) -> FirmwareReport {

@@ -147,7 +147,9 @@ impl<W: Write> PerfettoTrace<W> {
                 args["status"] = span.status.into();
             }
             // LUN and row, by which work for one page is found on every track.
-            Activity::Queued { lun, row, .. } | Activity::Flash { lun, row, .. } => {
+            Activity::Queued { lun, row, .. }
+            | Activity::Flash { lun, row, .. }
+            | Activity::Corrected { lun, row, .. } => {
                 args["lun"] = lun.0.into();
                 args["row"] = row.into();
             }
@@ -184,6 +186,7 @@ impl<W: Write> PerfettoTrace<W> {
             Activity::Dependent { .. } | Activity::Reserved { .. } => {
                 (Group::Station, self.lane((Group::Station, 0), from, to))
             }
+            Activity::Corrected { .. } => (Group::Waiting, self.lane((Group::Waiting, 0), from, to)),
             Activity::Flash { lun, .. } => {
                 // A read that was begun during another is drawn from the other's end.
                 let until = &mut self.flash_until[lun.index()];

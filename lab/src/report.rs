@@ -7,7 +7,7 @@ use crate::traces::TraceReport;
 use crate::warning::Warning;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Latencies of one kind of request, in microseconds of simulated time.
@@ -140,6 +140,10 @@ pub struct DriveReport {
     pub flash_erases: u64,
     /// The firmware's part of it.
     pub firmware: FirmwareReport,
+    /// What only this drive's parts count, by name: its flash scheduler and its ECC engine. Names that end
+    /// with `_highest` are of the whole time since power-on.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<&'static str, u64>,
     /// Simulated seconds that it took.
     pub simulated_s: f64,
 }
@@ -482,6 +486,7 @@ mod tests {
             flash_programs: 0,
             flash_erases: 0,
             firmware: FirmwareReport::default(),
+            parts: Default::default(),
             simulated_s,
         }
     }

@@ -7,8 +7,9 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName,
-    Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile, TransactionOrder,
+    CorrectionName, DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
+    OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile,
+    TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -285,6 +286,13 @@ fn layered(p: &mut Profile) {
     p.channel.controller = ControllerName::Asynchronous;
 }
 
+/// Channels that only detect wrong bits. Software corrects them, of which there are some on every page.
+fn on_demand(p: &mut Profile) {
+    (p.ecc.correction, p.ecc.scrambler, p.ecc.correct_ns) = (CorrectionName::OnDemand, false, 0);
+    p.package.errors.fresh = 1e-4;
+    (p.costs.ecc_submit, p.costs.ecc_frame, p.costs.ecc_error) = (400, 4_000, 1_500);
+}
+
 fn looped_and_worn(p: &mut Profile) {
     looped(p);
     p.package.errors.fresh = 1.25e-3;
@@ -497,6 +505,13 @@ const CASES: &[Case] = &cases! {
     "costs.fil_dispatch" Run on layered; => |p| p.costs.fil_dispatch += 400,
     "costs.fil_poll" Run on layered; => |p| p.costs.fil_poll += 400,
     "costs.fil_finish" Run on layered; => |p| p.costs.fil_finish += 400,
+    "ecc.correction" Run on |p| p.ecc.scrambler = false; => on_demand,
+    "cores.ecc_core" Run on on_demand; => |p| p.cores.ecc_core = true,
+    "cores.ecc_mhz" Run on |p| { on_demand(p); p.cores.ecc_core = true; };
+        => |p| p.cores.ecc_mhz = Some(100.0),
+    "costs.ecc_submit" Run on on_demand; => |p| p.costs.ecc_submit += 400,
+    "costs.ecc_frame" Run on on_demand; => |p| p.costs.ecc_frame += 400,
+    "costs.ecc_error" Run on on_demand; => |p| p.costs.ecc_error += 400,
     "board.buses.memory_mb_per_s" Run => |p| p.board.buses.memory_mb_per_s = 300,
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,

@@ -275,12 +275,12 @@ events! {
     }
     /// A core worked on a function of the firmware.
     FirmwareWorked {
-        /// Core: 0 the FTL's, 1 the flash core where there is one.
+        /// Core: 0 the FTL's, then the flash core and the ECC engine's, where there are any.
         core: u8,
         /// 0 NVMe manager, 1 NVM command manager, 2 data buffer manager, 3 address translator, 4 host DMA,
         /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10
         /// issuer, 11 read retry, 12 flash request, 13 transaction, 14 polling, 15
-        /// NVMe in software, 16 flash interface layer.
+        /// NVMe in software, 16 flash interface layer, 17 correction.
         function: u8,
         /// Firmware task that it was for.
         task: u32,
@@ -393,5 +393,18 @@ events! {
         kind: u8,
         /// As above.
         transfer: bool,
+    }
+    /// The ECC engine has corrected a page that was read with wrong bits (S10).
+    PageCorrected {
+        /// LUN over the drive.
+        lun: u32,
+        /// Row address.
+        row: u32,
+        /// Frames with wrong bits.
+        frames: u16,
+        /// Those of them that could not be corrected.
+        failed: u16,
+        /// Corrected bits.
+        corrected: u16,
     }
 }

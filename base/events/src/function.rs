@@ -66,6 +66,8 @@ functions! {
     ]
     /// takes flash requests into queues, starts their phases and polls for the ends of these
     FlashInterface "flash_interface" ["fil_take", "fil_dispatch", "fil_poll", "fil_finish"]
+    /// passes frames with wrong bits to the ECC engine, which corrects them
+    Correction "correction" ["ecc_submit", "ecc_frame", "ecc_error"]
 }
 
 impl Function {

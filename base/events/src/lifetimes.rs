@@ -59,7 +59,7 @@ pub enum Activity {
     },
     /// A core works on a function of the firmware.
     Firmware {
-        /// Core: 0 the FTL's, 1 the flash core where there is one.
+        /// Core: 0 the FTL's, then the flash core and the ECC engine's, where there are any.
         core: u8,
         /// What it works on.
         function: Function,
@@ -83,6 +83,18 @@ pub enum Activity {
         row: u32,
         /// 0 done, 1 failed, 2 uncorrectable, 3 error.
         status: u8,
+        /// Corrected bits.
+        corrected: u16,
+    },
+    /// A page that was read with wrong bits is corrected in software: from the end of the flash operation to
+    /// the end of the correction.
+    Corrected {
+        /// LUN over the drive.
+        lun: LunIndex,
+        /// Row address.
+        row: u32,
+        /// Frames with wrong bits.
+        frames: u16,
         /// Corrected bits.
         corrected: u16,
     },
@@ -166,11 +178,15 @@ struct ArrayOperation {
 struct LunState {
     queued: VecDeque<ArrayOperation>,
     open: VecDeque<ArrayOperation>,
+    // The last reads that have ended, since when: one of them may go to the ECC engine.
+    read: VecDeque<ArrayOperation>,
 }
 
 /// The most operations that are followed per LUN; further ones have an unknown origin. A port's ring is
 /// shorter.
 const QUEUED_MAX: usize = 4096;
+/// The most reads that are kept per LUN until they have been corrected.
+const READ_MAX: usize = 64;
 
 /// Takes the span of a command that has ended.
 type Ended = Box<dyn FnMut(&CommandSpan)>;
@@ -301,9 +317,22 @@ impl<F: FnMut(&Piece)> Lives<F> {
     fn finished(&mut self, at: Instant, lun: u32, row: u32, (kind, status, corrected): (u8, u8, u16)) {
         let Some(state) = self.luns.get_mut(lun as usize) else { return };
         let Some(place) = state.open.iter().position(|o| (o.kind, o.row) == (kind, row)) else { return };
-        let Some(ArrayOperation { since, owner, .. }) = state.open.remove(place) else { return };
+        let Some(operation) = state.open.remove(place) else { return };
+        let ArrayOperation { since, owner, .. } = operation;
+        if kind == 0 {
+            if state.read.len() == READ_MAX {
+                state.read.pop_front();
+            }
+            state.read.push_back(ArrayOperation { since: at, ..operation });
+        }
         let lun = LunIndex(lun);
         self.tell(Activity::Flash { lun, kind, row, status, corrected }, owner, since, at);
+    }
+    fn corrected(&mut self, at: Instant, lun: u32, row: u32, (frames, corrected): (u16, u16)) {
+        let Some(state) = self.luns.get_mut(lun as usize) else { return };
+        let Some(place) = state.read.iter().position(|o| o.row == row) else { return };
+        let Some(ArrayOperation { since, owner, .. }) = state.read.remove(place) else { return };
+        self.tell(Activity::Corrected { lun: LunIndex(lun), row, frames, corrected }, owner, since, at);
     }
 }
 
@@ -409,6 +438,9 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),
             Event::FlashFinished { lun, kind, row, status, corrected } => {
                 self.finished(at, lun, row, (kind, status, corrected));
+            }
+            Event::PageCorrected { lun, row, frames, corrected, .. } => {
+                self.corrected(at, lun, row, (frames, corrected));
             }
             Event::TransactionStarted { channel, slot } => {
                 let lun = self.lun_of_slot(channel, slot);

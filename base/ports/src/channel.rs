@@ -103,6 +103,9 @@ pub struct FrameReport {
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
+    /// Frames with wrong bits that software must correct: the stages only detected them. The buffer's code
+    /// area says which they are ([`CodeArea`](crate::codes::CodeArea)).
+    pub flagged: bool,
 }
 
 impl FrameReport {

@@ -26,6 +26,8 @@ pub struct Buffers {
     data: Vec<u8>,
     metadata: Vec<u8>,
     oob: Vec<u8>,
+    code_bytes: usize,
+    codes: Vec<u8>,
     sram: Vec<u8>,
 }
 
@@ -40,6 +42,20 @@ impl Dram {
         metadata_buffers: u32,
         sram_bytes: usize,
     ) -> SharedDram {
+        let buffers = (data_buffers, metadata_buffers);
+        Dram::with_codes(content, sectors, oob_bytes, buffers, sram_bytes, 0)
+    }
+
+    /// As [`Dram::new`], with data and metadata buffers in one pair. Each buffer has a code area of
+    /// `code_bytes` bytes for channels that only detect errors ([`CodeArea`](crate::codes::CodeArea)).
+    pub fn with_codes(
+        content: Content,
+        sectors: u8,
+        oob_bytes: u8,
+        (data_buffers, metadata_buffers): (u32, u32),
+        sram_bytes: usize,
+        code_bytes: usize,
+    ) -> SharedDram {
         let sectors = usize::from(sectors);
         let oob_bytes = usize::from(oob_bytes);
         Rc::new(Dram {
@@ -52,6 +68,8 @@ impl Dram {
                 data: vec![0; data_buffers as usize * sectors * content.sector_len()],
                 metadata: vec![0; metadata_buffers as usize * sectors * SECTOR_BYTES],
                 oob: vec![0; (data_buffers + metadata_buffers) as usize * oob_bytes],
+                code_bytes,
+                codes: vec![0; (data_buffers + metadata_buffers) as usize * code_bytes],
                 sram: vec![0; sram_bytes],
             }),
         })
@@ -142,6 +160,22 @@ impl Buffers {
         let page =
             if data { &mut self.data[start..start + len] } else { &mut self.metadata[start..start + len] };
         (page, &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes])
+    }
+
+    /// A buffer's code area, which is empty unless channels only detect errors.
+    pub fn codes(&self, buffer: BufferId) -> &[u8] {
+        &self.codes[buffer.index() * self.code_bytes..][..self.code_bytes]
+    }
+    /// A buffer's page, OOB and code area at once, mutable.
+    pub fn page_oob_and_codes_mut(&mut self, buffer: BufferId) -> (&mut [u8], &mut [u8], &mut [u8]) {
+        let (data, start, len) = self.span(buffer);
+        let page =
+            if data { &mut self.data[start..start + len] } else { &mut self.metadata[start..start + len] };
+        (
+            page,
+            &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes],
+            &mut self.codes[buffer.index() * self.code_bytes..][..self.code_bytes],
+        )
     }
 
     /// The front end's memory: queue entries, PRP lists, identify data.

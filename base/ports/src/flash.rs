@@ -67,6 +67,12 @@ struct RingCells {
     least_room: Cell<u16>,
 }
 
+// Results with flagged frames, and the task that passes these frames on.
+struct Diverted {
+    results: RefCell<VecDeque<(Tag, Outcomes)>>,
+    taker: WaitCell,
+}
+
 /// The port: a pool of request slots and a lane for each LUN.
 pub struct FlashPort {
     exec: Exec,
@@ -81,6 +87,8 @@ pub struct FlashPort {
     collector: Cell<Option<HandlerId>>,
     watcher: Cell<Option<HandlerId>>,
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
+    // Results that wait for correction in software ([`FlashPort::divert_flagged`]).
+    diverted: OnceCell<Diverted>,
     // Shared with the ports below ([`FlashPort::below`]).
     page_checker: Rc<OnceCell<PageChecker>>,
 }
@@ -134,6 +142,7 @@ impl FlashPort {
             collector: Cell::new(None),
             watcher: Cell::new(None),
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
+            diverted: OnceCell::new(),
             page_checker,
         })
     }
@@ -281,10 +290,36 @@ impl FlashPort {
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
+    /// Requesting side, to be called once: results with flagged frames no longer go to who asked, but to
+    /// [`FlashPort::next_flagged`], until [`FlashPort::deliver`] is called for them.
+    pub fn divert_flagged(&self) {
+        let results = RefCell::new(VecDeque::with_capacity(self.depth()));
+        let first = self.diverted.set(Diverted { results, taker: WaitCell::default() }).is_ok();
+        assert!(first, "one part corrects");
+    }
+    /// Requesting side: waits for a result with flagged frames.
+    pub async fn next_flagged(&self) -> (Tag, FlashRequest, Outcomes) {
+        let diverted = self.diverted.get().expect("flagged results are diverted");
+        let next = || diverted.results.borrow_mut().pop_front();
+        let (tag, outcomes) = diverted.taker.wait(&self.exec, next).await;
+        (tag, self.request(tag), outcomes)
+    }
     /// Controller side: delivers a request's results. If the request expects an owner, the page is
     /// checked here, unless the port below has checked it already.
     #[inline]
-    pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
+    pub fn complete(&self, tag: Tag, outcomes: Outcomes) {
+        let flagged = outcomes.iter().any(|outcome| outcome.flagged);
+        match self.diverted.get() {
+            Some(diverted) if flagged => {
+                diverted.results.borrow_mut().push_back((tag, outcomes));
+                self.notice.on_complete.raise(&self.exec, &diverted.taker);
+            }
+            _ => self.deliver(tag, outcomes, self.notice.on_complete),
+        }
+    }
+    /// Delivers a request's results to who asked, whom `interrupt` notifies.
+    #[inline]
+    pub fn deliver(&self, tag: Tag, mut outcomes: Outcomes, interrupt: Interrupt) {
         let slot = &self.slots[usize::from(tag.0)];
         if let Some(request) = slot.request.take() {
             let may_be_busy = request.phase == FlashOp::Status;
@@ -298,7 +333,6 @@ impl FlashPort {
         }
         slot.outcomes.set(Some(outcomes));
         self.counts.completed.set(self.counts.completed.get() + 1);
-        let interrupt: Interrupt = self.notice.on_complete;
         interrupt.raise(&self.exec, &slot.waiter);
         if let Some(watcher) = self.watcher.get() {
             self.exec.schedule(self.exec.now() + interrupt.latency, watcher, WATCHED);
@@ -306,7 +340,8 @@ impl FlashPort {
     }
     fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {
         let reads = matches!(request.phase, FlashOp::Read | FlashOp::Transfer);
-        if !reads || outcome.page != PageCheck::NotAsked {
+        // A page with flagged frames is checked once it has been corrected.
+        if !reads || outcome.page != PageCheck::NotAsked || outcome.flagged {
             return;
         }
         outcome.page = match self.page_checker.get() {

@@ -7,6 +7,9 @@ use core::fmt;
 /// COPYBACK has moved can still be descrambled.
 pub const SEED_BYTES: u16 = 4;
 
+/// Failures are reported in parts of this many bytes.
+const PART_BYTES: u32 = 512;
+
 /// Where the parity of a data chunk is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
@@ -147,6 +150,15 @@ impl PageLayout {
     /// ECC chunks per page, without the OOB's.
     pub const fn chunks(&self) -> u16 {
         self.sectors as u16 * self.chunks_per_sector()
+    }
+    /// The sector that chunk `chunk` of the page belongs to, and the 512-byte parts of that sector in which
+    /// it lies, one bit each.
+    pub fn parts_of(&self, chunk: u16) -> (u8, u8) {
+        let bytes = u32::from(self.chunk_bytes);
+        let first = u32::from(chunk % self.chunks_per_sector()) * bytes;
+        let (first, last) = (first / PART_BYTES, (first + bytes - 1) / PART_BYTES);
+        let parts = (first..=last).fold(0, |parts, part| parts | 1 << part);
+        ((chunk / self.chunks_per_sector()) as u8, parts)
     }
     const fn code_word_bytes(&self) -> u32 {
         self.chunk_bytes as u32 + self.parity_bytes as u32

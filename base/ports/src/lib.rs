@@ -16,6 +16,7 @@
 extern crate alloc;
 
 pub mod channel;
+pub mod codes;
 pub mod cores;
 pub mod credits;
 pub mod dram;

@@ -102,6 +102,9 @@ pub struct Outcome {
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
+    /// The channel only detected wrong bits, and software hasn't corrected them yet. The buffer's code area
+    /// says where they are ([`CodeArea`](crate::codes::CodeArea)).
+    pub flagged: bool,
     /// P1 to P4 of the requested feature, P1 lowest.
     pub feature: u32,
     /// If the read [expects](crate::flash::FlashRequest::expecting) an owner: whether the page is that
@@ -121,6 +124,7 @@ impl From<FrameReport> for Outcome {
             erased: frame.erased,
             worst_chunk: frame.worst_chunk,
             corrected: frame.corrected,
+            flagged: frame.flagged,
             feature: 0,
             page: PageCheck::NotAsked,
         }
@@ -128,9 +132,29 @@ impl From<FrameReport> for Outcome {
 }
 
 impl Outcome {
+    /// Records that the chunk in these parts of the sector could not be corrected.
+    pub fn fail(&mut self, sector: u8, parts: u8) {
+        self.failed_sectors |= 1 << sector;
+        self.failed_parts[usize::from(sector)] |= parts;
+        self.status = FlashStatus::Uncorrectable;
+    }
+    /// Records that the OOB record could not be corrected.
+    pub fn fail_oob(&mut self) {
+        self.oob_failed = true;
+        self.status = FlashStatus::Uncorrectable;
+    }
+    /// Records that a frame had so many wrong bits, which have been corrected.
+    pub fn corrected_in(&mut self, errors: usize) {
+        self.worst_chunk = self.worst_chunk.max(errors.min(255) as u8);
+        self.corrected = self.corrected.saturating_add(errors as u16);
+    }
     /// Whether everything that was asked for was read, and correctly.
     pub(crate) fn is_whole(&self) -> bool {
-        self.status == FlashStatus::Done && self.failed_sectors == 0 && !self.oob_failed && !self.erased
+        self.status == FlashStatus::Done
+            && self.failed_sectors == 0
+            && !self.oob_failed
+            && !self.erased
+            && !self.flagged
     }
     /// The 512-byte parts of each sector that are uncorrectable. If the parts of a failed sector aren't
     /// known, all of them count.

@@ -68,10 +68,12 @@ pub(crate) fn pci_link(profile: &Profile) -> PciLink {
 /// The clock of the core that `role` has for itself.
 pub(crate) fn frequency(profile: &Profile, role: CoreRole) -> Result<Frequency, BuildError> {
     let cores = &profile.cores;
-    let (key, mhz) = match (role, cores.flash_mhz) {
-        (CoreRole::Flash, Some(mhz)) => ("cores.flash_mhz", mhz),
-        (CoreRole::Flash, None) | (CoreRole::Translation, _) => ("cores.frequency_mhz", cores.frequency_mhz),
+    let own = match role {
+        CoreRole::Translation => None,
+        CoreRole::Flash => cores.flash_mhz.map(|mhz| ("cores.flash_mhz", mhz)),
+        CoreRole::Correction => cores.ecc_mhz.map(|mhz| ("cores.ecc_mhz", mhz)),
     };
+    let (key, mhz) = own.unwrap_or(("cores.frequency_mhz", cores.frequency_mhz));
     Frequency::from_hertz((mhz * 1e6) as u64).ok_or_else(|| value(key, "must not be 0"))
 }
 

@@ -4,9 +4,10 @@ use super::error::{BuildError, value};
 use super::onfi::interface;
 use super::ports::layout;
 use super::times::nanos;
-use crate::profile::Profile;
+use crate::profile::{CorrectionName, Profile};
 use aster_channel::{
-    BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, KeySolver, SharedSolver, StageConfig,
+    BusTiming, ClockTooFast, Correction, CycleTable, Ecc, EngineClock, EngineConfig, KeySolver, SharedSolver,
+    StageConfig,
 };
 use aster_ports::package::Interface;
 use aster_ports::resource::SharedBandwidth;
@@ -80,6 +81,10 @@ pub(crate) fn engine(
         stages: StageConfig {
             layout,
             ecc: Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?,
+            correction: match e.correction {
+                CorrectionName::Hardware => Correction::InHardware,
+                CorrectionName::OnDemand => Correction::OnDemand,
+            },
             detect_latency: nanos(e.detect_ns),
             correct_latency: nanos(e.correct_ns),
             solver,

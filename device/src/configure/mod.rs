@@ -5,6 +5,7 @@
 
 mod board;
 mod channel;
+mod ecc;
 mod error;
 mod flash;
 mod ftl;
@@ -20,6 +21,7 @@ mod times;
 pub use board::least_command;
 pub(crate) use board::{ControlBuses, buses, control_buses, frequency, link, own_ids, pci_ids, pci_link};
 pub(crate) use channel::{bus_timing, clock, engine, solvers};
+pub(crate) use ecc::{code_bytes, ecc_engine};
 pub use error::BuildError;
 pub(crate) use error::value;
 pub(crate) use flash::{flash, transactions};

@@ -10,7 +10,7 @@ use aster_units::{CellMode, Geometry, GeometryError};
 type Refused = (&'static str, String);
 
 /// Refuses a number outside of `low..=high`, and a NaN.
-fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
+pub(super) fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
     if value.is_finite() && value >= low && value <= high {
         Ok(())
     } else {
@@ -254,6 +254,9 @@ impl Profile {
             ("costs.fil_dispatch", c.fil_dispatch),
             ("costs.fil_poll", c.fil_poll),
             ("costs.fil_finish", c.fil_finish),
+            ("costs.ecc_submit", c.ecc_submit),
+            ("costs.ecc_frame", c.ecc_frame),
+            ("costs.ecc_error", c.ecc_error),
         ] {
             range(key, cycles as f64, 0.0, 1e7)?;
         }
@@ -360,7 +363,8 @@ impl Profile {
             let reason = format!("must be 4096 on a drive that keeps fingerprints, but is {}", h.block_bytes);
             return Err(("host.block_bytes", reason));
         }
-        self.check_nvme_software()
+        self.check_nvme_software()?;
+        self.check_correction()
     }
 }
 

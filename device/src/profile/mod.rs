@@ -31,9 +31,9 @@ pub use package::{
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile, GeometryProfile,
-    HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName, PollProfile,
-    Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
+    CoresProfile, CorrectionName, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
+    GeometryProfile, HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName,
+    PollProfile, Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

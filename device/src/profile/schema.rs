@@ -202,6 +202,17 @@ pub enum PlacementName {
     Interleaved,
 }
 
+/// Who corrects the wrong bits of a page (S10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CorrectionName {
+    /// The channel, while the page passes.
+    #[default]
+    Hardware,
+    /// The ECC engine in software; the channel only detects them.
+    OnDemand,
+}
+
 /// Error correction and page format.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +231,9 @@ pub struct EccProfile {
     /// Pages pass the scrambler (C20).
     #[serde(default = "yes")]
     pub scrambler: bool,
+    /// Who corrects wrong bits.
+    #[serde(default)]
+    pub correction: CorrectionName,
     /// Nanoseconds from the last byte off the bus to data known good.
     #[serde(default)]
     pub detect_ns: u32,
@@ -345,7 +359,13 @@ pub struct CoresProfile {
     /// Clock of that core; `frequency_mhz` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash_mhz: Option<f64>,
-    /// Inter-processor interrupt between the two, nanoseconds.
+    /// Run correction in software on a core of its own.
+    #[serde(default)]
+    pub ecc_core: bool,
+    /// Clock of that core; `frequency_mhz` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc_mhz: Option<f64>,
+    /// Inter-processor interrupt between two cores, nanoseconds.
     #[serde(default)]
     pub interrupt_ns: u32,
 }
@@ -404,6 +424,12 @@ pub struct CostsProfile {
     pub fil_poll: u64,
     /// Flash interface layer: a transaction that has ended.
     pub fil_finish: u64,
+    /// Translation: passing a frame with wrong bits to the ECC engine.
+    pub ecc_submit: u64,
+    /// ECC engine: a frame's syndromes and key equation, and its way through the rings.
+    pub ecc_frame: u64,
+    /// ECC engine: locating and correcting a wrong bit.
+    pub ecc_error: u64,
 }
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.

@@ -593,6 +593,27 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("slice = 200", "fil_dispatch = 20000000", "costs.fil_dispatch"),
     ("slice = 200", "fil_poll = 20000000", "costs.fil_poll"),
     ("slice = 200", "fil_finish = 20000000", "costs.fil_finish"),
+    ("slice = 200", "ecc_submit = 20000000", "costs.ecc_submit"),
+    ("slice = 200", "ecc_frame = 20000000", "costs.ecc_frame"),
+    ("slice = 200", "ecc_error = 20000000", "costs.ecc_error"),
+    ("slice = 200", "ecc_submit = 1", "costs.ecc_submit"),
+    ("slice = 200", "ecc_frame = 1", "costs.ecc_frame"),
+    ("slice = 200", "ecc_error = 1", "costs.ecc_error"),
+    ("flash_core = true", "flash_core = true\necc_core = true", "cores.ecc_core"),
+    ("flash_core = true", "flash_core = true\necc_mhz = 500", "cores.ecc_mhz"),
+    ("flash_core = true", "flash_core = true\necc_core = true\necc_mhz = 0.5", "cores.ecc_mhz"),
+    ("correct_ns = 1500", "correction = \"on-demand\"", "ecc.correction"),
+    (
+        "correct_ns = 1500",
+        "correct_ns = 1500\ncorrection = \"on-demand\"\nscrambler = false",
+        "ecc.correct_ns",
+    ),
+    (
+        "correct_ns = 1500",
+        "solver_channels = 2\ncorrection = \"on-demand\"\nscrambler = false",
+        "ecc.solver_channels",
+    ),
+    ("correct_ns = 1500", "solver_ns = 300\ncorrection = \"on-demand\"\nscrambler = false", "ecc.solver_ns"),
 ];
 
 /// Each check of the schema needs a bad value here.
@@ -602,6 +623,7 @@ fn no_check_is_left_out() {
         include_str!("check.rs"),
         include_str!("schema.rs"),
         include_str!("scheduler.rs"),
+        include_str!("softssd.rs"),
         include_str!("package.rs")
     );
     let words: Vec<_> = sources.split('"').skip(1).step_by(2).collect();

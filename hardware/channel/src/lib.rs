@@ -23,7 +23,7 @@ mod wave;
 pub use engine::{ChannelStats, Engine, EngineConfig};
 pub use pins::CycleEngine;
 pub use solver::{KeySolver, SharedSolver};
-pub use stages::{Ecc, StageConfig, Stages};
+pub use stages::{Correction, Ecc, StageConfig, Stages};
 pub use timing::{BusTiming, ClockTooFast, CycleTable, EngineClock};
 pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
 

@@ -5,6 +5,9 @@
 //! (design §4). If no bit of a chunk is wrong, the code word is never computed. A chunk with wrong bits
 //! is encoded, damaged and actually corrected. On a drive that keeps fingerprints there is nothing to
 //! decode: a chunk with more wrong bits than the code corrects fails, as with a bounded-distance decoder.
+//!
+//! Stages that only detect ([`Correction::OnDemand`], S9, S10) leave a chunk as it was read. Its code bits go
+//! to the buffer's code area, where a bitmap flags it for the software that corrects.
 
 use crate::solver::SharedSolver;
 use alloc::boxed::Box;
@@ -12,14 +15,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::{Bch, BchError, BchScratch, Scrambler};
 use aster_ports::channel::{FrameReport, TxnError};
+use aster_ports::codes::CodeArea;
 use aster_ports::dram::Buffers;
 use aster_ports::layout::{PageLayout, SEED_BYTES, Span};
 use aster_ports::package::{DataOut, PageData, ProtocolError};
 use aster_txn::Descriptor;
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 
-/// Failures are reported in parts of this many bytes.
-const PART_BYTES: u32 = 512;
+/// What the stages do with a chunk that has wrong bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Correction {
+    /// They correct it.
+    #[default]
+    InHardware,
+    /// They flag it for software. The buffers must have code areas, and pages must not be scrambled: with a
+    /// wrong bit in its seed, a page can't be descrambled before the seed has been corrected.
+    OnDemand,
+}
 
 /// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
 pub struct Ecc {
@@ -47,6 +59,8 @@ pub struct StageConfig {
     pub layout: PageLayout,
     /// The ECC stage.
     pub ecc: Ecc,
+    /// Whether they correct what they detect.
+    pub correction: Correction,
     /// From the last byte on the bus to data that are known to be good.
     pub detect_latency: Duration,
     /// Time of key equation and root search for one damaged chunk; with a shared solver, of root search
@@ -69,6 +83,8 @@ pub struct Stages {
     layout: PageLayout,
     ecc: Ecc,
     scratch: Scratch,
+    correction: Correction,
+    codes: CodeArea,
     detect_latency: Duration,
     correct_latency: Duration,
     solver: Option<SharedSolver>,
@@ -96,6 +112,8 @@ impl Stages {
             layout,
             ecc,
             scratch,
+            correction: config.correction,
+            codes: CodeArea::of(&layout),
             detect_latency: config.detect_latency,
             correct_latency: config.correct_latency,
             solver: config.solver,
@@ -274,7 +292,13 @@ impl Stages {
         target[covered.clone()].copy_from_slice(&page.data[covered]);
         oob.copy_from_slice(page.oob);
         if !flips.is_empty() {
-            self.damage_and_correct(descriptor, page, flips, target, oob);
+            match self.correction {
+                Correction::InHardware => self.damage_and_correct(descriptor, page, flips, target, oob),
+                Correction::OnDemand => {
+                    let buffer = memory.page_oob_and_codes_mut(descriptor.buffer);
+                    self.damage_and_flag(descriptor, page, flips, buffer);
+                }
+            }
         }
         Ok(())
     }
@@ -316,7 +340,7 @@ impl Stages {
                     }
                     Content::Fingerprint => count(&self.ecc, in_data.len() + in_parity.len()),
                 };
-                let parts = self.parts_of(chunk);
+                let (_, parts) = self.layout.parts_of(chunk);
                 self.note_damage(verdict, |report| report.fail(sector, parts));
             }
         }
@@ -362,7 +386,7 @@ impl Stages {
                 let zeroes = within(flips, self.layout.chunk_data(chunk)).len()
                     + within(flips, self.layout.chunk_parity(chunk)).len();
                 if zeroes > 0 {
-                    let (verdict, parts) = (count(&self.ecc, zeroes), self.parts_of(chunk));
+                    let (verdict, (_, parts)) = (count(&self.ecc, zeroes), self.layout.parts_of(chunk));
                     self.note(verdict, |report| {
                         report.fail(sector, parts);
                         report.erased = false;
@@ -385,6 +409,11 @@ impl Stages {
             let flips: Vec<u32> =
                 bursts.as_slice().iter().flat_map(|&span| zeroes(&self.raw, span)).collect();
             self.receive_erased(descriptor, &flips, memory);
+            return Ok(());
+        }
+        if self.correction == Correction::OnDemand {
+            let buffer = memory.page_oob_and_codes_mut(descriptor.buffer);
+            self.file_raw(descriptor, buffer);
             return Ok(());
         }
         let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
@@ -420,7 +449,7 @@ impl Stages {
                     data..data + chunk_bytes,
                     parity,
                 );
-                let parts = self.parts_of(chunk);
+                let (_, parts) = self.layout.parts_of(chunk);
                 self.note_damage(verdict, |report| report.fail(sector, parts));
                 let at = usize::from(chunk) * chunk_bytes;
                 target[at..at + chunk_bytes].copy_from_slice(&self.raw[data..data + chunk_bytes]);
@@ -428,14 +457,6 @@ impl Stages {
         }
         debug_assert_eq!(SECTOR_BYTES, usize::from(per_sector) * chunk_bytes);
         Ok(())
-    }
-
-    /// The 512-byte parts of its sector that a chunk belongs to, one bit each.
-    fn parts_of(&self, chunk: u16) -> u8 {
-        let bytes = u32::from(self.layout.chunk_bytes());
-        let first = u32::from(chunk % self.layout.chunks_per_sector()) * bytes;
-        let (first, last) = (first / PART_BYTES, (first + bytes - 1) / PART_BYTES);
-        (first..=last).fold(0, |parts, part| parts | 1 << part)
     }
 
     /// As [`Stages::note`], for a chunk that went through the decoder. A chunk with wrong bits takes
@@ -538,5 +559,6 @@ fn decode(
     Some(corrected)
 }
 
+mod on_demand;
 #[cfg(test)]
 mod tests;

@@ -154,6 +154,7 @@ impl Bench {
             stages: StageConfig {
                 layout,
                 ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
+                correction: Default::default(),
                 detect_latency: Duration::ZERO,
                 correct_latency: Duration::ZERO,
                 solver: None,

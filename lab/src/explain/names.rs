@@ -15,6 +15,7 @@ pub(super) const PROGRAM_ARRAY: &str = "array: programming";
 pub(super) const ERASE_ARRAY: &str = "array: erasing";
 pub(super) const CHANNEL: &str = "channel: commands and data";
 pub(super) const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
+pub(super) const CORRECTION: &str = "ECC engine: correcting the page in software";
 pub(super) const LINK_QUEUED: &str = "host DMA: waiting for the link";
 pub(super) const LINK: &str = "host DMA: on the link";
 pub(super) const TRANSFER: &str = "host DMA: what the front end adds";
@@ -47,6 +48,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
         ERASE_ARRAY,
         CHANNEL,
         OPERATION,
+        CORRECTION,
         LINK_QUEUED,
         LINK,
         TRANSFER,
@@ -73,6 +75,7 @@ pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
         Activity::Dependent { .. } => (3, DEPENDENCY),
         Activity::Reserved { .. } => (3, STATION),
         Activity::Flash { .. } => (2, OPERATION),
+        Activity::Corrected { .. } => (2, CORRECTION),
         Activity::Queued { .. } => (1, LUN),
         Activity::Waiting { reason, .. } => (1, wait_name(reason)),
         Activity::Firmware { .. } => (0, FIRMWARE),

@@ -33,6 +33,31 @@ fn finished(lun: u32, row: u32) -> Event {
     Event::FlashFinished { lun, kind: 0, row, status: 0, corrected: 3 }
 }
 
+/// Correction in software belongs to the read that it follows, also when later reads of the LUN end first.
+#[test]
+fn a_correction_goes_on_from_the_end_of_its_read() {
+    let corrected = |row| Event::PageCorrected { lun: 3, row, frames: 2, failed: 0, corrected: 5 };
+    let all = pieces(&[
+        (1, fetched(3)),
+        (3, slice(3, 9, 5)),
+        (4, queued(5, 3, 77)),
+        (6, issued(3, 77)),
+        (20, finished(3, 77)),
+        (20, issued(3, 78)),
+        (30, finished(3, 78)),
+        (42, corrected(77)),
+        (43, corrected(77)),
+        (44, corrected(79)),
+    ]);
+    let of_engine: Vec<_> = all
+        .iter()
+        .filter(|piece| matches!(piece.activity, Activity::Corrected { .. }))
+        .map(|piece| (piece.activity, piece.from, piece.to, piece.command, piece.task))
+        .collect();
+    let what = Activity::Corrected { lun: LunIndex(3), row: 77, frames: 2, corrected: 5 };
+    assert_eq!(of_engine, [(what, us(20), us(42), Some(0), Some(5))]);
+}
+
 #[test]
 fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
     let all = pieces(&[

@@ -485,11 +485,20 @@ impl MonitorModule for BitErrors {
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
-        if let Event::FlashFinished { kind: 0, status, corrected, .. } = *event {
-            self.reads += 1;
-            self.corrected += u64::from(corrected);
-            self.most = self.most.max(corrected);
-            self.uncorrectable += u64::from(status == 2);
+        match *event {
+            Event::FlashFinished { kind: 0, status, corrected, .. } => {
+                self.reads += 1;
+                self.corrected += u64::from(corrected);
+                self.most = self.most.max(corrected);
+                self.uncorrectable += u64::from(status == 2);
+            }
+            // The read has ended before, with bits that were only detected.
+            Event::PageCorrected { failed, corrected, .. } => {
+                self.corrected += u64::from(corrected);
+                self.most = self.most.max(corrected);
+                self.uncorrectable += u64::from(failed > 0);
+            }
+            _ => {}
         }
     }
     fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {

@@ -228,6 +228,7 @@ impl Bench {
             stages: StageConfig {
                 layout,
                 ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
+                correction: Default::default(),
                 detect_latency: Duration::from_micros(3),
                 correct_latency: Duration::from_micros(1),
                 solver: None,
