@@ -26,6 +26,11 @@ impl Credit {
     pub const fn of_packet(payload: u32) -> Self {
         Credit { headers: 1, data: payload.div_ceil(CREDIT_BYTES) as u16 }
     }
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Credit { headers: self.headers + other.headers, data: self.data + other.data }
+    }
 }
 
 /// A counter modulo two to the power of its width.

@@ -1,5 +1,6 @@
 //! The controller's DRAM as page buffers, and the front end's SRAM.
 
+use crate::local::Local;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,6 +15,13 @@ pub type SharedDram = Rc<Dram>;
 /// fingerprints.
 pub struct Dram {
     inner: RefCell<Buffers>,
+}
+
+/// The parts of a [`Dram`] that keep bytes.
+enum Memory {
+    Data,
+    Metadata,
+    Sram,
 }
 
 /// The buffers behind a [`Dram`].
@@ -176,6 +184,52 @@ impl Buffers {
             &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes],
             &mut self.codes[buffer.index() * self.code_bytes..][..self.code_bytes],
         )
+    }
+    /// Copies bytes between memory of the front end and a place that keeps every byte. Asserts the latter: a
+    /// fingerprint can't be taken apart.
+    pub fn copy_to_sram(&mut self, from: Local, to: usize, bytes: usize) {
+        match self.range(from, bytes) {
+            (Memory::Sram, from) => self.sram.copy_within(from..from + bytes, to),
+            (Memory::Data, from) => self.sram[to..to + bytes].copy_from_slice(&self.data[from..from + bytes]),
+            (Memory::Metadata, from) => {
+                self.sram[to..to + bytes].copy_from_slice(&self.metadata[from..from + bytes]);
+            }
+        }
+    }
+    /// As [`Buffers::copy_to_sram`], the other way round.
+    pub fn copy_from_sram(&mut self, from: usize, to: Local, bytes: usize) {
+        match self.range(to, bytes) {
+            (Memory::Sram, to) => self.sram.copy_within(from..from + bytes, to),
+            (Memory::Data, to) => self.data[to..to + bytes].copy_from_slice(&self.sram[from..from + bytes]),
+            (Memory::Metadata, to) => {
+                self.metadata[to..to + bytes].copy_from_slice(&self.sram[from..from + bytes]);
+            }
+        }
+    }
+    /// Writes bytes to a place that keeps every byte.
+    pub fn write(&mut self, to: Local, bytes: &[u8]) {
+        let (memory, to) = self.range(to, bytes.len());
+        let memory = match memory {
+            Memory::Sram => &mut self.sram,
+            Memory::Data => &mut self.data,
+            Memory::Metadata => &mut self.metadata,
+        };
+        memory[to..to + bytes.len()].copy_from_slice(bytes);
+    }
+    /// The memory that a place is in, and where. Asserts that the bytes lie in one buffer that keeps all.
+    fn range(&self, place: Local, bytes: usize) -> (Memory, usize) {
+        let (buffer, offset) = match place {
+            Local::Sram { offset } => return (Memory::Sram, offset as usize),
+            Local::Buffer { buffer, offset } => (buffer, offset as usize),
+        };
+        let (data, start, len) = self.span(buffer);
+        let whole = self.content_of(buffer) == Content::Full && offset + bytes <= len;
+        assert!(
+            whole,
+            "{bytes} bytes at {place:?} of buffers of {len} bytes in {:?}",
+            self.content_of(buffer)
+        );
+        (if data { Memory::Data } else { Memory::Metadata }, start + offset)
     }
 
     /// The front end's memory: queue entries, PRP lists, identify data.

@@ -7,6 +7,7 @@
 //! | I3 | FTL and scheduler ↔ channel controller | [`flash`] |
 //! | I4 | core ↔ core | [`cores`] |
 //! | I5 | front end ↔ FTL | [`host`] |
+//! | I6 | transaction layer in firmware ↔ PCIe, packet by packet | [`tlp`] |
 //! | below I6 | front end ↔ PCIe, at the level of BARs and DMA | [`link`] |
 //!
 //! Ports are rings and slots with wait queues. Every one has a bound that is set when the device is built.
@@ -24,6 +25,7 @@ pub mod flash;
 pub mod host;
 pub mod layout;
 pub mod link;
+mod local;
 pub mod medium;
 pub mod order;
 mod outcome;
@@ -33,3 +35,4 @@ pub mod pins;
 mod request;
 pub mod resource;
 mod source;
+pub mod tlp;

@@ -7,11 +7,12 @@
 
 use crate::dram::Dram;
 use crate::host::DmaDirection;
+pub use crate::local::Local;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId};
-use aster_units::{BufferId, Content, SECTOR_BYTES};
+use aster_units::{Content, SECTOR_BYTES};
 use core::cell::{Cell, Ref, RefCell};
 
 /// The most segments of host memory in one operation: a 16 KiB page at any offset touches five 4 KiB host
@@ -25,23 +26,6 @@ pub struct Segment {
     pub address: u64,
     /// Bytes.
     pub length: u32,
-}
-
-/// The device's end of a DMA.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Local {
-    /// A page buffer, from a byte offset in host bytes.
-    Buffer {
-        /// The buffer.
-        buffer: BufferId,
-        /// Where in it.
-        offset: u32,
-    },
-    /// The front end's SRAM.
-    Sram {
-        /// Where in it.
-        offset: u32,
-    },
 }
 
 /// An operation on the host link. Operations of one direction happen in order.

@@ -62,7 +62,8 @@ pub(crate) const fn own_ids() -> (u16, u16) {
     (crate::profile::VENDOR, crate::profile::DEVICE)
 }
 pub(crate) fn pci_link(profile: &Profile) -> PciLink {
-    PciLink { speed: profile.link.generation, lanes: profile.link.lanes }
+    // 256 bytes.
+    PciLink { speed: profile.link.generation, lanes: profile.link.lanes, max_payload: 1 }
 }
 
 /// The clock of the core that `role` has for itself.

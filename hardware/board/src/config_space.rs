@@ -33,6 +33,8 @@ pub struct PciLink {
     pub speed: u8,
     /// Lanes.
     pub lanes: u8,
+    /// Max_Payload_Size Supported: `128 << n` bytes (PCIe 4.0 §7.5.3.3).
+    pub max_payload: u8,
 }
 
 /// Configuration space.
@@ -54,7 +56,10 @@ impl ConfigSpace {
         space.add_header(spec);
         space.put(PM, PowerManagementCapability::new(PCIE as u8).as_bytes());
         space.allow(PM_CONTROL, &PowerManagementControl(0).with_power_state(3).0.to_le_bytes());
-        space.put(PCIE, PcieCapability::endpoint(INTERRUPTS as u8, link.speed, link.lanes, 1).as_bytes());
+        space.put(
+            PCIE,
+            PcieCapability::endpoint(INTERRUPTS as u8, link.speed, link.lanes, link.max_payload).as_bytes(),
+        );
         let initiate = DeviceControl(0).with_initiate_function_level_reset(true);
         space.allow(DEVICE_CONTROL, &(!initiate.0).to_le_bytes());
         space.add_interrupts(&spec.interrupts);

@@ -1,12 +1,15 @@
 //! The drive as a PCI function: configuration space, BARs, interrupts (PCIe 4.0 §7), as its front end
 //! specifies them.
 
-use crate::config_space::{COMMAND, ConfigSpace, INTERRUPT_CONTROL, INTERRUPTS, PM_CONTROL, PciLink, STATUS};
+use crate::config_space::{
+    COMMAND, ConfigSpace, DEVICE_CONTROL, INTERRUPT_CONTROL, INTERRUPTS, PM_CONTROL, PciLink, STATUS,
+};
 use crate::msix::MsixTable;
 use aster_parties::{FunctionSpec, Interrupts, PieceError};
+use aster_ports::tlp::TlpSettings;
 use aster_wire::pcie::{
-    CapabilityId, CapabilityWalk, Command, MsiCapability, MsiControl, MsixControl, PowerManagementControl,
-    Status,
+    CapabilityId, CapabilityWalk, Command, DeviceControl, MsiCapability, MsiControl, MsixControl,
+    PowerManagementControl, Status,
 };
 use core::mem::offset_of;
 use zerocopy::{FromBytes, IntoBytes};
@@ -18,6 +21,7 @@ const D0: u8 = 0;
 pub struct PciFunction {
     spec: FunctionSpec,
     config: ConfigSpace,
+    link: PciLink,
     /// `None` for a function with MSI, which is only in configuration space.
     table: Option<MsixTable>,
     reset_asked: bool,
@@ -39,6 +43,7 @@ impl PciFunction {
         };
         Ok(PciFunction {
             config: ConfigSpace::new(&spec, link),
+            link,
             spec,
             table,
             reset_asked: false,
@@ -59,6 +64,16 @@ impl PciFunction {
         self.reset_asked = false;
     }
 
+    /// What the host has set in Device Control for packets that the function sends. Sizes beyond what the
+    /// function supports, and reserved ones, count as the largest that there is (PCIe 4.0 §7.5.3.4).
+    pub fn link_settings(&self) -> TlpSettings {
+        let control = DeviceControl(self.config.word(DEVICE_CONTROL));
+        TlpSettings {
+            max_payload: 128 << control.max_payload().min(self.link.max_payload),
+            max_read_request: 128 << control.max_read_request().min(5),
+            extended_tags: control.extended_tag(),
+        }
+    }
     /// True when the function may read and write host memory: the host has enabled it, and it is in D0
     /// (PCIe 4.0 §5.3.1.4.1).
     #[inline]

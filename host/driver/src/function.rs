@@ -4,8 +4,10 @@ use crate::Bar;
 use alloc::rc::Rc;
 use aster_parties::DriveFunction;
 use aster_wire::pcie::{
-    Bar as BaseAddress, CAPABILITIES_BEGIN, CapabilityId, Command, MSIX_ENTRY_BYTES, MsixControl, MsixPointer,
+    Bar as BaseAddress, CAPABILITIES_BEGIN, CapabilityId, Command, DeviceCapabilities, DeviceControl,
+    MSIX_ENTRY_BYTES, MsixControl, MsixPointer, PcieCapability,
 };
+use core::mem::offset_of;
 
 /// The address of MSI-X messages on a PC.
 pub const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
@@ -30,7 +32,11 @@ impl Bar for FunctionBar {
     }
 }
 
-/// Places BAR0, enables memory and bus mastering, and gives every MSI-X vector its message: data = vector.
+/// The largest read that the host lets a function ask for, in bytes: what firmware of PCs sets.
+pub const READ_REQUEST: u32 = 512;
+
+/// Places BAR0, sets Device Control, enables memory and bus mastering, and gives every MSI-X vector its
+/// message: data = vector.
 /// `None` when the function isn't an NVMe controller.
 pub fn enumerate(function: &dyn DriveFunction) -> Option<()> {
     if function.config_read(0, 2) == 0xffff || function.config_read(CLASS, 4) >> 8 != NVME {
@@ -45,6 +51,7 @@ pub fn enumerate(function: &dyn DriveFunction) -> Option<()> {
     }
     function.config_write(BAR0, 4, BAR0_ADDRESS as u32);
     function.config_write(BAR0 + 4, 4, (BAR0_ADDRESS >> 32) as u32);
+    set_device_control(function)?;
     let command = Command(0).with_memory_space(true).with_bus_master(true);
     function.config_write(COMMAND, 2, u32::from(command.0));
 
@@ -58,6 +65,21 @@ pub fn enumerate(function: &dyn DriveFunction) -> Option<()> {
         function.bar_write(0, entry + 12, 4, 0);
     }
     function.config_write(msix + 2, 2, u32::from(control.with_enable(true).0));
+    Some(())
+}
+
+/// Lets the function send as large packets as it can, read [`READ_REQUEST`] bytes at once, and use all its
+/// tags (PCIe 4.0 §7.5.3.4). The root complex of this host takes every size.
+fn set_device_control(function: &dyn DriveFunction) -> Option<()> {
+    let pcie = find_capability(function, CapabilityId::PciExpress)?;
+    let capabilities = pcie + offset_of!(PcieCapability, device_capabilities) as u16;
+    let offered = DeviceCapabilities(function.config_read(capabilities, 4));
+    let register = pcie + offset_of!(PcieCapability, device_control) as u16;
+    let control = DeviceControl(function.config_read(register, 2) as u16)
+        .with_max_payload(offered.max_payload())
+        .with_max_read_request((READ_REQUEST / 128).ilog2() as u8)
+        .with_extended_tag(offered.extended_tag());
+    function.config_write(register, 2, u32::from(control.0));
     Some(())
 }
 

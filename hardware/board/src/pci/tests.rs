@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use aster_parties::{BarSpec, PciIds};
 use aster_wire::pcie::{Bar, BarKind, ClassCode};
 
-const LINK: PciLink = PciLink { speed: 2, lanes: 8 };
+const LINK: PciLink = PciLink { speed: 2, lanes: 8, max_payload: 1 };
 const BAR0_BYTES: u64 = 0x4000;
 const TABLE: u32 = 0x2000;
 const PENDING: u32 = 0x3000;
@@ -228,4 +228,21 @@ fn a_function_that_cannot_be_is_refused() {
         LINK,
     );
     assert!(error.err().is_some_and(|error| error.reason.contains("within BAR0")));
+}
+
+/// Sizes are codes: 128 bytes times two to the power of the code (PCIe 4.0 §7.5.3.4).
+#[test]
+fn device_control_says_how_large_packets_may_be() {
+    let mut f = function();
+    let settings = |f: &PciFunction| {
+        let TlpSettings { max_payload, max_read_request, extended_tags } = f.link_settings();
+        (max_payload, max_read_request, extended_tags)
+    };
+    assert_eq!(settings(&f), (128, 512, false), "after reset");
+    f.config_write(DEVICE_CONTROL as u16, 2, 1 << 5 | 1 << 8 | 5 << 12);
+    assert_eq!(settings(&f), (256, 4096, true));
+    f.config_write(DEVICE_CONTROL as u16, 2, 5 << 5 | 7 << 12);
+    assert_eq!(settings(&f), (256, 4096, false), "more than is supported, and a reserved code");
+    f.reset();
+    assert_eq!(settings(&f), (128, 512, false));
 }

@@ -1,7 +1,22 @@
-//! The link at the level of transaction layer packets (I6, PCIe 4.0 §2).
+//! The link at the level of transaction layer packets (I6, PCIe 4.0 §2), for a drive whose transaction layer
+//! is firmware (S1, S3).
+//!
+//! ```text
+//! firmware ── TlpPort ── PCIe core ══ wire up ════► root complex ── LinkPort ── host memory
+//!                        + mover   ◄═══ wire down ══
+//! ```
+//!
+//! `order` says which packet of a transmitter goes next, `wire` takes time for it, `root` is the host's end,
+//! `offload` moves the data of completions (S6), and `link` connects them. Register accesses of the host
+//! don't come as packets: they take their own way (`device/src/arrivals.rs`).
 
+mod link;
+mod offload;
 mod order;
+mod root;
 mod wire;
 
+pub use link::{TlpLink, TlpLinkConfig};
 pub use order::Class;
+pub use root::RootStats;
 pub use wire::{Sent, TlpWire, WireConfig, WirePacket};

@@ -53,7 +53,11 @@ impl TlpHeader {
         count * DWORD_BYTES
     }
 
-    fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
+    /// Reads the header that `bytes` begin with, and says how many bytes it has.
+    ///
+    /// # Errors
+    /// When it is no header that can be dealt with.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let word =
             |n: usize| U32::read_from_prefix(bytes.get(4 * n..).unwrap_or(&[])).ok().map(|(w, _)| w.get());
         let short = |expected| TlpError::Length { bytes: bytes.len(), expected };
