@@ -5,7 +5,7 @@ use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::registry::Decisions;
 use aster_ftl::{FtlCosts, PageMapping};
-use aster_parties::{MediaFacts, Translation};
+use aster_parties::{MediaFacts, Translation, VictimPolicy};
 use aster_units::Restriction;
 
 /// Our page mapping as it runs on a host (`target.kind = "page-mapping"`), and the OOB bytes that it writes
@@ -30,4 +30,12 @@ pub fn page_mapping_on_host(
     let ours = PageMapping::new(config)?.deciding(victims, &*placement)?;
     let oob_bytes = aster_ftl::oob_bytes(facts.geometry.page_bytes, config.mapping_unit_bytes);
     Ok((Box::new(ours), oob_bytes as u8))
+}
+
+/// The victim policy of `ftl.victims` for an FTL on the host. It is one of ours.
+///
+/// # Errors
+/// When we have none of that name.
+pub fn victims_on_host(profile: &Profile) -> Result<Box<dyn VictimPolicy>, BuildError> {
+    Ok(Pieces::default().make_decisions(profile)?.victims)
 }

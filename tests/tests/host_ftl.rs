@@ -9,23 +9,17 @@ use aster_units::{Content, Duration};
 use aster_workload::{Access, Job, Mix};
 use std::rc::Rc;
 
-/// The shipped profile with one NAND array controller and few, small blocks.
+/// The small profile with our FTL on its host.
 fn small() -> Profile {
-    let mut profile = aster_device::profile::shipped("host-ftl").expect("a shipped profile");
-    profile.restrict.channels = Some(8);
-    profile.restrict.pages_per_block = Some(16);
-    profile.restrict.blocks_per_lun = Some(24);
-    profile.ftl.over_provisioning_percent = 40.0;
+    let mut profile = paper();
+    profile.target.as_mut().expect("a target").kind = "page-mapping".to_owned();
     profile.ftl.buffer_entries = 128;
-    profile.ftl.slice_workers = 32;
     profile
 }
 
-/// The same with the paper's FTL on its host.
+/// The small profile: the paper's FTL is on its host.
 fn paper() -> Profile {
-    let mut profile = small();
-    profile.target.as_mut().expect("a target").kind = "hostftl".to_owned();
-    profile
+    aster_device::profile::shipped("host-ftl-small").expect("a shipped profile")
 }
 
 fn machine(profile: &Profile, content: Content, media: Media) -> Machine {
@@ -170,4 +164,6 @@ fn what_cannot_be_is_refused_by_its_key() {
     assert!(pairs.starts_with("package.pair_loss: must be false under target.kind"), "{pairs}");
     let spare = refused_of(paper(), Content::Full, |p| p.ftl.over_provisioning_percent = 20.0);
     assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 6 blocks"), "{spare}");
+    let policy = refused_of(paper(), Content::Full, |p| p.ftl.victims = "none".to_owned());
+    assert!(policy.starts_with("ftl.victims: must be one of"), "{policy}");
 }

@@ -8,6 +8,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
     ("cosmos-tlc", include_str!("../../../profiles/cosmos-tlc.toml")),
     ("host-ftl", include_str!("../../../profiles/host-ftl.toml")),
+    ("host-ftl-small", include_str!("../../../profiles/host-ftl-small.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),
     ("pocket-ocssd", include_str!("../../../profiles/pocket-ocssd.toml")),

@@ -28,8 +28,10 @@ fn all_shipped_profiles_parse() {
 fn an_unknown_profile_lists_those_there_are() {
     let e = shipped("cosmos").unwrap_err();
     assert!(
-        e.to_string()
-            .contains("cosmos-board, cosmos-ocssd, cosmos-plus, cosmos-tlc, host-ftl, ideal, pocket, "),
+        e.to_string().contains(
+            "cosmos-board, cosmos-ocssd, cosmos-plus, cosmos-tlc, host-ftl, host-ftl-small, \
+                       ideal, pocket, "
+        ),
         "{e}"
     );
 }

@@ -78,6 +78,25 @@ fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
     }
 }
 
+/// H20, H25: each loss of power closes the groups that were being written. Any number of them leaves room.
+#[test]
+fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
+    for (failures, content, count) in [
+        (0, Content::Full, cuts(30, 2_600)),
+        (0, Content::Fingerprint, cuts(70, 2_600)),
+        (2_000, Content::Fingerprint, cuts(40, 2_600)),
+    ] {
+        let mut profile = profile("host-ftl-small");
+        profile.package.program_failures_per_million = failures;
+        profile.package.erase_failures_per_million = failures;
+        let report = go(&profile, content, 11, count);
+        assert!(report.failure.is_none(), "{failures} {:#?}", report.failure);
+        let seen = report.seen;
+        assert!(seen.host_cuts > 5 && seen.torn_programs > 0 && seen.torn_erases > 0, "{seen:?}");
+        assert_eq!(seen.failed_blocks > 0, failures > 0, "{seen:?}");
+    }
+}
+
 #[test]
 fn work_in_the_background_takes_nothing_along_either() {
     let mut profile = profile("pocket");

@@ -1,8 +1,8 @@
 //! The FTL of the Host-FTL paper, from a profile.
 
-use aster_device::BuildError;
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::Profile;
+use aster_device::{BuildError, victims_on_host};
 use aster_hostftl::ftl::{HostFtl, HostFtlConfig};
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
@@ -18,5 +18,5 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         over_provisioning_percent: profile.ftl.over_provisioning_percent,
         gather_pages: profile.ftl.buffer_entries,
     };
-    Ok(Box::new(HostFtl::new(config)?))
+    Ok(Box::new(HostFtl::new(config, victims_on_host(profile)?)?))
 }

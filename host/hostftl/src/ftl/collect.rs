@@ -1,17 +1,21 @@
-//! Collection: the group that holds the least is emptied, and is free then (H21, H25).
+//! Collection: a group is emptied and erased, and is free then (H21, H25).
 //!
-//! A copy gets the sequence number of its page when that page gets its place. It is left out if a newer
-//! version of its sector has a place by then, and so the lower number; one without a place gets a higher
-//! number.
+//! A copy keeps the sequence number of what it is a copy of. While the victim has not been erased, power-on
+//! finds its sectors there and not at their copies, so a loss of power gives back the groups into which they
+//! were being copied. For this reason the victim is erased at once, and no other is emptied before.
 
+use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Ticket};
+use super::frontier::Stream;
+use super::groups::GroupPlace;
 use super::oob::{SectorKind, SectorRecord};
 use super::place::{PagePlace, SectorPlace};
 use super::shared::Ftl;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_parties::DriveState;
+use aster_parties::{DriveState, VictimPolicy};
 use aster_units::BufferId;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 
@@ -21,7 +25,7 @@ const COPIES: usize = 16;
 pub(super) const BUFFERS: usize = LANES_MAX + COPIES;
 
 /// Where a slot of a page of copies comes from.
-type Sources = [Option<(u32, SectorPlace)>; SECTORS_MAX];
+type Sources = [Option<(SectorRecord, SectorPlace)>; SECTORS_MAX];
 
 struct Copied {
     buffer: BufferId,
@@ -31,8 +35,12 @@ struct Copied {
     ticket: Rc<Ticket>,
 }
 
+/// No page can be written for lack of a group.
+struct NoRoom;
+
 pub(super) struct Collector {
     ftl: Rc<Ftl>,
+    victims: Box<dyn VictimPolicy>,
     rows: [BufferId; LANES_MAX],
     free: Vec<BufferId>,
     filling: Option<(BufferId, Sources, usize)>,
@@ -41,10 +49,11 @@ pub(super) struct Collector {
 
 impl Collector {
     /// With page buffers from `first` on.
-    pub fn new(ftl: &Rc<Ftl>, first: u32) -> Self {
+    pub fn new(ftl: &Rc<Ftl>, first: u32, victims: Box<dyn VictimPolicy>) -> Self {
         let copies = first + LANES_MAX as u32;
         Collector {
             ftl: Rc::clone(ftl),
+            victims,
             rows: core::array::from_fn(|lane| BufferId(first + lane as u32)),
             free: (copies..copies + COPIES as u32).map(BufferId).collect(),
             filling: None,
@@ -54,71 +63,86 @@ impl Collector {
     pub async fn run(mut self) {
         let ftl = Rc::clone(&self.ftl);
         loop {
-            let (channel, die, group) = ftl.work.wait(&ftl.exec, || self.victim()).await;
-            let emptied = self.empty(channel, die, group).await;
-            // A sector of which no copy was made has a newer version on its way.
-            let mark = {
-                let state = ftl.state.borrow();
-                state.sent - state.due.len() as u64
-            };
-            let is_stored = || (ftl.state.borrow().stored >= mark || ftl.is_stopped()).then_some(());
-            ftl.stored.wait(&ftl.exec, is_stored).await;
-            {
-                let state = &mut *ftl.state.borrow_mut();
-                state.collecting = false;
-                if state.groups.valid(channel, die, group) == 0 {
-                    state.groups.release(channel, die, group);
-                } else {
-                    state.groups.stick(PagePlace { channel, die, group, page: 0, lane: 0 });
-                }
+            let victim = ftl.work.wait(&ftl.exec, || self.victim()).await;
+            let emptied = self.empty(victim).await;
+            if emptied.is_ok() && self.wait_until_stale(victim).await {
+                self.erase(victim).await;
             }
+            ftl.state.borrow_mut().collecting = false;
             ftl.count(|stats| stats.gc_runs += 1);
-            if !emptied {
+            ftl.tell_wear();
+            if emptied.is_err() {
                 return ftl.stop(DriveState::ReadOnly);
             }
             ftl.pump();
             ftl.gate.wake_all(&ftl.exec);
         }
     }
-    /// The next victim, once free groups are few. The drive is read-only when pages wait for a place and no
-    /// victim would free more than its copies take.
-    fn victim(&self) -> Option<(u8, u8, u16)> {
-        let ftl = &self.ftl;
-        let found = {
+    /// The next victim: a group that holds nothing at once, others when free groups are few. Groups that are
+    /// not full go first, for example those that a loss of power has closed. The drive is read-only when
+    /// pages wait for a place and no victim would free more than its copies take.
+    fn victim(&mut self) -> Option<GroupPlace> {
+        let ftl = Rc::clone(&self.ftl);
+        let nothing_helps = {
             let state = &mut *ftl.state.borrow_mut();
-            if state.closed || ftl.is_stopped() || state.groups.all_free() > ftl.reserve() + ftl.dies() {
+            if state.closed || state.collecting || ftl.is_stopped() {
                 return None;
             }
-            let sectors = u32::from(ftl.info.sectors);
-            let most = u32::from(ftl.info.pages) * u32::from(ftl.info.lanes) * sectors;
-            let victim = state.groups.emptiest();
-            let victim = victim.filter(|&(.., valid)| valid + sectors * u32::from(ftl.info.lanes) <= most);
-            if let Some((channel, die, group, _)) = victim {
-                state.collecting = true;
-                return Some((channel, die, group));
+            let mut victim = state.groups.empty();
+            let few = state.groups.all_free() <= ftl.few();
+            if victim.is_none() && few {
+                victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
             }
-            let waits = !state.due.is_empty() && state.in_flight.is_empty();
-            waits && state.groups.all_free() <= ftl.reserve()
+            if victim.is_some() {
+                state.collecting = true;
+                return victim;
+            }
+            few && state.waits_in_vain() && state.groups.all_free() <= RESERVE
         };
-        if found {
+        if nothing_helps {
             ftl.stop(DriveState::ReadOnly);
         }
         None
     }
+    /// Waits until nothing in a victim counts. What was not copied has a newer version in memory, which is
+    /// sent. Returns false if that can't be stored.
+    async fn wait_until_stale(&self, victim: GroupPlace) -> bool {
+        let ftl = &self.ftl;
+        let is_stale = || ftl.state.borrow().groups.valid(victim) == 0;
+        if !is_stale() {
+            ftl.state.borrow_mut().urgent = true;
+            ftl.send(true);
+            ftl.stored.wait(&ftl.exec, || (is_stale() || ftl.is_stopped()).then_some(())).await;
+            ftl.state.borrow_mut().urgent = false;
+        }
+        is_stale()
+    }
+    /// Erases a group that holds nothing, and frees it.
+    async fn erase(&self, victim: GroupPlace) {
+        let ftl = &self.ftl;
+        let ticket = ftl.erase(&mut ftl.state.borrow_mut(), victim);
+        let done = ticket.done(&ftl.exec).await;
+        let state = &mut *ftl.state.borrow_mut();
+        for lane in (0..LANES_MAX as u8).filter(|lane| done.failed >> lane & 1 != 0) {
+            ftl.failed(state, victim.page(0, lane));
+        }
+        state.retired.retire(&ftl.nvram, &state.groups, victim);
+        state.groups.release(victim);
+    }
 
-    /// Copies what a group holds. Returns whether there was room for all of it.
-    async fn empty(&mut self, channel: u8, die: u8, group: u16) -> bool {
+    /// Copies what a group holds.
+    async fn empty(&mut self, victim: GroupPlace) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let members = ftl.state.borrow().groups.members(channel, die, group);
+        let members = ftl.state.borrow().groups.members(victim);
         for page in 0..ftl.info.pages {
-            if ftl.state.borrow().groups.valid(channel, die, group) == 0 {
+            if ftl.state.borrow().groups.valid(victim) == 0 {
                 break;
             }
             let row: Vec<(PagePlace, BufferId, Rc<Ticket>)> = (0u8..)
                 .zip(members)
                 .filter(|&(_, block)| block != NO_BLOCK)
                 .map(|(lane, _)| {
-                    let at = PagePlace { channel, die, group, page, lane };
+                    let at = victim.page(page, lane);
                     let span = ftl.span(&ftl.state.borrow(), at, 0, ftl.info.sectors);
                     let buffer = self.rows[usize::from(lane)];
                     (at, buffer, ftl.flash.read(span, buffer, 0))
@@ -128,74 +152,117 @@ impl Collector {
             for (at, buffer, ticket) in row {
                 let records = ticket.done(&ftl.exec).await.records;
                 for (slot, record) in (0..).zip(records) {
-                    let Some(SectorRecord { sector, kind: SectorKind::Data, .. }) = record else { continue };
+                    let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
                     let from = SectorPlace { page: at, slot };
-                    if self.is_current(sector, from) && !self.copy(sector, from, buffer).await {
-                        return false;
+                    if self.is_current(record.sector, from) {
+                        self.copy(record.copied(record.kind), from, Some(buffer)).await?;
                     }
                 }
             }
         }
-        let rest = self.submit();
-        while let Some(copied) = self.on_their_way.pop_front() {
-            if !self.finish(copied).await {
-                return false;
+        self.settle().await?;
+        self.mark_lost(victim).await
+    }
+    /// What could not be read is lost. Says so where the map leads to from now on, unless a newer version
+    /// is in memory: the group could never be erased otherwise.
+    async fn mark_lost(&mut self, victim: GroupPlace) -> Result<(), NoRoom> {
+        let ftl = Rc::clone(&self.ftl);
+        if ftl.state.borrow().groups.valid(victim) == 0 {
+            return Ok(());
+        }
+        let lost: Vec<(u32, SectorPlace)> = {
+            let state = ftl.state.borrow();
+            let places = (0..state.map.sectors()).filter_map(|n| Some((n, state.map.place_of(n)?)));
+            places.filter(|(_, place)| place.page.group() == victim).collect()
+        };
+        for (sector, from) in lost {
+            let is_newest = self.is_current(sector, from) && ftl.state.borrow().gather.find(sector).is_none();
+            if is_newest {
+                // Every later write of this sector gets a higher number, since it isn't in memory yet.
+                let sequence = {
+                    let state = &mut *ftl.state.borrow_mut();
+                    state.sequence += 1;
+                    state.sequence - 1
+                };
+                let record = SectorRecord { kind: SectorKind::Lost, ..SectorRecord::data(sector, sequence) };
+                self.copy(record, from, None).await?;
             }
         }
-        rest
+        self.settle().await
     }
     /// Whether a sector is still at this place.
     fn is_current(&self, sector: u32, from: SectorPlace) -> bool {
         let state = self.ftl.state.borrow();
         sector < state.map.sectors() && state.map.place_of(sector) == Some(from)
     }
-    async fn copy(&mut self, sector: u32, from: SectorPlace, buffer: BufferId) -> bool {
+    async fn copy(
+        &mut self,
+        record: SectorRecord,
+        from: SectorPlace,
+        buffer: Option<BufferId>,
+    ) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
         if self.filling.is_none() {
             while self.free.is_empty() {
                 let copied = self.on_their_way.pop_front().expect("a buffer is free or on its way");
-                if !self.finish(copied).await {
-                    return false;
-                }
+                self.finish(copied).await?;
             }
             let into = self.free.pop().expect("a buffer is free");
             self.filling = Some((into, [None; SECTORS_MAX], 0));
         }
         let (into, sources, count) = self.filling.as_mut().expect("a buffer is being filled");
         let mut content = Vec::new();
-        ftl.sector(buffer, from.slot.into(), |bytes| content.extend_from_slice(bytes));
-        ftl.sector(*into, *count, |bytes| bytes.copy_from_slice(&content));
-        sources[*count] = Some((sector, from));
+        if let Some(buffer) = buffer {
+            ftl.sector(buffer, from.slot.into(), |bytes| content.extend_from_slice(bytes));
+        }
+        ftl.sector(*into, *count, |bytes| match buffer {
+            Some(_) => bytes.copy_from_slice(&content),
+            None => bytes.fill(0),
+        });
+        sources[*count] = Some((record, from));
         *count += 1;
-        *count < usize::from(ftl.info.sectors) || self.submit()
+        if *count == usize::from(ftl.info.sectors) { self.submit() } else { Ok(()) }
     }
-    /// Gives the page that is being filled a place; `false` without one.
-    fn submit(&mut self) -> bool {
+    /// Gives the page that is being filled a place.
+    fn submit(&mut self) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let Some((buffer, mut sources, _)) = self.filling.take() else { return true };
+        let Some((buffer, mut sources, _)) = self.filling.take() else { return Ok(()) };
         let state = &mut *ftl.state.borrow_mut();
-        let sequence = state.sequence;
         let mut records: Records = [None; SECTORS_MAX];
         for (source, record) in sources.iter_mut().zip(&mut records) {
-            let counts = source.filter(|&(sector, from)| {
-                let newer = state.gather.find(sector).is_some_and(|waiting| state.placed[waiting.buffer]);
-                state.map.place_of(sector) == Some(from) && !newer
-            });
-            *source = counts;
-            *record = counts.map(|(sector, _)| SectorRecord { sector, sequence, kind: SectorKind::Data });
+            *source = source.filter(|&(of, from)| state.map.place_of(of.sector) == Some(from));
+            *record = source.map(|(record, _)| record);
         }
         if sources.iter().all(Option::is_none) {
             self.free.push(buffer);
-            return true;
+            return Ok(());
         }
-        let Some((at, ticket)) = ftl.program(state, 0, buffer, records) else { return false };
-        state.sequence += 1;
+        // One group is always opened; more are for speed, and are left to the host when few are free.
+        let placed = self.program(state, RESERVE, buffer, records);
+        let (at, ticket) = placed.or_else(|NoRoom| self.program(state, 0, buffer, records))?;
         self.on_their_way.push_back(Copied { buffer, sources, at, records, ticket });
         ftl.count(|stats| stats.flash_programs.gc += 1);
-        true
+        Ok(())
+    }
+    fn program(
+        &self,
+        state: &mut super::shared::State,
+        reserve: usize,
+        buffer: BufferId,
+        records: Records,
+    ) -> Result<(PagePlace, Rc<Ticket>), NoRoom> {
+        self.ftl.program(state, (Stream::Copies, reserve), buffer, records).ok_or(NoRoom)
+    }
+    /// Stores what has been copied.
+    async fn settle(&mut self) -> Result<(), NoRoom> {
+        self.submit()?;
+        while let Some(copied) = self.on_their_way.pop_front() {
+            self.finish(copied).await?;
+        }
+        Ok(())
     }
     /// Awaits a page of copies, and has the map lead there.
-    async fn finish(&mut self, mut copied: Copied) -> bool {
+    async fn finish(&mut self, mut copied: Copied) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
         loop {
             let done = copied.ticket.done(&ftl.exec).await;
@@ -205,22 +272,20 @@ impl Collector {
                 break;
             }
             ftl.failed(state, copied.at);
-            let next = match done.code {
-                Ok(_) => ftl.program(state, 0, copied.buffer, copied.records),
-                Err(_) => None,
-            };
-            let Some((at, ticket)) = next else { return false };
-            (copied.at, copied.ticket) = (at, ticket);
+            if done.code.is_err() {
+                return Err(NoRoom);
+            }
+            (copied.at, copied.ticket) = self.program(state, 0, copied.buffer, copied.records)?;
         }
         let state = &mut *ftl.state.borrow_mut();
         for (slot, source) in (0..).zip(copied.sources) {
-            if let Some((sector, from)) = source
-                && state.map.place_of(sector) == Some(from)
+            if let Some((record, from)) = source
+                && state.map.place_of(record.sector) == Some(from)
             {
-                ftl.moved(state, sector, Some(SectorPlace { page: copied.at, slot }));
+                ftl.moved(state, record.sector, Some(SectorPlace { page: copied.at, slot }));
             }
         }
         self.free.push(copied.buffer);
-        true
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::flash::SECTORS_MAX;
 use alloc::format;
 use aster_parties::PieceError;
 use aster_units::{Content, Geometry};
+use aster_wire::array::LANES_MAX;
 
 /// The configuration, from a profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -18,11 +19,24 @@ pub struct HostFtlConfig {
     pub gather_pages: u32,
 }
 
-/// Blocks of each lane's die that must be spare: one is open, two are in reserve for collection, one more is
-/// free when collection begins, and the others are for bad blocks and for what is stale.
-const SPARE_BLOCKS: u64 = 6;
+/// Groups that the host leaves to collection: one for its copies, since a loss of power closes the one
+/// before, and one for those that programs failed to store there.
+pub(super) const RESERVE: usize = 2;
+
+/// Groups that hold no data of the host's at any time: of each die one is open for the host, one for copies,
+/// and one is free when collection begins, beside the reserve. One more is stale, for collection to gain
+/// something by each victim.
+pub(super) const fn working_groups(dies: u64) -> u64 {
+    3 * dies + RESERVE as u64 + 1
+}
 
 impl HostFtlConfig {
+    /// Dies of all channels: the message unit makes a channel of as many of ours as divide them, up to eight.
+    fn dies(&self) -> u64 {
+        let channels = self.geometry.channels;
+        let lanes = (1..=LANES_MAX as u16).rev().find(|&lanes| channels.is_multiple_of(lanes));
+        u64::from(channels / lanes.unwrap_or(1)) * u64::from(self.geometry.luns_per_channel())
+    }
     /// Checks it. Returns the logical sectors.
     ///
     /// # Errors
@@ -46,10 +60,11 @@ impl HostFtlConfig {
         // Whole pages, as each namespace has.
         let capacity = capacity / sectors * sectors;
         let spare = (all - capacity) / of_blocks;
-        if capacity == 0 || spare < SPARE_BLOCKS {
+        // One more of each lane's die for bad blocks.
+        let needed = working_groups(self.dies()).div_ceil(self.dies()) + 1;
+        if capacity == 0 || spare < needed {
             let reason = format!(
-                "must leave {SPARE_BLOCKS} blocks of each lane's die to the host's FTL, but leaves {spare} \
-                 of {}",
+                "must leave {needed} blocks of each lane's die to the host's FTL, but leaves {spare} of {}",
                 g.blocks_per_lun
             );
             return Err(PieceError::new("ftl.over_provisioning_percent", reason));

@@ -1,20 +1,48 @@
 //! Groups: a block of each lane of a channel, of one die (H23, H24). Group *n* is the *n*-th good block of
-//! each lane, so bad blocks make groups of blocks with different numbers.
+//! each lane, so bad blocks make groups of blocks with different numbers. Lanes with fewer good blocks have
+//! no member in the last groups.
 
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use aster_parties::{ClosedBlocks, VictimPolicy};
+use aster_units::LunIndex;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 
-/// The blocks of a group, by lane; [`NO_BLOCK`] beyond the channel's lanes.
+/// The blocks of a group, by lane; [`NO_BLOCK`] where it has none.
 pub type Members = [u16; LANES_MAX];
+
+/// The place of a group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupPlace {
+    /// The channel.
+    pub channel: u8,
+    /// The die of each of its chips.
+    pub die: u8,
+    /// The group of that die.
+    pub group: u16,
+}
+
+impl PagePlace {
+    /// The group that the page belongs to.
+    pub fn group(&self) -> GroupPlace {
+        GroupPlace { channel: self.channel, die: self.die, group: self.group }
+    }
+}
+
+impl GroupPlace {
+    /// A page of the group.
+    pub fn page(&self, page: u16, lane: u8) -> PagePlace {
+        PagePlace { channel: self.channel, die: self.die, group: self.group, page, lane }
+    }
+}
 
 /// What a group is for at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupState {
-    /// It holds nothing, and is erased when it is opened.
+    /// It holds nothing.
     Free,
     /// It is being written.
     Open,
@@ -30,17 +58,29 @@ struct Group {
     state: GroupState,
     /// Sectors to which the map leads.
     valid: u32,
-    /// Pages that are on their way.
-    programs: u32,
+    /// Pages that have been given out since the last erase.
+    written: u32,
+    /// Pages of each lane that are on their way.
+    programs: [u8; LANES_MAX],
     /// Lanes whose block can't be written any more, as bits. What they hold is read.
     dead: u8,
-    /// Some of its sectors can't be read, so that collecting it would not free it.
-    stuck: bool,
+    /// Its blocks have been erased since they were written.
+    erased: bool,
+    /// Its number in the order of closing.
+    closed_at: u64,
+    /// Erases since power-on.
+    erases: u32,
 }
 
 impl Group {
-    fn is_dead(&self) -> bool {
-        (0..LANES_MAX).all(|lane| self.members[lane] == NO_BLOCK || self.dead >> lane & 1 != 0)
+    fn is_alive(&self, lane: usize) -> bool {
+        self.members[lane] != NO_BLOCK && self.dead >> lane & 1 == 0
+    }
+    fn alive(&self) -> u32 {
+        (0..LANES_MAX).filter(|&lane| self.is_alive(lane)).count() as u32
+    }
+    fn is_settled(&self) -> bool {
+        self.programs == [0; LANES_MAX]
     }
 }
 
@@ -53,13 +93,15 @@ struct Die {
 
 /// All groups.
 pub struct Groups {
-    dies_per_channel: usize,
+    info: ArrayInfo,
     dies: Vec<Die>,
+    closings: u64,
+    free: usize,
 }
 
 impl Groups {
     /// The groups of an array in which `is_bad` says which blocks of a lane's die may not be used: channel,
-    /// die, lane, block. All are free.
+    /// die, lane, block. All are free, and must be erased before they are written.
     pub fn of(info: &ArrayInfo, is_bad: impl Fn(u8, u8, u8, u16) -> bool) -> Self {
         let lanes = usize::from(info.lanes).min(LANES_MAX);
         let mut dies = Vec::with_capacity(usize::from(info.channels) * usize::from(info.dies));
@@ -71,149 +113,244 @@ impl Groups {
                 };
                 let good: [Vec<u16>; LANES_MAX] =
                     core::array::from_fn(|lane| if lane < lanes { good_of(lane) } else { Vec::new() });
-                let count = good[..lanes].iter().map(Vec::len).min().unwrap_or(0);
+                let count = good.iter().map(Vec::len).max().unwrap_or(0);
                 let groups = (0..count).map(|n| Group {
-                    members: core::array::from_fn(|lane| if lane < lanes { good[lane][n] } else { NO_BLOCK }),
+                    members: core::array::from_fn(|lane| good[lane].get(n).copied().unwrap_or(NO_BLOCK)),
                     state: GroupState::Free,
                     valid: 0,
-                    programs: 0,
+                    written: 0,
+                    programs: [0; LANES_MAX],
                     dead: 0,
-                    stuck: false,
+                    erased: false,
+                    closed_at: 0,
+                    erases: 0,
                 });
-                let groups: Box<[Group]> = groups.collect();
-                dies.push(Die { groups, free: (0..count as u16).collect() });
+                dies.push(Die { groups: groups.collect(), free: (0..count as u16).collect() });
             }
         }
-        Groups { dies_per_channel: info.dies.into(), dies }
+        let free = dies.iter().map(|die| die.free.len()).sum();
+        Groups { info: *info, dies, closings: 0, free }
     }
-    fn die(&self, channel: u8, die: u8) -> &Die {
-        &self.dies[usize::from(channel) * self.dies_per_channel + usize::from(die)]
+    fn index(&self, channel: u8, die: u8) -> usize {
+        usize::from(channel) * usize::from(self.info.dies) + usize::from(die)
     }
-    fn die_mut(&mut self, channel: u8, die: u8) -> &mut Die {
-        &mut self.dies[usize::from(channel) * self.dies_per_channel + usize::from(die)]
+    fn get(&self, at: GroupPlace) -> &Group {
+        &self.dies[self.index(at.channel, at.die)].groups[usize::from(at.group)]
     }
-    fn group_mut(&mut self, at: PagePlace) -> &mut Group {
-        &mut self.die_mut(at.channel, at.die).groups[usize::from(at.group)]
+    fn get_mut(&mut self, at: GroupPlace) -> &mut Group {
+        let index = self.index(at.channel, at.die);
+        &mut self.dies[index].groups[usize::from(at.group)]
     }
-    /// Groups of a die.
-    pub fn count(&self, channel: u8, die: u8) -> usize {
-        self.die(channel, die).groups.len()
+    /// The places of all groups, in the order of their numbers: each is another die's than the one before.
+    pub fn all(&self) -> Vec<GroupPlace> {
+        let most = self.dies.iter().map(|die| die.groups.len()).max().unwrap_or(0);
+        let dies = usize::from(self.info.dies);
+        let of = |group: usize| {
+            let has = move |&(_, die): &(usize, &Die)| group < die.groups.len();
+            self.dies.iter().enumerate().filter(has).map(move |(n, _)| GroupPlace {
+                channel: (n / dies) as u8,
+                die: (n % dies) as u8,
+                group: group as u16,
+            })
+        };
+        (0..most).flat_map(of).collect()
+    }
+    /// Sectors of a group that has all its members.
+    pub fn sectors(&self) -> u32 {
+        u32::from(self.info.lanes) * self.of_lane()
+    }
+    fn of_lane(&self) -> u32 {
+        u32::from(self.info.pages) * u32::from(self.info.sectors)
     }
     /// The blocks of a group.
-    pub fn members(&self, channel: u8, die: u8, group: u16) -> Members {
-        self.die(channel, die).groups[usize::from(group)].members
+    pub fn members(&self, at: GroupPlace) -> Members {
+        self.get(at).members
+    }
+    /// What it is for.
+    pub fn state(&self, at: GroupPlace) -> GroupState {
+        self.get(at).state
     }
     /// Sectors of a group to which the map leads.
-    pub fn valid(&self, channel: u8, die: u8, group: u16) -> u32 {
-        self.die(channel, die).groups[usize::from(group)].valid
+    pub fn valid(&self, at: GroupPlace) -> u32 {
+        self.get(at).valid
     }
     /// Free groups of all dies.
     pub fn all_free(&self) -> usize {
-        self.dies.iter().map(|die| die.free.len()).sum()
+        self.free
+    }
+    /// Blocks that can be written, of all groups.
+    pub fn blocks_alive(&self) -> u64 {
+        self.dies.iter().flat_map(|die| die.groups.iter()).map(|group| u64::from(group.alive())).sum()
     }
     /// Whether a group's block of this lane can be written.
-    pub fn is_alive(&self, channel: u8, die: u8, group: u16, lane: u8) -> bool {
-        let group = &self.die(channel, die).groups[usize::from(group)];
-        group.members[usize::from(lane)] != NO_BLOCK && group.dead >> lane & 1 == 0
+    pub fn is_alive(&self, at: GroupPlace, lane: u8) -> bool {
+        self.get(at).is_alive(lane.into())
+    }
+    /// Whether none of its blocks has gone bad in use.
+    pub fn is_whole(&self, at: GroupPlace) -> bool {
+        self.get(at).dead == 0
     }
     /// A group's block of this lane can't be written any more. Returns whether it could before.
     pub fn kill(&mut self, at: PagePlace) -> bool {
-        let group = self.group_mut(at);
-        let was_alive = group.dead >> at.lane & 1 == 0;
+        let group = self.get_mut(at.group());
+        let was_alive = group.is_alive(at.lane.into());
         group.dead |= 1 << at.lane;
         was_alive
     }
     /// The blocks of a group that can be written, and so be erased.
-    pub fn alive(&self, channel: u8, die: u8, group: u16) -> Members {
-        let of = self.members(channel, die, group);
-        let is_alive = |lane: usize| self.is_alive(channel, die, group, lane as u8);
-        core::array::from_fn(|lane| if is_alive(lane) { of[lane] } else { NO_BLOCK })
+    pub fn alive(&self, at: GroupPlace) -> Members {
+        let of = self.get(at);
+        core::array::from_fn(|lane| if of.is_alive(lane) { of.members[lane] } else { NO_BLOCK })
     }
-    /// A page of a group is on its way.
-    pub fn begin(&mut self, at: PagePlace) {
-        self.group_mut(at).programs += 1;
+    /// Its blocks have been erased, or are being erased before all else.
+    pub fn erased(&mut self, at: GroupPlace) {
+        let group = self.get_mut(at);
+        (group.erased, group.written) = (true, 0);
+        group.erases += 1;
+    }
+    /// Whether it must be erased before it is written.
+    pub fn must_be_erased(&self, at: GroupPlace) -> bool {
+        !self.get(at).erased
+    }
+    /// A page of a group is on its way. Returns how many pages of its block are before it.
+    pub fn begin(&mut self, at: PagePlace) -> u8 {
+        let group = self.get_mut(at.group());
+        (group.written, group.erased) = (group.written + 1, false);
+        let programs = &mut group.programs[usize::from(at.lane)];
+        *programs += 1;
+        *programs - 1
     }
     /// A page has been programmed, or has failed.
     pub fn end(&mut self, at: PagePlace) {
-        let group = self.group_mut(at);
-        group.programs = group.programs.checked_sub(1).expect("a page that ends was begun");
+        let programs = &mut self.get_mut(at.group()).programs[usize::from(at.lane)];
+        *programs = programs.checked_sub(1).expect("a page that ends was begun");
     }
-    /// A sector of this group can't be read.
-    pub fn stick(&mut self, at: PagePlace) {
-        self.group_mut(at).stuck = true;
-    }
-    /// A group of which pages were found at power-on. Asserts that it was free.
-    pub fn found(&mut self, channel: u8, die: u8, group: u16) {
-        let of = self.die_mut(channel, die);
-        assert_eq!(of.groups[usize::from(group)].state, GroupState::Free, "a group is found once");
-        of.groups[usize::from(group)].state = GroupState::Closed;
-        of.free.retain(|&free| free != group);
+    /// A group of which so many written pages were found at power-on. Asserts that it was free.
+    pub fn found(&mut self, at: GroupPlace, written: u32) {
+        self.closings += 1;
+        let (closings, index) = (self.closings, self.index(at.channel, at.die));
+        let of = &mut self.dies[index];
+        let group = &mut of.groups[usize::from(at.group)];
+        assert_eq!(group.state, GroupState::Free, "a group is found once");
+        (group.state, group.written, group.closed_at) = (GroupState::Closed, written, closings);
+        of.free.retain(|&free| free != at.group);
+        self.free -= 1;
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
+        self.free = 0;
         for die in &mut self.dies {
             die.free.clear();
             for (n, group) in (0..).zip(die.groups.iter_mut()) {
-                assert_eq!(group.programs, 0, "no page is on its way");
-                (group.valid, group.stuck) = (0, false);
-                if group.is_dead() {
-                    group.state = GroupState::Dead;
-                } else {
-                    group.state = GroupState::Free;
+                assert!(group.is_settled(), "no page is on its way");
+                (group.valid, group.written) = (0, 0);
+                group.state = if group.alive() == 0 { GroupState::Dead } else { GroupState::Free };
+                if group.state == GroupState::Free {
                     die.free.push_back(n);
+                    self.free += 1;
                 }
             }
         }
     }
     /// Opens the group of a die that has been free longest; `None` if none is free.
     pub fn open(&mut self, channel: u8, die: u8) -> Option<u16> {
-        let of = self.die_mut(channel, die);
-        let group = of.free.pop_front()?;
-        of.groups[usize::from(group)].state = GroupState::Open;
-        Some(group)
+        let index = self.index(channel, die);
+        let of = &mut self.dies[index];
+        while let Some(n) = of.free.pop_front() {
+            self.free -= 1;
+            let group = &mut of.groups[usize::from(n)];
+            if group.alive() > 0 {
+                group.state = GroupState::Open;
+                return Some(n);
+            }
+            group.state = GroupState::Dead;
+        }
+        None
     }
     /// Closes an open group. Asserts that it is one.
-    pub fn close(&mut self, channel: u8, die: u8, group: u16) {
-        let of = &mut self.die_mut(channel, die).groups[usize::from(group)];
+    pub fn close(&mut self, at: GroupPlace) {
+        self.closings += 1;
+        let closings = self.closings;
+        let of = self.get_mut(at);
         assert_eq!(of.state, GroupState::Open, "only an open group is closed");
-        of.state = GroupState::Closed;
+        (of.state, of.closed_at) = (GroupState::Closed, closings);
     }
     /// Frees a closed group. Asserts that it is one, and that the map leads nowhere into it.
-    pub fn release(&mut self, channel: u8, die: u8, group: u16) {
-        let die = self.die_mut(channel, die);
-        let of = &mut die.groups[usize::from(group)];
-        let state = (of.state, of.valid, of.programs);
-        assert_eq!(state, (GroupState::Closed, 0, 0), "only an empty group becomes free");
-        of.stuck = false;
-        if of.is_dead() {
+    pub fn release(&mut self, at: GroupPlace) {
+        let index = self.index(at.channel, at.die);
+        let die = &mut self.dies[index];
+        let of = &mut die.groups[usize::from(at.group)];
+        let state = (of.state, of.valid, of.is_settled());
+        assert_eq!(state, (GroupState::Closed, 0, true), "only an empty group becomes free");
+        if of.alive() == 0 {
             of.state = GroupState::Dead;
         } else {
             of.state = GroupState::Free;
-            die.free.push_back(group);
+            die.free.push_back(at.group);
+            self.free += 1;
         }
     }
     /// The map leads to one more sector of this page.
     pub fn gained(&mut self, at: PagePlace) {
-        self.group_mut(at).valid += 1;
+        self.get_mut(at.group()).valid += 1;
     }
     /// The map leads to one sector less of this page.
     pub fn lost(&mut self, at: PagePlace) {
-        let group = self.group_mut(at);
+        let group = self.get_mut(at.group());
         assert!(group.valid > 0, "a sector is lost that was there");
         group.valid -= 1;
     }
-    /// The closed group that holds the least, of all dies: channel, die, group, and its valid sectors. Groups
-    /// whose pages are on their way are left out, and those that can't be emptied.
-    pub fn emptiest(&self) -> Option<(u8, u8, u16, u32)> {
-        let closed = self.dies.iter().enumerate().flat_map(|(n, die)| {
-            let (channel, of) = ((n / self.dies_per_channel) as u8, (n % self.dies_per_channel) as u8);
-            let is_victim = |group: &Group| {
-                let settled = group.state == GroupState::Closed && group.programs == 0;
-                settled && (!group.stuck || group.valid == 0)
-            };
-            let groups = (0..).zip(die.groups.iter()).filter(move |(_, group)| is_victim(group));
-            groups.map(move |(group, state)| (state.valid, channel, of, group))
-        });
-        closed.min().map(|(valid, channel, die, group)| (channel, die, group, valid))
+
+    // ---- victims ----
+
+    /// A closed group to which the map leads nowhere.
+    pub fn empty(&self) -> Option<GroupPlace> {
+        self.victims(|group| group.valid == 0).map(|(_, at)| at).next()
     }
+    /// The closed group with the fewest valid sectors of those that were closed before they were full, by a
+    /// loss of power. They give more room than others of as many valid sectors.
+    pub fn emptiest_short(&self) -> Option<GroupPlace> {
+        let is_short = |group: &Group| group.written < group.alive() * u32::from(self.info.pages);
+        let short = self.victims(|group| is_short(group) && self.gains(group));
+        short.min_by_key(|(group, at)| (group.valid, *at)).map(|(_, at)| at)
+    }
+    /// The group that `policy` chooses, of the die with the fewest free groups of those that offer one.
+    pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
+        let mut dies: Vec<usize> = (0..self.dies.len()).collect();
+        dies.sort_by_key(|&die| self.dies[die].free.len());
+        dies.into_iter().find_map(|n| {
+            let of =
+                |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { self.dies[n].groups.iter().map(each).collect() };
+            let closed_at: Vec<u64> = self.dies[n].groups.iter().map(|group| group.closed_at).collect();
+            let valid = of(&|group| match is_victim(group) && self.gains(group) {
+                true => group.valid,
+                false => ClosedBlocks::NOT_OFFERED,
+            });
+            let facts = (&valid[..], &closed_at[..], &of(&|group| group.erases)[..]);
+            let lun = LunIndex(n as u32);
+            let chosen = policy.choose(&ClosedBlocks::new(lun, self.sectors(), self.closings, facts)?);
+            let dies = usize::from(self.info.dies);
+            let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
+            Some(GroupPlace { channel, die, group: chosen.0 as u16 })
+        })
+    }
+    /// Whether its room is larger by a row of pages than its copies are.
+    fn gains(&self, group: &Group) -> bool {
+        let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
+        group.valid + row <= group.alive() * self.of_lane()
+    }
+    fn victims(&self, which: impl Fn(&Group) -> bool) -> impl Iterator<Item = (&Group, GroupPlace)> {
+        let dies = usize::from(self.info.dies);
+        let groups = self.dies.iter().enumerate().flat_map(move |(n, die)| {
+            let (channel, of) = ((n / dies) as u8, (n % dies) as u8);
+            let groups = (0..).zip(die.groups.iter());
+            groups.map(move |(n, group)| (group, GroupPlace { channel, die: of, group: n }))
+        });
+        groups.filter(move |(group, _)| is_victim(group) && which(group))
+    }
+}
+
+/// Whether a group may be emptied: it is closed, and none of its pages is on its way.
+fn is_victim(group: &Group) -> bool {
+    group.state == GroupState::Closed && group.is_settled()
 }

@@ -1,15 +1,17 @@
 //! The host's commands (H19, H21): a write is acknowledged once its sectors are in memory.
 
 use super::flash::{Span, Ticket};
+use super::groups::GroupState;
+use super::oob::{SectorKind, SectorRecord};
 use super::place::SectorPlace;
 use super::root::Root;
 use super::shared::Ftl;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_parties::DriveState;
 use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
+use aster_wire::array::LANES_MAX;
 
 /// Pages of a command that are worked at side by side.
 const WINDOW: u32 = 8;
@@ -149,18 +151,15 @@ impl Worker {
         }
     }
     fn may_write(&self) -> Ended {
-        match self.ftl.condition.get() {
-            DriveState::ReadOnly => Err((HostStatus::ReadOnly, None)),
-            DriveState::Failed => Err((HostStatus::WriteFault, None)),
-            _ => {
-                self.ftl.keep_root(false);
-                Ok(())
-            }
+        if self.ftl.is_stopped() {
+            return Err((self.ftl.refusal(), None));
         }
+        self.ftl.keep_root(false);
+        Ok(())
     }
     /// Waits until all that is in memory is on flash, if it must be.
     async fn settle(&self, durable: bool) -> Ended {
-        if !durable || self.ftl.flush().await { Ok(()) } else { Err((HostStatus::WriteFault, None)) }
+        if !durable || self.ftl.flush().await { Ok(()) } else { Err((self.ftl.refusal(), None)) }
     }
 
     // ---- reads ----
@@ -210,8 +209,9 @@ impl Worker {
         for (n, span, ticket) in reads {
             let done = ticket.done(&ftl.exec).await;
             for (slot, n) in (span.first..span.first + span.count).zip(n..) {
-                let of = done.records[usize::from(slot)].map(|record| record.sector);
-                if of != Some(first + n) {
+                let of = done.records[usize::from(slot)];
+                let is_data = |record: SectorRecord| record.kind == SectorKind::Data;
+                if !of.is_some_and(|record| is_data(record) && record.sector == first + n) {
                     ftl.count(|stats| stats.uncorrectable_sectors += 1);
                     lost = lost.or(Some(u64::from(first + n) * SECTOR_BYTES as u64));
                 }
@@ -300,10 +300,11 @@ impl Worker {
     }
     async fn put(&self, sector: u32, content: &[u8]) -> Ended {
         let ftl = &self.ftl;
-        let put = || match ftl.condition.get() {
-            DriveState::ReadOnly => Some(Err((HostStatus::ReadOnly, None))),
-            DriveState::Failed => Some(Err((HostStatus::WriteFault, None))),
-            _ => ftl.try_put(sector, |bytes| bytes.copy_from_slice(content)).then_some(Ok(())),
+        let put = || {
+            if ftl.is_stopped() {
+                return Some(Err((ftl.refusal(), None)));
+            }
+            ftl.try_put(sector, |bytes| bytes.copy_from_slice(content)).then_some(Ok(()))
         };
         ftl.room.wait(&ftl.exec, put).await
     }
@@ -336,7 +337,7 @@ impl Worker {
             content[range.clone()].copy_from_slice(&new);
             let put = || {
                 if ftl.is_stopped() {
-                    return Some(Err((HostStatus::WriteFault, None)));
+                    return Some(Err((ftl.refusal(), None)));
                 }
                 let (in_memory, on_flash) = place();
                 match in_memory {
@@ -398,32 +399,38 @@ impl Worker {
                 state.frontier.reset();
                 state.groups.forget_all();
             }
-            if erase {
-                self.erase_all().await;
-            }
         }
+        let formatted = formatted && (!erase || self.erase_all().await);
         ftl.state.borrow_mut().closed = false;
         ftl.wake_all();
-        if formatted { Ok(()) } else { Err((HostStatus::WriteFault, None)) }
+        if formatted { Ok(()) } else { Err((ftl.refusal(), None)) }
     }
-    /// Erases all groups, those of a number on all dies at a time.
-    async fn erase_all(&self) {
+    /// Erases all groups, those of a number on all dies at a time. Returns whether nothing is left: a block
+    /// that went bad in use can't be erased.
+    async fn erase_all(&self) -> bool {
         let ftl = &self.ftl;
-        for group in 0..ftl.info.blocks as u16 {
+        let groups = ftl.state.borrow().groups.all();
+        let mut erased = true;
+        for some in groups.chunks(ftl.dies()) {
             let mut tickets = vec![];
-            for (channel, die) in (0..ftl.info.channels).flat_map(|c| (0..ftl.info.dies).map(move |d| (c, d)))
-            {
-                let state = ftl.state.borrow();
-                if usize::from(group) < state.groups.count(channel, die) {
-                    let alive = state.groups.alive(channel, die, group);
-                    ftl.count(|stats| stats.flash_erases.metadata += u64::from(ftl.info.lanes));
-                    tickets.push(ftl.flash.erase(channel, die, alive));
+            for &at in some {
+                let state = &mut *ftl.state.borrow_mut();
+                erased &= state.groups.is_whole(at);
+                if state.groups.state(at) == GroupState::Free {
+                    tickets.push((at, ftl.erase(state, at)));
                 }
             }
-            for ticket in tickets {
-                ticket.done(&ftl.exec).await;
+            for (at, ticket) in tickets {
+                let failed = ticket.done(&ftl.exec).await.failed;
+                erased &= failed == 0;
+                let state = &mut *ftl.state.borrow_mut();
+                for lane in (0..LANES_MAX as u8).filter(|lane| failed >> lane & 1 != 0) {
+                    ftl.failed(state, at.page(0, lane));
+                }
             }
         }
+        ftl.tell_wear();
+        erased
     }
 }
 

@@ -3,10 +3,13 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0–3 | logical sector |
-//! | 4–9 | sequence number of its page: a higher one is newer |
-//! | 10 | kind |
-//! | 11 | reserved |
+//! | 4–9 | sequence number of the page that the host's data were written with: a higher one is newer |
+//! | 10 | kind (bits 3:0), and how many pages of its block were on their way before it (bits 7:4, 15 at most) |
+//! | 11 | how often the data were copied since, modulo 256 |
 //! | 12–15 | CRC-32C of the bytes before |
+//!
+//! A copy keeps the number of what it is a copy of. So two versions are told apart, and of copies of one
+//! version any will do.
 
 use aster_codec::checksum::crc32c;
 use aster_wire::ocssd::METADATA_BYTES;
@@ -23,38 +26,71 @@ pub enum SectorKind {
     Data,
     /// Nothing: its page was programmed before it was full.
     Padding,
+    /// The content of this logical sector could not be read when it was to be copied. Older content doesn't
+    /// come back, and a read ends with an error.
+    Lost,
 }
 
 impl SectorKind {
     const fn code(self) -> u8 {
         match self {
-            SectorKind::Data => 0xd1,
-            SectorKind::Padding => 0x9a,
+            SectorKind::Data => 1,
+            SectorKind::Padding => 2,
+            SectorKind::Lost => 3,
         }
     }
     const fn of(code: u8) -> Option<Self> {
         match code {
-            0xd1 => Some(SectorKind::Data),
-            0x9a => Some(SectorKind::Padding),
+            1 => Some(SectorKind::Data),
+            2 => Some(SectorKind::Padding),
+            3 => Some(SectorKind::Lost),
             _ => None,
         }
     }
 }
+
+/// The most pages before it that a record counts.
+pub const BEHIND_MAX: u8 = 15;
 
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SectorRecord {
     /// The logical sector; 0 for padding.
     pub sector: u32,
-    /// The sequence number of its page.
+    /// The sequence number of its version.
     pub sequence: u64,
     /// What the sector holds.
     pub kind: SectorKind,
+    /// How often it was copied, modulo 256.
+    pub copies: u8,
+    /// Pages of its block of which nobody knew yet whether they were programmed when this one was sent:
+    /// [`BEHIND_MAX`] at most.
+    pub behind: u8,
 }
 
 impl SectorRecord {
     /// The record of a sector that holds nothing.
-    pub const PADDING: SectorRecord = SectorRecord { sector: 0, sequence: 0, kind: SectorKind::Padding };
+    pub const PADDING: SectorRecord =
+        SectorRecord { sector: 0, sequence: 0, kind: SectorKind::Padding, copies: 0, behind: 0 };
+    /// The record of data of the host's.
+    pub fn data(sector: u32, sequence: u64) -> Self {
+        SectorRecord { sector, sequence, kind: SectorKind::Data, ..SectorRecord::PADDING }
+    }
+    /// The record of a copy, of what was read or is lost.
+    pub fn copied(&self, kind: SectorKind) -> Self {
+        SectorRecord { kind, copies: self.copies.wrapping_add(1), ..*self }
+    }
+    /// Whether the map leads to the place of such a record.
+    pub fn is_mapped(&self) -> bool {
+        self.kind != SectorKind::Padding
+    }
+    /// Whether this place of a sector counts, and not the one of `other`: that of the newer version. Of one
+    /// version it is the place that was copied less often: it holds until its group has been erased, and
+    /// then all that was copied out of that group counts together.
+    pub fn is_before(&self, other: &SectorRecord) -> bool {
+        let younger = self.copies.wrapping_sub(other.copies) > u8::MAX / 2;
+        self.sequence > other.sequence || self.sequence == other.sequence && younger
+    }
     /// Its bytes. Asserts that the sequence number has 48 bits: a drive of 1 TiB is written four million
     /// times before they are used up.
     pub fn encode(&self) -> [u8; RECORD_BYTES] {
@@ -62,7 +98,8 @@ impl SectorRecord {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..4].copy_from_slice(&self.sector.to_le_bytes());
         bytes[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
-        bytes[10] = self.kind.code();
+        bytes[10] = self.behind.min(BEHIND_MAX) << 4 | self.kind.code();
+        bytes[11] = self.copies;
         let crc = crc32c(&bytes[..12]);
         bytes[12..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -70,12 +107,17 @@ impl SectorRecord {
     /// The record in these bytes; `None` if they are none.
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let (body, crc) = bytes.split_at(12);
-        if crc32c(body).to_le_bytes() != crc || body[11] != 0 {
+        if crc32c(body).to_le_bytes() != crc {
             return None;
         }
         let mut sequence = [0; 8];
         sequence[..6].copy_from_slice(&body[4..10]);
-        let sector = u32::from_le_bytes([body[0], body[1], body[2], body[3]]);
-        Some(SectorRecord { sector, sequence: u64::from_le_bytes(sequence), kind: SectorKind::of(body[10])? })
+        Some(SectorRecord {
+            sector: u32::from_le_bytes([body[0], body[1], body[2], body[3]]),
+            sequence: u64::from_le_bytes(sequence),
+            kind: SectorKind::of(body[10] & 0xf)?,
+            copies: body[11],
+            behind: body[10] >> 4,
+        })
     }
 }

@@ -6,7 +6,8 @@ use super::flash::{Flash, SECTORS_MAX};
 use super::frontier::Frontier;
 use super::gather::Gather;
 use super::intake;
-use super::recover::{self, SIDE_BY_SIDE};
+use super::recover::{self, Recovery, SIDE_BY_SIDE};
+use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
 use crate::driver::ArrayDriver;
@@ -14,13 +15,12 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_exec::{Ring, WaitQueue};
 use aster_parties::{
     Boot, DriveState, MediaState, PieceError, Promises, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
-    TargetView, TranslationStats, TranslationView,
+    TargetView, TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_ports::link::HostMemory;
 use aster_units::{Lpn, Ppa, SECTOR_BYTES};
@@ -33,21 +33,27 @@ const WORKERS_MAX: u16 = 64;
 pub struct HostFtl {
     config: HostFtlConfig,
     sectors: u32,
+    victims: Box<dyn VictimPolicy>,
 }
 
 impl HostFtl {
-    /// An FTL of this configuration.
+    /// An FTL of this configuration, whose collection empties the groups that `victims` chooses. To the
+    /// policy a group is a block, and a die of a channel a LUN.
     ///
     /// # Errors
     /// The key that is to blame.
-    pub fn new(config: HostFtlConfig) -> Result<Self, PieceError> {
+    pub fn new(config: HostFtlConfig, victims: Box<dyn VictimPolicy>) -> Result<Self, PieceError> {
         let sectors = config.check()?;
-        Ok(HostFtl { config, sectors })
+        Ok(HostFtl { config, sectors, victims })
     }
     /// Page buffers: those that gather, those of collection, and those of the workers. Power-on uses the
     /// first ones.
     fn buffers(&self) -> u32 {
         self.workers_from() + u32::from(WORKERS_MAX) * intake::BUFFERS
+    }
+    fn nvram_bytes(&self) -> usize {
+        let geometry = &self.config.geometry;
+        ROOT_BYTES + Retired::bytes(u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun))
     }
     fn workers_from(&self) -> u32 {
         self.config.gather_pages + collect::BUFFERS as u32
@@ -56,7 +62,11 @@ impl HostFtl {
 
 impl TargetPiece for HostFtl {
     fn needs(&self) -> TargetNeeds {
-        TargetNeeds { data_buffers: self.buffers(), nvram_bytes: ROOT_BYTES, ..TargetNeeds::default() }
+        TargetNeeds {
+            data_buffers: self.buffers(),
+            nvram_bytes: self.nvram_bytes(),
+            ..TargetNeeds::default()
+        }
     }
     fn capacity_bytes(&self) -> u64 {
         u64::from(self.sectors) * SECTOR_BYTES as u64
@@ -95,8 +105,17 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         + SIDE_BY_SIDE;
     let flash = Flash::start(&ports.core, &up.driver, &up.memory, bound);
     let root = Root::read(&ports.nvram);
-    let facts = (&info, format, piece.sectors, root);
-    let found = recover::recover(&exec, &flash, &up.driver, facts).await?;
+    let found = Recovery {
+        exec: &exec,
+        flash: &flash,
+        driver: &up.driver,
+        nvram: &ports.nvram,
+        config: &piece.config,
+        info: &info,
+        format,
+        sectors: piece.sectors,
+    };
+    let found = found.run(root).await?;
     let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
     let boot = match root {
         Some(Root { clean: true, .. }) => Boot::Clean,
@@ -107,6 +126,8 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     if found.root.is_none() {
         root.write(&ports.nvram);
     }
+    // A drive without spare blocks only serves reads.
+    let condition = if found.spare.of(&found.groups) == 0 { DriveState::ReadOnly } else { DriveState::Ready };
     let workers = ports.command_slots.min(WORKERS_MAX);
     let queue = || WaitQueue::with_capacity(usize::from(workers) + 8);
     let ftl = Rc::new(Ftl {
@@ -127,29 +148,34 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
             sequence: found.sequence,
             due: VecDeque::new(),
             in_flight: VecDeque::new(),
-            placed: vec![false; gather_pages as usize],
+            homeless: None,
+            urgent: false,
             sent: 0,
             stored: 0,
             root,
+            retired: found.retired,
             commands: 0,
             closed: false,
             collecting: false,
         }),
-        condition: Cell::new(DriveState::Ready),
+        condition: Cell::new(condition),
         stats: Cell::default(),
         room: queue(),
         stored: queue(),
         work: queue(),
         gate: queue(),
         merge: Ring::new(1),
+        spare: found.spare,
+        worn_out: Cell::new(false),
         watcher: RefCell::new(up.watcher.borrow_mut().take()),
     });
     ftl.count(|stats| {
         (stats.boot, stats.boot_nanos) = (boot, exec.now().since(begun).as_nanos());
         (stats.boot_reads, stats.factory_bad_blocks) = (found.reads, found.factory_bad);
+        stats.flash_erases.metadata += found.erases;
     });
     ftl.core.spawn(Rc::clone(&ftl).store());
-    ftl.core.spawn(Collector::new(&ftl, gather_pages).run());
+    ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
     for worker in 0..u32::from(workers) {
         let first = workers_from + worker * intake::BUFFERS;
         ftl.core.spawn(intake::run(Rc::clone(&ftl), first));

@@ -1,26 +1,31 @@
 //! Power-on: the states of blocks from the drive's reports, and the map from the records beside sectors
 //! (H20).
 //!
-//! Every page that was written is read. The highest sequence number of a sector counts, and of two in one
-//! page the later one. A page that was torn by a loss of power is the last of its block; a group that was
-//! being written is closed for good, since nothing may be programmed behind such a page.
+//! Every page that was written is read. The newest version of a sector counts. A page that was torn by a loss
+//! of power is among the last of its block; a group that was being written is closed for good, since nothing
+//! may be programmed behind such a page. A group of which nothing counts is erased before anything else is
+//! written, so that the copies in it can't take the place of what they were copied from a second time.
 
 use super::config::HostFtlConfig;
-use super::flash::{Flash, Span};
-use super::groups::Groups;
+use super::flash::{Done, Flash, Span};
+use super::groups::{GroupPlace, Groups};
 use super::map::Map;
-use super::oob::{SectorKind, SectorRecord};
-use super::place::{PagePlace, PlaceFormat, SectorPlace};
-use super::root::Root;
+use super::oob::{BEHIND_MAX, SectorRecord};
+use super::place::{PlaceFormat, SectorPlace};
+use super::retired::Retired;
+use super::root::{ROOT_BYTES, Root};
+use super::spare::Spare;
 use crate::driver::{ArrayDriver, ArrayInfo};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
+use aster_parties::NvramSlice;
 use aster_units::BufferId;
-use aster_wire::array::{NO_BLOCK, StatusCode};
+use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 use aster_wire::ocssd::BlockFlags;
 
 /// Blocks that are read side by side.
@@ -36,6 +41,10 @@ pub(super) struct Found {
     pub any: bool,
     pub factory_bad: u64,
     pub reads: u64,
+    /// Blocks that were erased.
+    pub erases: u64,
+    pub spare: Spare,
+    pub retired: Retired,
 }
 
 /// Whether the drive's array is that of the profile.
@@ -79,127 +88,289 @@ async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String
     // A block that went bad in use may hold sectors that are in no other.
     let is_member = |state| is_usable(state) || state == Some(BlockFlags::GrownBad);
     let mut groups = Groups::of(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
-    for (channel, die) in dies(info) {
-        for group in 0..groups.count(channel, die) as u16 {
-            for (lane, block) in (0u8..).zip(groups.members(channel, die, group)) {
-                if block != NO_BLOCK && !is_usable(state(channel, die, lane, block)) {
-                    groups.kill(PagePlace { channel, die, group, page: 0, lane });
-                }
+    for at in groups.all() {
+        for (lane, block) in (0u8..).zip(groups.members(at)) {
+            if block != NO_BLOCK && !is_usable(state(at.channel, at.die, lane, block)) {
+                groups.kill(at.page(0, lane));
             }
         }
     }
     let marked = |&&state: &&u8| BlockFlags::from_raw(state) == Some(BlockFlags::FactoryBad);
     Ok((groups, states.iter().flatten().filter(marked).count() as u64))
 }
-fn dies(info: &ArrayInfo) -> impl Iterator<Item = (u8, u8)> + use<> {
-    let dies = info.dies;
-    (0..info.channels).flat_map(move |channel| (0..dies).map(move |die| (channel, die)))
-}
 
 /// A block that is being read, page by page.
 struct Scan {
-    at: PagePlace,
+    at: GroupPlace,
+    lane: u8,
     block: u16,
     /// A page that could not be read.
     lost: Option<u16>,
     is_over: bool,
 }
 
-/// Finds what is on the drive. `config` and `sectors` say what is expected, and the first
-/// [`SIDE_BY_SIDE`] page buffers are used.
+impl Scan {
+    /// A page holds this record. If a page before it could not be read, that was known to be programmed when
+    /// this one was sent, older data would come back in its place. Nothing is missing of a block that went
+    /// bad, since its data were written again elsewhere.
+    ///
+    /// # Errors
+    /// If data are missing.
+    fn holds(&self, page: u16, record: &SectorRecord, is_alive: bool) -> Result<(), String> {
+        let Some(lost) = self.lost.filter(|_| is_alive) else { return Ok(()) };
+        if record.behind == BEHIND_MAX || lost + u16::from(record.behind) >= page {
+            return Ok(());
+        }
+        let (Scan { lane, block, .. }, GroupPlace { channel, die, .. }) = (self, self.at);
+        Err(format!(
+            "page {lost} of block {block} on channel {channel}, die {die}, lane {lane} can't be read, and \
+             was not the last one to be written: older data would come back in its place"
+        ))
+    }
+}
+
+/// What a group was found to hold.
+#[derive(Clone, Copy, Default)]
+struct FoundGroup {
+    /// Pages that were written.
+    written: u32,
+    /// Some of them are from after the last format, or can't be read.
+    counts: bool,
+}
+
+/// What the records say.
+struct Versions {
+    map: Map,
+    /// The record of the version that counts, of each sector that has one.
+    records: Vec<Option<SectorRecord>>,
+    floor: u64,
+    newest: u64,
+    any: bool,
+}
+
+impl Versions {
+    fn found(&mut self, record: SectorRecord, at: SectorPlace) {
+        (self.any, self.newest) = (true, self.newest.max(record.sequence));
+        let Some(known) = self.records.get_mut(record.sector as usize) else { return };
+        // A page can hold a sector twice, if the first version was deallocated: the second one counts.
+        let of_page = self.map.place_of(record.sector).is_some_and(|place| place.page == at.page);
+        if of_page || known.is_none_or(|known| record.is_before(&known)) {
+            *known = Some(record);
+            self.map.moved(record.sector, Some(at));
+        }
+    }
+}
+
+/// What power-on works with: what is expected of the drive, and the first [`SIDE_BY_SIDE`] page buffers.
+pub(super) struct Recovery<'a> {
+    pub exec: &'a Exec,
+    pub flash: &'a Rc<Flash>,
+    pub driver: &'a ArrayDriver,
+    pub nvram: &'a NvramSlice,
+    pub config: &'a HostFtlConfig,
+    pub info: &'a ArrayInfo,
+    pub format: PlaceFormat,
+    pub sectors: u32,
+}
+
+impl Recovery<'_> {
+    /// Finds what is on the drive, of which NVRAM keeps this root.
+    ///
+    /// # Errors
+    /// In words, when the drive can't be used.
+    pub async fn run(&self, root: Option<Root>) -> Result<Found, String> {
+        let &Recovery { exec, flash, driver, nvram, config, info, format, sectors } = self;
+        let mut retired = Retired::read(nvram, ROOT_BYTES, info);
+        let (mut groups, factory_bad) = groups(flash, info).await?;
+        let blocks = u64::from(config.geometry.total_luns()) * u64::from(info.blocks);
+        let spare = Spare::new(config, info, sectors, blocks - factory_bad);
+        let floor = root.unwrap_or_default().floor;
+        let mut versions = Versions {
+            map: Map::new(format, sectors),
+            records: vec![None; sectors as usize],
+            floor,
+            newest: floor,
+            any: false,
+        };
+        let mut of_groups = BTreeMap::new();
+        // Blocks of one number on all dies and lanes: each of them is another die's work.
+        let mut blocks = vec![];
+        for at in groups.all() {
+            for (lane, block) in (0u8..).zip(groups.members(at)).filter(|&(_, block)| block != NO_BLOCK) {
+                if retired.has((at.channel, at.die, lane, block)) {
+                    groups.kill(at.page(0, lane));
+                    continue;
+                }
+                blocks.push(Scan { at, lane, block, lost: None, is_over: false });
+            }
+        }
+        let mut reads = 0;
+        for scans in blocks.chunks_mut(SIDE_BY_SIDE) {
+            for page in 0..info.pages {
+                let mut tickets = vec![];
+                for (n, scan) in (0..).zip(scans.iter()).filter(|(_, scan)| !scan.is_over) {
+                    let span = Span {
+                        page: scan.at.page(page, scan.lane),
+                        block: scan.block,
+                        first: 0,
+                        count: info.sectors,
+                    };
+                    tickets.push((n as usize, flash.read(span, BufferId(n), 0)));
+                }
+                if tickets.is_empty() {
+                    break;
+                }
+                reads += tickets.len() as u64;
+                for (n, ticket) in tickets {
+                    let done = ticket.done(exec).await;
+                    let scan = &mut scans[n];
+                    let is_alive = groups.is_alive(scan.at, scan.lane);
+                    let of_group: &mut FoundGroup = of_groups.entry(scan.at).or_default();
+                    look(scan, page, &done, (is_alive, of_group), &mut versions)
+                        .map_err(|error| driver.fault().map_or(error, |fault| fault.to_string()))?;
+                }
+            }
+        }
+        for sector in 0..sectors {
+            if let Some(place) = versions.map.place_of(sector) {
+                groups.gained(place.page);
+            }
+        }
+        let mut stale = vec![];
+        for (at, FoundGroup { written, counts }) in of_groups {
+            match (groups.valid(at) > 0, counts) {
+                (true, _) => groups.found(at, written),
+                (false, true) => stale.push(at),
+                // Blank, or from before a format.
+                (false, false) => {}
+            }
+        }
+        let erases = self.erase(&mut groups, &stale).await;
+        stale.iter().for_each(|&at| retired.retire(nvram, &groups, at));
+        let Versions { map, newest, any, .. } = versions;
+        Ok(Found { map, groups, retired, sequence: newest + 1, root, any, factory_bad, reads, erases, spare })
+    }
+
+    /// Erases groups of which nothing counts. Returns how many blocks were erased.
+    async fn erase(&self, groups: &mut Groups, stale: &[GroupPlace]) -> u64 {
+        let mut erases = 0;
+        for some in stale.chunks(SIDE_BY_SIDE) {
+            let erased = some.iter().map(|&at| {
+                let alive = groups.alive(at);
+                erases += alive.iter().filter(|&&block| block != NO_BLOCK).count() as u64;
+                (at, self.flash.erase(at.channel, at.die, alive))
+            });
+            for (at, ticket) in erased.collect::<Vec<_>>() {
+                let failed = ticket.done(self.exec).await.failed;
+                for lane in (0..LANES_MAX as u8).filter(|lane| failed >> lane & 1 != 0) {
+                    groups.kill(at.page(0, lane));
+                }
+                groups.erased(at);
+            }
+        }
+        erases
+    }
+}
+
+/// Looks at a page that was read.
 ///
 /// # Errors
-/// In words, when the drive can't be used.
-pub(super) async fn recover(
-    exec: &Exec,
-    flash: &Rc<Flash>,
-    driver: &ArrayDriver,
-    (info, format, sectors, root): (&ArrayInfo, PlaceFormat, u32, Option<Root>),
-) -> Result<Found, String> {
-    let (mut groups, factory_bad) = groups(flash, info).await?;
-    let floor = root.unwrap_or_default().floor;
-    let mut map = Map::new(format, sectors);
-    // The sequence number of each sector's version in the map.
-    let mut versions = vec![0u64; sectors as usize];
-    let (mut newest, mut any, mut reads) = (floor, false, 0);
-    let mut blocks = vec![];
-    for (channel, die) in dies(info) {
-        for group in 0..groups.count(channel, die) as u16 {
-            for (lane, block) in (0u8..).zip(groups.members(channel, die, group)) {
-                if block != NO_BLOCK {
-                    let at = PagePlace { channel, die, group, page: 0, lane };
-                    blocks.push(Scan { at, block, lost: None, is_over: false });
-                }
-            }
+/// In words, when data are missing or the drive has failed.
+fn look(
+    scan: &mut Scan,
+    page: u16,
+    done: &Done,
+    (is_alive, of_group): (bool, &mut FoundGroup),
+    versions: &mut Versions,
+) -> Result<(), String> {
+    match done.code {
+        Ok(StatusCode::Erased) => {
+            scan.is_over = true;
+            return Ok(());
         }
+        Ok(StatusCode::Done | StatusCode::Uncorrectable | StatusCode::OobLost) => {}
+        other => return Err(format!("a read at power-on has ended as {other:?}")),
     }
-    // Blocks of one number on all dies and lanes: each of them is another die's work.
-    blocks.sort_by_key(|scan| scan.at.group);
-    for scans in blocks.chunks_mut(SIDE_BY_SIDE) {
-        for page in 0..info.pages {
-            let mut tickets = vec![];
-            for (n, scan) in (0..).zip(scans.iter()).filter(|(_, scan)| !scan.is_over) {
-                let span = Span {
-                    page: PagePlace { page, ..scan.at },
-                    block: scan.block,
-                    first: 0,
-                    count: info.sectors,
-                };
-                tickets.push((n as usize, flash.read(span, BufferId(n), 0)));
-            }
-            reads += tickets.len() as u64;
-            for (n, ticket) in tickets {
-                let done = ticket.done(exec).await;
-                let scan = &mut scans[n];
-                let at = PagePlace { page, ..scan.at };
-                let data: Vec<(u8, SectorRecord)> = (0..)
-                    .zip(done.records)
-                    .filter_map(|(slot, record)| Some((slot, record?)))
-                    .filter(|(_, record)| record.kind == SectorKind::Data && record.sequence > floor)
-                    .collect();
-                match done.code {
-                    Ok(StatusCode::Erased) => scan.is_over = true,
-                    Ok(StatusCode::Uncorrectable) => scan.lost = scan.lost.or(Some(page)),
-                    Ok(StatusCode::Done) if !data.is_empty() && scan.lost.is_some_and(|lost| lost > 0) => {
-                        let PagePlace { channel, die, lane, .. } = at;
-                        return Err(format!(
-                            "page {} of block {} on channel {channel}, die {die}, lane {lane} can't be read, \
-                             and was not the last one to be written: older data would come back in its place",
-                            scan.lost.unwrap_or(0),
-                            scan.block
-                        ));
-                    }
-                    Ok(StatusCode::Done) => {}
-                    other => {
-                        let fault = driver.fault().map(|fault| fault.to_string());
-                        return Err(
-                            fault.unwrap_or_else(|| format!("a read at power-on has ended as {other:?}"))
-                        );
-                    }
-                }
-                for (slot, record) in data {
-                    (any, newest) = (true, newest.max(record.sequence));
-                    let version = versions.get_mut(record.sector as usize).filter(|v| **v <= record.sequence);
-                    if let Some(version) = version {
-                        *version = record.sequence;
-                        map.moved(record.sector, Some(SectorPlace { page: at, slot }));
-                    }
-                }
-            }
-        }
+    of_group.written += 1;
+    for (slot, record) in (0..).zip(done.records) {
+        let Some(record) = record.filter(|record| record.is_mapped() && record.sequence > versions.floor)
+        else {
+            continue;
+        };
+        scan.holds(page, &record, is_alive)?;
+        of_group.counts = true;
+        versions.found(record, SectorPlace { page: scan.at.page(page, scan.lane), slot });
     }
-    for sector in 0..sectors {
-        if let Some(place) = map.place_of(sector) {
-            groups.gained(place.page);
-        }
+    if !done.is_good() {
+        of_group.counts = true;
+        scan.lost = scan.lost.or(Some(page));
     }
-    // A group of which the map knows nothing is erased before it is written: it is free, whatever it holds.
-    for (channel, die) in dies(info) {
-        for group in 0..groups.count(channel, die) as u16 {
-            if groups.valid(channel, die, group) > 0 {
-                groups.found(channel, die, group);
-            }
-        }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::flash::{Records, SECTORS_MAX};
+
+    const AT: GroupPlace = GroupPlace { channel: 0, die: 0, group: 3 };
+
+    fn versions() -> Versions {
+        let info = ArrayInfo { channels: 1, lanes: 8, dies: 1, planes: 1, blocks: 8, pages: 8, sectors: 4 };
+        let map = Map::new(PlaceFormat::of(&info).unwrap(), 16);
+        Versions { map, records: vec![None; 16], floor: 100, newest: 100, any: false }
     }
-    Ok(Found { map, groups, sequence: newest + 1, root, any, factory_bad, reads })
+    fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
+        let mut of_page: Records = [None; SECTORS_MAX];
+        of_page.iter_mut().zip(records).for_each(|(of, record)| *of = Some(*record));
+        Done { code: Ok(code), failed: 0, records: of_page }
+    }
+    /// What is found of a block of these pages.
+    fn looked(pages: &[Done], is_alive: bool) -> (Result<(), String>, Versions, FoundGroup) {
+        let (mut versions, mut of_group) = (versions(), FoundGroup::default());
+        let mut scan = Scan { at: AT, lane: 2, block: 5, lost: None, is_over: false };
+        let mut all = (0..).zip(pages);
+        let looked = all.try_for_each(|(page, done)| {
+            look(&mut scan, page, done, (is_alive, &mut of_group), &mut versions)
+        });
+        (looked, versions, of_group)
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_must_be_among_the_last_of_its_block() {
+        let lost = read(StatusCode::Uncorrectable, &[]);
+        let page = |behind| read(StatusCode::Done, &[SectorRecord { behind, ..SectorRecord::data(1, 101) }]);
+        assert!(looked(&[page(0), lost], true).0.is_ok());
+        // The first page as well: after an erase that was cut off no other page would be readable.
+        let error = looked(&[lost, page(0)], true).0.unwrap_err();
+        assert_eq!(
+            error,
+            "page 0 of block 5 on channel 0, die 0, lane 2 can't be read, and was not the last one to be \
+             written: older data would come back in its place"
+        );
+        assert!(looked(&[page(0), lost, page(0)], true).0.is_err());
+        // The lost page was on its way when the next ones were sent.
+        assert!(looked(&[page(0), lost, page(1), page(2)], true).0.is_ok());
+        assert!(looked(&[page(0), lost, page(1), page(1)], true).0.is_err());
+        assert!(looked(&[lost, page(0)], false).0.is_ok(), "its program failed, and it is elsewhere");
+    }
+
+    #[test]
+    fn what_counts_is_newer_than_a_format_and_than_all_other_versions() {
+        let data = |sector, sequence| SectorRecord::data(sector, sequence);
+        let pages = [
+            read(StatusCode::Done, &[data(1, 100), data(2, 105), data(3, 105), data(3, 105)]),
+            read(StatusCode::Done, &[data(2, 104), data(3, 104), SectorRecord::PADDING]),
+            read(StatusCode::Erased, &[]),
+        ];
+        let (looked, versions, of_group) = looked(&pages, true);
+        assert!(looked.is_ok() && of_group.counts);
+        assert_eq!((of_group.written, versions.newest), (2, 105));
+        let place = |sector| versions.map.place_of(sector).map(|at| (at.page.page, at.slot));
+        // Of two in one page the second was written later.
+        assert_eq!((place(1), place(2), place(3)), (None, Some((0, 1)), Some((0, 3))));
+        let old = read(StatusCode::Done, &[data(1, 100)]);
+        assert!(!self::looked(&[old], true).2.counts);
+        assert!(self::looked(&[read(StatusCode::Uncorrectable, &[])], true).2.counts);
+    }
 }

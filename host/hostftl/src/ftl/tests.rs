@@ -1,15 +1,16 @@
 //! The parts against a model.
 
-use super::frontier::Frontier;
+use super::frontier::{Frontier, Stream};
 use super::gather::Gather;
-use super::groups::Groups;
+use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
 use super::oob::{RECORD_BYTES, SectorKind, SectorRecord};
 use super::place::{NOWHERE, PagePlace, PlaceFormat, SectorPlace};
 use crate::driver::ArrayInfo;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use aster_units::Rng;
+use aster_parties::{ClosedBlocks, VictimPolicy};
+use aster_units::{BlockAddr, Rng};
 use aster_wire::array::NO_BLOCK;
 
 const INFO: ArrayInfo =
@@ -44,40 +45,49 @@ fn the_papers_array_has_places_of_28_bits() {
     }
 }
 
+/// The good blocks of each lane of a die.
+fn good(channel: u8, die: u8) -> Vec<Vec<u16>> {
+    (0..INFO.lanes)
+        .map(|lane| (0..12).filter(|&block| !is_bad(channel, die, lane, block)).collect())
+        .collect()
+}
+
 #[test]
 fn a_group_is_the_nth_good_block_of_each_lane() {
     let groups = Groups::of(&INFO, is_bad);
+    let all = groups.all();
     for channel in 0..INFO.channels {
         for die in 0..INFO.dies {
-            let good: Vec<Vec<u16>> = (0..INFO.lanes)
-                .map(|lane| (0..12).filter(|&block| !is_bad(channel, die, lane, block)).collect())
-                .collect();
-            let count = good.iter().map(Vec::len).min().unwrap();
-            assert_eq!(groups.count(channel, die), count);
-            for group in 0..count {
-                let members = groups.members(channel, die, group as u16);
-                let expected = good.iter().map(|blocks| blocks[group]);
-                assert!(members[..4].iter().copied().eq(expected));
-                assert_eq!(members[4..], [NO_BLOCK; 4]);
-            }
+            let good = good(channel, die);
+            let of_die = all.iter().filter(|at| (at.channel, at.die) == (channel, die));
+            assert!(of_die.map(|at| at.group).eq(0..good.iter().map(Vec::len).max().unwrap() as u16));
         }
+    }
+    for at in all {
+        let members = groups.members(at);
+        let expected = good(at.channel, at.die);
+        let expected = expected.iter().map(|of| of.get(usize::from(at.group)).copied().unwrap_or(NO_BLOCK));
+        assert!(members[..4].iter().copied().eq(expected));
+        assert_eq!(members[4..], [NO_BLOCK; 4]);
     }
 }
 
 #[test]
 fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order() {
     let mut groups = Groups::of(&INFO, is_bad);
-    let all: usize = (0..2)
-        .flat_map(|channel| (0..2).map(move |die| (channel, die)))
-        .map(|(c, d)| groups.count(c, d))
+    let all = groups.all();
+    let blocks: usize = (0..2)
+        .flat_map(|channel| (0..2).flat_map(move |die| good(channel, die)))
+        .map(|of_lane| of_lane.len())
         .sum();
+    assert_eq!(groups.blocks_alive(), blocks as u64);
     let mut frontier = Frontier::new(&INFO);
     let mut next: BTreeMap<(u8, u8, u8, u16), u16> = BTreeMap::new();
     let (mut pages, mut opened) = (0, 0);
     let mut first = Vec::new();
-    while let Some(page) = frontier.next(&mut groups, 0) {
-        let PagePlace { channel, die, group, page: at, lane } = page.at;
-        let block = groups.members(channel, die, group)[usize::from(lane)];
+    while let Some(page) = frontier.next(&mut groups, Stream::Host, 0) {
+        let PagePlace { channel, die, page: at, lane, .. } = page.at;
+        let block = groups.members(page.at.group())[usize::from(lane)];
         let expected = next.entry((channel, die, lane, block)).or_default();
         assert_eq!(at, *expected);
         *expected += 1;
@@ -88,17 +98,40 @@ fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order
         }
     }
     // Every page of every group was used once.
-    assert_eq!((pages, opened), (all * 4 * 6, all));
+    assert_eq!((pages, opened), (blocks * 6, all.len()));
     let order = (0..16).map(|n: u8| (n % 2, n / 2 % 4, n / 8));
     assert!(first.into_iter().eq(order));
     assert_eq!(groups.open(0, 0), None);
 }
 
 #[test]
+fn streams_write_groups_of_their_own_and_the_reserve_is_left() {
+    let mut groups = Groups::of(&INFO, |_, _, _, _| false);
+    let mut frontier = Frontier::new(&INFO);
+    let group_of = |page: Option<super::frontier::NextPage>| page.map(|page| page.at.group());
+    let all = groups.all_free();
+    let host = group_of(frontier.next(&mut groups, Stream::Host, all - 1)).unwrap();
+    let copy = group_of(frontier.next(&mut groups, Stream::Copies, 0)).unwrap();
+    assert!(host != copy && (host.channel, host.die) == (copy.channel, copy.die));
+    assert_eq!(groups.all_free(), all - 2);
+    // Only the open group goes on, and no other is opened.
+    let mut pages = 1;
+    while let Some(next) = group_of(frontier.next(&mut groups, Stream::Host, all - 2)) {
+        assert_eq!(next, host);
+        pages += 1;
+    }
+    assert_eq!(pages, 4 * 6);
+    assert_eq!((groups.state(host), groups.state(copy)), (GroupState::Closed, GroupState::Open));
+}
+
+#[test]
 fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
-    let record = SectorRecord { sector: 0x0102_0304, sequence: 0x0a0b_0c0d_0e0f, kind: SectorKind::Data };
+    let (sector, sequence, kind) = (0x0102_0304, 0x0a0b_0c0d_0e0f, SectorKind::Data);
+    let record = SectorRecord { sector, sequence, kind, copies: 0xfe, behind: 5 };
     let bytes = record.encode();
-    assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0xd1, 0]);
+    assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0x51, 0xfe]);
+    let many = SectorRecord { behind: 200, ..record };
+    assert_eq!(SectorRecord::decode(&many.encode()).unwrap().behind, 15);
     assert_eq!(SectorRecord::decode(&bytes), Some(record));
     for at in 0..RECORD_BYTES {
         for bit in 0..8 {
@@ -108,7 +141,28 @@ fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
         }
     }
     assert_eq!(SectorRecord::decode(&[0xff; RECORD_BYTES]), None);
+    for kind in [SectorKind::Data, SectorKind::Padding, SectorKind::Lost] {
+        let record = SectorRecord { kind, ..record };
+        assert_eq!(SectorRecord::decode(&record.encode()), Some(record));
+        assert_eq!(record.is_mapped(), kind != SectorKind::Padding);
+    }
     assert_eq!(SectorRecord::decode(&[0; RECORD_BYTES]), None);
+}
+
+#[test]
+fn the_newer_version_counts_and_of_one_version_the_place_that_was_copied_least() {
+    let first = SectorRecord::data(7, 40);
+    let newer = SectorRecord::data(7, 41);
+    assert!(newer.is_before(&first) && !first.is_before(&newer));
+    let mut copy = first;
+    // Also where the number of copies comes round.
+    for _ in 0..600 {
+        let of = copy.copied(SectorKind::Data);
+        assert_eq!((of.sector, of.sequence), (7, 40));
+        assert!(copy.is_before(&of) && !of.is_before(&copy) && !copy.is_before(&copy));
+        assert!(newer.is_before(&of) && !of.is_before(&newer));
+        copy = of;
+    }
 }
 
 /// The parts put together as an FTL would, with a flash that is a map from places to versions.
@@ -128,7 +182,7 @@ struct Model {
 impl Model {
     fn submit(&mut self, flush: bool) -> bool {
         let Some(buffer) = self.gather.send(flush) else { return true };
-        let Some(next) = self.frontier.next(&mut self.groups, 0) else { return false };
+        let Some(next) = self.frontier.next(&mut self.groups, Stream::Host, 0) else { return false };
         self.groups.begin(next.at);
         self.sent.push_back((buffer, next.at));
         true
@@ -158,20 +212,74 @@ impl Model {
             }),
         }
     }
-    /// Frees the emptiest group if it holds nothing.
+    /// Frees a group that holds nothing, and counts what the emptiest one holds.
     fn collect(&mut self) -> bool {
-        let Some((channel, die, group, valid)) = self.groups.emptiest() else { return false };
-        let of_group = |place: &SectorPlace| {
-            (place.page.channel, place.page.die, place.page.group) == (channel, die, group)
-        };
-        let places = (0..self.map.sectors()).filter_map(|sector| self.map.place_of(sector));
-        assert_eq!(places.filter(|place| of_group(place)).count() as u32, valid);
-        if valid == 0 {
-            self.groups.release(channel, die, group);
-            self.flash.retain(|place, _| !of_group(place));
+        if let Some(at) = self.groups.chosen(&mut Emptiest) {
+            let places = (0..self.map.sectors()).filter_map(|sector| self.map.place_of(sector));
+            let valid = places.filter(|place| place.page.group() == at).count() as u32;
+            assert_eq!(self.groups.valid(at), valid);
         }
-        valid == 0
+        let Some(at) = self.groups.empty() else { return false };
+        self.groups.release(at);
+        self.flash.retain(|place, _| place.page.group() != at);
+        true
     }
+}
+
+#[derive(Debug)]
+struct Emptiest;
+
+impl VictimPolicy for Emptiest {
+    fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr {
+        closed.oldest_of_fewest_valid()
+    }
+}
+
+/// What a die of six pages and four lanes with four sectors a page offers.
+#[test]
+fn victims_are_groups_that_give_room_and_short_ones_go_first() {
+    let info = ArrayInfo { channels: 1, dies: 1, ..INFO };
+    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let at = |group| GroupPlace { channel: 0, die: 0, group };
+    let fill = |groups: &mut Groups, group: u16, valid: u32| {
+        assert_eq!(groups.open(0, 0), Some(group));
+        for n in 0..24 {
+            let page = at(group).page(n / 4, (n % 4) as u8);
+            assert_eq!(groups.begin(page), 0);
+            groups.end(page);
+        }
+        (0..valid).for_each(|_| groups.gained(at(group).page(0, 0)));
+        groups.close(at(group));
+    };
+    for (group, valid) in [(0, 90), (1, 60), (2, 81), (3, 96)] {
+        fill(&mut groups, group, valid);
+    }
+    assert_eq!((groups.empty(), groups.emptiest_short()), (None, None));
+    assert_eq!(groups.chosen(&mut Emptiest), Some(at(1)));
+    // A page that is on its way, twice of one block.
+    assert_eq!((groups.begin(at(1).page(5, 2)), groups.begin(at(1).page(5, 2))), (0, 1));
+    assert_eq!(groups.chosen(&mut Emptiest), None, "the others give less than a row of pages");
+    groups.end(at(1).page(5, 2));
+    groups.end(at(1).page(5, 2));
+    // A group that a loss of power has closed.
+    let short = groups.open(0, 0).unwrap();
+    let page = at(short).page(0, 0);
+    groups.begin(page);
+    groups.end(page);
+    (0..70).for_each(|_| groups.gained(page));
+    groups.close(at(short));
+    assert_eq!(groups.emptiest_short(), Some(at(short)));
+    // A block that can't be written any more takes its share of the room.
+    assert!(groups.kill(at(1).page(0, 3)) && !groups.kill(at(1).page(0, 3)));
+    assert_eq!(groups.chosen(&mut Emptiest), Some(at(short)));
+    for _ in 0..60 {
+        groups.lost(at(1).page(0, 0));
+    }
+    assert_eq!(groups.empty(), Some(at(1)));
+    groups.erased(at(1));
+    groups.release(at(1));
+    assert_eq!((groups.state(at(1)), groups.must_be_erased(at(1))), (GroupState::Free, false));
+    assert_eq!(groups.alive(at(1))[..4], [1, 1, 1, NO_BLOCK]);
 }
 
 /// H19, H21: map, groups and buffers agree with a model after many operations.
