@@ -1,6 +1,6 @@
 //! The parts of a profile that a drive's media depend on.
 
-use crate::profile::{CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile};
+use crate::profile::{CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile, TableBlocksName};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
@@ -11,6 +11,7 @@ const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
 const MAPPING: &str = "ftl.mapping";
+const TABLE_BLOCKS: &str = "ftl.table_blocks";
 const RESIDENT: &str = "resident";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
@@ -25,6 +26,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         CAPACITY => Some(BY_SPARE),
         MAPPING_UNIT => Some("0"),
         MAPPING => Some(RESIDENT),
+        TABLE_BLOCKS => Some("off"),
         TARGET => Some(NO_TARGET),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
@@ -44,6 +46,11 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
     let mapping = match profile.ftl.mapping {
         MappingName::Resident => RESIDENT,
         MappingName::DemandPaged => "demand-paged",
+    };
+    let table_blocks = match profile.ftl.table_blocks {
+        TableBlocksName::Off => "off",
+        TableBlocksName::Fail => "fail",
+        TableBlocksName::Hide => "hide",
     };
     let cells = match profile.package.cells {
         CellUse::Slc => "slc",
@@ -83,6 +90,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
         (MAPPING_UNIT, profile.ftl.mapping_unit_bytes.to_string()),
         (MAPPING, mapping.to_owned()),
+        (TABLE_BLOCKS, table_blocks.to_owned()),
         ("ftl.assigner", profile.ftl.placement().to_owned()),
     ]
 }

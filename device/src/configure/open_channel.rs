@@ -3,11 +3,11 @@
 
 use super::error::{BuildError, value};
 use super::times::micros;
-use crate::profile::Profile;
+use crate::profile::{Profile, TableBlocksName};
 use aster_hostif::OpenChannelFacts;
 use aster_parties::MediaFacts;
 use aster_units::{CellMode, Duration, PageInBlock, PageType};
-use aster_vectors::{VectorCosts, VectorsConfig};
+use aster_vectors::{TableBlocks, VectorCosts, VectorsConfig};
 use aster_wire::ocssd::{ADDRESSES_MAX, SECTOR_BYTES};
 
 /// The configuration of a translation without a map.
@@ -16,10 +16,15 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
     // Rounded up, so that a small share is at least one bit.
     let marginal = (u32::from(facts.correctable) * f.refresh_corrected_percent).div_ceil(100);
     VectorsConfig {
-        geometry: facts.geometry,
+        geometry: profile.addressed_geometry(),
         restriction: facts.restriction,
         buffers: f.buffer_entries,
         partial_reads: f.partial_reads,
+        table_blocks: match f.table_blocks {
+            TableBlocksName::Off => TableBlocks::Off,
+            TableBlocksName::Fail => TableBlocks::Fail,
+            TableBlocksName::Hide => TableBlocks::Hide,
+        },
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
     }
@@ -54,7 +59,7 @@ pub(crate) fn open_channel(profile: &Profile) -> Result<OpenChannelFacts, BuildE
         (of_type(0), longest + deviation)
     };
     let facts = OpenChannelFacts {
-        geometry: profile.used_geometry(),
+        geometry: profile.addressed_geometry(),
         cells: if profile.restrict.lsb_pages { CellMode::Slc } else { cells },
         read: times(&p.read_us),
         program: times(&p.program_us),

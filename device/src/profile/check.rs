@@ -1,8 +1,10 @@
 //! The checks of a profile that types can't make: ranges and relations.
 
-use super::ftl::MappingName;
+use super::ftl::{MappingName, TableBlocksName};
 use super::package::{coupling, numbers};
-use super::schema::{AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, WINDOWED_GREEDY};
+use super::schema::{
+    AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, VECTORS, WINDOWED_GREEDY,
+};
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
@@ -296,6 +298,16 @@ impl Profile {
             if self.ftl.mapping != MappingName::DemandPaged {
                 let reason = "must go with ftl.mapping = \"demand-paged\", which alone reads it";
                 return Err(("ftl.map_cache_bytes", reason.to_owned()));
+            }
+        }
+        if self.ftl.table_blocks != TableBlocksName::Off {
+            let refuse = |reason: &str| Err(("ftl.table_blocks", reason.to_owned()));
+            if self.ftl.kind != VECTORS {
+                return refuse("must stay \"off\" without ftl.kind = \"vectors\", which alone reads it");
+            }
+            let used = self.used_geometry();
+            if used.blocks_per_lun <= u32::from(used.planes) {
+                return refuse("must stay \"off\" with one block per plane, which it would take away");
             }
         }
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;

@@ -23,3 +23,17 @@ pub enum MappingName {
     /// On flash, with a cache in memory.
     DemandPaged,
 }
+
+/// What an open-channel drive does with the first block of each LUN and plane, in which the Cosmos+ board
+/// keeps its bad-block table (P28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableBlocksName {
+    /// It is a block as any other.
+    #[default]
+    Off,
+    /// It is the drive's: every command that names it is refused.
+    Fail,
+    /// The host doesn't see it: its block 0 is the next one.
+    Hide,
+}

@@ -23,7 +23,7 @@ use crate::pieces::Pieces;
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use error::ProfileError;
-pub use ftl::{CollectionName, MappingName};
+pub use ftl::{CollectionName, MappingName, TableBlocksName};
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SuspendProfile,

@@ -1,7 +1,7 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
 use super::capacity::NamedCapacity;
-use super::ftl::{CollectionName, MappingName};
+use super::ftl::{CollectionName, MappingName, TableBlocksName};
 use super::package::PackageProfile;
 use super::scheduler::SchedulerProfile;
 use super::target::TargetProfile;
@@ -585,6 +585,10 @@ pub struct FtlProfile {
     /// the drive must have no commands before blocks without valid pages are erased; microseconds.
     #[serde(default = "default_gap")]
     pub background_gap_us: u32,
+    /// What the host of a drive without a map may do with the first block of each LUN and plane, which is the
+    /// Cosmos+ board's bad-block table: all; nothing; or it doesn't see it.
+    #[serde(default)]
+    pub table_blocks: TableBlocksName,
 }
 
 impl FtlProfile {
@@ -759,6 +763,15 @@ impl Profile {
             pages_per_block: restrict.pages_per_block.unwrap_or(self.usable_pages()),
             ..array
         }
+    }
+    /// The array that the host of an open-channel drive addresses: without hidden blocks.
+    pub fn addressed_geometry(&self) -> Geometry {
+        let used = self.used_geometry();
+        let hidden = match self.ftl.table_blocks {
+            TableBlocksName::Hide => u32::from(used.planes),
+            TableBlocksName::Off | TableBlocksName::Fail => 0,
+        };
+        Geometry { blocks_per_lun: used.blocks_per_lun.saturating_sub(hidden), ..used }
     }
     /// Where that array lies in the packages (C31).
     pub fn restriction(&self) -> Restriction {

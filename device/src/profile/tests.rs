@@ -324,6 +324,7 @@ fn broken_toml_names_the_line() {
 /// One bad value for each range and relation that the schema checks: (line of the profile, replacement, key).
 const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("channels = 2", "channels = 65", "geometry.channels"),
+    ("slice_workers = 16", "slice_workers = 16\ntable_blocks = \"hide\"", "ftl.table_blocks"),
     ("ways = 2", "ways = 0", "geometry.ways"),
     ("luns = 2", "luns = 3", "geometry.luns"),
     ("planes = 2", "planes = 5", "geometry.planes"),

@@ -109,7 +109,8 @@ pub(crate) fn make(
     if !is_made(pieces, profile)? {
         return refuse(format!("\"{kind}\" is a target of Aster's that this program was built without"));
     }
-    let facts = configure::media_facts(profile, content);
+    let mut facts = configure::media_facts(profile, content);
+    facts.geometry = profile.addressed_geometry();
     let target = pieces.targets.find(kind)?(profile, &facts)?;
     let of_drive = pieces.make_translation(profile, content)?.needs().nvram_bytes;
     let (wants, has) = (target.needs().nvram_bytes, WITH_TARGET.saturating_sub(of_drive));

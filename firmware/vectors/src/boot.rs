@@ -28,6 +28,11 @@ impl Worker {
             drive.ready.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
             return;
         }
+        for lun in (0..drive.config.geometry.total_luns()).map(LunIndex) {
+            let own = (0..drive.config.geometry.planes.into()).map(BlockAddr);
+            own.filter(|block| drive.config.is_protected(*block))
+                .for_each(|block| drive.table.borrow_mut().get_mut(lun, block).state = BlockState::Device);
+        }
         let bad = drive.table.borrow().all().filter(|(_, _, b)| b.state == BlockState::FactoryBad).count();
         drive.count(|s| {
             s.state = DriveState::Ready;

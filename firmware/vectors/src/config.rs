@@ -1,7 +1,7 @@
 //! What a drive without a map is built from.
 
 use aster_ports::host::VECTOR_MAX;
-use aster_units::{Geometry, Restriction};
+use aster_units::{BlockAddr, Geometry, Restriction};
 
 /// Commands in work at once.
 pub const WORKERS: u16 = 64;
@@ -21,10 +21,23 @@ pub struct VectorCosts {
     pub complete: u64,
 }
 
+/// What the drive does with the first block of each LUN and plane, in which the Cosmos+ board keeps its
+/// bad-block table (P28). This drive keeps it in NVRAM, and none of its own data there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TableBlocks {
+    /// It is a block as any other.
+    #[default]
+    Off,
+    /// The bad-block table says that it is the drive's, and whoever names it is refused.
+    Fail,
+    /// The host doesn't see it: its block `b` is the array's block `b + 1`.
+    Hide,
+}
+
 /// The configuration of a drive without a map. Constant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VectorsConfig {
-    /// The array that the firmware uses.
+    /// The array as the host addresses it, without hidden blocks.
     pub geometry: Geometry,
     /// Where its pages lie in the packages.
     pub restriction: Restriction,
@@ -32,6 +45,8 @@ pub struct VectorsConfig {
     pub buffers: u32,
     /// Reads transfer only the sectors asked for, not the whole page (C59).
     pub partial_reads: bool,
+    /// The first block of each LUN and plane.
+    pub table_blocks: TableBlocks,
     /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.
     pub marginal: u8,
     /// Costs of the firmware.
@@ -62,11 +77,24 @@ impl VectorsConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         let check = |ok: bool, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
         check(self.geometry.validate().is_ok(), "geometry", "a valid one")?;
-        check(self.restriction.holds(&self.geometry), "geometry", "within the array")?;
+        let all =
+            Geometry { blocks_per_lun: self.geometry.blocks_per_lun + self.hidden_blocks(), ..self.geometry };
+        check(self.restriction.holds(&all), "geometry", "within the array")?;
         let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
         check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;
         let enough = self.buffers >= VECTOR_MAX as u32 && self.buffers <= 1 << 14;
         check(enough, "buffer_entries", "from 64 to 16384: a vector of 64 sectors may need a page for each")
+    }
+    /// Blocks at the beginning of each LUN that the host doesn't see.
+    pub(crate) fn hidden_blocks(&self) -> u32 {
+        match self.table_blocks {
+            TableBlocks::Hide => self.geometry.planes.into(),
+            TableBlocks::Off | TableBlocks::Fail => 0,
+        }
+    }
+    /// Whether a block is the drive's own, so that no command may name it.
+    pub(crate) fn is_protected(&self, block: BlockAddr) -> bool {
+        self.table_blocks == TableBlocks::Fail && block.0 < u32::from(self.geometry.planes)
     }
     /// Erases that one command may have in flight: a block of each plane for each address.
     pub(crate) fn erases_max(&self) -> usize {

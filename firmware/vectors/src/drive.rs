@@ -116,7 +116,7 @@ impl Drive {
         }
         self.count(|s| s.grown_bad_blocks += 1);
         self.grown.borrow_mut()[lun.index()] += 1;
-        self.emit(|| Event::BlockRetired { lun: lun.0, block: block.0 });
+        self.emit(|| Event::BlockRetired { lun: lun.0, block: self.shape.of_array(block).0 });
         self.save_table();
         self.tell_media();
     }

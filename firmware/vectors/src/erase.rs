@@ -5,7 +5,7 @@ use crate::plan::{self, ErasedBlock};
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_ports::flash::FlashOp;
-use aster_ports::host::{BlockState, HostStatus, VectorMode};
+use aster_ports::host::{BlockState, HostStatus, VectorFault, VectorMode};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock};
 
 impl Worker {
@@ -97,6 +97,10 @@ impl Worker {
     pub(crate) async fn set_state(&mut self, state: BlockState) -> Ended {
         let drive = Rc::clone(&self.drive);
         self.first().await;
+        if self.names_protected() {
+            self.leave();
+            return (HostStatus::Vector(VectorFault::BadBlock), 0);
+        }
         for unit in &self.units {
             drive.table.borrow_mut().get_mut(unit.lun, unit.block).state = state;
         }

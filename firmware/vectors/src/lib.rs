@@ -33,5 +33,5 @@ mod turns;
 mod worker;
 mod write;
 
-pub use config::{ConfigError, VectorCosts, VectorsConfig, WORKERS};
+pub use config::{ConfigError, TableBlocks, VectorCosts, VectorsConfig, WORKERS};
 pub use piece::Vectors;

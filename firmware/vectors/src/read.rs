@@ -21,6 +21,11 @@ impl Worker {
     /// Reads what the addresses name. Data of addresses that failed are not moved.
     pub(crate) async fn read(&mut self, command: &HostCommand, mode: VectorMode) -> Ended {
         let drive = Rc::clone(&self.drive);
+        if self.names_protected() {
+            self.first().await;
+            self.leave();
+            return (HostStatus::Vector(VectorFault::BadBlock), 0);
+        }
         plan::runs(&self.units, &mut self.runs);
         drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);
         self.first().await;

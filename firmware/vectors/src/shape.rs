@@ -21,9 +21,11 @@ pub(crate) struct Unit {
 /// The array as addresses name it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// The array that the firmware uses.
+    /// The array as the host addresses it.
     pub geometry: Geometry,
     restriction: Restriction,
+    /// Blocks before the host's first one.
+    hidden: u32,
     format: AddressFormat,
 }
 
@@ -32,6 +34,7 @@ impl Shape {
         Shape {
             geometry: config.geometry,
             restriction: config.restriction,
+            hidden: config.hidden_blocks(),
             format: AddressFormat::of_geometry(&config.geometry),
         }
     }
@@ -48,13 +51,17 @@ impl Shape {
             sector: place.sector,
         })
     }
+    /// The number that a block has in the array that the firmware uses.
+    pub(crate) fn of_array(&self, block: BlockAddr) -> BlockAddr {
+        BlockAddr(block.0 + self.hidden)
+    }
     /// A page's row in its package.
     pub(crate) fn row(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> RowAddr {
-        self.restriction.row(self.geometry.lun_addr(lun).lun, block, page)
+        self.restriction.row(self.geometry.lun_addr(lun).lun, self.of_array(block), page)
     }
     /// The row with a block's factory mark, in its first page or in its last (P4).
     pub(crate) fn mark_row(&self, lun: LunIndex, block: BlockAddr, last: bool) -> RowAddr {
-        self.restriction.mark_row(self.geometry.lun_addr(lun).lun, block, last)
+        self.restriction.mark_row(self.geometry.lun_addr(lun).lun, self.of_array(block), last)
     }
     /// The block of each plane that `block` is one of.
     pub(crate) fn all_planes(&self, block: BlockAddr) -> impl Iterator<Item = BlockAddr> + use<> {

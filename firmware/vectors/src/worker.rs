@@ -109,6 +109,10 @@ impl Worker {
         self.drive.turns.leave(self.drive.exec(), self.number, &self.luns);
         self.luns.clear();
     }
+    /// Whether an address is in a block that is the drive's own. Writes and erases find it by its state.
+    pub fn names_protected(&self) -> bool {
+        self.units.iter().any(|unit| self.drive.config.is_protected(unit.block))
+    }
     /// Takes a page buffer for each run.
     pub async fn take_buffers(&mut self) {
         let (drive, count) = (Rc::clone(&self.drive), self.runs.len());

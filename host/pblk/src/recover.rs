@@ -125,23 +125,45 @@ impl Ftl {
         let len = self.config.content.sector_len();
         Scratch { data: vec![0; ADDRESSES_MAX * len], oob: vec![0; ADDRESSES_MAX * OOB] }
     }
+    /// Reads sectors. Those of a block that the drive keeps for itself count as empty.
     async fn look(&self, sectors: &[SectorAddr], scratch: &mut Scratch) -> Result<Found, String> {
         let len = self.config.content.sector_len();
         let Scratch { data, oob } = scratch;
         let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
+        if let Some(found) = self.read_found(sectors, data, oob).await? {
+            return Ok(found);
+        }
+        // The vector was refused as a whole for one of its blocks.
+        let mut all = Found { read: 0, rest_is_empty: true };
+        for (n, (data, oob)) in data.chunks_mut(len).zip(oob.chunks_mut(OOB)).enumerate() {
+            if let Some(found) = self.read_found(&sectors[n..=n], data, oob).await? {
+                all.read |= found.read << n;
+                all.rest_is_empty &= found.read != 0 || found.rest_is_empty;
+            }
+        }
+        Ok(all)
+    }
+    /// As [`Ftl::look`]. `None` if the drive refuses to read one of the blocks.
+    async fn read_found(
+        &self,
+        sectors: &[SectorAddr],
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<Option<Found>, String> {
         let places = self.places(sectors);
         let into = from_drive(self.config.content, data);
         let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
         self.count(|stats| stats.boot_reads += sectors.len() as u64);
         let all = u64::MAX >> (ADDRESSES_MAX - sectors.len());
         match ended {
-            Ok(()) => Ok(Found { read: all, rest_is_empty: false }),
-            Err(error) if error.is_high_ecc() => Ok(Found { read: all, rest_is_empty: false }),
+            Ok(()) => Ok(Some(Found { read: all, rest_is_empty: false })),
+            Err(error) if error.is_high_ecc() => Ok(Some(Found { read: all, rest_is_empty: false })),
+            Err(error) if error.is_block_refused() => Ok(None),
             Err(error) => {
                 let rest_is_empty = error.is_empty_page();
                 match error {
                     VectorError::Failed { failed, .. } if failed != 0 => {
-                        Ok(Found { read: all & !failed, rest_is_empty })
+                        Ok(Some(Found { read: all & !failed, rest_is_empty }))
                     }
                     error => Err(error.to_string()),
                 }
