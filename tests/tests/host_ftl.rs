@@ -1,12 +1,15 @@
 //! Host-FTL: a drive that takes frames and knows no logical address, and FTLs on its host.
 
-use aster_device::{Boot, Media, Profile, least_command};
+use aster_device::{Boot, DriveState, Media, Profile, least_command};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, run, versioned};
-use aster_units::{Content, Duration};
-use aster_workload::{Access, Job, Mix};
+use aster_tests::{config, drive, job, run, run_with, versioned};
+use aster_units::{Content, Duration, Rng};
+use aster_wire::nvme::log::HealthLog;
+use aster_workload::runner::LatencySink;
+use aster_workload::{Access, Job, Mix, RequestKind};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The small profile with our FTL on its host.
@@ -130,6 +133,192 @@ fn keeps_what_was_flushed(profile: &Profile) {
             next
         };
         contents = run(&now, &[everything(&now)], contents);
+    }
+}
+
+/// The health that the host reads.
+fn health(machine: &Machine) -> HealthLog {
+    let driver = Rc::clone(machine.driver());
+    machine.block_on("SMART", async move { driver.health().await }).unwrap().unwrap()
+}
+
+/// H25: blocks in which a program or an erase fails are left out, until none is spare.
+#[test]
+fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
+    let mut profile = paper();
+    profile.package.program_failures_per_million = 3_000;
+    profile.package.erase_failures_per_million = 3_000;
+    let first = machine(&profile, Content::Full, Media::fresh());
+    let mut contents = versioned(&first);
+    let (mut spare, mut ended) = (health(&first).available_spare, None);
+    assert_eq!(spare, 100);
+    for seed in 0..60 {
+        let write = Job { seed, ..random(2_000, 8192, Mix::ReadWrite) };
+        let (statistics, after) = run_with(&first, &[write], contents, ());
+        contents = after;
+        let left = health(&first).available_spare;
+        assert!(left <= spare);
+        spare = left;
+        if statistics[0].failures > 0 {
+            ended = statistics[0].first_failure.clone();
+            break;
+        }
+    }
+    let ended = ended.expect("the drive comes to its end").to_string();
+    assert!(ended.contains("Read Only Range"), "{ended}");
+    let stats = first.device().stats().ftl;
+    assert_eq!(stats.state, DriveState::ReadOnly);
+    // Blocks of 32 sectors, and 9 groups of 8 to work with, are needed; pages on their way may fail as well.
+    let needed = (drive(&first).bytes / 4096).div_ceil(32) + 9 * 8;
+    let spare_blocks = 16 * 24 - stats.factory_bad_blocks - needed;
+    let grown = stats.grown_bad_blocks;
+    assert!((spare_blocks..spare_blocks + 8).contains(&grown), "{grown} of {spare_blocks}");
+    assert_eq!((spare, health(&first).critical_warning & 0b1001), (0, 0b1001));
+    // A flush still stores what was taken, and power-on finds all of it, and no spare block either.
+    let contents = run(&first, &[everything(&first)], contents);
+    let media = first.shut_down().unwrap();
+    let second = machine(&profile, Content::Full, media);
+    assert_eq!(second.device().stats().ftl.state, DriveState::ReadOnly);
+    run(&second, &[everything(&second)], contents);
+}
+
+/// H21: full pages of 4 KiB writes, or a page for each.
+#[test]
+fn pages_are_gathered_unless_the_profile_says_not_to() {
+    let programs = |pages| {
+        let mut profile = paper();
+        profile.target.as_mut().expect("a target").gather_pages = pages;
+        let machine = machine(&profile, Content::Fingerprint, Media::fresh());
+        let contents = run(&machine, &[random(400, 4096, Mix::Write)], versioned(&machine));
+        run(&machine, &[everything(&machine)], contents);
+        let padded = machine.device().translation().counter("padded_sectors").expect("it counts them");
+        let stats = machine.device().stats().ftl;
+        (stats.flash_programs.host, padded)
+    };
+    let (gathered, padded) = programs(None);
+    assert!(gathered <= 100 && padded == 0, "{gathered} {padded}");
+    assert_eq!(programs(Some(0)), (400, 1_200));
+    assert!(programs(Some(8)).0 <= 100);
+}
+
+/// Random writes of 4 KiB against a bare simulation of the same groups: map, open groups and victims, without
+/// time, frames or flash.
+#[test]
+fn the_write_amplification_is_that_of_a_bare_simulation() {
+    let mut profile = paper();
+    profile.package.factory_bad_per_mille = 0;
+    let machine = machine(&profile, Content::Fingerprint, Media::fresh());
+    let sectors = drive(&machine).bytes / 4096;
+    let fill = job("fill", Access::Sequential, Mix::Write, 64 << 10, sectors / 16);
+    let contents = run(&machine, &[fill, random(4 * sectors, 4096, Mix::Write)], versioned(&machine));
+    let bytes = |machine: &Machine| {
+        let stats = machine.device().stats().ftl;
+        (stats.flash_bytes_written as f64, stats.host_bytes_written as f64)
+    };
+    let before = bytes(&machine);
+    let mut latest = Latest::default();
+    let writes = Job { seed: 2, ..random(3 * sectors, 4096, Mix::Write) };
+    let (statistics, contents) = run_with(&machine, &[writes], contents, &mut latest);
+    assert_eq!(statistics[0].failures, 0);
+    let after = bytes(&machine);
+    let waf = (after.0 - before.0) / (after.1 - before.1);
+    let expected = Bare::write_amplification(sectors as usize, 7 * sectors as usize, 3 * sectors as usize);
+    assert!((waf / expected - 1.0).abs() < 0.05, "{waf} beside {expected}");
+    // A write waits for a group at most as long as collection needs for some victims.
+    assert!(latest.0 < Duration::from_millis(40), "{:?}", latest.0);
+    run(&machine, &[everything(&machine)], contents);
+}
+
+/// The longest time that a command took.
+#[derive(Default)]
+struct Latest(Duration);
+
+impl LatencySink for &mut Latest {
+    fn record(&mut self, _task: usize, _kind: RequestKind, latency: Duration) {
+        self.0 = self.0.max(latency);
+    }
+}
+
+/// Groups of the small profile: 2 dies of 24, each of 8 lanes, 8 pages and 4 sectors.
+const GROUPS: usize = 48;
+const GROUP_SECTORS: usize = 256;
+/// Free groups that are left to collection.
+const RESERVE: usize = 2;
+
+/// A bare simulation of them.
+struct Bare {
+    place: Vec<Option<usize>>,
+    content: Vec<Vec<usize>>,
+    valid: [usize; GROUPS],
+    free: VecDeque<usize>,
+    /// The open groups of the host's pages and of copies, of each die, and the sectors of each stream.
+    open: [[Option<usize>; 2]; 2],
+    turns: [usize; 2],
+}
+
+impl Bare {
+    fn put(&mut self, sector: Option<usize>, stream: usize) {
+        let die = self.die(stream);
+        self.turns[stream] += 1;
+        let free = &mut self.free;
+        let group = *self.open[stream][die].get_or_insert_with(|| free.pop_front().expect("a free group"));
+        self.content[group].extend(sector.or(Some(usize::MAX)));
+        if let Some(sector) = sector {
+            if let Some(before) = self.place[sector].replace(group) {
+                self.valid[before] -= 1;
+            }
+            self.valid[group] += 1;
+        }
+        if self.content[group].len() == GROUP_SECTORS {
+            self.open[stream][die] = None;
+        }
+    }
+    /// The die of the next sector: eight pages, one on each lane of a die, come before the other die's. When
+    /// no group is left beside the reserve, only open groups are written.
+    fn die(&self, stream: usize) -> usize {
+        let die = self.turns[stream] / 32 % 2;
+        let passed_over = self.open[stream][die].is_none() && self.free.len() <= RESERVE;
+        if passed_over && self.open[stream][1 - die].is_some() { 1 - die } else { die }
+    }
+    fn collect(&mut self) {
+        let full = (0..GROUPS).filter(|&group| self.content[group].len() == GROUP_SECTORS);
+        let victim = full.min_by_key(|&group| self.valid[group]).expect("a full group");
+        for sector in std::mem::take(&mut self.content[victim]) {
+            if sector != usize::MAX && self.place[sector] == Some(victim) {
+                self.put(Some(sector), 1);
+            }
+        }
+        // The last page of copies is programmed as it is.
+        while !self.turns[1].is_multiple_of(4) {
+            self.put(None, 1);
+        }
+        self.free.push_back(victim);
+    }
+    /// Programmed over written sectors of the last `measured` of so many random writes, after a sequential
+    /// one of everything.
+    fn write_amplification(sectors: usize, writes: usize, measured: usize) -> f64 {
+        let mut bare = Bare {
+            place: vec![None; sectors],
+            content: vec![vec![]; GROUPS],
+            valid: [0; GROUPS],
+            free: (0..GROUPS).collect(),
+            open: [[None; 2]; 2],
+            turns: [0; 2],
+        };
+        let mut random = Rng::new(3);
+        let mut copies = 0;
+        for n in 0..sectors + writes {
+            if n == sectors + writes - measured {
+                copies = bare.turns[1];
+            }
+            let sector = if n < sectors { n } else { random.below(sectors as u64) as usize };
+            // A host that always has something to write takes every group that collection frees.
+            while bare.open[0][bare.die(0)].is_none() && bare.free.len() <= RESERVE {
+                bare.collect();
+            }
+            bare.put(Some(sector), 0);
+        }
+        1.0 + (bare.turns[1] - copies) as f64 / measured as f64
     }
 }
 

@@ -641,7 +641,7 @@ fn no_key_is_left_out() {
     // The description is for people who list profiles and doesn't affect the drive. Patience has its own
     // test. Which translations can be chosen depends on the program, and their own keys depend on the
     // translation (translations.rs). Table blocks are those of an open-channel drive (table_blocks.rs). A
-    // target has tests of its own (targets.rs, pblk.rs).
+    // target has tests of its own (targets.rs, pblk.rs, host_ftl.rs).
     let elsewhere = [
         "description",
         "poll.patience",
@@ -655,6 +655,7 @@ fn no_key_is_left_out() {
         "target.sectors_per_write",
         "target.one_write_per_lun",
         "target.map_mib",
+        "target.gather_pages",
     ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

@@ -30,4 +30,9 @@ pub struct TargetProfile {
     /// Mebibytes that pblk's map may take at most: 4 bytes per 4 KiB. 1024 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_mib: Option<u32>,
+    /// Page buffers in which `hostftl` gathers sectors until their page is full (H21). With 0 it sends the
+    /// pages of each write at once, full or not, from `ftl.buffer_entries` buffers; as many gather when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gather_pages: Option<u32>,
 }

@@ -12,11 +12,13 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
             "must be false under target.kind = \"hostftl\", which doesn't complete word lines for a flush";
         return refuse("package.pair_loss", reason.to_owned());
     }
+    let gather_pages = profile.target.as_ref().and_then(|target| target.gather_pages);
     let config = HostFtlConfig {
         geometry: facts.geometry,
         content: facts.content,
         over_provisioning_percent: profile.ftl.over_provisioning_percent,
-        gather_pages: profile.ftl.buffer_entries,
+        gather_pages: gather_pages.filter(|&pages| pages > 0).unwrap_or(profile.ftl.buffer_entries),
+        gathers: gather_pages != Some(0),
     };
     Ok(Box::new(HostFtl::new(config, victims_on_host(profile)?)?))
 }

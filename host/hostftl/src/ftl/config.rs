@@ -17,6 +17,8 @@ pub struct HostFtlConfig {
     pub over_provisioning_percent: f64,
     /// Page buffers in which written sectors wait for their page, or for its program to end.
     pub gather_pages: u32,
+    /// Sectors wait until their page is full. Otherwise the pages of each write are sent at once.
+    pub gathers: bool,
 }
 
 /// Groups that the host leaves to collection: one for its copies, since a loss of power closes the one

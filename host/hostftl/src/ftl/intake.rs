@@ -157,8 +157,11 @@ impl Worker {
         self.ftl.keep_root(false);
         Ok(())
     }
-    /// Waits until all that is in memory is on flash, if it must be.
+    /// Ends a write: waits until all that is in memory is on flash, if it must be.
     async fn settle(&self, durable: bool) -> Ended {
+        if !self.ftl.config.gathers {
+            self.ftl.send(true);
+        }
         if !durable || self.ftl.flush().await { Ok(()) } else { Err((self.ftl.refusal(), None)) }
     }
 

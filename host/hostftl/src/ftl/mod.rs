@@ -12,8 +12,8 @@
 //!
 //! What carries them out: `piece` starts the FTL as a target, `recover` finds what is on the drive, `intake`
 //! serves the host's commands, `shared` has what is in memory and on its way, `collect` makes groups free,
-//! `flash` makes commands of frames, and `root` and `retired`
-//! are what is kept in NVRAM, and `spare` counts blocks.
+//! `flash` makes commands of frames, `root` and `retired` are what is kept in NVRAM, and `spare` counts
+//! blocks.
 
 mod collect;
 mod config;

@@ -150,6 +150,7 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
             in_flight: VecDeque::new(),
             homeless: None,
             urgent: false,
+            padded: 0,
             sent: 0,
             stored: 0,
             root,
@@ -217,6 +218,8 @@ impl TranslationView for Running {
             let state = ftl.state.borrow();
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
+            each("padded_sectors", state.padded);
+            each("spare_percent", ftl.spare.of(&state.groups).into());
         }
     }
     fn promises(&self) -> Promises {

@@ -50,6 +50,8 @@ pub(super) struct State {
     /// Pages that were sent, and those of them that are on flash.
     pub sent: u64,
     pub stored: u64,
+    /// Sectors of the host's pages that were programmed without data.
+    pub padded: u64,
     pub root: Root,
     pub retired: Retired,
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
@@ -213,6 +215,7 @@ impl Ftl {
             };
             state.sequence += 1;
             state.due.pop_front();
+            state.padded += (usize::from(self.info.sectors) - state.gather.sectors(buffer).len()) as u64;
             state.in_flight.push_back(InFlight { buffer, at, records, ticket });
             self.count(|stats| stats.flash_programs.host += 1);
         }
