@@ -100,7 +100,7 @@ fn array() -> Array {
                 solver: None,
             },
             longest_burst: GEOMETRY.raw_page_bytes(),
-            memory: Bandwidth::new(0),
+            memory: Bandwidth::new(0).into(),
         };
         engines.push(Engine::start(
             &channel_port,

@@ -13,6 +13,7 @@ use aster_lab::area;
 use aster_lab::babol::{self, BabolReport};
 use aster_lab::cosmos;
 use aster_lab::experiment::{Changes, ExperimentError};
+use aster_lab::softssd;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -21,12 +22,14 @@ use std::ops::ControlFlow;
 /// # Errors
 /// When a tool is missing or fails, a bench fails, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
-    if args.what != Experiment::Cosmos && (args.calibrate || !args.set.is_empty()) {
-        return Err(Failure::usage("--calibrate, --set: only for cosmos"));
+    let on_drives = matches!(args.what, Experiment::Cosmos | Experiment::Softssd);
+    if !on_drives && (args.calibrate || !args.set.is_empty()) {
+        return Err(Failure::usage("--calibrate, --set: only for cosmos and softssd"));
     }
     match args.what {
         Experiment::Babol => babol(args),
         Experiment::Cosmos => cosmos(args),
+        Experiment::Softssd => softssd(args),
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
         }
@@ -66,6 +69,27 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
     let report = carried_out(args, |follow| cosmos::run(&plan, follow))?;
     print(args, &cosmos::json(&report, &plan), || cosmos::table(&report, &plan))?;
     draw(args, || cosmos::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())
+}
+
+fn softssd(args: &ReproduceArgs) -> Result<(), Failure> {
+    let plan = softssd::Plan::shipped()?;
+    if args.calibrate {
+        let fit = followed(|follow| softssd::calibrate(&plan, follow))?;
+        return print(args, &fit, || softssd::fit_table(&fit));
+    }
+    let plan = if args.quick { plan.quick() } else { plan };
+    let values = set::values(&args.set)?;
+    let (name, text) = SHIPPED.iter().find(|(name, _)| *name == plan.profile_name()).expect("it is shipped");
+    set::parse_with(&format!("profiles/{name}.toml"), text, &args.set)?;
+    let plan = plan.changed(values);
+    let report = carried_out(args, |follow| softssd::run(&plan, follow))?;
+    print(args, &softssd::json(&report, &plan), || softssd::table(&report, &plan))?;
+    draw(args, || softssd::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())?;
+    // Other values may be the point of the run; the shipped ones must be Table 2's.
+    match report.table_2.iter().find(|row| !row.agrees && args.set.is_empty()) {
+        Some(row) => Err(Failure::run(format!("Table 2: {} is {}, not {}", row.name, row.ours, row.paper))),
+        None => Ok(()),
+    }
 }
 
 /// The values of `--set`, which apply to each profile of the plan.

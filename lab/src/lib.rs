@@ -20,6 +20,7 @@ pub mod own;
 pub mod perfetto;
 pub mod provenance;
 pub mod report;
+pub mod softssd;
 pub mod torture;
 pub mod traces;
 mod tree;

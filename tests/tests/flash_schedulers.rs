@@ -260,6 +260,8 @@ fn the_interface_layer_costs_time_on_its_core() {
     let run = |change: &dyn Fn(&mut Profile)| {
         let profile = layered(|p| {
             p.channel.controller = ControllerName::Asynchronous;
+            (p.costs.fil_take, p.costs.fil_dispatch) = (0, 0);
+            (p.costs.fil_poll, p.costs.fil_finish) = (0, 0);
             change(p);
         });
         let m = power_on(Pieces::default(), &profile);

@@ -516,6 +516,8 @@ const CASES: &[Case] = &cases! {
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,
     "board.buses.channel_mb_per_s" Run => |p| p.board.buses.channel_mb_per_s = 150,
+    "board.buses.channel_read_mb_per_s" Run => |p| p.board.buses.channel_read_mb_per_s = 150.0,
+    "board.buses.channel_write_mb_per_s" Run => |p| p.board.buses.channel_write_mb_per_s = 150.0,
     "board.buses.processor_memory_mb_per_s" Run on looped; => |p| p.board.buses.processor_memory_mb_per_s = 1,
     "board.buses.central_memory_mb_per_s" Run on looped; => |p| p.board.buses.central_memory_mb_per_s = 1,
     "board.uncached_ns" Run on looped; => |p| p.board.uncached_ns += 400,

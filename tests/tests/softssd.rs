@@ -49,6 +49,7 @@ fn the_small_drive_is_the_large_one_but_for_its_size_and_failures() {
     let (large, small) = (shipped("softssd").unwrap(), shipped("softssd-small").unwrap());
     assert_eq!((&small.channel, &small.link, &small.cores), (&large.channel, &large.link, &large.cores));
     assert_eq!((&small.ecc, &small.board), (&large.ecc, &large.board));
+    assert_eq!((&small.scheduler, &small.poll), (&large.scheduler, &large.poll));
     assert_eq!(small.costs, large.costs);
     let (of_large, of_small) = (large.array_geometry(), small.array_geometry());
     assert_eq!((of_small.luns, of_small.planes), (of_large.luns, of_large.planes));

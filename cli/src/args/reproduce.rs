@@ -10,6 +10,7 @@ Examples:
   aster reproduce cosmos --quick
   aster reproduce cosmos --set cores.frequency_mhz=666
   aster reproduce cosmos --calibrate
+  aster reproduce softssd --quick
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -26,10 +27,12 @@ pub(crate) struct ReproduceArgs {
     /// Show the shapes within seconds, with fewer requests and points
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Of cosmos: find the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7
+    /// Of cosmos and softssd: find the numbers that costs/cosmos.toml and experiments/softssd.toml say are
+    /// fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
-    /// Of cosmos: override a key of its profiles, such as host.auto_completion=false; may be repeated
+    /// Of cosmos and softssd: override a key of their profiles, such as cores.frequency_mhz=500; may be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The folder with the channel controller's SystemVerilog
@@ -45,6 +48,8 @@ pub(crate) enum Experiment {
     /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on
     /// the whole drive (minutes)
     Cosmos,
+    /// Table 2 and Figures 8 to 11 of the SoftSSD paper, on the whole drive (minutes)
+    Softssd,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
 }

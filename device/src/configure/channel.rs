@@ -6,11 +6,11 @@ use super::ports::layout;
 use super::times::nanos;
 use crate::profile::{CorrectionName, Profile};
 use aster_channel::{
-    BusTiming, ClockTooFast, Correction, CycleTable, Ecc, EngineClock, EngineConfig, KeySolver, SharedSolver,
-    StageConfig,
+    BusTiming, ClockTooFast, Correction, CycleTable, Ecc, EngineClock, EngineConfig, KeySolver, MemoryWays,
+    SharedSolver, StageConfig,
 };
 use aster_ports::package::Interface;
-use aster_ports::resource::SharedBandwidth;
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_units::Duration;
 use aster_wire::onfi::{DataInterface, Timing};
 
@@ -75,6 +75,10 @@ pub(crate) fn engine(
         tables.push(table(&timing_of(profile, DataInterface::Sdr, 0)?)?);
     }
     let e = &profile.ecc;
+    let way = |mb_per_s: f64| match (mb_per_s * 1e6) as u64 {
+        0 => SharedBandwidth::clone(memory),
+        limited => Bandwidth::behind(limited, memory),
+    };
     Ok(EngineConfig {
         clock,
         tables,
@@ -90,7 +94,10 @@ pub(crate) fn engine(
             solver,
         },
         longest_burst: profile.array_geometry().raw_page_bytes(),
-        memory: memory.clone(),
+        memory: MemoryWays {
+            read: way(profile.board.buses.channel_read_mb_per_s),
+            write: way(profile.board.buses.channel_write_mb_per_s),
+        },
     })
 }
 

@@ -205,6 +205,8 @@ impl Profile {
         ] {
             range(key, mb_per_s as f64, 0.0, 1e9)?;
         }
+        range("board.buses.channel_read_mb_per_s", b.channel_read_mb_per_s, 0.0, 1e9)?;
+        range("board.buses.channel_write_mb_per_s", b.channel_write_mb_per_s, 0.0, 1e9)?;
         range("board.uncached_ns", f64::from(self.board.uncached_ns), 0.0, 1e6)?;
         range("board.buses.register_cycles", b.register_cycles, 0.0, 1e4)?;
         // A clock of which no cycles are counted may be left out.

@@ -285,6 +285,11 @@ pub struct BusesProfile {
     pub channels_mb_per_s: u64,
     /// Bus 4: that interconnect to one channel controller.
     pub channel_mb_per_s: u64,
+    /// Data of pages that are read, on their way from a channel controller to bus 4; 0 when that bus alone
+    /// limits them.
+    pub channel_read_mb_per_s: f64,
+    /// Data of pages that are programmed, on their way from bus 4 to a channel controller; 0 as above.
+    pub channel_write_mb_per_s: f64,
     /// Bus 6: processor to memory controller, for uncached memory.
     pub processor_memory_mb_per_s: u64,
     /// Bus 8: central interconnect to memory controller, the controllers' completion flags.

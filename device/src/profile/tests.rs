@@ -552,6 +552,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[link]", "[board.buses]\nhost_mb_per_s = 2000000000\n[link]", "board.buses.host_mb_per_s"),
     ("[link]", "[board.buses]\nchannels_mb_per_s = 2000000000\n[link]", "board.buses.channels_mb_per_s"),
     ("[link]", "[board.buses]\nchannel_mb_per_s = 2000000000\n[link]", "board.buses.channel_mb_per_s"),
+    ("[link]", "[board.buses]\nchannel_read_mb_per_s = -1.0\n[link]", "board.buses.channel_read_mb_per_s"),
+    ("[link]", "[board.buses]\nchannel_write_mb_per_s = 2e9\n[link]", "board.buses.channel_write_mb_per_s"),
     (
         "[link]",
         "[board.buses]\nprocessor_memory_mb_per_s = 2000000000\n[link]",

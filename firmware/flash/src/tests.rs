@@ -148,7 +148,7 @@ impl Bench {
                     solver: None,
                 },
                 longest_burst: geometry.raw_page_bytes(),
-                memory: Bandwidth::new(0),
+                memory: Bandwidth::new(0).into(),
             },
             &recorder,
         );

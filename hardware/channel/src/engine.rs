@@ -2,6 +2,7 @@ use crate::carry::Course;
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{CycleTable, EngineClock};
 use crate::walk::{Bounds, Plan};
+use crate::ways::MemoryWays;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -10,7 +11,6 @@ use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault, TxnResult};
 use aster_ports::dram::SharedDram;
 use aster_ports::package::{Interface, Package};
-use aster_ports::resource::SharedBandwidth;
 use aster_txn::Txn;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
@@ -25,8 +25,8 @@ pub struct EngineConfig {
     pub stages: StageConfig,
     /// The longest burst: page and spare.
     pub longest_burst: u32,
-    /// The memory that the Packetizer moves data to and from.
-    pub memory: SharedBandwidth,
+    /// The ways to the memory that the Packetizer moves data to and from.
+    pub memory: MemoryWays,
 }
 
 /// What a channel has done.
@@ -58,7 +58,7 @@ pub struct Engine<P: Package> {
     clock: EngineClock,
     tables: Vec<CycleTable>,
     bounds: Bounds,
-    memory: SharedBandwidth,
+    memory: MemoryWays,
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,

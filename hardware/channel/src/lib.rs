@@ -19,6 +19,7 @@ mod stages;
 mod timing;
 mod walk;
 mod wave;
+mod ways;
 
 pub use engine::{ChannelStats, Engine, EngineConfig};
 pub use pins::CycleEngine;
@@ -26,6 +27,7 @@ pub use solver::{KeySolver, SharedSolver};
 pub use stages::{Correction, Ecc, StageConfig, Stages};
 pub use timing::{BusTiming, ClockTooFast, CycleTable, EngineClock};
 pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
+pub use ways::MemoryWays;
 
 #[cfg(test)]
 mod tests;

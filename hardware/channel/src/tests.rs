@@ -160,7 +160,7 @@ impl Bench {
                 solver: None,
             },
             longest_burst: LONGEST,
-            memory: memory.clone(),
+            memory: memory.clone().into(),
         };
         let log = Log::default();
         let packages = (0..2).map(|way| Fake { way, log: log.clone() }).collect();

@@ -3,9 +3,9 @@
 
 use crate::pace::Pace;
 use crate::timing::{Cursor, CycleTable};
+use crate::ways::MemoryWays;
 use alloc::boxed::Box;
 use aster_ports::channel::TxnError;
-use aster_ports::resource::Bandwidth;
 use aster_txn::interface::limits;
 use aster_txn::{Descriptor, Direction, Fault, MAX_OPS, Op, Path, Txn};
 use aster_units::{Duration, Instant};
@@ -65,7 +65,7 @@ impl Plan {
         table: &CycleTable,
         start: Instant,
         bounds: &Bounds,
-        memory: &Bandwidth,
+        memory: &MemoryWays,
     ) -> Result<(), TxnError> {
         if txn.overflowed() {
             return Err(TxnError::TooLong);
@@ -94,7 +94,7 @@ impl Plan {
         self.over = self.cycles;
         self.bytes = bytes;
         if in_memory > 0 {
-            let window = memory.window(start, in_memory);
+            let window = memory.of(first_inward != u64::MAX).window(start, in_memory);
             if !Pace::keeps_up(&window, table, start, first_inward) {
                 let pace = &mut self.pace;
                 pace.begin(window, start);

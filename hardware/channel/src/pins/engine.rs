@@ -9,6 +9,7 @@ use super::memory::AxiMemory;
 use crate::engine::{ChannelStats, EngineConfig};
 use crate::stages::Stages;
 use crate::timing::CycleTable;
+use crate::ways::MemoryWays;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -19,7 +20,7 @@ use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault,
 use aster_ports::dram::SharedDram;
 use aster_ports::package::{DataMode, DataOut, Interface, Package};
 use aster_ports::pins::{ChannelIn, ChannelOut, CycleChannel, Over, PinsIn};
-use aster_ports::resource::{SharedBandwidth, WORD_BYTES};
+use aster_ports::resource::WORD_BYTES;
 use aster_txn::interface::limits;
 use aster_txn::{Op, Path, Txn};
 use aster_units::{Duration, Instant};
@@ -80,7 +81,7 @@ struct Channel<P> {
     packages: Vec<P>,
     stages: Stages,
     tables: Vec<CycleTable>,
-    bandwidth: SharedBandwidth,
+    bandwidth: MemoryWays,
     period: Duration,
     decoder: Decoder,
     memory: AxiMemory,
@@ -389,7 +390,8 @@ impl<P: Package> Channel<P> {
         bursts::collect(&txn, table, &self.stages, &dram, &mut self.bursts);
         let in_memory =
             self.bursts.iter().filter(|b| b.path != Path::Mailbox).map(|b| u64::from(b.bytes)).sum();
-        let window = self.bandwidth.window(start, in_memory);
+        let writes = self.bursts.iter().any(|b| b.path != Path::Mailbox && !b.out);
+        let window = self.bandwidth.of(writes).window(start, in_memory);
         self.memory.begin(&self.bursts, &window, self.period);
         for burst in self.bursts.iter().filter(|b| !b.out) {
             let bytes = self.memory.window(burst.descriptor);

@@ -234,7 +234,7 @@ impl Bench {
                 solver: None,
             },
             longest_burst: GEOMETRY.raw_page_bytes(),
-            memory: Bandwidth::new(setting.memory),
+            memory: Bandwidth::new(setting.memory).into(),
         };
         let log = Log::default();
         let tap: Option<Box<dyn BusTap>> = Some(Box::new(Tap(Rc::clone(&log))));

@@ -89,7 +89,7 @@ impl Bench {
             tables: vec![table(DataInterface::Sdr, 0), table(DataInterface::NvDdr2, 4)],
             stages,
             longest_burst: GEOMETRY.raw_page_bytes(),
-            memory: Bandwidth::new(0),
+            memory: Bandwidth::new(0).into(),
         };
         let engine = Engine::start(&port, &dram, array.take_packages(0), engine, &recorder);
         let us = Duration::from_micros;

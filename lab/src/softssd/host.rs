@@ -1,0 +1,69 @@
+//! Fig 11: commands per second of the host interface in software and in hardware, with nothing behind it.
+
+use super::drive::{PaperDrive, Work};
+use super::immediate::{IMMEDIATE, Immediate};
+use super::plan::Plan;
+use super::threads::STAGGER;
+use crate::experiment::ExperimentError;
+use aster_device::Pieces;
+use aster_device::profile::Profile;
+use aster_run_virtual::events::Recorder;
+use serde::Serialize;
+
+/// Fig 11.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostInterfaces {
+    /// Commands per second with NVMe in software.
+    pub software_per_second: f64,
+    /// And in hardware.
+    pub hardware_per_second: f64,
+}
+
+/// Measures both.
+pub(super) fn measure(
+    plan: &Plan,
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<HostInterfaces, ExperimentError> {
+    told(0.0)?;
+    let software_per_second = software(plan, plan.nvme.factor)?;
+    told(0.5)?;
+    let mut profile = plan.small_profile()?;
+    profile.host.front_end = "nvme".to_owned();
+    profile.host.workers_per_queue = None;
+    let c = &mut profile.costs;
+    (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+    Ok(HostInterfaces { software_per_second, hardware_per_second: per_second(plan, profile)? })
+}
+
+/// Commands per second of NVMe in software whose cycles have this factor.
+pub(super) fn software(plan: &Plan, factor: f64) -> Result<f64, ExperimentError> {
+    let mut profile = plan.small_profile()?;
+    plan.nvme.by(factor).put(&mut profile.costs);
+    per_second(plan, profile)
+}
+
+/// Commands per second of a drive behind whose host interface commands end at once.
+fn per_second(plan: &Plan, mut profile: Profile) -> Result<f64, ExperimentError> {
+    profile.ftl.kind = IMMEDIATE.to_owned();
+    // What belongs to the translation that isn't there.
+    profile.ftl.mapping = aster_device::profile::MappingName::default();
+    profile.ftl.map_cache_bytes = None;
+    let cycles = profile.costs.command + profile.costs.complete;
+    let range = u64::from(plan.reads_mib) << 20;
+    let pieces = Pieces::default()
+        .translation(IMMEDIATE, move |_, _| Ok(Box::new(Immediate { bytes: range + STAGGER, cycles })));
+    let queues = u32::from(profile.host.queue_pairs);
+    let mut drive = PaperDrive::of(profile, pieces, &Recorder::default())?;
+    let work = Work {
+        write: true,
+        random: false,
+        bytes: plan.request_bytes,
+        threads: queues,
+        outstanding: 8,
+        requests: plan.host_requests,
+        from: 0,
+        range,
+    };
+    let done = drive.run("16 KiB writes that end at once", &work)?;
+    Ok(done.latencies.len() as f64 / done.took.as_secs_f64().max(f64::MIN_POSITIVE))
+}

@@ -1,0 +1,220 @@
+//! The experiment file (design §5).
+
+use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
+use aster_device::profile::{CostsProfile, Profile};
+use serde::{Deserialize, Serialize};
+
+/// The shipped experiment file.
+const FILE: &str = "experiments/softssd.toml";
+const TEXT: &str = include_str!("../../../experiments/softssd.toml");
+
+/// The experiment's parameters, and what the paper prints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The shipped profile.
+    profile: String,
+    /// Blocks of each LUN that the drives use.
+    pub blocks_per_lun: u32,
+    /// Page buffers of the write cache.
+    pub buffer_entries: u32,
+    /// Figs 8 and 9: threads, in ascending order.
+    pub threads: Vec<u32>,
+    /// Bytes of a sequential read.
+    pub sequential_read_bytes: u32,
+    /// Bytes of every other request.
+    pub request_bytes: u32,
+    /// MiB that each point of Figs 8 and 9 reads.
+    pub reads_mib: u32,
+    /// Fig 10: requests at each number of threads.
+    pub phase_requests: u64,
+    /// Fig 11: requests at each host interface.
+    pub host_requests: u64,
+    /// NVMe in software.
+    pub nvme: NvmeCycles,
+    /// What the paper prints.
+    pub paper: Paper,
+    /// Values that override the profile's, by key.
+    #[serde(skip)]
+    changed: Changes,
+}
+
+/// Cycles of NVMe's steps in proportion, and their factor.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NvmeCycles {
+    fetch: f64,
+    parse: f64,
+    transfer: f64,
+    complete: f64,
+    interrupt: f64,
+    /// The factor, fitted to Fig 11.
+    pub factor: f64,
+}
+
+impl NvmeCycles {
+    /// The same proportions with another factor.
+    pub(super) fn by(self, factor: f64) -> Self {
+        NvmeCycles { factor, ..self }
+    }
+    /// Puts the cycles into a profile's costs.
+    pub fn put(&self, costs: &mut CostsProfile) {
+        let cycles = |part: f64| (part * self.factor).round() as u64;
+        costs.nvme_fetch = cycles(self.fetch);
+        costs.nvme_parse = cycles(self.parse);
+        costs.nvme_transfer = cycles(self.transfer);
+        costs.nvme_complete = cycles(self.complete);
+        costs.nvme_interrupt = cycles(self.interrupt);
+    }
+}
+
+/// What the paper prints.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Table 2.
+    pub table_2: PaperTable2,
+    /// Fig 10, with one thread.
+    pub fig_10: PaperFig10,
+    /// Fig 11.
+    pub fig_11: PaperFig11,
+}
+
+/// Table 2.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperTable2 {
+    /// Capacity, 10¹² bytes.
+    pub capacity_tb: f64,
+    /// Mapping table cache, MiB.
+    pub mapping_cache_mib: f64,
+    /// Write cache, MiB.
+    pub write_cache_mib: f64,
+    /// Channels.
+    pub channels: f64,
+    /// Chips per channel.
+    pub chips_per_channel: f64,
+    /// NVMe I/O queues.
+    pub io_queues: f64,
+    /// NVMe queue depth.
+    pub queue_depth: f64,
+    /// Page size, bytes.
+    pub page_bytes: f64,
+    /// OOB bytes of a page.
+    pub oob_bytes: f64,
+    /// Pages per block.
+    pub pages_per_block: f64,
+    /// Blocks per plane.
+    pub blocks_per_plane: f64,
+    /// Planes per die.
+    pub planes_per_die: f64,
+    /// Dies per chip.
+    pub dies_per_chip: f64,
+}
+
+/// Fig 10 with one thread, µs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFig10 {
+    /// Transfer of a page that is read.
+    pub read_transfer_us: f64,
+    /// Transfer of a page that is written.
+    pub write_transfer_us: f64,
+    /// Read command.
+    pub read_command_us: f64,
+}
+
+/// Fig 11.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFig11 {
+    /// Commands per second with the host interface in software.
+    pub software_per_second: f64,
+    /// How many times as many in hardware.
+    pub hardware_times: f64,
+}
+
+impl Plan {
+    /// The shipped experiment file.
+    ///
+    /// # Errors
+    /// When it is wrong, for example when a key or name is unknown.
+    pub fn shipped() -> Result<Self, ExperimentError> {
+        Self::parse(FILE, TEXT)
+    }
+    /// Reads an experiment file; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or the profile doesn't have the cycles of `[nvme]`.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let plan: Plan = parse(name, text)?;
+        if plan.threads.is_empty() || !plan.threads.is_sorted_by(|a, b| a < b) || plan.threads[0] == 0 {
+            return Err(wrong(name, "threads: must be numbers above 0 in ascending order"));
+        }
+        let shipped = plan.profile()?;
+        let mut fitted = shipped.costs.clone();
+        plan.nvme.put(&mut fitted);
+        if fitted != shipped.costs {
+            let reason = format!(
+                "nvme: the profile's nvme costs must be {}, {}, {}, {} and {}",
+                fitted.nvme_fetch,
+                fitted.nvme_parse,
+                fitted.nvme_transfer,
+                fitted.nvme_complete,
+                fitted.nvme_interrupt
+            );
+            return Err(wrong(name, reason));
+        }
+        Ok(plan)
+    }
+    /// The profile as the paper describes the drive, with what has been changed.
+    ///
+    /// # Errors
+    /// When there is no profile of that name, or a changed value is wrong.
+    pub fn profile(&self) -> Result<Profile, ExperimentError> {
+        let mut file = ProfileFile::shipped(FILE, &self.profile)?;
+        for (key, value) in &self.changed {
+            file.put(key, value.clone())?;
+        }
+        file.profile()
+    }
+    /// The profile, cut down for measurements.
+    ///
+    /// # Errors
+    /// As [`Plan::profile`].
+    pub(super) fn small_profile(&self) -> Result<Profile, ExperimentError> {
+        let mut profile = self.profile()?;
+        profile.restrict.blocks_per_lun = Some(self.blocks_per_lun);
+        profile.package.factory_bad_per_mille = 0;
+        profile.ftl.over_provisioning_percent = profile.ftl.over_provisioning_percent.max(60.0);
+        profile.ftl.buffer_entries = self.buffer_entries;
+        Ok(profile)
+    }
+    /// The name of the profile.
+    pub fn profile_name(&self) -> &str {
+        &self.profile
+    }
+    /// What takes the place of the profile's values, by keys.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changed
+    }
+    /// The same plan with other values in its profile, by keys with their tables.
+    #[must_use]
+    pub fn changed(&self, values: Changes) -> Self {
+        Plan { changed: values, ..self.clone() }
+    }
+    /// The same plan with fewer points and requests, for a quick run.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.buffer_entries /= 4;
+        self.threads.retain(|threads| [1, 4, 16, 32].contains(threads));
+        self.reads_mib /= 4;
+        self.phase_requests /= 4;
+        self.host_requests /= 4;
+        self
+    }
+    /// The most threads.
+    pub(super) fn most_threads(&self) -> u32 {
+        self.threads.last().copied().unwrap_or(1)
+    }
+}

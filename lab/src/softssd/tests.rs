@@ -1,0 +1,75 @@
+use super::*;
+use crate::experiment::value_of;
+
+fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// A plan of few requests on one thread and on many.
+fn little() -> Plan {
+    let mut plan = Plan::shipped().unwrap();
+    plan.buffer_entries = 256;
+    plan.threads = vec![1, 16, 32];
+    plan.reads_mib = 16;
+    plan.phase_requests = 128;
+    plan.host_requests = 1_000;
+    plan
+}
+
+/// S28: the profile's drive is Table 2's, and another one shows where it differs.
+#[test]
+fn table_2_is_the_profiles_drive() {
+    let plan = Plan::shipped().unwrap();
+    let rows = table_2::rows(&plan).unwrap();
+    assert_eq!(rows.len(), 13);
+    let wrong: Vec<_> = rows.iter().filter(|row| !row.agrees).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let changed = plan.changed(vec![("host.queue_pairs".to_owned(), value_of(8.0))]);
+    let rows = table_2::rows(&changed).unwrap();
+    let wrong: Vec<_> = rows.iter().filter(|row| !row.agrees).map(|row| row.name).collect();
+    assert_eq!(wrong, ["NVMe I/O queues"]);
+}
+
+/// The shapes that a drive with few requests shows already, and that every part gets into table, JSON and
+/// figures.
+#[test]
+fn a_small_run_has_the_papers_shapes() {
+    let plan = little();
+    let report = run(&plan, &mut nothing).unwrap();
+    let all = claims(&report, &plan);
+    assert_eq!(all.len(), 13, "{all:?}");
+    // S33: the times that were fitted, each to its cell. The layer sees the end of a transfer in its next
+    // pass, and a pass takes 1.3 µs.
+    let one = &report.phases[0];
+    let paper = &plan.paper.fig_10;
+    for (ours, paper, margin) in [
+        (one.read_transfer.median_us, paper.read_transfer_us, 0.65),
+        (one.write_transfer.median_us, paper.write_transfer_us, 0.65),
+        (one.read_command.median_us, paper.read_command_us, 2.0),
+    ] {
+        assert!((ours - paper).abs() <= margin, "{ours} beside {paper}");
+    }
+    let host = &report.host;
+    let error = (host.software_per_second / plan.paper.fig_11.software_per_second - 1.0).abs();
+    assert!(error < 0.05, "{host:?}");
+    assert!(report.threads.iter().all(|point| point.access.writes() || point.buffer_hits == 0));
+    let text = table(&report, &plan);
+    for part in ["Table 2", "Figs 8 and 9", "Fig 10", "Fig 11", "Fitted: "] {
+        assert!(text.contains(part), "{text}");
+    }
+    let json = serde_json::to_value(json(&report, &plan)).unwrap();
+    assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
+    assert_eq!(json["threads"].as_array().unwrap().len(), 12);
+    assert_eq!(figures(&report, &plan).len(), 6);
+}
+
+#[test]
+fn a_factor_that_the_profile_does_not_have_is_refused() {
+    let text = include_str!("../../../experiments/softssd.toml");
+    let changed = text.replace("parse = 2500", "parse = 2600");
+    assert_ne!(changed, text);
+    let error = Plan::parse("mine.toml", &changed).unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml: nvme: the profile's nvme costs must be "), "{error}");
+    let error = Plan::parse("mine.toml", &text.replace("[1, 2,", "[2, 1,")).unwrap_err().to_string();
+    assert!(error.contains("threads: must be"), "{error}");
+}

@@ -1,0 +1,113 @@
+//! The report for people.
+
+use super::SoftssdReport;
+use super::claims::claims;
+use super::phases::{Phases, PhasesAt};
+use super::plan::Plan;
+use super::threads::{Access, ThreadsPoint};
+use crate::experiment::{Cells, error_percent};
+use std::fmt::Write;
+
+/// The report as tables.
+pub fn table(report: &SoftssdReport, plan: &Plan) -> String {
+    let mut out = String::new();
+    table_2(&mut out, report);
+    threads(&mut out, report, plan);
+    phases(&mut out, report, plan);
+    host(&mut out, report, plan);
+    let _ = writeln!(out, "What the paper says in words, held against our points");
+    for claim in claims(report, plan) {
+        let verdict = if claim.holds { "holds " } else { "DIFFERS" };
+        let _ = writeln!(out, "{:<7} {} {}\n            ours: {}", verdict, claim.id, claim.says, claim.ours);
+    }
+    fitted(&mut out, plan);
+    out
+}
+
+fn table_2(out: &mut String, report: &SoftssdReport) {
+    let _ = writeln!(out, "Table 2                         ours        paper");
+    for row in &report.table_2 {
+        let differs = if row.agrees { "" } else { "  DIFFERS" };
+        let digits = usize::from(row.ours.fract() != 0.0) * 3;
+        let _ = writeln!(out, "{:<24}{:>12.digits$}{:>13}{differs}", row.name, row.ours, row.paper);
+    }
+    out.push('\n');
+}
+
+fn threads(out: &mut String, report: &SoftssdReport, plan: &Plan) {
+    let cells = Cells { name: 26, width: 9 };
+    let _ = writeln!(
+        out,
+        "Figs 8 and 9: threads with one request each; sequential reads of {} KiB, everything else {} KiB",
+        plan.sequential_read_bytes >> 10,
+        plan.request_bytes >> 10
+    );
+    cells.head(out, "threads", plan.threads.iter());
+    type Of = fn(&ThreadsPoint) -> f64;
+    for access in Access::ALL {
+        let of = |of: Of| report.threads.iter().filter(move |point| point.access == access).map(of);
+        cells.row(out, &format!("{}, MB/s", access.name()), of(|point| point.mb_per_s));
+        cells.row(out, "  1000 requests/s", of(|point| point.iops / 1e3));
+        cells.row(out, "  median, µs", of(|point| point.quantiles_us[point.quantiles_us.len() / 2]));
+        cells.row(out, "  p99, µs", of(|point| point.quantiles_us.last().copied().unwrap_or(0.0)));
+    }
+    let _ = writeln!(
+        out,
+        "Throughput of writes is that with the write cache full ({} MiB here); their latencies are all, from \
+         an empty cache on.\n",
+        (u64::from(plan.buffer_entries) * u64::from(plan.request_bytes)) >> 20
+    );
+}
+
+fn phases(out: &mut String, report: &SoftssdReport, plan: &Plan) {
+    let _ = writeln!(
+        out,
+        "Fig 10: phases of flash transactions, µs     median      p10      p90    paper    error"
+    );
+    let paper = &plan.paper.fig_10;
+    for (at, phases) in report.phases.iter().enumerate() {
+        let first = at == 0;
+        type Of = fn(&PhasesAt) -> &Phases;
+        let rows: [(&str, Of, Option<f64>); 4] = [
+            ("read transfer", |p| &p.read_transfer, Some(paper.read_transfer_us)),
+            ("read command", |p| &p.read_command, Some(paper.read_command_us)),
+            ("write transfer", |p| &p.write_transfer, Some(paper.write_transfer_us)),
+            ("write command", |p| &p.write_command, None),
+        ];
+        for (name, of, paper) in rows {
+            let p = of(phases);
+            let threads = if phases.threads == 1 { "thread" } else { "threads" };
+            let name = format!("{} {threads}, {name}", phases.threads);
+            let _ = write!(out, "{name:<42}{:>9.1}{:>9.1}{:>9.1}", p.median_us, p.p10_us, p.p90_us);
+            if let Some(paper) = paper.filter(|_| first) {
+                let _ = write!(out, "{paper:>9.1}{:>8.1} %", error_percent(p.median_us, paper));
+            }
+            out.push('\n');
+        }
+    }
+    out.push('\n');
+}
+
+fn host(out: &mut String, report: &SoftssdReport, plan: &Plan) {
+    let (ours, paper) = (&report.host, &plan.paper.fig_11);
+    let hardware = paper.software_per_second * paper.hardware_times;
+    let _ = writeln!(out, "Fig 11: commands per second that end at once      ours    paper    error");
+    for (name, ours, paper) in [
+        ("NVMe in software (fitted)", ours.software_per_second, paper.software_per_second),
+        ("NVMe in hardware", ours.hardware_per_second, hardware),
+    ] {
+        let _ = writeln!(out, "{name:<44}{ours:>10.0}{paper:>9.0}{:>8.1} %", error_percent(ours, paper));
+    }
+    out.push('\n');
+}
+
+fn fitted(out: &mut String, plan: &Plan) {
+    let _ = writeln!(
+        out,
+        "\nFitted: the factor {} of NVMe's cycles, to 25,000 commands/s [Fig 11];\n\
+         the channels' way to memory, by direction, to 74.0 and 108.0 µs [Fig 10];\n\
+         tR, to 105 µs less the polling [Fig 10].\n\
+         All else is predicted, with clocks, tPROG and the cycles of the other steps chosen.",
+        plan.nvme.factor
+    );
+}
