@@ -61,13 +61,13 @@ fn point(
         |write| AccessPattern { write, random: false, bytes, outstanding: 1, requests: plan.single_requests };
     let mut bench = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let each = u64::from(bytes) / bench.page_bytes();
-    let buffered = u64::from(bench.profile.ftl.buffer_entries);
+    let buffered = u64::from(bench.drive.profile.ftl.buffer_entries);
     let pages = (plan.single_requests * each).max(2 * buffered);
     let read = bench.steady(pages, &work(false))?;
     // The writes evict the previous pages, in the same order.
     let mut writing = PaperDrive::new(plan, &setup, &Recorder::default())?;
     let write = writing.steady(pages, &work(true))?;
-    let device = bench.machine.device();
+    let device = bench.drive.machine.device();
     let geometry = *device.geometry();
     let (mut channels, mut ways) = (0.0, 0.0);
     for request in 0..plan.single_requests {

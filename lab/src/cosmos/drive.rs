@@ -2,15 +2,13 @@
 
 use super::mode::Mode;
 use super::plan::Plan;
-use crate::experiment::ExperimentError;
+use crate::experiment::{Done, ExperimentDrive, ExperimentError};
 use aster_device::big_loop::{LoopPart, LoopStats, PARTS};
 use aster_device::profile::{AssignerName, CellUse, ControllerName, Profile};
-use aster_device::{DriveStats, Media};
-use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{Config, QueueId};
+use aster_device::{DriveStats, Pieces};
+use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::{Content, Duration};
-use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
+use aster_units::Duration;
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -135,11 +133,9 @@ fn named_parts<S: Serializer>(parts: &[f64; PARTS], serializer: S) -> Result<S::
     map.end()
 }
 
-/// A drive that has booted.
+/// A drive of the paper.
 pub(super) struct PaperDrive {
-    pub(super) machine: Machine,
-    pub(super) profile: Profile,
-    contents: Option<Contents>,
+    pub(super) drive: ExperimentDrive,
 }
 
 /// Bytes per request of the writes before the measurement.
@@ -156,38 +152,15 @@ impl PaperDrive {
         let config = Config {
             queue_pairs: 1,
             depth: DEPTH_MAX.min(profile.host.queue_entries - 1),
-            transfer_bytes_max: profile.host.transfer_bytes_max,
             ..Config::default()
         };
-        let content = Some(Content::Fingerprint);
-        let machine = Machine::power_on("cosmos", &profile, content, Media::fresh(), recorder, config)?;
-        machine.boot()?;
-        let contents = Some(crate::measure::unversioned(&machine, profile.seed));
-        Ok(PaperDrive { machine, profile, contents })
+        let drive = ExperimentDrive::power_on("cosmos", profile, Pieces::default(), config, recorder)?;
+        Ok(PaperDrive { drive })
     }
     pub(super) fn page_bytes(&self) -> u64 {
-        u64::from(self.profile.geometry.page_bytes)
+        u64::from(self.drive.profile.geometry.page_bytes)
     }
 
-    fn run(&mut self, job: Job) -> Result<(Duration, u64), ExperimentError> {
-        let name = job.name.clone();
-        let drive = crate::measure::drive_of(&self.machine);
-        let wrong = |what: String| ExperimentError::Run(format!("{name}: {what}"));
-        let tasks = HostTask::of_jobs(&[job], drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
-        let contents = self.contents.take().expect("given back after each run");
-        let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
-        self.machine.run(&mut runner, |_| true)?;
-        let (statistics, contents, ()) = runner.finish();
-        self.contents = Some(contents);
-        let s = &statistics[0];
-        match &s.first_failure {
-            Some(failure) => Err(wrong(failure.to_string())),
-            None => {
-                let kinds = aster_workload::runner::Statistics::KINDS;
-                Ok((s.measured(), kinds.iter().map(|kind| s.of(*kind).bytes).sum()))
-            }
-        }
-    }
     fn job(name: &str, offset: u64, size: u64, work: &AccessPattern) -> Job {
         Job {
             name: name.to_owned(),
@@ -213,13 +186,11 @@ impl PaperDrive {
             outstanding: FILL_OUTSTANDING,
             requests,
         };
-        self.run(Self::job("fill", offset, size, &work)).map(|_| ())
+        self.drive.run(&[Self::job("fill", offset, size, &work)]).map(|_| ())
     }
     /// Flushes all written data to flash.
     pub(super) fn flush(&self) -> Result<(), ExperimentError> {
-        let driver = std::rc::Rc::clone(self.machine.driver());
-        let flushed = self.machine.block_on("flushing", async move { driver.flush(QueueId(1)).await })?;
-        flushed.map_err(|error| ExperimentError::Run(error.to_string()))
+        self.drive.flush()
     }
 
     /// Measures `work` on `pages` pages from page `first` on.
@@ -230,15 +201,15 @@ impl PaperDrive {
         work: &AccessPattern,
     ) -> Result<Measured, ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
-        let before = self.machine.device().stats();
-        let (took, bytes) = self.run(Self::job("measured", offset, size, work))?;
-        let after = self.machine.device().stats();
+        let before = self.drive.machine.device().stats();
+        let Done { took, bytes, .. } = self.drive.run(&[Self::job("measured", offset, size, work)])?;
+        let after = self.drive.machine.device().stats();
         Ok(found(&before, &after, took, bytes))
     }
     /// As [`PaperDrive::measure`], but first brings the data buffer to its state after long work of this
     /// kind: full of other pages, which are dirty if the work writes (G9).
     pub(super) fn steady(&mut self, pages: u64, work: &AccessPattern) -> Result<Measured, ExperimentError> {
-        let buffered = u64::from(self.profile.ftl.buffer_entries);
+        let buffered = u64::from(self.drive.profile.ftl.buffer_entries);
         if !work.write {
             self.fill(0, pages)?;
             self.flush()?;

@@ -64,7 +64,7 @@ pub(super) fn point(
 ) -> Result<Measured, ExperimentError> {
     let mut bench = PaperDrive::new(plan, setup, &Recorder::default())?;
     let page_bytes = bench.page_bytes();
-    let buffered = u64::from(bench.profile.ftl.buffer_entries);
+    let buffered = u64::from(bench.drive.profile.ftl.buffer_entries);
     let pages = pages(plan, setup.luns());
     if !random {
         let (bytes, outstanding) = (128 << 10, 16);

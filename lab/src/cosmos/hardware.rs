@@ -72,7 +72,7 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, ExperimentError> {
         let bringing_up = Busy::default();
         recorder.attach(bringing_up.clone());
         let mut bench = PaperDrive::new(plan, &setup, &recorder)?;
-        let pages = 2 * u64::from(bench.profile.ftl.buffer_entries);
+        let pages = 2 * u64::from(bench.drive.profile.ftl.buffer_entries);
         recorder.attach(busy.clone());
         bench.fill(0, pages)?;
         bench.flush()?;

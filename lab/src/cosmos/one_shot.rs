@@ -61,7 +61,7 @@ fn point(plan: &Plan, mode: Mode, ways: u8) -> Result<Utilisation, ExperimentErr
     let setup = Setup { ways, ..Setup::full(mode) };
     let (recorder, moved) = (Recorder::default(), Moved::default());
     let mut bench = PaperDrive::new(plan, &setup, &recorder)?;
-    let buffered = u64::from(bench.profile.ftl.buffer_entries);
+    let buffered = u64::from(bench.drive.profile.ftl.buffer_entries);
     let bytes = 128 << 10;
     let pages = (plan.requests * setup.luns() / 64).max(1024);
     let requests = pages.div_ceil(u64::from(bytes) / bench.page_bytes());

@@ -61,7 +61,7 @@ pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Me
     let requests = requests(plan, ios);
     let work = AccessPattern { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
     let mut bench = PaperDrive::new(plan, &setup, &Recorder::default())?;
-    let buffered = u64::from(bench.profile.ftl.buffer_entries);
+    let buffered = u64::from(bench.drive.profile.ftl.buffer_entries);
     // The reads cover more pages than the buffer holds, so that none hits (C57).
     let pages = if write { requests } else { requests.max(2 * buffered) };
     bench.steady(pages, &work)

@@ -3,6 +3,7 @@
 //! [`crate::figure`].
 
 mod costs;
+mod drive;
 mod error;
 mod fit;
 mod plan;
@@ -13,6 +14,7 @@ pub use costs::{CostFile, CostSource, Instructions};
 pub use error::ExperimentError;
 pub use profile::Changes;
 
+pub(crate) use drive::{Done, ExperimentDrive};
 pub(crate) use error::heard;
 pub(crate) use fit::{Range, fit};
 pub(crate) use plan::{parse, wrong};

@@ -1,16 +1,12 @@
 //! The experiment's drives, and how work on them is measured.
 
 use super::plan::Plan;
-use crate::experiment::ExperimentError;
+use crate::experiment::{Done, ExperimentDrive, ExperimentError};
+use aster_device::Pieces;
 use aster_device::profile::Profile;
-use aster_device::{Media, Pieces};
-use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{Config, QueueId};
+use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::{Content, Duration};
-use aster_workload::runner::{Contents, HostTask, LatencySink, OnFailure, Runner, Statistics};
-use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, RequestKind};
-use std::rc::Rc;
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 
 /// What the threads of a host ask for, each with a number of requests outstanding.
 #[derive(Clone, Copy, Debug)]
@@ -27,29 +23,9 @@ pub(super) struct Work {
     pub(super) range: u64,
 }
 
-/// What was measured.
-pub(super) struct Done {
-    pub(super) took: Duration,
-    pub(super) bytes: u64,
-    /// Of each request, in the order of their ends.
-    pub(super) latencies: Vec<Duration>,
-}
-
-/// Latencies of all requests.
-#[derive(Default)]
-struct All(Vec<Duration>);
-
-impl LatencySink for All {
-    fn record(&mut self, _: usize, _: RequestKind, latency: Duration) {
-        self.0.push(latency);
-    }
-}
-
-/// A drive that has booted, and its host.
+/// A drive of the paper.
 pub(super) struct PaperDrive {
-    pub(super) machine: Machine,
-    pub(super) profile: Profile,
-    contents: Option<Contents>,
+    pub(super) drive: ExperimentDrive,
 }
 
 /// Bytes per request of the writes before a measurement.
@@ -65,18 +41,14 @@ impl PaperDrive {
         let config = Config {
             queue_pairs: profile.host.queue_pairs,
             depth: profile.host.queue_entries - 1,
-            transfer_bytes_max: profile.host.transfer_bytes_max,
             ..Config::default()
         };
-        let (content, media) = (Some(Content::Fingerprint), Media::fresh());
-        let machine = Machine::power_on_with(pieces, "softssd", &profile, content, media, recorder, config)?;
-        machine.boot()?;
-        let contents = Some(crate::measure::unversioned(&machine, profile.seed));
-        Ok(PaperDrive { machine, profile, contents })
+        let drive = ExperimentDrive::power_on("softssd", profile, pieces, config, recorder)?;
+        Ok(PaperDrive { drive })
     }
     /// Bytes of the write cache.
     pub(super) fn cache_bytes(&self) -> u64 {
-        u64::from(self.profile.ftl.buffer_entries) * u64::from(self.profile.geometry.page_bytes)
+        u64::from(self.drive.profile.ftl.buffer_entries) * u64::from(self.drive.profile.geometry.page_bytes)
     }
 
     /// Writes a range in order, and flushes it to flash.
@@ -93,34 +65,13 @@ impl PaperDrive {
             range,
         };
         self.run("fill", &work)?;
-        let driver = Rc::clone(self.machine.driver());
-        let flushed = self.machine.block_on("flushing", async move { driver.flush(QueueId(1)).await })?;
-        flushed.map_err(|error| ExperimentError::Run(error.to_string()))
+        self.drive.flush()
     }
 
     /// Carries `work` out.
     pub(super) fn run(&mut self, name: &str, work: &Work) -> Result<Done, ExperimentError> {
-        let drive = crate::measure::drive_of(&self.machine);
-        let wrong = |what: String| ExperimentError::Run(format!("{name}: {what}"));
         let jobs: Vec<Job> = (0..work.threads).map(|thread| job(name, work, thread)).collect();
-        let tasks = HostTask::of_jobs(&jobs, drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
-        let contents = self.contents.take().expect("given back after each run");
-        let mut runner =
-            Runner::new(self.machine.driver(), tasks, contents, All::default(), OnFailure::EndTask);
-        self.machine.run(&mut runner, |_| true)?;
-        let (statistics, contents, All(latencies)) = runner.finish();
-        self.contents = Some(contents);
-        if let Some(failure) = statistics.iter().find_map(|task| task.first_failure.as_ref()) {
-            return Err(wrong(failure.to_string()));
-        }
-        let bytes_of =
-            |task: &Statistics| -> u64 { Statistics::KINDS.iter().map(|kind| task.of(*kind).bytes).sum() };
-        Ok(Done {
-            // The threads begin together and have as much to do.
-            took: statistics.iter().map(Statistics::measured).max().unwrap_or(Duration::ZERO),
-            bytes: statistics.iter().map(bytes_of).sum(),
-            latencies,
-        })
+        self.drive.run(&jobs)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Figs 8 and 9: throughput and latencies by the number of threads, each with one request outstanding.
 
-use super::drive::{Done, PaperDrive, Work};
+use super::drive::{PaperDrive, Work};
 use super::plan::Plan;
-use crate::experiment::ExperimentError;
+use crate::experiment::{Done, ExperimentError};
 use aster_run_virtual::events::Recorder;
 use aster_units::Duration;
 use serde::Serialize;
@@ -110,9 +110,9 @@ fn point(plan: &Plan, access: Access, threads: u32) -> Result<ThreadsPoint, Expe
             Access::SequentialRead => plan.sequential_read_bytes,
             _ => plan.request_bytes,
         };
-        let hits = drive.machine.device().stats().ftl.buffer_hits;
+        let hits = drive.drive.machine.device().stats().ftl.buffer_hits;
         let done = drive.run(access.name(), &work(false, bytes, range, range / 2))?;
-        let hits = drive.machine.device().stats().ftl.buffer_hits - hits;
+        let hits = drive.drive.machine.device().stats().ftl.buffer_hits - hits;
         return Ok(of_point(access, threads, &done, &done.latencies, (None, None), hits));
     }
     // The range is several times the cache, and each page of it is written once.
@@ -121,9 +121,9 @@ fn point(plan: &Plan, access: Access, threads: u32) -> Result<ThreadsPoint, Expe
     let between = Work { from: range + STAGGER, ..work(true, plan.request_bytes, range, cache / 2) };
     let filled = drive.run("until the cache is full", &between)?;
     let beyond = Work { from: 2 * (range + STAGGER), ..work(true, plan.request_bytes, range, 2 * cache) };
-    let hits = drive.machine.device().stats().ftl.buffer_hits;
+    let hits = drive.drive.machine.device().stats().ftl.buffer_hits;
     let done = drive.run(access.name(), &beyond)?;
-    let hits = drive.machine.device().stats().ftl.buffer_hits - hits;
+    let hits = drive.drive.machine.device().stats().ftl.buffer_hits - hits;
     let tails = (Some(tail(&first.latencies)), Some(tail(&done.latencies)));
     let all: Vec<Duration> =
         [&first, &filled, &done].iter().flat_map(|done| done.latencies.clone()).collect();
