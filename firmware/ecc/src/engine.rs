@@ -9,7 +9,7 @@ use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Ring};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashPort, FlashRequest, Outcomes, Tag};
+use aster_ports::flash::{FlashPort, FlashRequest, MAX_TARGETS, Outcomes, Tag};
 use aster_units::BufferId;
 use core::cell::RefCell;
 
@@ -67,6 +67,12 @@ struct FlaggedRead {
     outcomes: Outcomes,
     /// Frames that haven't been corrected yet, and one more until all have been entered.
     left: u16,
+    pages: [FlaggedPage; MAX_TARGETS],
+}
+
+/// What a page of a read had.
+#[derive(Clone, Copy, Default)]
+struct FlaggedPage {
     frames: u16,
     failed: u16,
 }
@@ -119,7 +125,8 @@ impl Engine {
     async fn enter(self: Rc<Self>) {
         loop {
             let (tag, request, outcomes) = self.ports.requests.next_flagged().await;
-            let read = FlaggedRead { request, outcomes, left: 1, frames: 0, failed: 0 };
+            let pages = [FlaggedPage::default(); MAX_TARGETS];
+            let read = FlaggedRead { request, outcomes, left: 1, pages };
             self.reads.borrow_mut()[tag.index()] = Some(read);
             self.count(|stats| stats.reads += 1);
             for target in (0..request.targets().len()).filter(|&target| outcomes[target].flagged) {
@@ -129,7 +136,10 @@ impl Engine {
                     from = frame + 1;
                     self.spend(&self.ports.client, self.costs.submit);
                     self.ports.client.settle().await;
-                    self.change(tag, |read| (read.left, read.frames) = (read.left + 1, read.frames + 1));
+                    self.change(tag, |read| {
+                        read.left += 1;
+                        read.pages[target].frames += 1;
+                    });
                     let command = EccCommand { tag, target: target as u8, buffer, frame };
                     self.available.push(self.ports.client.exec(), command).await;
                     let entries = self.available.len() as u64;
@@ -178,7 +188,7 @@ impl Engine {
                     outcome.fail(sector, parts);
                 }
             }
-            read.failed += u16::from(errors.is_none());
+            read.pages[target].failed += u16::from(errors.is_none());
         });
         self.count(|stats| match errors {
             Some(errors) => stats.corrected += errors as u64,
@@ -199,11 +209,12 @@ impl Engine {
             return;
         }
         let read = self.reads.borrow_mut()[tag.index()].take();
-        let FlaggedRead { request, mut outcomes, frames, failed, .. } = read.expect("a read under way");
-        for (target, outcome) in request.targets().iter().zip(&mut outcomes) {
+        let FlaggedRead { request, mut outcomes, pages, .. } = read.expect("a read under way");
+        let now = self.ports.requests.exec().now();
+        let each = request.targets().iter().zip(&mut outcomes).zip(pages);
+        for ((target, outcome), FlaggedPage { frames, failed }) in each.filter(|((_, o), _)| o.flagged) {
             outcome.flagged = false;
             let (lun, row, corrected) = (request.lun.0, target.row.0, outcome.corrected);
-            let now = self.ports.requests.exec().now();
             self.ports.recorder.emit(now, || Event::PageCorrected { lun, row, frames, failed, corrected });
         }
         self.ports.requests.deliver(tag, outcomes, self.ports.interrupt);

@@ -4,7 +4,7 @@ use crate::{EccCosts, Engine, EngineConfig, EnginePorts, FrameCode};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_codec::Bch;
-use aster_events::Recorder;
+use aster_events::{Event, EventSink, Recorder};
 use aster_exec::{Core, Exec};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
@@ -13,7 +13,7 @@ use aster_ports::flash::{
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_units::{BufferId, Content, Duration, Frequency, Instant, LunIndex, RowAddr, SectorRange};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use std::vec::Vec;
 
 const T: usize = 12;
@@ -127,6 +127,7 @@ struct Bench {
     port: Rc<FlashPort>,
     dram: SharedDram,
     engine: Rc<Engine>,
+    recorder: Recorder,
 }
 
 const COSTS: EccCosts = EccCosts { submit: 100, frame: 1_000, error: 50 };
@@ -134,7 +135,7 @@ const LATENCY: Duration = Duration::from_nanos(200);
 
 impl Bench {
     fn new(ring_entries: u16) -> Self {
-        let exec = Exec::new();
+        let (exec, recorder) = (Exec::new(), Recorder::default());
         let core = || Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let port = FlashPort::new(&exec, 1, 4, Interrupt { latency: LATENCY });
         let dram = memory(Content::Full);
@@ -144,11 +145,11 @@ impl Bench {
             client: core(),
             core: core(),
             interrupt: Interrupt { latency: LATENCY },
-            recorder: Recorder::default(),
+            recorder: recorder.clone(),
         };
         let engine = Engine::start(EngineConfig { code: frame_code(), costs: COSTS, ring_entries }, ports);
         fill(&dram);
-        Bench { exec, port, dram, engine }
+        Bench { exec, port, dram, engine, recorder }
     }
     /// Asks for a page, and says when and how the read has ended.
     fn ask(&self, buffer: BufferId, owner: PageOwner) -> Rc<Cell<Option<(Instant, Outcome)>>> {
@@ -233,6 +234,42 @@ fn the_owner_of_a_page_is_checked_after_its_correction() {
     bench.answer(bench.next(), true);
     bench.run();
     assert_eq!(ended.get().expect("an answer").1.page, PageCheck::Expected);
+}
+
+#[derive(Default)]
+struct Corrected(Vec<(u32, u16, u16, u16)>);
+
+impl EventSink for Corrected {
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::PageCorrected { row, frames, failed, corrected, .. } = *event {
+            self.0.push((row, frames, failed, corrected));
+        }
+    }
+}
+
+/// Of two pages that are read together, each is told by what it had itself, and a clean one not at all.
+#[test]
+fn pages_of_one_request_are_told_apart() {
+    let bench = Bench::new(8);
+    let heard = Rc::new(RefCell::new(Corrected::default()));
+    bench.recorder.attach(Rc::clone(&heard));
+    damage(&bench.dram, 2, &[5]);
+    damage(&bench.dram, 3, &spread(T + 1, 512 * 8));
+    let target = |row, buffer| Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer };
+    let targets = [target(7, BUFFER), target(8, BufferId(1))];
+    let request = FlashRequest::vector(FlashOp::Read, LunIndex(0), &targets).unwrap();
+    let (port, answers) = (Rc::clone(&bench.port), Rc::new(Cell::new(None)));
+    let seen = Rc::clone(&answers);
+    bench.exec.spawn(async move { seen.set(Some(port.call(request).await)) });
+    bench.exec.advance_to(bench.exec.now());
+    let mut outcomes = [Outcome::default(); 4];
+    outcomes[0].flagged = true;
+    bench.port.complete(bench.next(), outcomes);
+    bench.run();
+    let answers = answers.get().expect("an answer");
+    assert_eq!((answers[0].status, answers[0].corrected), (FlashStatus::Uncorrectable, 1));
+    assert_eq!(answers[1], Outcome::default());
+    assert_eq!(heard.borrow().0, [(7, 2, 1, 1)]);
 }
 
 /// A ring of one entry holds the translation's core up, but loses nothing.
