@@ -308,14 +308,13 @@ impl FlashPort {
     /// checked here, unless the port below has checked it already.
     #[inline]
     pub fn complete(&self, tag: Tag, outcomes: Outcomes) {
-        let flagged = outcomes.iter().any(|outcome| outcome.flagged);
-        match self.diverted.get() {
-            Some(diverted) if flagged => {
-                diverted.results.borrow_mut().push_back((tag, outcomes));
-                self.notice.on_complete.raise(&self.exec, &diverted.taker);
-            }
-            _ => self.deliver(tag, outcomes, self.notice.on_complete),
+        if let Some(diverted) = self.diverted.get()
+            && outcomes.iter().any(|outcome| outcome.flagged)
+        {
+            diverted.results.borrow_mut().push_back((tag, outcomes));
+            return self.notice.on_complete.raise(&self.exec, &diverted.taker);
         }
+        self.deliver(tag, outcomes, self.notice.on_complete);
     }
     /// Delivers a request's results to who asked, whom `interrupt` notifies.
     #[inline]

@@ -6,6 +6,9 @@ use aster_ports::package::PageData;
 use aster_txn::Descriptor;
 use aster_units::{Column, Content};
 
+/// Bytes of the longest OOB record with its seed.
+const RECORD_MAX: usize = SEED_BYTES as usize + u8::MAX as usize;
+
 impl Stages {
     /// Damages chunks and flags those that are no code words, for software to correct.
     #[cold]
@@ -50,7 +53,7 @@ impl Stages {
             return;
         }
         let head = usize::from(SEED_BYTES) + oob.len();
-        let mut record = [0u8; 4 + 255];
+        let mut record = [0u8; RECORD_MAX];
         record[..4].copy_from_slice(&page.seed.to_le_bytes());
         record[4..head].copy_from_slice(oob);
         let data_span = Span { column: span.column, length: head as u32 };
@@ -86,10 +89,11 @@ impl Stages {
         codes.clear(area);
         let head = usize::from(SEED_BYTES) + oob.len();
         let at = usize::from(layout.oob_span().column.0);
-        let record = self.raw[at..at + head].to_vec();
+        let mut record = [0u8; RECORD_MAX];
+        record[..head].copy_from_slice(&self.raw[at..at + head]);
         let parity = at + head..at + head + usize::from(layout.parity_bytes());
         codes.code_mut(area, codes.oob_frame()).copy_from_slice(&self.raw[parity]);
-        self.file_oob(&record, oob, area);
+        self.file_oob(&record[..head], oob, area);
         let chunk_bytes = usize::from(layout.chunk_bytes());
         let per_sector = layout.chunks_per_sector();
         let (first, end) = (u16::from(descriptor.sectors.first), u16::from(descriptor.sectors.end()));

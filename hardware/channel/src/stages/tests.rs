@@ -6,6 +6,18 @@ use aster_ports::layout::Placement;
 use aster_txn::{Direction, Path};
 use aster_units::{BufferId, SectorRange};
 
+/// Sectors of a page, into the first buffer.
+fn reads(sectors: SectorRange) -> Descriptor {
+    Descriptor {
+        direction: Direction::Out,
+        path: Path::Page,
+        buffer: BufferId(0),
+        offset: 0,
+        sectors,
+        immediate: 0,
+    }
+}
+
 #[test]
 fn an_erased_page_fills_only_the_sectors_that_were_asked_for() {
     for content in [Content::Full, Content::Fingerprint] {
@@ -22,14 +34,7 @@ fn an_erased_page_fills_only_the_sectors_that_were_asked_for() {
         let mut memory = dram.borrow_mut();
         memory.page_and_oob_mut(BufferId(0)).0.fill(7);
         let sectors = SectorRange { first: 1, count: 2 };
-        let descriptor = Descriptor {
-            direction: Direction::Out,
-            path: Path::Page,
-            buffer: BufferId(0),
-            offset: 0,
-            sectors,
-            immediate: 0,
-        };
+        let descriptor = reads(sectors);
         for (part, span) in layout.bursts(sectors).as_slice().iter().enumerate() {
             let out = DataOut::Erased { column: span.column, flips: &[] };
             stages.receive(part as u8, span.length, &descriptor, &out, &mut memory).unwrap();
@@ -159,14 +164,7 @@ fn read_with(
         flip(&mut raw, (flips, Span { column: aster_units::Column(0), length: 18_256 }));
         raw
     };
-    let descriptor = Descriptor {
-        direction: Direction::Out,
-        path: Path::Page,
-        buffer: BufferId(0),
-        offset: 0,
-        sectors,
-        immediate: 0,
-    };
+    let descriptor = reads(sectors);
     stages.reset();
     for (part, span) in layout.bursts(sectors).as_slice().iter().enumerate() {
         let from = usize::from(span.column.0);
