@@ -38,6 +38,11 @@ fn a_small_run_has_the_papers_shapes() {
     let report = run(&plan, &mut nothing).unwrap();
     let all = claims(&report, &plan);
     assert_eq!(all.len(), 13, "{all:?}");
+    // Those that hold whatever the number of requests.
+    for says in ["reads are faster than writes", "always take the same", "has two steps"] {
+        let claim = all.iter().find(|claim| claim.says.contains(says)).expect(says);
+        assert!(claim.holds, "{claim:?}");
+    }
     // S33: the times that were fitted, each to its cell. The layer sees the end of a transfer in its next
     // pass, and a pass takes 1.3 µs.
     let one = &report.phases[0];
