@@ -13,6 +13,7 @@ const SCHEMA: &str = concat!(
     include_str!("scheduler.rs"),
     include_str!("target.rs"),
     include_str!("ftl.rs"),
+    include_str!("ecc.rs"),
     include_str!("package.rs")
 );
 const DOCUMENT: &str = include_str!("../../../docs/profiles.md");

@@ -8,6 +8,7 @@
 
 mod capacity;
 mod check;
+mod ecc;
 mod error;
 mod ftl;
 mod package;
@@ -22,6 +23,7 @@ use crate::pieces::Pieces;
 
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
+pub use ecc::{CorrectionName, EccProfile, PlacementName};
 pub use error::ProfileError;
 pub use ftl::{CollectionName, MappingName, TableBlocksName};
 pub use package::{
@@ -31,9 +33,9 @@ pub use package::{
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CorrectionName, CostsProfile, D_CHOICES, DataModeName, EccProfile, FtlProfile,
-    GeometryProfile, HostProfile, LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PlacementName,
-    PollProfile, Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
+    CoresProfile, CostsProfile, D_CHOICES, DataModeName, FtlProfile, GeometryProfile, HostProfile,
+    LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PollProfile, Profile, READS_FIRST,
+    RestrictProfile, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

@@ -1,7 +1,8 @@
 //! Keys of SoftSSD's parts: what may stand beside what.
 
 use super::check::range;
-use super::schema::{ArbitrationName, COSMOS, CorrectionName, NVME_SOFTWARE, Profile, WORKERS_PER_QUEUE};
+use super::ecc::CorrectionName;
+use super::schema::{ArbitrationName, COSMOS, NVME_SOFTWARE, Profile, WORKERS_PER_QUEUE};
 
 type Refused = (&'static str, String);
 
