@@ -100,8 +100,8 @@ fn lower_peaks(report: &SoftssdReport) -> Option<Claim> {
     })
 }
 
-/// S31: latencies of reads are more even than those of writes, at each number of threads, and no read is served
-/// from the data buffer.
+/// S31: latencies of reads are more even than those of writes, at each number of threads, and no read is
+/// served from the data buffer.
 fn even_reads(report: &SoftssdReport) -> Option<Claim> {
     let spread = |point: &ThreadsPoint| {
         let last = point.quantiles_us.last().copied().unwrap_or(0.0);
