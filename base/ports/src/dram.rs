@@ -1,6 +1,6 @@
 //! The controller's DRAM as page buffers, and the front end's SRAM.
 
-use crate::local::Local;
+use crate::local::{Local, TAG_BYTES};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,6 +22,16 @@ enum Memory {
     Data,
     Metadata,
     Sram,
+}
+
+/// What the packet with some bytes of a place brings there or takes from there.
+enum Carried {
+    /// These bytes, from there on.
+    Bytes(Memory, usize),
+    /// A fingerprint, which stands there among the data buffers.
+    Tag(usize),
+    /// Nothing: bytes of a sector of which only the fingerprint is kept.
+    Nothing,
 }
 
 /// The buffers behind a [`Dram`].
@@ -185,51 +195,75 @@ impl Buffers {
             &mut self.codes[buffer.index() * self.code_bytes..][..self.code_bytes],
         )
     }
-    /// Copies bytes between memory of the front end and a place that keeps every byte. Asserts the latter: a
-    /// fingerprint can't be taken apart.
+    /// Copies `bytes` bytes of a place to memory of the front end, as the data of a packet. Of a sector of
+    /// which only the fingerprint is kept, the packet with the sector's end carries that, in its last
+    /// [`TAG_BYTES`]; the other bytes of such packets mean nothing.
     pub fn copy_to_sram(&mut self, from: Local, to: usize, bytes: usize) {
-        match self.range(from, bytes) {
-            (Memory::Sram, from) => self.sram.copy_within(from..from + bytes, to),
-            (Memory::Data, from) => self.sram[to..to + bytes].copy_from_slice(&self.data[from..from + bytes]),
-            (Memory::Metadata, from) => {
+        match self.carried(from, bytes) {
+            Carried::Bytes(Memory::Sram, from) => self.sram.copy_within(from..from + bytes, to),
+            Carried::Bytes(Memory::Data, from) => {
+                self.sram[to..to + bytes].copy_from_slice(&self.data[from..from + bytes]);
+            }
+            Carried::Bytes(Memory::Metadata, from) => {
                 self.sram[to..to + bytes].copy_from_slice(&self.metadata[from..from + bytes]);
             }
+            Carried::Tag(from) => {
+                let end = to + bytes;
+                self.sram[end - TAG_BYTES..end].copy_from_slice(&self.data[from..from + TAG_BYTES]);
+            }
+            Carried::Nothing => {}
         }
     }
     /// As [`Buffers::copy_to_sram`], the other way round.
     pub fn copy_from_sram(&mut self, from: usize, to: Local, bytes: usize) {
-        match self.range(to, bytes) {
-            (Memory::Sram, to) => self.sram.copy_within(from..from + bytes, to),
-            (Memory::Data, to) => self.data[to..to + bytes].copy_from_slice(&self.sram[from..from + bytes]),
-            (Memory::Metadata, to) => {
+        match self.carried(to, bytes) {
+            Carried::Bytes(Memory::Sram, to) => self.sram.copy_within(from..from + bytes, to),
+            Carried::Bytes(Memory::Data, to) => {
+                self.data[to..to + bytes].copy_from_slice(&self.sram[from..from + bytes]);
+            }
+            Carried::Bytes(Memory::Metadata, to) => {
                 self.metadata[to..to + bytes].copy_from_slice(&self.sram[from..from + bytes]);
             }
+            Carried::Tag(to) => {
+                let end = from + bytes;
+                self.data[to..to + TAG_BYTES].copy_from_slice(&self.sram[end - TAG_BYTES..end]);
+            }
+            Carried::Nothing => {}
         }
     }
-    /// Writes bytes to a place that keeps every byte.
+    /// Writes the data of a packet to a place; see [`Buffers::copy_to_sram`].
     pub fn write(&mut self, to: Local, bytes: &[u8]) {
-        let (memory, to) = self.range(to, bytes.len());
-        let memory = match memory {
-            Memory::Sram => &mut self.sram,
-            Memory::Data => &mut self.data,
-            Memory::Metadata => &mut self.metadata,
-        };
-        memory[to..to + bytes.len()].copy_from_slice(bytes);
+        let length = bytes.len();
+        match self.carried(to, length) {
+            Carried::Bytes(Memory::Sram, to) => self.sram[to..to + length].copy_from_slice(bytes),
+            Carried::Bytes(Memory::Data, to) => self.data[to..to + length].copy_from_slice(bytes),
+            Carried::Bytes(Memory::Metadata, to) => self.metadata[to..to + length].copy_from_slice(bytes),
+            Carried::Tag(to) => {
+                self.data[to..to + TAG_BYTES].copy_from_slice(&bytes[length - TAG_BYTES..]);
+            }
+            Carried::Nothing => {}
+        }
     }
-    /// The memory that a place is in, and where. Asserts that the bytes lie in one buffer that keeps all.
-    fn range(&self, place: Local, bytes: usize) -> (Memory, usize) {
+    /// What a packet with `bytes` bytes of a place carries. Asserts that they lie in one buffer, and in one
+    /// sector of it where that keeps fingerprints.
+    fn carried(&self, place: Local, bytes: usize) -> Carried {
         let (buffer, offset) = match place {
-            Local::Sram { offset } => return (Memory::Sram, offset as usize),
+            Local::Sram { offset } | Local::Tag { offset } => {
+                return Carried::Bytes(Memory::Sram, offset as usize);
+            }
             Local::Buffer { buffer, offset } => (buffer, offset as usize),
         };
-        let (data, start, len) = self.span(buffer);
-        let whole = self.content_of(buffer) == Content::Full && offset + bytes <= len;
-        assert!(
-            whole,
-            "{bytes} bytes at {place:?} of buffers of {len} bytes in {:?}",
-            self.content_of(buffer)
-        );
-        (if data { Memory::Data } else { Memory::Metadata }, start + offset)
+        let (content, end) = (self.content_of(buffer), offset + bytes);
+        assert!(end <= self.sectors * SECTOR_BYTES, "{bytes} bytes at {place:?}");
+        let (data, start, _) = self.span(buffer);
+        if content == Content::Full {
+            return Carried::Bytes(if data { Memory::Data } else { Memory::Metadata }, start + offset);
+        }
+        assert!(offset % SECTOR_BYTES + bytes <= SECTOR_BYTES, "{bytes} bytes at {place:?} of two sectors");
+        if bytes >= TAG_BYTES && end.is_multiple_of(SECTOR_BYTES) {
+            return Carried::Tag(start + offset / SECTOR_BYTES * TAG_BYTES);
+        }
+        Carried::Nothing
     }
 
     /// The front end's memory: queue entries, PRP lists, identify data.

@@ -7,7 +7,7 @@
 
 use crate::dram::Dram;
 use crate::host::DmaDirection;
-pub use crate::local::Local;
+pub use crate::local::{Local, TAG_BYTES};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -118,6 +118,7 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
     let (mut at, scale) = match *local {
         Local::Buffer { buffer, offset } => (offset as usize, dram.content_of(buffer)),
         Local::Sram { offset } => (offset as usize, Content::Full),
+        Local::Tag { offset } => (offset as usize / TAG_BYTES * SECTOR_BYTES, Content::Fingerprint),
     };
     for segment in &segments[..usize::from(*count)] {
         let length = segment.length as usize;
@@ -132,7 +133,7 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
         let (start, end) = (at / ratio, (at + length) / ratio);
         let bytes = match *local {
             Local::Buffer { buffer, .. } => &mut dram.page_mut(buffer)[start..end],
-            Local::Sram { .. } => &mut dram.sram_mut()[start..end],
+            Local::Sram { .. } | Local::Tag { .. } => &mut dram.sram_mut()[start..end],
         };
         match (direction, scale) {
             (DmaDirection::ToHost, Content::Full) => memory.write(segment.address, bytes)?,

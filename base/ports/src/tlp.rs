@@ -15,6 +15,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
+use aster_units::Content;
 use core::cell::{Cell, RefCell};
 
 /// Reads that firmware may have outstanding (S6).
@@ -51,6 +52,10 @@ pub struct TlpSettings {
 }
 
 impl TlpSettings {
+    /// What a function has after a reset (PCIe 4.0 §7.5.3.4).
+    pub const AFTER_RESET: TlpSettings =
+        TlpSettings { max_payload: 128, max_read_request: 512, extended_tags: false };
+
     /// Reads that may be outstanding.
     pub fn tags(&self) -> u16 {
         if self.extended_tags { TLP_TAGS } else { SHORT_TAGS }
@@ -86,6 +91,9 @@ pub struct TlpDescriptor {
     pub data: Option<Gathered>,
     /// The page buffer that the data are from or go to, for events; all ones for the front end's memory.
     pub buffer: u32,
+    /// How that buffer keeps its content. Of sectors of which it keeps fingerprints, the packet with the
+    /// sector's last byte carries that ([`Buffers::copy_to_sram`](crate::dram::Buffers::copy_to_sram)).
+    pub content: Content,
     /// The epoch of the host's memory in which firmware built it ([`TlpPort::epoch`]).
     pub epoch: u32,
     /// What [`TlpPort::next_sent`] returns once it has been sent.
@@ -115,6 +123,48 @@ pub struct BufferDescriptor {
     pub offset: u32,
 }
 
+/// What a port has carried since power-on, and what software had to do with it (S7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TlpStats {
+    /// Packets that firmware has built and the core has sent: requests and messages.
+    pub sent: u64,
+    /// Packets that have come: completions.
+    pub received: u64,
+    /// Of these, how many firmware has looked at. The data mover has dealt with the others.
+    pub handled: u64,
+    /// Times that firmware has copied the data of a completion to their place.
+    pub copies: u64,
+    /// Bytes that it has copied.
+    pub copied_bytes: u64,
+    /// Bytes that the data mover has moved.
+    pub moved_bytes: u64,
+    /// Reads that were answered by Unsupported Request, Completer Abort or poisoned data.
+    pub failed: u64,
+    /// Reads that were not answered in time.
+    pub timed_out: u64,
+    /// Completions that belong to no read, or not to where one stands.
+    pub unexpected: u64,
+}
+
+impl TlpStats {
+    /// Packets that firmware had in hand: those that it has built and those that it has looked at.
+    pub fn touched(&self) -> u64 {
+        self.sent + self.handled
+    }
+    /// Passes each counter with its name to `each`.
+    pub fn each(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("tlp_sent", self.sent);
+        each("tlp_received", self.received);
+        each("tlp_touched", self.touched());
+        each("tlp_copies", self.copies);
+        each("tlp_copied_bytes", self.copied_bytes);
+        each("tlp_moved_bytes", self.moved_bytes);
+        each("tlp_failed_reads", self.failed);
+        each("tlp_timed_out_reads", self.timed_out);
+        each("tlp_unexpected", self.unexpected);
+    }
+}
+
 #[derive(Default)]
 struct Received {
     order: VecDeque<Vec<u8>>,
@@ -136,7 +186,7 @@ pub struct TlpPort {
     /// Bit `n`: the read with tag `n` has all its data (S6).
     completed: Cell<u64>,
     completed_wait: WaitCell,
-    moved: Cell<u64>,
+    stats: Cell<TlpStats>,
     board: Cell<Option<HandlerId>>,
     firmware: Cell<Option<HandlerId>>,
 }
@@ -156,7 +206,7 @@ impl TlpPort {
             table: RefCell::new(vec![None; usize::from(TLP_TAGS)].into_boxed_slice()),
             completed: Cell::new(0),
             completed_wait: WaitCell::default(),
-            moved: Cell::new(0),
+            stats: Cell::default(),
             board: Cell::new(None),
             firmware: Cell::new(None),
         })
@@ -230,9 +280,15 @@ impl TlpPort {
     pub fn take_completed(&self) -> u64 {
         self.completed.take()
     }
-    /// Bytes that the data mover has moved.
-    pub fn moved(&self) -> u64 {
-        self.moved.get()
+    /// What it has carried.
+    pub fn stats(&self) -> TlpStats {
+        self.stats.get()
+    }
+    /// Firmware: counts what it does.
+    pub fn count(&self, change: impl FnOnce(&mut TlpStats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
     }
 
     /// Board: the host has written Device Control.
@@ -241,9 +297,10 @@ impl TlpPort {
     }
     /// Board: the next packet to send.
     pub fn next_outgoing(&self) -> Option<Outgoing> {
-        let next = self.outgoing.borrow_mut().pop_front();
+        let next = self.outgoing.borrow_mut().pop_front()?;
         self.room.wake_one(&self.exec);
-        next
+        self.count(|stats| stats.sent += 1);
+        Some(next)
     }
     /// Board: a packet has been sent.
     pub fn note_sent(&self, notice: u32) {
@@ -266,6 +323,7 @@ impl TlpPort {
         packet.extend_from_slice(header);
         packet.extend_from_slice(data);
         received.order.push_back(packet);
+        self.count(|stats| stats.received += 1);
         self.received_wait.wake(&self.exec);
     }
     /// Board: a read's descriptor.
@@ -275,7 +333,10 @@ impl TlpPort {
     /// Board: so many more bytes of the read are in their place. With the last one, its descriptor is free,
     /// its bit is set and firmware is told.
     pub fn note_moved(&self, tag: u16, bytes: u32) {
-        self.moved.set(self.moved.get() + u64::from(bytes));
+        self.count(|stats| {
+            stats.received += 1;
+            stats.moved_bytes += u64::from(bytes);
+        });
         let mut table = self.table.borrow_mut();
         let place = &mut table[usize::from(tag)];
         let descriptor = place.as_mut().expect("the mover has looked");

@@ -62,8 +62,7 @@ pub(crate) const fn own_ids() -> (u16, u16) {
     (crate::profile::VENDOR, crate::profile::DEVICE)
 }
 pub(crate) fn pci_link(profile: &Profile) -> PciLink {
-    // 256 bytes.
-    PciLink { speed: profile.link.generation, lanes: profile.link.lanes, max_payload: 1 }
+    PciLink { speed: profile.link.generation, lanes: profile.link.lanes, max_payload: 256 }
 }
 
 /// The clock of the core that `role` has for itself.

@@ -33,8 +33,18 @@ pub struct PciLink {
     pub speed: u8,
     /// Lanes.
     pub lanes: u8,
-    /// Max_Payload_Size Supported: `128 << n` bytes (PCIe 4.0 §7.5.3.3).
-    pub max_payload: u8,
+    /// Max_Payload_Size Supported in bytes: a power of two from 128 to 4,096 (PCIe 4.0 §7.5.3.3).
+    pub max_payload: u32,
+}
+
+impl PciLink {
+    /// The code of its Max_Payload_Size Supported: `128 << code` bytes.
+    pub(crate) fn max_payload_code(self) -> u8 {
+        let bytes = self.max_payload;
+        let good = bytes.is_power_of_two() && (128..=4096).contains(&bytes);
+        assert!(good, "packets of {bytes} bytes");
+        (bytes / 128).ilog2() as u8
+    }
 }
 
 /// Configuration space.
@@ -58,7 +68,8 @@ impl ConfigSpace {
         space.allow(PM_CONTROL, &PowerManagementControl(0).with_power_state(3).0.to_le_bytes());
         space.put(
             PCIE,
-            PcieCapability::endpoint(INTERRUPTS as u8, link.speed, link.lanes, link.max_payload).as_bytes(),
+            PcieCapability::endpoint(INTERRUPTS as u8, link.speed, link.lanes, link.max_payload_code())
+                .as_bytes(),
         );
         let initiate = DeviceControl(0).with_initiate_function_level_reset(true);
         space.allow(DEVICE_CONTROL, &(!initiate.0).to_le_bytes());

@@ -14,4 +14,4 @@ mod tlp;
 pub use config_space::PciLink;
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
-pub use tlp::{Class, RootStats, Sent, TlpLink, TlpLinkConfig, TlpWire, WireConfig, WirePacket};
+pub use tlp::{RootStats, TlpLink, TlpLinkConfig, WireConfig};

@@ -69,7 +69,7 @@ impl PciFunction {
     pub fn link_settings(&self) -> TlpSettings {
         let control = DeviceControl(self.config.word(DEVICE_CONTROL));
         TlpSettings {
-            max_payload: 128 << control.max_payload().min(self.link.max_payload),
+            max_payload: 128 << control.max_payload().min(self.link.max_payload_code()),
             max_read_request: 128 << control.max_read_request().min(5),
             extended_tags: control.extended_tag(),
         }

@@ -33,7 +33,7 @@ impl Bar for FunctionBar {
 }
 
 /// The largest read that the host lets a function ask for, in bytes: what firmware of PCs sets.
-pub const READ_REQUEST: u32 = 512;
+const READ_REQUEST: u32 = 512;
 
 /// Places BAR0, sets Device Control, enables memory and bus mastering, and gives every MSI-X vector its
 /// message: data = vector.

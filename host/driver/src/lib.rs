@@ -46,7 +46,7 @@ pub use buffers::{Data, DataMut};
 pub use config::{CompletionMode, Config, ConfigError};
 pub use driver::{Driver, SharedMemory};
 pub use error::{CommandName, DriverError, Overdue, Violation};
-pub use function::{FunctionBar, MESSAGE_ADDRESS, READ_REQUEST, enumerate};
+pub use function::{FunctionBar, MESSAGE_ADDRESS, enumerate};
 pub use ids::{QueueId, SlotId};
 pub use io::{Io, IoOp};
 pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};

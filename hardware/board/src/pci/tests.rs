@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use aster_parties::{BarSpec, PciIds};
 use aster_wire::pcie::{Bar, BarKind, ClassCode};
 
-const LINK: PciLink = PciLink { speed: 2, lanes: 8, max_payload: 1 };
+const LINK: PciLink = PciLink { speed: 2, lanes: 8, max_payload: 256 };
 const BAR0_BYTES: u64 = 0x4000;
 const TABLE: u32 = 0x2000;
 const PENDING: u32 = 0x3000;

@@ -12,9 +12,9 @@ use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::credits::Credit;
 use aster_ports::dram::SharedDram;
-use aster_ports::link::{FRONT_ANSWER, LINK_KICK, LinkOp, LinkPort};
+use aster_ports::link::{FRONT_ANSWER, LINK_KICK, LinkOp, LinkPort, TAG_BYTES};
 use aster_ports::resource::SharedBandwidth;
-use aster_ports::tlp::{Gathered, Outgoing, TLP_KICK, TlpDescriptor, TlpPort, TlpSettings};
+use aster_ports::tlp::{Gathered, Outgoing, TLP_KICK, TlpDescriptor, TlpPort, TlpSettings, TlpStats};
 use aster_units::{Duration, Instant};
 use aster_wire::pcie::tlp::TlpHeader;
 use core::cell::{Cell, RefCell};
@@ -60,7 +60,7 @@ const SHORT_HEADER: u32 = 12;
 /// The write of a vector's message.
 fn message(vector: u16) -> WirePacket<Up> {
     let what = Up::Message { vector };
-    WirePacket { class: Class::Posted, relaxed: false, header: SHORT_HEADER, data: MESSAGE_BYTES, what }
+    WirePacket { class: Class::Posted, header: SHORT_HEADER, data: MESSAGE_BYTES, what }
 }
 
 /// Bytes that a read asks for.
@@ -116,6 +116,7 @@ impl TlpLink {
         memory: SharedBandwidth,
         recorder: &Recorder,
     ) -> Rc<Self> {
+        assert!(sram_at.is_multiple_of(TAG_BYTES), "buffers at {sram_at:#x}");
         let link = Rc::new(TlpLink {
             exec: exec.clone(),
             port: Rc::clone(port),
@@ -145,6 +146,14 @@ impl TlpLink {
     /// What the link has carried: a transfer is a request of the drive.
     pub fn stats(&self) -> LinkStats {
         self.stats.get()
+    }
+    /// One way through the wire: how long a host's register access takes to arrive.
+    pub fn latency(&self) -> Duration {
+        self.config.wire.latency
+    }
+    /// What its port has carried.
+    pub fn packets(&self) -> TlpStats {
+        self.port.stats()
     }
     /// What the root complex could not do.
     pub fn root_stats(&self) -> RootStats {
@@ -180,7 +189,6 @@ impl TlpLink {
                 Outgoing::Message { vector } => message(vector),
                 Outgoing::Request(descriptor) => WirePacket {
                     class: if descriptor.data.is_some() { Class::Posted } else { Class::NonPosted },
-                    relaxed: false,
                     header: descriptor.header_bytes.into(),
                     data: descriptor.data.map_or(0, |data| data.payload()),
                     what: Up::Request { descriptor, place: None },
@@ -254,7 +262,8 @@ impl TlpLink {
     fn request(&self, descriptor: &TlpDescriptor, place: Option<u16>, needs: Credit) {
         let header = &descriptor.header[..usize::from(descriptor.header_bytes)];
         let max_payload = self.port.settings().max_payload;
-        let asked = self.root.borrow_mut().request(header, place, max_payload, descriptor.epoch);
+        let kind = (descriptor.epoch, descriptor.content);
+        let asked = self.root.borrow_mut().request(header, place, max_payload, kind);
         if let Some(Gathered { bytes, .. }) = descriptor.data {
             self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host: false, bytes });
             self.count(|stats| stats.to_host += u64::from(bytes));
@@ -263,6 +272,11 @@ impl TlpLink {
             Asked::Memory(op) => {
                 self.count(|stats| stats.transfers += 1);
                 self.host.push(op);
+            }
+            Asked::Answer(slot) => {
+                self.count(|stats| stats.transfers += 1);
+                self.answer(slot, true);
+                self.send_down();
             }
             Asked::Nothing => {
                 let place = place.map(|place| self.root.borrow_mut().free_place(place));
@@ -289,7 +303,6 @@ impl TlpLink {
         self.root.borrow_mut().answer(slot, good, boundary, most, |answer| {
             down.push(WirePacket {
                 class: Class::Completion,
-                relaxed: false,
                 header: answer.header_bytes.into(),
                 data: answer.data.1,
                 what: Down {

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! `order` says which packet of a transmitter goes next, `wire` takes time for it, `root` is the host's end,
-//! `offload` moves the data of completions (S6), and `link` connects them. Register accesses of the host
-//! don't come as packets: they take their own way (`device/src/arrivals.rs`).
+//! `offload` moves the data of completions (S6), and `link` connects them. A drive has it when its front end
+//! asks for packets (`host.transport = "tlp"`). Register accesses of the host don't come as packets: they
+//! take their own way (`device/src/arrivals.rs`).
 
 mod link;
 mod offload;
@@ -17,6 +18,5 @@ mod root;
 mod wire;
 
 pub use link::{TlpLink, TlpLinkConfig};
-pub use order::Class;
 pub use root::RootStats;
-pub use wire::{Sent, TlpWire, WireConfig, WirePacket};
+pub use wire::WireConfig;

@@ -27,7 +27,6 @@ impl Class {
 struct Waits<T> {
     /// Its number among all packets of this transmitter.
     number: u64,
-    relaxed: bool,
     needs: Credit,
     packet: T,
 }
@@ -41,10 +40,11 @@ struct Waits<T> {
 /// |---|---|---|---|
 /// | posted | no | yes | yes |
 /// | non-posted | no | no | yes |
-/// | completion | only with Relaxed Ordering | yes | no |
+/// | completion | no | yes | no |
 ///
 /// "No" among non-posted requests and among completions is stricter than the standard, which leaves both
-/// open. A posted request is never stuck behind others, so no cycle of waiting can close.
+/// open. Nobody here sends completions with Relaxed Ordering, which could pass posted requests. A posted
+/// request is never stuck behind others, so no cycle of waiting can close.
 pub(super) struct Waiting<T> {
     queues: [VecDeque<Waits<T>>; 3],
     credits: [Credits; 3],
@@ -58,29 +58,25 @@ impl<T> Waiting<T> {
         Waiting { queues, credits: initial.map(Credits::new), packets: 0 }
     }
     /// Adds a packet that needs `needs`.
-    pub(super) fn push(&mut self, class: Class, relaxed: bool, needs: Credit, packet: T) {
+    pub(super) fn push(&mut self, class: Class, needs: Credit, packet: T) {
         let number = self.packets;
         self.packets += 1;
-        self.queues[class.index()].push_back(Waits { number, relaxed, needs, packet });
+        self.queues[class.index()].push_back(Waits { number, needs, packet });
     }
     /// Takes the packet that goes next, and its credits.
-    pub(super) fn pop(&mut self) -> Option<(Class, T)> {
+    pub(super) fn pop(&mut self) -> Option<T> {
         let number = |class: Class| self.queues[class.index()].front().map(|first| first.number);
         let may_go = |class: &Class| {
             self.queues[class.index()].front().is_some_and(|first| {
                 let behind_posted = || number(Class::Posted).is_some_and(|posted| posted < first.number);
-                let passes = match class {
-                    Class::Posted => true,
-                    Class::NonPosted => !behind_posted(),
-                    Class::Completion => first.relaxed || !behind_posted(),
-                };
+                let passes = *class == Class::Posted || !behind_posted();
                 passes && self.credits[class.index()].may_send(first.needs)
             })
         };
         let class = Class::ALL.into_iter().filter(may_go).min_by_key(|class| number(*class))?;
         let first = self.queues[class.index()].pop_front()?;
         self.credits[class.index()].consume(first.needs);
-        Some((class, first.packet))
+        Some(first.packet)
     }
     /// The receiver has made room for `more`.
     pub(super) fn grant(&mut self, class: Class, more: Credit) {

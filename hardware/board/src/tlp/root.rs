@@ -5,7 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::credits::Credit;
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{LinkOp, Local, MAX_SEGMENTS, Segment};
+use aster_ports::link::{LinkOp, Local, MAX_SEGMENTS, Segment, TAG_BYTES};
+use aster_units::{Content, SECTOR_BYTES};
 use aster_wire::pcie::tlp::{
     Attributes, Completion, CompletionStatus, Completions, DWORD_BYTES, FunctionId, MemoryRequest, Tag,
     TlpHeader,
@@ -44,8 +45,18 @@ struct Read {
 pub(super) enum Asked {
     /// Carry this out in host memory.
     Memory(LinkOp),
+    /// Answer the read in this slot: it is for bytes that nobody keeps.
+    Answer(u16),
     /// Nothing: it is dropped.
     Nothing,
+}
+
+/// The sector of host memory that ends with these bytes.
+fn sector_that_ends(address: u64, bytes: u32) -> Option<Segment> {
+    let (sector, length) = (SECTOR_BYTES as u64, SECTOR_BYTES as u32);
+    let before = address % sector;
+    let ends = bytes as usize >= TAG_BYTES && before + u64::from(bytes) == sector;
+    ends.then(|| Segment { address: address - before, length })
 }
 
 /// A completion to send.
@@ -128,7 +139,7 @@ impl Root {
         header: &[u8],
         place: Option<u16>,
         max_payload: u32,
-        epoch: u32,
+        (epoch, content): (u32, Content),
     ) -> Asked {
         let request = match TlpHeader::parse(header) {
             Ok((TlpHeader::Memory(request), _)) if request.payload_bytes() <= max_payload as usize => request,
@@ -146,9 +157,18 @@ impl Root {
                 (READ_TOKEN | u32::from(slot), self.read_at(slot), DmaDirection::FromHost)
             }
         };
+        let at = at as u32 + within;
+        let (local, segment) = match content {
+            Content::Full => (Local::Sram { offset: at }, Segment { address, length: bytes }),
+            // The packet with a sector's end carries its fingerprint, in its last bytes.
+            Content::Fingerprint => match sector_that_ends(address, bytes) {
+                Some(sector) => (Local::Tag { offset: at + bytes - TAG_BYTES as u32 }, sector),
+                None if direction == DmaDirection::ToHost => return Asked::Nothing,
+                None => return Asked::Answer(token as u16),
+            },
+        };
         let mut segments = [Segment::default(); MAX_SEGMENTS];
-        segments[0] = Segment { address, length: bytes };
-        let local = Local::Sram { offset: at as u32 + within };
+        segments[0] = segment;
         Asked::Memory(LinkOp::Dma { direction, local, segments, count: 1, token, epoch })
     }
     fn begin_read(&mut self, request: &MemoryRequest, address: u64, bytes: u32) -> u16 {

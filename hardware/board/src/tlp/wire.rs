@@ -21,8 +21,6 @@ pub struct WireConfig {
 pub struct WirePacket<T> {
     /// How it is ordered, and whose credits it takes.
     pub class: Class,
-    /// Whether it is a completion that may pass posted requests.
-    pub relaxed: bool,
     /// Bytes of its header.
     pub header: u32,
     /// Bytes of its data.
@@ -54,28 +52,26 @@ pub struct TlpWire<T> {
     waiting: Waiting<WirePacket<T>>,
     free_at: Instant,
     arriving: VecDeque<(Instant, WirePacket<T>)>,
-    bytes: u64,
 }
 
 impl<T> TlpWire<T> {
     /// A wire whose receiver has granted `initial`, by class.
     pub fn new(config: WireConfig, initial: [Credit; 3]) -> Self {
         let waiting = Waiting::new(initial);
-        TlpWire { config, waiting, free_at: Instant::ZERO, arriving: VecDeque::new(), bytes: 0 }
+        TlpWire { config, waiting, free_at: Instant::ZERO, arriving: VecDeque::new() }
     }
     /// A packet to send.
     pub fn push(&mut self, packet: WirePacket<T>) {
-        self.waiting.push(packet.class, packet.relaxed, packet.needs(), packet);
+        self.waiting.push(packet.class, packet.needs(), packet);
     }
     /// Sends the packet that goes next, if there are credits for it: takes the wire for it, as soon as the
     /// wire is free. `send` may say that it arrives later than the wire brings it.
     pub fn send(&mut self, now: Instant, send: impl FnOnce(&mut WirePacket<T>, Sent) -> Instant) -> bool {
-        let Some((_, mut packet)) = self.waiting.pop() else { return false };
+        let Some(mut packet) = self.waiting.pop() else { return false };
         let begins = self.free_at.max(now);
         let bytes = u64::from(packet.header) + u64::from(packet.data) + u64::from(self.config.framing);
         let ends = begins + self.occupied_by(bytes);
         self.free_at = ends;
-        self.bytes += bytes;
         let later = send(&mut packet, Sent { begins, ends });
         self.arriving.push_back((later.max(ends + self.config.latency), packet));
         true
@@ -97,10 +93,6 @@ impl<T> TlpWire<T> {
     /// The receiver has made room for `more`.
     pub fn grant(&mut self, class: Class, more: Credit) {
         self.waiting.grant(class, more);
-    }
-    /// Bytes sent, framing included.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
     /// Packets that wait for credits.
     #[cfg(test)]

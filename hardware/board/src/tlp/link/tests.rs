@@ -96,7 +96,15 @@ fn request(tag: u16, address: u64, bytes: u32, data: Option<Local>, epoch: u32) 
     let mut header = [0; 16];
     let header_bytes = TlpHeader::Memory(of).encode(&mut header) as u8;
     let data = data.map(|from| Gathered { from, bytes, skip: (address % 4) as u8 });
-    TlpDescriptor { header, header_bytes, data, buffer: 0, epoch, notice: Some(tag.into()) }
+    TlpDescriptor {
+        header,
+        header_bytes,
+        data,
+        buffer: 0,
+        content: Content::Full,
+        epoch,
+        notice: Some(tag.into()),
+    }
 }
 
 impl Bench {
@@ -309,7 +317,7 @@ fn the_mover_brings_data_to_their_place_and_tells_of_the_last_byte() {
     ]);
     b.settle();
     assert_eq!(b.port.take_completed(), 1 << 3);
-    assert_eq!((b.port.moved(), b.port.descriptor(3)), (1000, None));
+    assert_eq!((b.port.stats().moved_bytes, b.port.descriptor(3)), (1000, None));
     assert_eq!(b.dram.borrow().page(BUFFER)[100..1100], b.host_bytes(0x1011, 1000)[..]);
     let software: Vec<_> = b.received().iter().map(|c| (c.0, c.1)).collect();
     let good = (5, CompletionStatus::Success);
