@@ -311,6 +311,25 @@ fn corrected(drive: &DriveReport) -> Option<String> {
     ))
 }
 
+/// What firmware had to do with the link's packets, on a drive that sends them itself (S7).
+fn packets(drive: &DriveReport) -> Option<String> {
+    let of = |name| drive.parts.get(name).copied().unwrap_or(0);
+    let touched = drive.parts.get("tlp_touched")?;
+    let failed = match of("tlp_failed_reads") + of("tlp_timed_out_reads") {
+        0 => String::new(),
+        failed => format!("; {} failed", counted(failed, "read")),
+    };
+    Some(format!(
+        "{} to the host and {} back: firmware handled {touched} of them and copied {} ({}), the data mover \
+         moved {}{failed}.",
+        counted(of("tlp_sent"), "packet"),
+        of("tlp_received"),
+        counted(of("tlp_copied_bytes"), "byte"),
+        counted(of("tlp_copies"), "time"),
+        counted(of("tlp_moved_bytes"), "byte"),
+    ))
+}
+
 fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
         return console::json(printed).inspect_err(|failure| {
@@ -339,7 +358,7 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
         let were = if checked == 1 { "was" } else { "were" };
         console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
     }
-    if let Some(line) = corrected(&report.drive) {
+    for line in [corrected(&report.drive), packets(&report.drive)].into_iter().flatten() {
         console::line(&line)?;
     }
     for task in &report.tasks {

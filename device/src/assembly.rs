@@ -9,6 +9,7 @@ use crate::configure::{self, BuildError};
 use crate::core_role::CoreRole;
 use crate::cores::Cores;
 use crate::firmware;
+use crate::host_link::{Carrier, HostLink};
 use crate::media::{Media, NandSource};
 use crate::nvram::{front_end_part, translation_part};
 use crate::pci;
@@ -16,7 +17,7 @@ use crate::pieces::{Behind, Pieces};
 use crate::profile::{ControllerName, Profile};
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
-use aster_board::{Link, PciFunction};
+use aster_board::{Link, PciFunction, TlpLink};
 use aster_ecc::{Engine, EngineConfig, EnginePorts};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
@@ -29,9 +30,10 @@ use aster_ports::cores::{Interrupt, Notice};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
-use aster_ports::link::LinkPort;
+use aster_ports::link::{LinkPort, TAG_BYTES};
 use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_ports::tlp::{TlpPort, TlpSettings};
 use aster_sched::{
     Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, spawn_workers,
 };
@@ -55,8 +57,7 @@ pub(crate) struct Wanted<'a> {
 pub(crate) struct Face {
     pub(crate) exec: Exec,
     pub(crate) dram: SharedDram,
-    pub(crate) link_port: Rc<LinkPort>,
-    pub(crate) link: Rc<Link>,
+    pub(crate) link: Rc<HostLink>,
     pub(crate) pci: Rc<RefCell<PciFunction>>,
     /// Bytes of each BAR; 0 for a BAR that doesn't exist.
     pub(crate) bar_bytes: [u64; BARS],
@@ -143,12 +144,6 @@ struct FlashPorts {
     controllers: Option<Rc<FlashPort>>,
 }
 
-/// The host link and its port.
-struct HostLink {
-    port: Rc<LinkPort>,
-    link: Rc<Link>,
-}
-
 /// What exists before any part runs, and what all steps use.
 struct Base<'a> {
     wanted: Wanted<'a>,
@@ -208,7 +203,7 @@ impl<'a> Base<'a> {
             geometry.sectors_per_page(),
             configure::oob_bytes(profile),
             (needs.data_buffers, needs.metadata_buffers + BRING_UP_BUFFERS),
-            front_needs.sram_bytes,
+            front_needs.sram_bytes + packet_buffers(profile, &front_needs),
             configure::code_bytes(profile)?,
         );
         let scratch = dram.borrow().metadata_buffer(needs.metadata_buffers);
@@ -340,11 +335,25 @@ impl<'a> Base<'a> {
     }
 
     fn link(&self) -> HostLink {
+        if self.front_needs.packets {
+            return self.packet_link();
+        }
         let port = LinkPort::new(&self.exec, self.front_needs.link_operations);
         let config = configure::link(self.wanted.profile);
         let bus = SharedBandwidth::clone(&self.host_bus);
         let link = Link::start(&self.exec, &port, config, bus, self.wanted.recorder);
-        HostLink { port, link }
+        HostLink { port, carrier: Carrier::Operations(link) }
+    }
+    /// A link of packets. Its buffers lie in the SRAM behind the front end's.
+    fn packet_link(&self) -> HostLink {
+        let Wanted { profile, recorder, .. } = self.wanted;
+        let port = LinkPort::new(&self.exec, TlpLink::OPERATIONS);
+        let packets = TlpPort::new(&self.exec, &port, TlpSettings::AFTER_RESET);
+        let (ports, config) = ((&packets, &port), configure::packet_link(profile));
+        let buffers = (&self.dram, packet_buffers_at(&self.front_needs));
+        let bus = SharedBandwidth::clone(&self.host_bus);
+        let link = TlpLink::start(&self.exec, ports, config, buffers, bus, recorder);
+        HostLink { port, carrier: Carrier::Packets(link, packets) }
     }
     /// Makes the command port (I5).
     fn command_port(&self) -> Rc<CommandPort> {
@@ -360,6 +369,7 @@ impl<'a> Base<'a> {
         let front = front_end.start(FrontEndPorts {
             exec: self.exec.clone(),
             link: Rc::clone(&link.port),
+            packets: link.packets().cloned(),
             commands: Rc::clone(commands),
             memory: self.dram.clone(),
             saved: front_end_part(&self.nvram),
@@ -392,7 +402,7 @@ impl<'a> Base<'a> {
     fn whole(
         self,
         channels: Channels,
-        HostLink { port: link_port, link }: HostLink,
+        link: HostLink,
         front: Rc<dyn FrontEnd>,
         translation: Rc<dyn TranslationView>,
         scheduler: Rc<dyn SchedulerView>,
@@ -402,21 +412,13 @@ impl<'a> Base<'a> {
         let bar_bytes = self.function.bar_bytes();
         let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
-        let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
+        let link = Rc::new(link);
+        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link);
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
         let functions =
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();
-        let face = Face {
-            exec: self.exec,
-            dram: self.dram,
-            link_port,
-            link,
-            pci,
-            bar_bytes,
-            front,
-            arrivals,
-            translation,
-        };
+        let face =
+            Face { exec: self.exec, dram: self.dram, link, pci, bar_bytes, front, arrivals, translation };
         let array = Array {
             recorder: recorder.clone(),
             content,
@@ -435,6 +437,18 @@ impl<'a> Base<'a> {
         };
         Ok((face, array))
     }
+}
+
+/// Where the buffers of a link of packets begin in the SRAM.
+fn packet_buffers_at(needs: &FrontEndNeeds) -> usize {
+    needs.sram_bytes.next_multiple_of(TAG_BYTES)
+}
+/// Bytes of SRAM for the buffers of a link of packets, if there is one.
+fn packet_buffers(profile: &Profile, needs: &FrontEndNeeds) -> usize {
+    if !needs.packets {
+        return 0;
+    }
+    packet_buffers_at(needs) - needs.sram_bytes + TlpLink::sram_bytes(&configure::packet_link(profile))
 }
 
 fn cells(

@@ -24,6 +24,7 @@ use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
 use aster_ports::link::{BadAddress, LinkOp};
 use aster_ports::medium::SharedBacklog;
+use aster_ports::tlp::TlpStats;
 use aster_sched::cosmos::LoopStats;
 use aster_units::{Content, Geometry, Instant, Restriction};
 use std::rc::Rc;
@@ -69,6 +70,8 @@ pub struct DriveStats {
     pub scheduler: Vec<(&'static str, u64)>,
     /// Correction in software, if the channels only detect errors.
     pub ecc: Option<EccStats>,
+    /// The packets of the host link, if firmware sends them itself.
+    pub packets: Option<TlpStats>,
 }
 
 impl Device {
@@ -190,7 +193,7 @@ impl Device {
         while let Some(at) = next {
             self.face.exec.advance_to(at);
             instants += 1;
-            if instants >= most || self.face.link_port.has_out() {
+            if instants >= most || self.face.link.port.has_out() {
                 break;
             }
             next = self.next_deadline().filter(|&at| host.is_none_or(|host| at < host));
@@ -226,7 +229,8 @@ impl Device {
         if reset {
             self.reset_function();
         }
-        send_released(&self.face.pci, &self.face.link_port);
+        self.face.link.follow(&self.face.pci.borrow());
+        send_released(&self.face.pci, &self.face.link);
         reset
     }
     /// Lets BARs answer even while Memory Space Enable is clear. The caller then decodes addresses itself
@@ -244,12 +248,13 @@ impl Device {
         self.face.arrivals.push_through();
         self.face.front.function_reset();
         self.face.pci.borrow_mut().reset();
+        self.face.link.follow(&self.face.pci.borrow());
     }
     /// Unmasks or masks a vector as the host's write of its mask bit does, even while BARs don't answer.
     /// For a host that emulates the MSI-X table itself and only passes on which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
         self.face.pci.borrow_mut().set_vector_mask(vector, masked);
-        send_released(&self.face.pci, &self.face.link_port);
+        send_released(&self.face.pci, &self.face.link);
     }
     /// The function that the front end asked for: ids, BARs, interrupts.
     pub fn function(&self) -> FunctionSpec {
@@ -314,7 +319,7 @@ impl Device {
     /// are skipped, since the drive may no longer access that host's memory.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        self.face.link_port.next_out()
+        self.face.link.port.next_out()
     }
     /// Answers a DMA.
     #[inline]
@@ -322,7 +327,7 @@ impl Device {
         if result.is_err() {
             self.face.pci.borrow_mut().note_master_abort();
         }
-        self.face.link_port.done(op, result);
+        self.face.link.port.done(op, result);
     }
     /// Whether the host lets the drive access its memory.
     #[inline]
@@ -407,6 +412,7 @@ impl Device {
                 counters
             },
             ecc: array.corrector.as_ref().map(|engine| engine.stats()),
+            packets: self.face.link.packet_stats(),
         }
     }
     /// Looks at the cells, and damages them on purpose.

@@ -16,6 +16,7 @@ mod damage;
 mod data_sheet;
 mod device;
 mod firmware;
+mod host_link;
 mod identity;
 mod media;
 mod nvram;
@@ -102,6 +103,9 @@ pub mod plug {
     };
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{TransactionClass, Waiting};
+    pub use aster_ports::tlp::{
+        BufferDescriptor, Gathered, Outgoing, TLP_SENT, TlpDescriptor, TlpPort, TlpSettings, TlpStats,
+    };
     pub use aster_sched::{
         Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, FlashTask, LunPlace,
         PackageLimit, PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView,

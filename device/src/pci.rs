@@ -1,11 +1,10 @@
 //! The PCIe function between the host's register writes and the front end.
 
 use crate::arrivals::{Arrivals, Write};
+use crate::host_link::HostLink;
 use aster_board::PciFunction;
 use aster_exec::Exec;
 use aster_parties::FrontEnd;
-use aster_ports::link::{LinkOp, LinkPort};
-use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -13,10 +12,9 @@ use std::rc::Rc;
 /// MSI-X table.
 pub(crate) fn start_arrivals(
     exec: &Exec,
-    latency: Duration,
     pci: &Rc<RefCell<PciFunction>>,
     front: &Rc<dyn FrontEnd>,
-    link: &Rc<LinkPort>,
+    link: &Rc<HostLink>,
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
     let deliver = Box::new(move |w: Write| {
@@ -33,14 +31,14 @@ pub(crate) fn start_arrivals(
         function.borrow_mut().bar_write(w.bar, w.offset, w.size, w.value);
         send_released(&function, &messages);
     });
-    Arrivals::start(exec, latency, deliver)
+    Arrivals::start(exec, link.latency(), deliver)
 }
 
-/// Sends interrupts that were pending behind a mask. They cross the link like any other.
-pub(crate) fn send_released(pci: &RefCell<PciFunction>, link: &LinkPort) {
+/// Sends interrupts that were pending behind a mask.
+pub(crate) fn send_released(pci: &RefCell<PciFunction>, link: &HostLink) {
     loop {
         let released = pci.borrow_mut().next_released();
         let Some(vector) = released else { return };
-        link.push(LinkOp::Interrupt { vector });
+        link.message(vector);
     }
 }

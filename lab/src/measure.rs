@@ -161,11 +161,11 @@ fn drive_report(before: &DriveStats, after: &DriveStats, simulated: Duration) ->
 fn parts_report(before: &DriveStats, after: &DriveStats) -> BTreeMap<&'static str, u64> {
     let counters = |stats: &DriveStats| -> BTreeMap<&'static str, u64> {
         let mut counters: BTreeMap<_, _> = stats.scheduler.iter().copied().collect();
-        if let Some(ecc) = &stats.ecc {
-            ecc.each(&mut |name, value| {
-                counters.insert(name, value);
-            });
-        }
+        let mut add = |name, value| {
+            counters.insert(name, value);
+        };
+        stats.ecc.iter().for_each(|ecc| ecc.each(&mut add));
+        stats.packets.iter().for_each(|packets| packets.each(&mut add));
         counters
     };
     let before = counters(before);

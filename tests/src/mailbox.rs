@@ -95,6 +95,7 @@ impl FrontEndPiece for MailboxPiece {
             link_operations: usize::from(dma_requests),
             operations: Operations::BLOCKS,
             core: false,
+            packets: false,
         }
     }
     fn function(&self) -> FunctionSpec {

@@ -9,7 +9,7 @@ use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
     CorrectionName, DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
     OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile,
-    TransactionOrder,
+    TransactionOrder, TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -270,6 +270,18 @@ fn in_software(p: &mut Profile) {
     (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
 }
 
+/// NVMe in software that sends packets itself.
+fn in_packets(p: &mut Profile) {
+    in_software(p);
+    p.host.transport = TransportName::Tlp;
+}
+
+/// The same, and looks at each completion.
+fn without_offload(p: &mut Profile) {
+    in_packets(p);
+    p.host.completion_offload = Some(false);
+}
+
 /// The same drive under the big loop.
 fn looped(p: &mut Profile) {
     p.scheduler.policy = COSMOS.to_owned();
@@ -500,6 +512,14 @@ const CASES: &[Case] = &cases! {
     "costs.nvme_transfer" Run on in_software; => |p| p.costs.nvme_transfer += 400,
     "costs.nvme_complete" Run on in_software; => |p| p.costs.nvme_complete += 400,
     "costs.nvme_interrupt" Run on in_software; => |p| p.costs.nvme_interrupt += 400,
+    "host.transport" Run on in_software; => in_packets,
+    "host.completion_offload" Run on |p| { in_packets(p); p.costs.tlp_receive = 400; };
+        => |p| p.host.completion_offload = Some(false),
+    "costs.tlp_build" Run on in_packets; => |p| p.costs.tlp_build += 400,
+    "costs.tlp_receive" Run on without_offload; => |p| p.costs.tlp_receive += 400,
+    "costs.tlp_copy_kib" Run on without_offload; => |p| p.costs.tlp_copy_kib += 400,
+    "costs.tlp_describe" Run on in_packets; => |p| p.costs.tlp_describe += 400,
+    "costs.tlp_notice" Run on in_packets; => |p| p.costs.tlp_notice += 400,
     "host.workers_per_queue" Run on in_software; => |p| p.host.workers_per_queue = Some(1),
     "costs.fil_take" Run on layered; => |p| p.costs.fil_take += 400,
     "costs.fil_dispatch" Run on layered; => |p| p.costs.fil_dispatch += 400,

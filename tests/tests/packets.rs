@@ -1,16 +1,173 @@
-//! The transaction layer of a drive: what the host sets for it, and what crosses the link.
+//! A drive whose firmware is the transaction layer (I6, S3 to S8): it sends packets and answers for every
+//! byte as one whose link carries whole operations does.
 
 use aster_device::Media;
-use aster_events::Recorder;
-use aster_tests::{machine, profile};
+use aster_device::profile::{Profile, TransportName};
+use aster_events::{Event, EventSink, Function, Recorder};
+use aster_ports::tlp::TlpStats;
+use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_units::{Content, Duration, Instant};
+use aster_workload::runner::{Contents, Statistics};
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Device Control of our functions.
 const DEVICE_CONTROL: u16 = 0x58;
 
-/// Max_Payload_Size 256 as offered, Max_Read_Request_Size 512, Extended Tag Enable (PCIe 4.0 §7.5.3.4).
+/// Max_Payload_Size as offered, Max_Read_Request_Size 512, Extended Tag Enable (PCIe 4.0 §7.5.3.4).
 #[test]
 fn the_hosts_pci_layer_sets_device_control() {
-    let drive = machine(&profile("softssd-small", |_| {}), None, Media::fresh(), &Recorder::default());
-    let control = drive.device().config_read(DEVICE_CONTROL, 2);
-    assert_eq!((control >> 5 & 7, control >> 8 & 1, control >> 12 & 7), (1, 1, 2), "{control:#06x}");
+    for (payload, code) in [(256, 1), (1024, 3)] {
+        let drive = packets(true, |p| p.link.packet_payload = payload);
+        let drive = machine(&drive, None, Media::fresh(), &Recorder::default());
+        let control = drive.device().config_read(DEVICE_CONTROL, 2);
+        assert_eq!((control >> 5 & 7, control >> 8 & 1, control >> 12 & 7), (code, 1, 2), "{control:#06x}");
+    }
+}
+
+/// SoftSSD in small, with packets.
+fn packets(offload: bool, change: impl FnOnce(&mut Profile)) -> Profile {
+    profile("softssd-small", |p| {
+        p.host.transport = TransportName::Tlp;
+        p.host.completion_offload = Some(offload);
+        let c = &mut p.costs;
+        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib) = (150, 300, 1_000);
+        (c.tlp_describe, c.tlp_notice) = (60, 200);
+        change(p);
+    })
+}
+
+fn mixed(requests: u64, seed: u64) -> Job {
+    Job {
+        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 200 << 10 }),
+        read_percent: 40,
+        seed,
+        flush_every: 61,
+        queue_depth: 32,
+        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, requests)
+    }
+}
+
+#[test]
+fn every_byte_is_kept_over_losses_of_power() {
+    for offload in [true, false] {
+        let profile = packets(offload, |_| {});
+        let (mut media, mut kept) = (Media::fresh(), None);
+        for round in 0..cases(3, 40) {
+            let m = machine(&profile, None, media, &Recorder::default());
+            let contents = kept.take().unwrap_or_else(|| versioned(&m));
+            let blocks = drive(&m).bytes.div_ceil(64 << 10);
+            let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, blocks);
+            let trim = Job { seed: round, ..job("trim", Access::Random, Mix::Trim, 32 << 10, 20) };
+            // The last command is a flush.
+            let flush = Job { flush_every: 1, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
+            kept = Some(run(&m, &[read, mixed(400, round), trim, flush], contents));
+            media = m.cut_power();
+        }
+    }
+}
+
+/// Of each sector only a fingerprint is kept, and the packet with its end carries it.
+#[test]
+fn a_drive_of_fingerprints_is_checked_as_well() {
+    for offload in [true, false] {
+        let profile = packets(offload, |p| p.host.block_bytes = 4096);
+        let m = machine(&profile, Some(Content::Fingerprint), Media::fresh(), &Recorder::default());
+        let sizes = BlockSizes::Range { min: 4096, max: 200 << 10 };
+        let job = Job { block_sizes: PerDirection::all(sizes), ..mixed(600, 3) };
+        run(&m, &[job], versioned(&m));
+        let stats = m.device().stats().packets.expect("it sends packets");
+        assert!(stats.sent > 100_000, "{stats:?}");
+    }
+}
+
+#[derive(Default)]
+struct Log(Vec<(Instant, Event)>);
+
+impl EventSink for Log {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.0.push((at, *event));
+    }
+}
+
+/// All events of a run.
+fn events(profile: &Profile) -> Vec<(Instant, Event)> {
+    let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
+    recorder.attach(Rc::clone(&log));
+    let m = machine(profile, None, Media::fresh(), &recorder);
+    run(&m, &[mixed(200, 1)], versioned(&m));
+    drop(recorder.detach());
+    std::mem::take(&mut log.borrow_mut().0)
+}
+
+#[test]
+fn two_runs_agree_in_every_event() {
+    for offload in [true, false] {
+        let profile = packets(offload, |_| {});
+        let (first, second) = (events(&profile), events(&profile));
+        assert!(first.len() > 100_000, "{} events", first.len());
+        assert!(first == second);
+        let layer = Function::TransactionLayer.number();
+        let on_first_core = first.iter().any(|(_, event)| {
+            matches!(event, Event::FirmwareWorked { core: 0, function, .. } if *function == layer)
+        });
+        assert!(on_first_core, "it is on the first core (S15)");
+    }
+}
+
+/// The statistics of a job, and the packets since power-on.
+fn outcome(profile: &Profile, job: Job) -> (Statistics, Option<TlpStats>, Duration) {
+    let m = machine(profile, None, Media::fresh(), &Recorder::default());
+    let began = m.now();
+    let (all, _) = run_with(&m, &[job], Contents::versioned(drive(&m), 1), ());
+    assert!(all[0].first_failure.is_none(), "{:?}", all[0].first_failure);
+    (all[0].clone(), m.device().stats().packets, m.now().since(began))
+}
+
+/// S8: what NVMe does doesn't depend on the transport; only times differ.
+#[test]
+fn it_answers_as_a_link_of_operations_does() {
+    let link = outcome(&profile("softssd-small", |_| {}), mixed(500, 7));
+    assert_eq!(link.1, None);
+    for offload in [true, false] {
+        let ours = outcome(&packets(offload, |_| {}), mixed(500, 7));
+        for kind in Statistics::KINDS {
+            let (a, b) = (ours.0.of(kind), link.0.of(kind));
+            assert_eq!((a.requests, a.bytes), (b.requests, b.bytes), "{kind:?}");
+        }
+        assert_eq!(ours.0.failures, 0);
+    }
+}
+
+/// Writes of 4 KiB that stay in the data buffer, each read again: the first core is all that limits them.
+fn hot_writes(requests: u64) -> Job {
+    let size = Some(Extent::Bytes(256 << 10));
+    Job { size, queue_depth: 64, ..job("hot", Access::Random, Mix::Write, 4096, requests) }
+}
+
+/// Packets that came, of these what firmware had in hand, copies, bytes copied and moved.
+type Counts = (u64, u64, u64, u64, u64);
+
+/// S6 and S7, Fig 3: with the offload, firmware has fewer packets in hand and copies nothing, and a job that
+/// the core limits is faster. A write of 4 KiB takes nine reads of at most 512 bytes, one of them for its
+/// entry, which are answered by 17 completions of at most 256. The read that checks it has an entry, too.
+#[test]
+fn the_completion_offload_saves_packets_copies_and_time() {
+    const WRITES: u64 = 2_000;
+    let of = |offload| -> (Counts, Duration) {
+        let profile = packets(offload, |_| {});
+        let before = outcome(&profile, hot_writes(1)).1.unwrap_or_default();
+        let (_, stats, took) = outcome(&profile, hot_writes(1 + WRITES));
+        let stats = stats.unwrap_or_default();
+        let since = |of: fn(&TlpStats) -> u64| of(&stats) - of(&before);
+        let handled = since(TlpStats::touched) - since(|s| s.sent);
+        let bytes = (since(|s| s.copied_bytes), since(|s| s.moved_bytes));
+        ((since(|s| s.received), handled, since(|s| s.copies), bytes.0, bytes.1), took)
+    };
+    let (with, without) = (of(true), of(false));
+    let (packets, bytes) = (WRITES * 18, WRITES * (4096 + 64 + 64));
+    assert_eq!(with.0, (packets, 0, 0, 0, bytes));
+    assert_eq!(without.0, (packets, packets, packets, bytes, 0));
+    assert!(with.1 < without.1, "{} with the offload, {} without", with.1, without.1);
 }

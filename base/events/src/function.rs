@@ -68,6 +68,10 @@ functions! {
     FlashInterface "flash_interface" ["fil_take", "fil_dispatch", "fil_poll", "fil_finish"]
     /// passes frames with wrong bits to the ECC engine, which corrects them
     Correction "correction" ["ecc_submit", "ecc_frame", "ecc_error"]
+    /// builds packets and looks at those that come back
+    TransactionLayer "transaction_layer" [
+        "tlp_build", "tlp_receive", "tlp_copy_kib", "tlp_describe", "tlp_notice"
+    ]
 }
 
 impl Function {

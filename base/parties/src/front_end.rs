@@ -18,6 +18,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::host::CommandPort;
 use aster_ports::link::LinkPort;
 use aster_ports::medium::SharedBacklog;
+use aster_ports::tlp::TlpPort;
 use aster_units::Content;
 
 /// What a front end must be given.
@@ -37,6 +38,8 @@ pub struct FrontEndNeeds {
     pub operations: Operations,
     /// Whether it is firmware, at least in part, and runs on a core.
     pub core: bool,
+    /// Whether it sends packets itself (I6) instead of asking the link for operations.
+    pub packets: bool,
 }
 
 /// What the constructor of a front end gets to know of the drive, besides the profile.
@@ -62,8 +65,10 @@ pub struct FrontEndPorts {
     /// The translation's core, if [`FrontEndNeeds::core`] asks for one. What a front end does in firmware is
     /// tasks on it, which charge it for their work.
     pub core: Option<Core>,
-    /// The host link.
+    /// The host link. A front end that sends packets leaves it alone.
     pub link: Rc<LinkPort>,
+    /// The port of packets, if [`FrontEndNeeds::packets`] asks for one.
+    pub packets: Option<Rc<TlpPort>>,
     /// I5, its front side.
     pub commands: Rc<CommandPort>,
     /// The drive's memory. The front end owns the SRAM; the translation says which page buffer a DMA

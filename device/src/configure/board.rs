@@ -3,8 +3,8 @@
 use super::error::{BuildError, value};
 use super::times::nanos;
 use crate::core_role::CoreRole;
-use crate::profile::Profile;
-use aster_board::{LinkConfig, PciLink};
+use crate::profile::{Profile, TransportName};
+use aster_board::{LinkConfig, PciLink, TlpLinkConfig, WireConfig};
 use aster_parties::PciIds;
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
@@ -21,6 +21,22 @@ pub(crate) fn link(profile: &Profile) -> LinkConfig {
         latency: nanos(l.latency_ns),
         packet_overhead: l.packet_overhead,
         packet_payload: l.packet_payload,
+    }
+}
+
+/// The largest header of a memory request, which `link.packet_overhead` has in it.
+const HEADER_BYTES: u32 = 16;
+/// Read completion boundary of the host's root complex: PCIe lets it be 64 or 128 bytes (PCIe 4.0 §2.3.1.1).
+const COMPLETION_BOUNDARY: u32 = 64;
+
+/// The same link when firmware sends the packets itself.
+pub(crate) fn packet_link(profile: &Profile) -> TlpLinkConfig {
+    let LinkConfig { bytes_per_second, latency, packet_overhead, .. } = link(profile);
+    let framing = packet_overhead.saturating_sub(HEADER_BYTES);
+    TlpLinkConfig {
+        wire: WireConfig { bytes_per_second, latency, framing },
+        max_payload: pci_link(profile).max_payload,
+        completion_boundary: COMPLETION_BOUNDARY,
     }
 }
 
@@ -61,8 +77,15 @@ pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
 pub(crate) const fn own_ids() -> (u16, u16) {
     (crate::profile::VENDOR, crate::profile::DEVICE)
 }
+/// Max_Payload_Size in bytes that a function offers whose packets are counted and not sent.
+const MAX_PAYLOAD: u32 = 256;
+
 pub(crate) fn pci_link(profile: &Profile) -> PciLink {
-    PciLink { speed: profile.link.generation, lanes: profile.link.lanes, max_payload: 256 }
+    let max_payload = match profile.host.transport {
+        TransportName::Link => MAX_PAYLOAD,
+        TransportName::Tlp => profile.link.packet_payload,
+    };
+    PciLink { speed: profile.link.generation, lanes: profile.link.lanes, max_payload }
 }
 
 /// The clock of the core that `role` has for itself.

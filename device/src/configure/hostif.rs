@@ -1,8 +1,10 @@
 //! The NVMe front end (`firmware/hostif`).
 
 use super::times::nanos;
-use crate::profile::{ArbitrationName, Profile};
-use aster_hostif::{BlockSize, Fetching, HostIfConfig, SoftwareConfig, SoftwareCosts};
+use crate::profile::{ArbitrationName, Profile, TransportName};
+use aster_hostif::{
+    BlockSize, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts,
+};
 use aster_units::Content;
 
 pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_bytes: u64) -> HostIfConfig {
@@ -50,7 +52,21 @@ pub(crate) fn nvme_software(profile: &Profile) -> SoftwareConfig {
         complete: c.nvme_complete,
         interrupt: c.nvme_interrupt,
     };
-    SoftwareConfig { workers: profile.host.workers_per_queue(), costs }
+    SoftwareConfig { workers: profile.host.workers_per_queue(), costs, packets: packets(profile) }
+}
+
+/// How firmware sends packets, if it does.
+fn packets(profile: &Profile) -> Option<PacketConfig> {
+    let (host, c) = (&profile.host, &profile.costs);
+    let costs = PacketCosts {
+        build: c.tlp_build,
+        receive: c.tlp_receive,
+        copy_kib: c.tlp_copy_kib,
+        describe: c.tlp_describe,
+        notice: c.tlp_notice,
+    };
+    let config = PacketConfig { offload: host.completion_offload(), costs };
+    (host.transport == TransportName::Tlp).then_some(config)
 }
 
 /// The block format of a new drive. 512-byte blocks need full content.

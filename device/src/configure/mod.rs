@@ -19,7 +19,9 @@ mod sched;
 mod times;
 
 pub use board::least_command;
-pub(crate) use board::{ControlBuses, buses, control_buses, frequency, link, own_ids, pci_ids, pci_link};
+pub(crate) use board::{
+    ControlBuses, buses, control_buses, frequency, link, own_ids, packet_link, pci_ids, pci_link,
+};
 pub(crate) use channel::{bus_timing, clock, engine, solvers};
 pub(crate) use ecc::{code_bytes, ecc_engine};
 pub use error::BuildError;

@@ -255,6 +255,11 @@ impl Profile {
             ("costs.nvme_transfer", c.nvme_transfer),
             ("costs.nvme_complete", c.nvme_complete),
             ("costs.nvme_interrupt", c.nvme_interrupt),
+            ("costs.tlp_build", c.tlp_build),
+            ("costs.tlp_receive", c.tlp_receive),
+            ("costs.tlp_copy_kib", c.tlp_copy_kib),
+            ("costs.tlp_describe", c.tlp_describe),
+            ("costs.tlp_notice", c.tlp_notice),
             ("costs.fil_take", c.fil_take),
             ("costs.fil_dispatch", c.fil_dispatch),
             ("costs.fil_poll", c.fil_poll),
@@ -379,6 +384,7 @@ impl Profile {
             return Err(("host.block_bytes", reason));
         }
         self.check_nvme_software()?;
+        self.check_packets()?;
         self.check_correction()
     }
 }

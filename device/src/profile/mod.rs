@@ -8,9 +8,11 @@
 
 mod capacity;
 mod check;
+mod costs;
 mod ecc;
 mod error;
 mod ftl;
+mod host;
 mod package;
 mod scheduler;
 mod schema;
@@ -23,19 +25,20 @@ use crate::pieces::Pieces;
 
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
+pub use costs::CostsProfile;
 pub use ecc::{CorrectionName, EccProfile, PlacementName};
 pub use error::ProfileError;
 pub use ftl::{CollectionName, MappingName, TableBlocksName};
+pub use host::{ArbitrationName, HostProfile, NVME_SOFTWARE, TransportName};
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CostsProfile, D_CHOICES, DataModeName, FtlProfile, GeometryProfile, HostProfile,
-    LevellingName, LinkProfile, NVME_SOFTWARE, PAGE_MAPPING, PollProfile, Profile, READS_FIRST,
-    RestrictProfile, VECTORS, WINDOWED_GREEDY,
+    AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, CoresProfile, D_CHOICES,
+    DataModeName, FtlProfile, GeometryProfile, LevellingName, LinkProfile, PAGE_MAPPING, PollProfile,
+    Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

@@ -1,8 +1,10 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
 use super::capacity::NamedCapacity;
+use super::costs::CostsProfile;
 use super::ecc::EccProfile;
 use super::ftl::{CollectionName, MappingName, TableBlocksName};
+use super::host::HostProfile;
 use super::package::PackageProfile;
 use super::scheduler::SchedulerProfile;
 use super::target::TargetProfile;
@@ -318,74 +320,8 @@ pub struct CoresProfile {
     pub interrupt_ns: u32,
 }
 
-/// Cycles of firmware steps (design §2). A step that is absent costs nothing.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CostsProfile {
-    /// NVMe manager and FTL: taking a command.
-    pub command: u64,
-    /// FTL: a slice of a command.
-    pub slice: u64,
-    /// FTL: translating a logical page.
-    pub translate: u64,
-    /// FTL: finding or allocating a data buffer entry.
-    pub buffer: u64,
-    /// FTL: asking for a host DMA.
-    pub dma: u64,
-    /// FTL: completing a command.
-    pub complete: u64,
-    /// FTL: moving a page in garbage collection.
-    pub move_page: u64,
-    /// FTL: replaying an entry of the log in recovery.
-    pub replay: u64,
-    /// Flash: taking a request.
-    pub flash_request: u64,
-    /// Flash: building and enqueueing a transaction.
-    pub transaction: u64,
-    /// Flash: looking at a status.
-    pub poll: u64,
-    /// Big loop: each pass.
-    pub loop_pass: u64,
-    /// Big loop: checking a busy way or a host DMA in flight.
-    pub loop_status: u64,
-    /// Big loop: comparing the priority of an operation.
-    pub loop_compare: u64,
-    /// Big loop: building a control word or a unit of host DMA.
-    pub loop_issue: u64,
-    /// Big loop: an operation that has ended.
-    pub loop_finish: u64,
-    /// NVMe in software: taking a submission queue entry and asking for it.
-    pub nvme_fetch: u64,
-    /// NVMe in software: decoding a command.
-    pub nvme_parse: u64,
-    /// NVMe in software: setting up a DMA of data or of a list.
-    pub nvme_transfer: u64,
-    /// NVMe in software: sending a completion entry.
-    pub nvme_complete: u64,
-    /// NVMe in software: sending an interrupt.
-    pub nvme_interrupt: u64,
-    /// Flash interface layer: taking a request into its chip's queue.
-    pub fil_take: u64,
-    /// Flash interface layer: starting a phase of a transaction, or asking for a status.
-    pub fil_dispatch: u64,
-    /// Flash interface layer: looking whether what a die has under way has ended.
-    pub fil_poll: u64,
-    /// Flash interface layer: a transaction that has ended.
-    pub fil_finish: u64,
-    /// Translation: passing a frame with wrong bits to the ECC engine.
-    pub ecc_submit: u64,
-    /// ECC engine: a frame's syndromes and key equation, and its way through the rings.
-    pub ecc_frame: u64,
-    /// ECC engine: locating and correcting a wrong bit.
-    pub ecc_error: u64,
-}
-
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
-/// The front end that is an NVMe controller in firmware.
-pub const NVME_SOFTWARE: &str = "nvme-software";
-/// Its workers per submission queue, if a profile doesn't say.
-pub(super) const WORKERS_PER_QUEUE: u8 = 8;
 /// The translation that drives have.
 pub const PAGE_MAPPING: &str = "page-mapping";
 /// The translation without a map, `ftl.kind`.
@@ -546,12 +482,6 @@ impl FtlProfile {
     }
 }
 
-fn default_front_end() -> String {
-    "nvme".to_owned()
-}
-fn default_command_set() -> String {
-    "nvm".to_owned()
-}
 fn default_victims() -> String {
     "greedy".to_owned()
 }
@@ -579,110 +509,6 @@ fn default_gc() -> u32 {
 }
 fn default_gc_depth() -> u8 {
     2
-}
-
-/// Submission queue arbitration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArbitrationName {
-    /// Round robin.
-    #[default]
-    RoundRobin,
-    /// Weighted round robin with urgent class, if the host selects it.
-    Weighted,
-}
-
-/// Front end; most keys are those of an NVMe controller.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostProfile {
-    /// What the host sees on PCIe: `"nvme"`, an NVMe controller in hardware, `"nvme-software"`, one in
-    /// firmware on the first core (S1), or a front end of a reader's own.
-    #[serde(default = "default_front_end")]
-    pub front_end: String,
-    /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`;
-    /// `"open-channel-1.2"`, whose host addresses flash in vectors; or a command set of a reader's own
-    /// ([command-sets.md](command-sets.md)).
-    #[serde(default = "default_command_set")]
-    pub command_set: String,
-    /// I/O queue pairs, 1 to 64.
-    pub queue_pairs: u16,
-    /// Entries per queue, 2 to 4096.
-    pub queue_entries: u16,
-    /// Commands in progress at once.
-    #[serde(default = "default_slots")]
-    pub command_slots: u16,
-    /// Largest transfer of a command in bytes, a power of two times 4 KiB.
-    #[serde(default = "default_transfer")]
-    pub transfer_bytes_max: u32,
-    /// Tasks per submission queue that fetch and carry commands in NVMe in software (S18), 1 to 64; 8 when
-    /// absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workers_per_queue: Option<u8>,
-    /// Submission queue entries that one fetch reads at most.
-    #[serde(default = "default_fetch")]
-    pub fetch_batch: u8,
-    /// Logical block bytes of a new drive: 512 or 4096.
-    #[serde(default = "default_block")]
-    pub block_bytes: u32,
-    /// Submission queue arbitration offered.
-    #[serde(default)]
-    pub arbitration: ArbitrationName,
-    /// From a doorbell to the fetch of its entries, nanoseconds.
-    #[serde(default)]
-    pub fetch_ns: u32,
-    /// From the end of a command to its completion entry on the link, nanoseconds.
-    #[serde(default)]
-    pub completion_ns: u32,
-    /// The controller completes a read, or a write without force unit access, when the last byte of its data
-    /// has been moved (P13), instead of when the FTL is done with it.
-    #[serde(default)]
-    pub auto_completion: bool,
-    /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once;
-    /// four for each command slot when absent. Under the big loop the FTL has as many of its own, and a read
-    /// that misses the data buffer occupies one from its flash request on.
-    #[serde(default)]
-    pub dma_requests: Option<u16>,
-    /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.
-    #[serde(default)]
-    pub dma_ns: u32,
-    /// Percentage of spare blocks below which SMART warns.
-    #[serde(default = "default_spare_threshold")]
-    pub spare_threshold_percent: u8,
-    /// Reads of lost data after which SMART calls the drive unreliable; 0 for never.
-    #[serde(default = "default_media_errors")]
-    pub media_errors_max: u32,
-}
-
-impl HostProfile {
-    /// Workers of each submission queue in NVMe in software.
-    pub(crate) fn workers_per_queue(&self) -> u8 {
-        self.workers_per_queue.unwrap_or(WORKERS_PER_QUEUE)
-    }
-    /// DMA requests that the controller holds at once.
-    pub(crate) fn dma_requests(&self) -> u16 {
-        self.dma_requests.unwrap_or_else(|| self.command_slots.saturating_mul(4))
-    }
-}
-
-fn default_spare_threshold() -> u8 {
-    10
-}
-fn default_media_errors() -> u32 {
-    100
-}
-
-fn default_slots() -> u16 {
-    256
-}
-fn default_transfer() -> u32 {
-    1 << 20
-}
-fn default_fetch() -> u8 {
-    8
-}
-fn default_block() -> u32 {
-    4096
 }
 
 impl Profile {

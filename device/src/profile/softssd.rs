@@ -2,7 +2,8 @@
 
 use super::check::range;
 use super::ecc::CorrectionName;
-use super::schema::{ArbitrationName, COSMOS, NVME_SOFTWARE, Profile, WORKERS_PER_QUEUE};
+use super::host::{ArbitrationName, NVME_SOFTWARE, TransportName, WORKERS_PER_QUEUE};
+use super::schema::{COSMOS, Profile};
 
 type Refused = (&'static str, String);
 
@@ -109,4 +110,56 @@ impl Profile {
         }
         Ok(())
     }
+
+    /// Packets are NVMe's in software, and have costs and limits of their own.
+    pub(super) fn check_packets(&self) -> Result<(), Refused> {
+        let (host, c) = (&self.host, &self.costs);
+        let refuse = |key, reason: &str| Err((key, reason.to_owned()));
+        if host.transport == TransportName::Link {
+            if host.completion_offload.is_some() {
+                return refuse("host.completion_offload", "must go with host.transport = \"tlp\"");
+            }
+            for (key, cycles) in [
+                ("costs.tlp_build", c.tlp_build),
+                ("costs.tlp_receive", c.tlp_receive),
+                ("costs.tlp_copy_kib", c.tlp_copy_kib),
+                ("costs.tlp_describe", c.tlp_describe),
+                ("costs.tlp_notice", c.tlp_notice),
+            ] {
+                if cycles > 0 {
+                    return refuse(key, "must be 0 without host.transport = \"tlp\"");
+                }
+            }
+            return Ok(());
+        }
+        if host.front_end != NVME_SOFTWARE {
+            let reason = format!(
+                "must be \"link\" with host.front_end = \"{}\": only \"{NVME_SOFTWARE}\" sends \
+                 packets itself",
+                host.front_end
+            );
+            return Err(("host.transport", reason));
+        }
+        let link = &self.link;
+        if !link.packet_payload.is_power_of_two() || link.packet_payload < 128 {
+            let reason = format!(
+                "must be a power of two from 128 to 4096 with host.transport = \"tlp\", where it is the \
+                 function's Max_Payload_Size, but is {}",
+                link.packet_payload
+            );
+            return Err(("link.packet_payload", reason));
+        }
+        if link.latency_ns > PACKET_LATENCY_MAX_NS {
+            let reason = format!(
+                "must be at most {PACKET_LATENCY_MAX_NS} with host.transport = \"tlp\", whose reads wait \
+                 50 ms for their answers, but is {}",
+                link.latency_ns
+            );
+            return Err(("link.latency_ns", reason));
+        }
+        Ok(())
+    }
 }
+
+/// The largest latency of a link of packets: a read passes the link twice, behind what is before it.
+const PACKET_LATENCY_MAX_NS: u32 = 1_000_000;

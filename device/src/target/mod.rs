@@ -13,10 +13,11 @@ pub(crate) use below::Below;
 use crate::assembly::Face;
 use crate::configure::{self, BuildError, value};
 use crate::device::Device;
+use crate::host_link::{Carrier, HostLink};
 use crate::nvram::{WITH_TARGET, target_front_end_part, target_part};
 use crate::pci;
 use crate::pieces::{Behind, Pieces};
-use crate::profile::{Profile, TARGETS, TargetProfile};
+use crate::profile::{Profile, TARGETS, TargetProfile, TransportName};
 use crate::wear;
 use aster_board::{Link, LinkConfig, PciFunction};
 use aster_events::Recorder;
@@ -60,6 +61,7 @@ pub(crate) fn face(profile: &Profile) -> Profile {
     let host = &mut face.host;
     host.front_end = "nvme".to_owned();
     host.command_set = "nvm".to_owned();
+    host.transport = TransportName::Link;
     (host.fetch_ns, host.completion_ns, host.dma_ns) = (0, 0, 0);
     host.auto_completion = false;
     face
@@ -223,6 +225,7 @@ impl Side {
             exec: exec.clone(),
             core: front_needs.core.then(|| core.clone()),
             link: Rc::clone(&link_port),
+            packets: None,
             commands: Rc::clone(&commands),
             memory: dram.clone(),
             saved: target_front_end_part(&array.nvram),
@@ -244,8 +247,9 @@ impl Side {
         wear::watch(profile, array.cells.inspect(), &*translation, &front);
         let bar_bytes = spec.bar_bytes();
         let pci = Rc::new(RefCell::new(PciFunction::new(spec, configure::pci_link(profile))?));
-        let arrivals = pci::start_arrivals(&exec, link.latency(), &pci, &front, &link_port);
-        let face = Face { exec, dram, link_port, link, pci, bar_bytes, front, arrivals, translation };
+        let link = Rc::new(HostLink { port: link_port, carrier: Carrier::Operations(link) });
+        let arrivals = pci::start_arrivals(&exec, &pci, &front, &link);
+        let face = Face { exec, dram, link, pci, bar_bytes, front, arrivals, translation };
         Ok((face, below))
     }
 }

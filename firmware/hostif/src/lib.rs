@@ -69,7 +69,9 @@ pub use nvm::Nvm;
 pub use ocssd::{OpenChannel12, OpenChannelFacts};
 pub use persistent::PersistentState;
 pub use piece::{Nvme, block_size};
-pub use software::{SoftwareConfig, SoftwareCosts, SoftwareFrontEnd, SoftwareNvme, WorkerCounts};
+pub use software::{
+    PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts, SoftwareFrontEnd, SoftwareNvme, WorkerCounts,
+};
 
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,7 @@ impl FrontEndPiece for Nvme {
             link_operations: self.config.link_operations(),
             operations: self.set.needs(),
             core: false,
+            packets: false,
         }
     }
     fn function(&self) -> FunctionSpec {

@@ -1,6 +1,6 @@
 //! A value that each check of the schema refuses.
 
-use super::{error, with};
+use super::{Profile, error, with};
 
 /// One bad value for each range and relation that the schema checks: (line of the profile, replacement, key).
 const BAD_VALUES: &[(&str, &str, &str)] = &[
@@ -74,6 +74,18 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("command = 500", "command = 500\nnvme_transfer = 100", "costs.nvme_transfer"),
     ("command = 500", "command = 500\nnvme_complete = 100", "costs.nvme_complete"),
     ("command = 500", "command = 500\nnvme_interrupt = 100", "costs.nvme_interrupt"),
+    ("[host]", "[host]\ntransport = \"tlp\"", "host.transport"),
+    ("[host]", "[host]\nfront_end = \"nvme-software\"\ncompletion_offload = true", "host.completion_offload"),
+    ("slice = 200", "tlp_build = 20000000", "costs.tlp_build"),
+    ("slice = 200", "tlp_build = 1", "costs.tlp_build"),
+    ("slice = 200", "tlp_receive = 20000000", "costs.tlp_receive"),
+    ("slice = 200", "tlp_receive = 1", "costs.tlp_receive"),
+    ("slice = 200", "tlp_copy_kib = 20000000", "costs.tlp_copy_kib"),
+    ("slice = 200", "tlp_copy_kib = 1", "costs.tlp_copy_kib"),
+    ("slice = 200", "tlp_describe = 20000000", "costs.tlp_describe"),
+    ("slice = 200", "tlp_describe = 1", "costs.tlp_describe"),
+    ("slice = 200", "tlp_notice = 20000000", "costs.tlp_notice"),
+    ("slice = 200", "tlp_notice = 1", "costs.tlp_notice"),
     ("flash_core = true", "flash_core = true\nflash_mhz = 0.5", "cores.flash_mhz"),
     ("flash_core = true", "flash_mhz = 500", "cores.flash_mhz"),
     ("over_provisioning_percent = 32", "over_provisioning_percent = 0", "ftl.over_provisioning_percent"),
@@ -324,6 +336,26 @@ fn no_check_is_left_out() {
     let left_out: Vec<_> = checked.filter(|key| !tried.contains(key)).collect();
     assert!(left_out.is_empty(), "no bad value is tried for {left_out:?}");
     assert!(tried.len() > 90, "{}", tried.len());
+}
+
+/// Limits of a link that carries packets of its own.
+#[test]
+fn packets_have_limits_of_their_own() {
+    let packets = "[host]\nfront_end = \"nvme-software\"\ntransport = \"tlp\"";
+    for (more, key, reason) in [
+        ("packet_payload = 96", "link.packet_payload", "must be a power of two from 128 to 4096"),
+        ("packet_payload = 64", "link.packet_payload", "must be a power of two from 128 to 4096"),
+        ("latency_ns = 1000001", "link.latency_ns", "must be at most 1000000"),
+    ] {
+        let text = match more.strip_prefix("latency_ns") {
+            Some(_) => with("latency_ns = 300", more),
+            None => with("latency_ns = 300", &format!("latency_ns = 300\n{more}")),
+        };
+        assert!(Profile::parse("tiny", &text).is_ok(), "{more} is for a link of operations");
+        let e = error(&text.replace("[host]", packets));
+        assert_eq!(e.key.as_deref(), Some(key), "{e}");
+        assert!(e.reason.starts_with(reason), "{e}");
+    }
 }
 
 #[test]

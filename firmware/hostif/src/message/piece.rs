@@ -42,6 +42,7 @@ impl FrontEndPiece for MessageUnitPiece {
             link_operations: BUFFERS + STATUS_FRAMES + OPERATIONS_MAX * usize::from(DMA_REQUESTS),
             operations: Operations { blocks: false, vectors: true, reports: true, ..Operations::default() },
             core: false,
+            packets: false,
         }
     }
     fn function(&self) -> FunctionSpec {

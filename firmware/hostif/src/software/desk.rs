@@ -1,8 +1,13 @@
 //! The desk between the controller and the workers: which worker has which command, and what waits for it.
 
+use super::asker::Ended;
 use super::mailbox::{Mailbox, Work};
 use super::messages::Messages;
-use super::transport::{Ended, Transport};
+use super::operations::Operations;
+use super::packets::Packets;
+use super::time::CoreTime;
+use super::transport::Transport;
+use super::way::HostWay;
 use crate::config::HostIfConfig;
 use crate::fetch_by_workers::EntryTaken;
 use crate::frontend::NvmeFrontEnd;
@@ -14,6 +19,7 @@ use alloc::vec;
 use aster_events::{Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitQueue};
 use aster_ports::link::{BadAddress, FRONT_ANSWER, LINK_KICK, LinkOp, LinkPort};
+use aster_ports::tlp::TLP_SENT;
 use core::cell::{Cell, OnceCell, RefCell};
 
 /// Cycles of the core for each step of NVMe in software.
@@ -51,6 +57,8 @@ pub struct WorkerCounts {
 
 /// The token of the controller's news; see [`NvmeFrontEnd::follow`].
 pub(super) const NEWS: u64 = 0;
+/// The token of the timer for reads that are not answered.
+pub(super) const OVERDUE: u64 = 1;
 
 /// No task has the command in this slot.
 const NOBODY: u16 = u16::MAX;
@@ -58,8 +66,7 @@ const NOBODY: u16 = u16::MAX;
 /// The desk.
 pub(super) struct Desk {
     pub(super) exec: Exec,
-    core: Core,
-    recorder: Recorder,
+    time: CoreTime,
     /// The controller's end of its link.
     inner: Rc<LinkPort>,
     front: OnceCell<Rc<NvmeFrontEnd>>,
@@ -85,12 +92,12 @@ pub(super) struct Desk {
 
 impl Desk {
     /// A desk for a controller of `config` behind `inner`, with as many workers per queue as its batch says,
-    /// that reaches the host by `link`.
+    /// that reaches the host by `way`.
     pub(super) fn new(
         config: &HostIfConfig,
         costs: SoftwareCosts,
         core: &Core,
-        (inner, link): (&Rc<LinkPort>, &Rc<LinkPort>),
+        (inner, way): (&Rc<LinkPort>, HostWay<'_>),
         recorder: &Recorder,
     ) -> Self {
         let exec = core.exec().clone();
@@ -98,10 +105,19 @@ impl Desk {
         let workers = u16::from(config.fetch_batch);
         let tasks = queues * usize::from(workers);
         let operations = config.link_operations() + tasks;
+        let time = || CoreTime::new(core, recorder);
+        let transport = match way {
+            HostWay::Operations(link) => {
+                Transport::Operations(Operations::new(&exec, link, operations, tasks))
+            }
+            HostWay::Packets { port, memory, config } => {
+                let ports = (port, memory);
+                Transport::Packets(Rc::new(Packets::new(&exec, time(), ports, config, operations, tasks)))
+            }
+        };
         Desk {
-            transport: Transport::new(&exec, link, operations, tasks),
-            core: core.clone(),
-            recorder: recorder.clone(),
+            transport,
+            time: time(),
             inner: Rc::clone(inner),
             front: OnceCell::new(),
             costs,
@@ -152,9 +168,7 @@ impl Desk {
 
     /// Spends cycles of the core. What follows happens when they are over.
     pub(super) async fn spend(&self, cycles: u64) {
-        let function = Function::NvmeSoftware;
-        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
-        self.core.settle().await;
+        self.time.spend(Function::NvmeSoftware, cycles).await;
     }
 
     /// Waits until there is an entry for a worker of `queue`. Sleeps while there is none (S18).
@@ -285,6 +299,11 @@ impl Desk {
         }
         any
     }
+    fn take_ended(&self) {
+        while let Some(Ended { op, result }) = self.transport.next_ended() {
+            self.ended(&op, result);
+        }
+    }
     fn look_at_news(&self) {
         let epoch = self.inner.epoch();
         if self.epoch.replace(epoch) != epoch {
@@ -310,12 +329,13 @@ impl Handler for Desk {
     fn fire(&self, token: u64) {
         match token {
             LINK_KICK => self.file(),
-            FRONT_ANSWER => {
-                while let Some(Ended { op, result }) = self.transport.next_ended() {
-                    self.ended(&op, result);
-                }
+            FRONT_ANSWER => self.take_ended(),
+            TLP_SENT => {
+                self.transport.packets().into_iter().for_each(|packets| packets.take_sent());
+                self.take_ended();
             }
             NEWS => self.look_at_news(),
+            OVERDUE => self.transport.packets().into_iter().for_each(|packets| packets.watch()),
             token => unreachable!("a desk has no timer {token}"),
         }
     }

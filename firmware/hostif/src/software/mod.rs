@@ -17,14 +17,20 @@
 //! by many workers, so `messages` holds each message back until all entries filed before it have been
 //! sent; whoever sends the last of these sends the message.
 
+mod asker;
 mod desk;
 mod mailbox;
 mod messages;
+mod operations;
+mod packets;
 mod piece;
+mod time;
 mod transport;
+mod way;
 mod worker;
 
 pub use desk::{SoftwareCosts, WorkerCounts};
-#[cfg(test)]
-pub(crate) use piece::with_workers;
+pub use packets::{PacketConfig, PacketCosts};
 pub use piece::{SoftwareConfig, SoftwareFrontEnd, SoftwareNvme};
+#[cfg(test)]
+pub(crate) use {piece::with_workers, way::HostWay};

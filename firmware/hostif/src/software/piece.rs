@@ -1,6 +1,8 @@
 //! NVMe in software as a party of a drive.
 
-use super::desk::{Desk, NEWS, SoftwareCosts, WorkerCounts};
+use super::desk::{Desk, NEWS, OVERDUE, SoftwareCosts, WorkerCounts};
+use super::packets::{PacketConfig, notices, receiver};
+use super::way::HostWay;
 use super::worker::{late, worker};
 use crate::config::{ConfigError, Fetching, HostIfConfig};
 use crate::frontend::NvmeFrontEnd;
@@ -23,6 +25,8 @@ pub struct SoftwareConfig {
     pub workers: u8,
     /// What its steps cost.
     pub costs: SoftwareCosts,
+    /// How it sends packets; `None` if the link carries whole operations.
+    pub packets: Option<PacketConfig>,
 }
 
 /// An NVMe controller with one namespace, implemented in firmware (S1), before it runs.
@@ -30,6 +34,7 @@ pub struct SoftwareNvme {
     nvme: Nvme,
     config: HostIfConfig,
     costs: SoftwareCosts,
+    packets: Option<PacketConfig>,
 }
 
 impl SoftwareNvme {
@@ -45,12 +50,13 @@ impl SoftwareNvme {
         software: SoftwareConfig,
     ) -> Result<Self, ConfigError> {
         let config = HostIfConfig { fetching: Fetching::ByWorkers, fetch_batch: software.workers, ..config };
-        Ok(SoftwareNvme { nvme: Nvme::new(config.clone(), ids, set)?, config, costs: software.costs })
+        let SoftwareConfig { costs, packets, .. } = software;
+        Ok(SoftwareNvme { nvme: Nvme::new(config.clone(), ids, set)?, config, costs, packets })
     }
 }
 
-/// Puts workers between a controller and a drive's link. `start` starts the controller behind the port that
-/// it gets.
+/// Puts workers between a controller and its way to the host. `start` starts the controller behind the port
+/// that it gets.
 ///
 /// # Errors
 /// Those of `start`.
@@ -58,16 +64,21 @@ pub(crate) fn with_workers<E>(
     config: &HostIfConfig,
     costs: SoftwareCosts,
     core: &Core,
-    link: &Rc<LinkPort>,
+    way: HostWay<'_>,
     recorder: &Recorder,
     start: impl FnOnce(&Rc<LinkPort>) -> Result<Rc<NvmeFrontEnd>, E>,
 ) -> Result<Rc<SoftwareFrontEnd>, E> {
     let exec = core.exec();
     let inner = LinkPort::new(exec, config.link_operations());
-    let desk = Rc::new(Desk::new(config, costs, core, (&inner, link), recorder));
+    let desk = Rc::new(Desk::new(config, costs, core, (&inner, way), recorder));
     let handler = exec.register(desk.clone());
     inner.attach_link(handler);
-    link.attach_front(handler);
+    match (way, desk.transport.packets()) {
+        (HostWay::Operations(link), _) => link.attach_front(handler),
+        (HostWay::Packets { .. }, packets) => {
+            packets.into_iter().for_each(|packets| packets.attach(handler, OVERDUE));
+        }
+    }
     let front = start(&inner)?;
     front.follow(handler, NEWS);
     desk.attach(&front);
@@ -77,6 +88,12 @@ pub(crate) fn with_workers<E>(
         }
     }
     core.spawn(late(Rc::clone(&desk)));
+    if let Some(packets) = desk.transport.packets() {
+        core.spawn(receiver(Rc::clone(packets)));
+        if packets.config().offload {
+            core.spawn(notices(Rc::clone(packets)));
+        }
+    }
     Ok(Rc::new(SoftwareFrontEnd { front, desk }))
 }
 
@@ -84,7 +101,12 @@ impl FrontEndPiece for SoftwareNvme {
     fn needs(&self) -> FrontEndNeeds {
         let workers = usize::from(self.config.fetch_batch) * (usize::from(self.config.queue_pairs) + 1);
         let needs = self.nvme.needs();
-        FrontEndNeeds { core: true, link_operations: needs.link_operations + workers, ..needs }
+        FrontEndNeeds {
+            core: true,
+            packets: self.packets.is_some(),
+            link_operations: needs.link_operations + workers,
+            ..needs
+        }
     }
     fn function(&self) -> FunctionSpec {
         self.nvme.function()
@@ -97,9 +119,16 @@ impl FrontEndPiece for SoftwareNvme {
     }
     fn start(self: Box<Self>, mut ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
         let core = ports.core.take().ok_or_else(|| PieceError::new("host.front_end", "has no core"))?;
-        let SoftwareNvme { nvme, config, costs } = *self;
-        let (link, recorder) = (Rc::clone(&ports.link), ports.recorder.clone());
-        let front = with_workers(&config, costs, &core, &link, &recorder, |inner| {
+        let SoftwareNvme { nvme, config, costs, packets } = *self;
+        let (link, memory, recorder) =
+            (Rc::clone(&ports.link), Rc::clone(&ports.memory), ports.recorder.clone());
+        let port = ports.packets.take();
+        let way = match (packets, &port) {
+            (None, _) => HostWay::Operations(&link),
+            (Some(config), Some(port)) => HostWay::Packets { port, memory: &memory, config },
+            (Some(_), None) => return Err(PieceError::new("host.transport", "has no port for packets")),
+        };
+        let front = with_workers(&config, costs, &core, way, &recorder, |inner| {
             nvme.start_controller(FrontEndPorts { link: Rc::clone(inner), ..ports })
         })?;
         Ok(front)
@@ -139,7 +168,11 @@ impl FrontEnd for SoftwareFrontEnd {
         self.front.commands_completed_early()
     }
     fn functions(&self) -> Vec<Function> {
-        if self.desk.costs.is_any() { [Function::NvmeSoftware].into() } else { Vec::new() }
+        let packets = self.desk.transport.packets().is_some_and(|packets| packets.config().has_costs());
+        [(Function::NvmeSoftware, self.desk.costs.is_any()), (Function::TransactionLayer, packets)]
+            .into_iter()
+            .filter_map(|(function, works)| works.then_some(function))
+            .collect()
     }
     fn media_changed(&self, media: MediaHealth) {
         self.front.media_changed(media);

@@ -2,112 +2,72 @@
 //!
 //! | S8 | here |
 //! |---|---|
-//! | DMA read, DMA write, completion | [`Transport::begin`], whose end comes as [`Ended::Asked`] |
+//! | DMA read, DMA write, completion | [`Transport::begin`], whose end comes as [`Ended`] |
 //! | DMA read for the firmware itself | [`Transport::read`] |
 //! | MSI | [`Transport::message`] |
 //! | read and write callbacks | the front end's `read` and `write`, which the board calls |
+//!
+//! There are two: `operations` has a DMA engine carry whole operations out, and in `packets` firmware is the
+//! transaction layer itself.
 
-use alloc::boxed::Box;
+use super::asker::Ended;
+use super::operations::Operations;
+use super::packets::Packets;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
-use aster_exec::{Exec, WaitCell};
-use aster_ports::host::DmaDirection;
-use aster_ports::link::{BadAddress, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
-use core::cell::{Cell, RefCell};
+use aster_ports::link::{BadAddress, LinkOp, Local, Segment};
 
-/// A read that a task waits for.
-#[derive(Default)]
-struct Reader {
-    result: Cell<Option<Result<(), BadAddress>>>,
-    wait: WaitCell,
-}
-
-/// Who gets the answer to an operation on the drive's link.
-#[derive(Clone, Copy)]
-enum Asker {
-    /// The controller asked for it.
-    Controller(LinkOp),
-    /// The task with this number reads for itself.
-    Task(u16),
-}
-
-/// An operation that has ended.
-pub(super) struct Ended {
-    /// The operation, as the controller asked for it.
-    pub(super) op: LinkOp,
-    pub(super) result: Result<(), BadAddress>,
-}
-
-/// Operations of the drive's link, one for one, as a DMA engine carries them out.
-pub(super) struct Transport {
-    exec: Exec,
-    link: Rc<LinkPort>,
-    /// By token.
-    askers: RefCell<Vec<Option<Asker>>>,
-    free: RefCell<Vec<u32>>,
-    /// By number of the task.
-    readers: Box<[Reader]>,
+/// A way to the host's memory.
+pub(super) enum Transport {
+    /// By operations of the link.
+    Operations(Operations),
+    /// By packets (I6).
+    Packets(Rc<Packets>),
 }
 
 impl Transport {
-    /// `operations` at a time on `link`, for `tasks` tasks.
-    pub(super) fn new(exec: &Exec, link: &Rc<LinkPort>, operations: usize, tasks: usize) -> Self {
-        Transport {
-            exec: exec.clone(),
-            link: Rc::clone(link),
-            askers: RefCell::new((0..operations).map(|_| None).collect()),
-            free: RefCell::new((0..operations as u32).rev().collect()),
-            readers: (0..tasks).map(|_| Reader::default()).collect(),
+    /// Begins a DMA that the controller asked for. It has begun when the caller may go on to the next one.
+    pub(super) async fn begin(&self, op: LinkOp) {
+        match self {
+            Transport::Operations(link) => link.begin(op),
+            Transport::Packets(packets) => packets.begin(op).await,
         }
-    }
-
-    fn push(&self, asker: Asker, direction: DmaDirection, local: Local, host: ([Segment; MAX_SEGMENTS], u8)) {
-        let token = self.free.borrow_mut().pop().expect("as many operations as the front end asked for");
-        self.askers.borrow_mut()[token as usize] = Some(asker);
-        let ((segments, count), epoch) = (host, self.link.epoch());
-        self.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch });
-    }
-
-    /// Begins a DMA that the controller asked for.
-    pub(super) fn begin(&self, op: LinkOp) {
-        let LinkOp::Dma { direction, local, segments, count, .. } = op else {
-            unreachable!("a message is no DMA")
-        };
-        self.push(Asker::Controller(op), direction, local, (segments, count));
     }
     /// Reads host memory for task `task`, and waits until it is there.
     ///
     /// # Errors
     /// When host memory can't be reached, or a reset has come between.
     pub(super) async fn read(&self, task: u16, from: Segment, local: Local) -> Result<(), BadAddress> {
-        let mut segments = [Segment::default(); MAX_SEGMENTS];
-        segments[0] = from;
-        let reader = &self.readers[usize::from(task)];
-        self.push(Asker::Task(task), DmaDirection::FromHost, local, (segments, 1));
-        reader.wait.wait(&self.exec, || reader.result.take()).await
+        match self {
+            Transport::Operations(link) => link.read(task, from, local).await,
+            Transport::Packets(packets) => packets.read(task, from, local).await,
+        }
     }
     /// Sends a message. It follows what was sent to the host before.
-    pub(super) fn message(&self, vector: u16) {
-        self.link.push(LinkOp::Interrupt { vector });
+    pub(super) async fn message(&self, vector: u16) {
+        match self {
+            Transport::Operations(link) => link.message(vector),
+            Transport::Packets(packets) => packets.message(vector).await,
+        }
     }
-
     /// Takes the next answer that is the controller's; tasks get theirs.
     pub(super) fn next_ended(&self) -> Option<Ended> {
-        loop {
-            let (token, _, result) = self.link.next_answer()?;
-            self.free.borrow_mut().push(token);
-            match self.askers.borrow_mut()[token as usize].take().expect("an answer to what was asked") {
-                Asker::Controller(op) => return Some(Ended { op, result }),
-                Asker::Task(task) => {
-                    let reader = &self.readers[usize::from(task)];
-                    reader.result.set(Some(result));
-                    reader.wait.wake(&self.exec);
-                }
-            }
+        match self {
+            Transport::Operations(link) => link.next_ended(),
+            Transport::Packets(packets) => packets.next_ended(),
         }
     }
     /// The host's memory is no longer the drive's: what is on its way ends without being carried out.
     pub(super) fn forget_host(&self) {
-        self.link.raise_epoch();
+        match self {
+            Transport::Operations(link) => link.forget_host(),
+            Transport::Packets(packets) => packets.forget_host(),
+        }
+    }
+    /// The packets, if it sends any.
+    pub(super) fn packets(&self) -> Option<&Rc<Packets>> {
+        match self {
+            Transport::Operations(_) => None,
+            Transport::Packets(packets) => Some(packets),
+        }
     }
 }

@@ -37,11 +37,11 @@ async fn carry(desk: &Desk, work: Work) {
         Work::Message { vector } => send_message(desk, vector).await,
         Work::Dma { op, entry: None } => {
             desk.spend(desk.costs.transfer).await;
-            begin(desk, op);
+            begin(desk, op).await;
         }
         Work::Dma { op, entry: Some(number) } => {
             desk.spend(desk.costs.complete).await;
-            begin(desk, op);
+            begin(desk, op).await;
             desk.entry_sent(number);
             while let Some(vector) = desk.next_message() {
                 send_message(desk, vector).await;
@@ -52,13 +52,13 @@ async fn carry(desk: &Desk, work: Work) {
 
 async fn send_message(desk: &Desk, vector: u16) {
     desk.spend(desk.costs.interrupt).await;
-    desk.transport.message(vector);
+    desk.transport.message(vector).await;
 }
 
 /// Begins a DMA, unless a reset has taken host memory away since the controller asked for it.
-fn begin(desk: &Desk, op: LinkOp) {
+async fn begin(desk: &Desk, op: LinkOp) {
     if desk.is_stale(&op) {
         return desk.ended(&op, Err(BadAddress(0)));
     }
-    desk.transport.begin(op);
+    desk.transport.begin(op).await;
 }

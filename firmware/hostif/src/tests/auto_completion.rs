@@ -152,7 +152,9 @@ fn a_reset_between_the_last_byte_and_the_entry_drops_the_command_once() {
         bench.hold_link = completion_latency.is_zero();
         bench.push(1, write(false));
         bench.ring(1);
-        for _ in 0..2 {
+        // Packets have eight requests for 4 KiB.
+        let data = if Bench::writes_are_answered() { 1 } else { 8 };
+        for _ in 0..1 + data {
             bench.run_for(SOON);
             assert_eq!(bench.carry_out_one(), completion_latency.is_zero());
         }
@@ -268,7 +270,7 @@ fn an_entry_that_cannot_be_written_is_fatal_and_its_slot_comes_back() {
     bench.push(2, read(0, 8));
     bench.ring(2);
     bench.run_for(SOON);
-    assert!(bench.csts().cfs());
+    assert_eq!(bench.csts().cfs(), Bench::writes_are_answered());
     assert_eq!(in_flight(&bench), 1);
     bench.run();
     assert_eq!(in_flight(&bench), 0);
@@ -295,11 +297,17 @@ fn a_read_that_lost_a_sector_is_answered_by_the_ftl() {
 
 #[test]
 fn a_last_page_that_is_not_there_is_told_by_the_ftl() {
-    for direction in [read(0, 16), IoCommand::Write(BlockRange::new(0, 16)).to_sqe(1, 0, 0, 0)] {
+    for (writes, direction) in
+        [(false, read(0, 16)), (true, IoCommand::Write(BlockRange::new(0, 16)).to_sqe(1, 0, 0, 0))]
+    {
         let mut bench = lingering(true, |_| ());
         let sqe = direction.with_prps(DATA, HOST_BYTES as u64);
         let (soon, later) = soon_and_later(&mut bench, sqe);
-        assert!(soon.is_none() && later.unwrap().is(Status::DATA_TRANSFER_ERROR), "{later:?}");
         assert_eq!(in_flight(&bench), 0);
+        if !writes && !Bench::writes_are_answered() {
+            assert_eq!((soon, later), (Some(Status::SUCCESS), None), "nobody tells the drive");
+            continue;
+        }
+        assert!(soon.is_none() && later.unwrap().is(Status::DATA_TRANSFER_ERROR), "{later:?}");
     }
 }

@@ -1,13 +1,14 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
 use crate::config::{BlockSize, Fetching};
-use crate::software::{SoftwareCosts, SoftwareFrontEnd, with_workers};
+use crate::software::{HostWay, PacketConfig, PacketCosts, SoftwareCosts, SoftwareFrontEnd, with_workers};
 use crate::{HostIfConfig, Nvm, NvmeFrontEnd};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_board::{TlpLink, TlpLinkConfig, WireConfig};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler};
 use aster_parties::{CommandSet, History};
@@ -16,6 +17,8 @@ use aster_ports::host::{
     CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, VectorMode,
 };
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
+use aster_ports::resource::Bandwidth;
+use aster_ports::tlp::{TlpPort, TlpSettings};
 use aster_units::{BufferId, Content, Duration, Frequency, Instant};
 use aster_wire::nvme::admin::{
     AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
@@ -23,6 +26,7 @@ use aster_wire::nvme::admin::{
 use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Csts, Doorbell, DoorbellKind, Register};
 use aster_wire::nvme::{Cqe, Sqe, Status};
 use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes of host memory, from address 0.
@@ -35,6 +39,15 @@ const BUFFER_BYTES: u64 = 16 << 10;
 const BUFFERS: u32 = 64;
 /// Where queues lie in host memory: 64 KiB each, with submission queue `q` at index `2 q`.
 const QUEUES_AT: u64 = 0x1_0000;
+/// A link of packets without latency.
+const PACKET_LINK: TlpLinkConfig = TlpLinkConfig {
+    wire: WireConfig { bytes_per_second: 0, latency: Duration::ZERO, framing: 0 },
+    max_payload: 256,
+    completion_boundary: 64,
+};
+/// What the host has set for them.
+const PACKET_SETTINGS: TlpSettings =
+    TlpSettings { max_payload: 256, max_read_request: 512, extended_tags: true };
 /// Where data may lie without overlapping the queues of tests that use few.
 pub const DATA: u64 = 0x20_0000;
 
@@ -319,8 +332,23 @@ struct Pair {
     phase: bool,
 }
 
+/// What is between the controller and the host.
+pub trait Way {
+    /// Firmware sends packets, and the board moves the data of completions if this says so.
+    const PACKETS: Option<bool>;
+}
+
+/// Operations of the link.
+pub struct Operations;
+impl Way for Operations {
+    const PACKETS: Option<bool> = None;
+}
+
+/// A controller behind operations of the link.
+pub type Bench = BenchOver<Operations>;
+
 /// A controller with everything around it.
-pub struct Bench {
+pub struct BenchOver<W: Way> {
     pub exec: Exec,
     pub front: Rc<NvmeFrontEnd>,
     /// The workers before the controller, if they fetch.
@@ -338,22 +366,37 @@ pub struct Bench {
     next_cid: u16,
     /// Entries taken from completion queues that no test has asked for yet.
     taken: VecDeque<Cqe>,
+    way: PhantomData<W>,
 }
 
-impl Bench {
+impl<W: Way> BenchOver<W> {
+    /// Whether the drive hears that a write has not reached memory. Packets that write are posted.
+    pub fn writes_are_answered() -> bool {
+        W::PACKETS.is_none()
+    }
     /// A drive after its first power-on.
     pub fn new(config: HostIfConfig) -> Self {
-        Bench::with_set(config, Box::new(Nvm))
+        Self::with_set(config, Box::new(Nvm))
     }
     /// A drive after its first power-on, with another command set.
     pub fn with_set(config: HostIfConfig, set: Box<dyn CommandSet>) -> Self {
         let exec = Exec::new();
         let link = LinkPort::new(&exec, 2 * config.link_operations() + 65 * 64);
-        link.attach_link(exec.register(Rc::new(Link(link.clone()))));
         let port = config.command_port(&exec);
-        let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
+        let buffers_at = config.sram_bytes().next_multiple_of(8);
+        let sram_bytes = buffers_at + TlpLink::sram_bytes(&PACKET_LINK);
+        let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, sram_bytes);
         let namespace_bytes = config.namespace_bytes as usize;
         let recorder = Recorder::default();
+        let packets = W::PACKETS.map(|_| {
+            let packets = TlpPort::new(&exec, &link, PACKET_SETTINGS);
+            let (ports, buffers) = ((&packets, &link), (&dram, buffers_at));
+            TlpLink::start(&exec, ports, PACKET_LINK, buffers, Bandwidth::new(0), &recorder);
+            packets
+        });
+        if packets.is_none() {
+            link.attach_link(exec.register(Rc::new(Link(link.clone()))));
+        }
         let (start, settings) = (&exec, config.clone());
         let controller =
             |link: &Rc<LinkPort>| NvmeFrontEnd::start(start, config, set, link, &port, &dram, &recorder);
@@ -362,7 +405,14 @@ impl Bench {
             Fetching::ByWorkers => {
                 let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).expect("not zero"));
                 let costs = SoftwareCosts::default();
-                let software = with_workers(&settings, costs, &core, &link, &recorder, controller).unwrap();
+                let way = match (&packets, W::PACKETS) {
+                    (Some(port), Some(offload)) => {
+                        let config = PacketConfig { offload, costs: PacketCosts::default() };
+                        HostWay::Packets { port, memory: &dram, config }
+                    }
+                    _ => HostWay::Operations(&link),
+                };
+                let software = with_workers(&settings, costs, &core, way, &recorder, controller).unwrap();
                 (software.front.clone(), Some(software))
             }
         };
@@ -386,7 +436,7 @@ impl Bench {
             exec.spawn(ftl.clone().serve());
         }
         let pair = Pair { entries: 0, tail: 0, head: 0, phase: true };
-        Bench {
+        BenchOver {
             exec,
             front,
             software,
@@ -401,11 +451,12 @@ impl Bench {
             pairs: vec![pair; 65],
             next_cid: 0,
             taken: VecDeque::new(),
+            way: PhantomData,
         }
     }
     /// A controller that is enabled, with I/O queue pair 1 of 64 entries.
     pub fn ready(config: HostIfConfig) -> Self {
-        let mut bench = Bench::new(config);
+        let mut bench = Self::new(config);
         bench.enable();
         bench.create_pair(1, 64);
         bench
@@ -603,7 +654,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl<W: Way> Drop for BenchOver<W> {
     fn drop(&mut self) {
         self.exec.shut_down();
     }

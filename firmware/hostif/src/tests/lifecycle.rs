@@ -232,7 +232,7 @@ fn queues_in_memory_that_does_not_exist_are_fatal_until_a_reset() {
     bench.push(0, Sqe::new(0x18, 0));
     bench.ring(0);
     bench.run();
-    assert!(bench.csts().cfs());
+    assert_eq!(bench.csts().cfs(), Bench::writes_are_answered());
     assert_eq!(bench.front.controller().commands_in_flight(), 0);
 }
 

@@ -202,6 +202,7 @@ impl Bench {
             exec: exec.clone(),
             core: None,
             link: link.clone(),
+            packets: None,
             commands: commands.clone(),
             memory: dram.clone(),
             saved: NvramSlice::new(&nvram, 0, 128),

@@ -13,6 +13,7 @@ mod lifecycle;
 mod mandatory;
 mod message;
 mod nvm;
+mod packets;
 mod pause;
 mod queues;
 mod random;

@@ -108,7 +108,8 @@ fn a_deletion_waits_for_the_queues_dma() {
     assert_eq!(bench.completion(0, cid), None);
     bench.release_link();
     assert!(bench.completion(0, cid).unwrap().status().is_success());
-    assert_eq!(bench.reap(2, false), 0);
+    // Data that have been posted are the link's, which brings them before the entries.
+    assert_eq!(bench.reap(2, false), usize::from(!Bench::writes_are_answered()));
     assert_eq!(bench.front.controller().commands_in_flight(), 0);
 }
 

@@ -1,0 +1,63 @@
+//! A drive's link to the host, of either kind.
+
+use aster_board::{Link, LinkStats, PciFunction, TlpLink};
+use aster_ports::link::{LinkOp, LinkPort};
+use aster_ports::tlp::{TlpPort, TlpStats};
+use aster_units::Duration;
+use std::rc::Rc;
+
+/// What the board has for the link.
+pub(crate) enum Carrier {
+    /// It carries whole operations.
+    Operations(Rc<Link>),
+    /// It carries packets, which the front end sends by this port.
+    Packets(Rc<TlpLink>, Rc<TlpPort>),
+}
+
+/// The link.
+pub(crate) struct HostLink {
+    /// What a run mode carries out.
+    pub(crate) port: Rc<LinkPort>,
+    pub(crate) carrier: Carrier,
+}
+
+impl HostLink {
+    /// What it has carried.
+    pub(crate) fn stats(&self) -> LinkStats {
+        match &self.carrier {
+            Carrier::Operations(link) => link.stats(),
+            Carrier::Packets(link, _) => link.stats(),
+        }
+    }
+    /// One way through it.
+    pub(crate) fn latency(&self) -> Duration {
+        match &self.carrier {
+            Carrier::Operations(link) => link.latency(),
+            Carrier::Packets(link, _) => link.latency(),
+        }
+    }
+    /// The port by which the front end sends packets, if it does.
+    pub(crate) fn packets(&self) -> Option<&Rc<TlpPort>> {
+        match &self.carrier {
+            Carrier::Operations(_) => None,
+            Carrier::Packets(_, port) => Some(port),
+        }
+    }
+    /// What it has carried in packets.
+    pub(crate) fn packet_stats(&self) -> Option<TlpStats> {
+        self.packets().map(|port| port.stats())
+    }
+    /// Takes over what the host has set in Device Control.
+    pub(crate) fn follow(&self, function: &PciFunction) {
+        if let Carrier::Packets(link, _) = &self.carrier {
+            link.set(function.link_settings());
+        }
+    }
+    /// Sends a message that was pending behind a mask. It crosses the link like any other.
+    pub(crate) fn message(&self, vector: u16) {
+        match &self.carrier {
+            Carrier::Operations(_) => self.port.push(LinkOp::Interrupt { vector }),
+            Carrier::Packets(link, _) => link.message(vector),
+        }
+    }
+}
