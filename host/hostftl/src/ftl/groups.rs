@@ -97,6 +97,8 @@ pub struct Groups {
     dies: Vec<Die>,
     closings: u64,
     free: usize,
+    /// Closed groups to which the map leads nowhere: without one, nobody need look for it.
+    stale: usize,
 }
 
 impl Groups {
@@ -129,7 +131,7 @@ impl Groups {
             }
         }
         let free = dies.iter().map(|die| die.free.len()).sum();
-        Groups { info: *info, dies, closings: 0, free }
+        Groups { info: *info, dies, closings: 0, free, stale: 0 }
     }
     fn index(&self, channel: u8, die: u8) -> usize {
         usize::from(channel) * usize::from(self.info.dies) + usize::from(die)
@@ -235,10 +237,11 @@ impl Groups {
         (group.state, group.written, group.closed_at) = (GroupState::Closed, written, closings);
         of.free.retain(|&free| free != at.group);
         self.free -= 1;
+        self.stale += 1;
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
-        self.free = 0;
+        (self.free, self.stale) = (0, 0);
         for die in &mut self.dies {
             die.free.clear();
             for (n, group) in (0..).zip(die.groups.iter_mut()) {
@@ -274,6 +277,7 @@ impl Groups {
         let of = self.get_mut(at);
         assert_eq!(of.state, GroupState::Open, "only an open group is closed");
         (of.state, of.closed_at) = (GroupState::Closed, closings);
+        self.stale += usize::from(of.valid == 0);
     }
     /// Frees a closed group. Asserts that it is one, and that the map leads nowhere into it.
     pub fn release(&mut self, at: GroupPlace) {
@@ -282,6 +286,7 @@ impl Groups {
         let of = &mut die.groups[usize::from(at.group)];
         let state = (of.state, of.valid, of.is_settled());
         assert_eq!(state, (GroupState::Closed, 0, true), "only an empty group becomes free");
+        self.stale -= 1;
         if of.alive() == 0 {
             of.state = GroupState::Dead;
         } else {
@@ -292,19 +297,29 @@ impl Groups {
     }
     /// The map leads to one more sector of this page.
     pub fn gained(&mut self, at: PagePlace) {
-        self.get_mut(at.group()).valid += 1;
+        let group = self.get_mut(at.group());
+        group.valid += 1;
+        if group.state == GroupState::Closed && group.valid == 1 {
+            self.stale -= 1;
+        }
     }
     /// The map leads to one sector less of this page.
     pub fn lost(&mut self, at: PagePlace) {
         let group = self.get_mut(at.group());
         assert!(group.valid > 0, "a sector is lost that was there");
         group.valid -= 1;
+        if group.state == GroupState::Closed && group.valid == 0 {
+            self.stale += 1;
+        }
     }
 
     // ---- victims ----
 
     /// A closed group to which the map leads nowhere.
     pub fn empty(&self) -> Option<GroupPlace> {
+        if self.stale == 0 {
+            return None;
+        }
         self.victims(|group| group.valid == 0).map(|(_, at)| at).next()
     }
     /// The closed group with the fewest valid sectors of those that were closed before they were full, by a

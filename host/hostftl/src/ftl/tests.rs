@@ -282,6 +282,37 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     assert_eq!(groups.alive(at(1))[..4], [1, 1, 1, NO_BLOCK]);
 }
 
+/// A group becomes empty in three ways: by losing its last sector, by being closed, and by being found so.
+#[test]
+fn a_closed_group_that_holds_nothing_is_found_at_once() {
+    let info = ArrayInfo { channels: 1, dies: 1, ..INFO };
+    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let at = |group| GroupPlace { channel: 0, die: 0, group };
+    let page = at(0).page(0, 0);
+    assert_eq!(groups.open(0, 0), Some(0));
+    groups.gained(page);
+    groups.close(at(0));
+    assert_eq!(groups.empty(), None);
+    // While it is closed, a copy that power-on has found may come and go.
+    for _ in 0..2 {
+        groups.lost(page);
+        assert_eq!(groups.empty(), Some(at(0)));
+        groups.gained(page);
+        assert_eq!(groups.empty(), None);
+    }
+    groups.lost(page);
+    groups.release(at(0));
+    assert_eq!(groups.empty(), None);
+    assert_eq!(groups.open(0, 0), Some(1));
+    groups.close(at(1));
+    assert_eq!(groups.empty(), Some(at(1)));
+    groups.found(at(3), 4);
+    groups.release(at(1));
+    assert_eq!(groups.empty(), Some(at(3)));
+    groups.forget_all();
+    assert_eq!(groups.empty(), None);
+}
+
 /// H19, H21: map, groups and buffers agree with a model after many operations.
 #[test]
 fn what_is_read_is_the_newest_version_wherever_it_is() {
