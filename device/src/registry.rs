@@ -57,13 +57,6 @@ const NAME_CHARS_MAX: usize = 64;
 /// The front end that takes command frames (H1).
 pub(crate) const MESSAGE_UNIT: &str = "message-unit";
 
-/// How many consecutive channels of the array are lanes of one channel of the message unit: eight (G24), or
-/// as many as there are if they are fewer or can't be divided by eight.
-fn lanes_of(channels: u16) -> u8 {
-    let lanes = (1..=8).rev().find(|&lanes| channels.is_multiple_of(lanes));
-    lanes.map_or(1, |lanes| lanes as u8)
-}
-
 /// The makers of one kind of piece: ours and those that a reader has added.
 pub struct Registry<M> {
     /// The profile's key whose value names a piece.
@@ -168,7 +161,7 @@ impl Default for Registry<MakeFrontEnd> {
         });
         let message_unit: MakeFrontEnd = Box::new(|profile, _| {
             let geometry = profile.used_geometry();
-            let lanes = lanes_of(geometry.channels);
+            let lanes = aster_wire::array::lanes_of(geometry.channels);
             let shape = ArrayShape::new(geometry, lanes).map_err(|error| value(error.key(), error))?;
             Ok(Box::new(MessageUnitPiece::new(shape, configure::pci_ids(profile))))
         });

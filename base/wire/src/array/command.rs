@@ -30,6 +30,12 @@ pub const COMMAND_BYTES_MAX: usize = 176;
 pub const HOST_ADDRESSES_MAX: usize = 14;
 /// Lanes of a channel (G24).
 pub const LANES_MAX: usize = 8;
+/// How many consecutive channels of an array are lanes of one channel of the message unit: as many as divide
+/// them, up to [`LANES_MAX`].
+pub fn lanes_of(channels: u16) -> u8 {
+    let lanes = (1..=LANES_MAX as u8).rev().find(|&lanes| channels.is_multiple_of(lanes.into()));
+    lanes.unwrap_or(1)
+}
 /// The lane that means all of a channel.
 pub const LANE_ALL: u8 = 0xff;
 /// The block index of a group's lane that has no member there.

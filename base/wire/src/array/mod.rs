@@ -16,7 +16,7 @@ pub mod status;
 
 pub use command::{
     Blocks, COMMAND_BYTES_MAX, Command, CommandFlags, CommandView, Destination, HOST_ADDRESSES_MAX,
-    HostAddress, LANE_ALL, LANES_MAX, NO_BLOCK, SectorSpan,
+    HostAddress, LANE_ALL, LANES_MAX, NO_BLOCK, SectorSpan, lanes_of,
 };
 pub use error::FrameError;
 pub use frame::{Commands, FRAME_ALIGNMENT, FRAME_BYTES_MAX, FrameAddress, FrameBuilder};

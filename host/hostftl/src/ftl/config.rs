@@ -4,7 +4,7 @@ use super::flash::SECTORS_MAX;
 use alloc::format;
 use aster_parties::PieceError;
 use aster_units::{Content, Geometry};
-use aster_wire::array::LANES_MAX;
+use aster_wire::array::lanes_of;
 
 /// The configuration, from a profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,11 +33,10 @@ pub(super) const fn working_groups(dies: u64) -> u64 {
 }
 
 impl HostFtlConfig {
-    /// Dies of all channels: the message unit makes a channel of as many of ours as divide them, up to eight.
+    /// Dies of all channels of the message unit.
     fn dies(&self) -> u64 {
         let channels = self.geometry.channels;
-        let lanes = (1..=LANES_MAX as u16).rev().find(|&lanes| channels.is_multiple_of(lanes));
-        u64::from(channels / lanes.unwrap_or(1)) * u64::from(self.geometry.luns_per_channel())
+        u64::from(channels / u16::from(lanes_of(channels))) * u64::from(self.geometry.luns_per_channel())
     }
     /// Checks it. Returns the logical sectors.
     ///
