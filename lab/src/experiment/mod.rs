@@ -2,6 +2,7 @@
 //! of software cost a core, how a number is fitted, and how tables are written. Figures are in
 //! [`crate::figure`].
 
+mod claim;
 mod costs;
 mod drive;
 mod error;
@@ -10,10 +11,12 @@ mod plan;
 mod profile;
 mod table;
 
+pub use claim::Claim;
 pub use costs::{CostFile, CostSource, Instructions};
 pub use error::ExperimentError;
 pub use profile::Changes;
 
+pub(crate) use claim::write_claims;
 pub(crate) use drive::{Done, ExperimentDrive};
 pub(crate) use error::heard;
 pub(crate) use fit::{Range, fit};

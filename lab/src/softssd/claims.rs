@@ -4,20 +4,7 @@
 use super::SoftssdReport;
 use super::plan::Plan;
 use super::threads::{Access, ThreadsPoint};
-use serde::Serialize;
-
-/// A statement of the paper.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// The requirement that it belongs to.
-    pub id: &'static str,
-    /// What the paper says.
-    pub says: String,
-    /// Our numbers.
-    pub ours: String,
-    /// Whether it holds for them.
-    pub holds: bool,
-}
+use crate::experiment::Claim;
 
 /// All statements that the points of `report` can be held against.
 pub fn claims(report: &SoftssdReport, plan: &Plan) -> Vec<Claim> {

@@ -1,9 +1,10 @@
 //! The report for programs: our numbers beside the paper's.
 
 use super::SoftssdReport;
-use super::claims::{Claim, claims};
+use super::claims::claims;
 use super::plan::{NvmeCycles, Paper, Plan};
 use super::threads::QUANTILES;
+use crate::experiment::Claim;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::Value;

@@ -1,6 +1,6 @@
 //! `aster reproduce softssd`: Table 2 and Figs 8 to 11 of the SoftSSD paper on the whole drive, ours beside
 //! the paper's. The paper prints few digits of its figures, so most of what is compared are its statements
-//! ([`Claim`]).
+//! ([`Claim`](crate::experiment::Claim)).
 
 mod calibrate;
 mod chart;
@@ -17,7 +17,7 @@ mod threads;
 
 pub use calibrate::{NvmeFit, calibrate, fit_table};
 pub use chart::figures;
-pub use claims::{Claim, claims};
+pub use claims::claims;
 pub use host::HostInterfaces;
 pub use json::{Json, json};
 pub use phases::{Phases, PhasesAt};

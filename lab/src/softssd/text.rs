@@ -5,7 +5,7 @@ use super::claims::claims;
 use super::phases::{Phases, PhasesAt};
 use super::plan::Plan;
 use super::threads::{Access, ThreadsPoint};
-use crate::experiment::{Cells, error_percent};
+use crate::experiment::{Cells, error_percent, write_claims};
 use std::fmt::Write;
 
 /// The report as tables.
@@ -15,11 +15,7 @@ pub fn table(report: &SoftssdReport, plan: &Plan) -> String {
     threads(&mut out, report, plan);
     phases(&mut out, report, plan);
     host(&mut out, report, plan);
-    let _ = writeln!(out, "What the paper says in words, held against our points");
-    for claim in claims(report, plan) {
-        let verdict = if claim.holds { "holds " } else { "DIFFERS" };
-        let _ = writeln!(out, "{:<7} {} {}\n            ours: {}", verdict, claim.id, claim.says, claim.ours);
-    }
+    write_claims(&mut out, &claims(report, plan));
     fitted(&mut out, plan);
     out
 }
