@@ -3,7 +3,7 @@
 use crate::console;
 use crate::failure::Failure;
 use crate::files::create;
-use aster_lab::figure::Figure;
+use aster_lab::figure::{Figure, Timeline};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -36,6 +36,13 @@ impl Drawn {
             Drawn::new(format!("{}.svg", figure.name), |file| figure.write_svg(file)),
             Drawn::new(format!("{}.png", figure.name), |file| figure.write_png(file)),
             Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
+        ]
+    }
+    /// A timeline's picture, as SVG and as PNG.
+    pub(crate) fn of_timeline(timeline: &Timeline) -> [Result<Self, Failure>; 2] {
+        [
+            Drawn::new(format!("{}.svg", timeline.name), |file| timeline.write_svg(file)),
+            Drawn::new(format!("{}.png", timeline.name), |file| timeline.write_png(file)),
         ]
     }
     /// Writes the file, and prints its name.

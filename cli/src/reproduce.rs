@@ -13,6 +13,7 @@ use aster_lab::area;
 use aster_lab::babol::{self, BabolReport};
 use aster_lab::cosmos;
 use aster_lab::experiment::{Changes, ExperimentError};
+use aster_lab::ocssd;
 use aster_lab::softssd;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -22,14 +23,18 @@ use std::ops::ControlFlow;
 /// # Errors
 /// When a tool is missing or fails, a bench fails, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
-    let on_drives = matches!(args.what, Experiment::Cosmos | Experiment::Softssd);
-    if !on_drives && (args.calibrate || !args.set.is_empty()) {
-        return Err(Failure::usage("--calibrate, --set: only for cosmos and softssd"));
+    let is_fitted = matches!(args.what, Experiment::Cosmos | Experiment::Softssd);
+    if !is_fitted && args.calibrate {
+        return Err(Failure::usage("--calibrate: only for cosmos and softssd"));
+    }
+    if !is_fitted && args.what != Experiment::Ocssd && !args.set.is_empty() {
+        return Err(Failure::usage("--set: only for cosmos, softssd and ocssd"));
     }
     match args.what {
         Experiment::Babol => babol(args),
         Experiment::Cosmos => cosmos(args),
         Experiment::Softssd => softssd(args),
+        Experiment::Ocssd => ocssd(args),
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
         }
@@ -90,6 +95,29 @@ fn softssd(args: &ReproduceArgs) -> Result<(), Failure> {
         Some(row) => Err(Failure::run(format!("Table 2: {} is {}, not {}", row.name, row.ours, row.paper))),
         None => Ok(()),
     }
+}
+
+fn ocssd(args: &ReproduceArgs) -> Result<(), Failure> {
+    let plan = ocssd::Plan::shipped()?;
+    let plan = if args.quick { plan.quick() } else { plan };
+    let values = set::values(&args.set)?;
+    let [open_channel, legacy] = plan.profile_names();
+    for (name, text) in SHIPPED.iter().filter(|(name, _)| [open_channel, legacy].contains(name)) {
+        // The board has no FTL on the host.
+        let taken =
+            |argument: &&String| *name == open_channel || !argument.trim_start().starts_with("target.");
+        let taken: Vec<String> = args.set.iter().filter(taken).cloned().collect();
+        set::parse_with(&format!("profiles/{name}.toml"), text, &taken)?;
+    }
+    let plan = plan.changed(values);
+    let report = carried_out(args, |follow| ocssd::run(&plan, follow))?;
+    print(args, &ocssd::json(&report, &plan), || ocssd::table(&report, &plan))?;
+    draw(args, || {
+        let figures = ocssd::figures(&report, &plan);
+        let timelines = ocssd::timelines(&report);
+        let timelines = timelines.iter().flat_map(Drawn::of_timeline);
+        figures.iter().flat_map(Drawn::of_figure).chain(timelines).collect()
+    })
 }
 
 /// The values of `--set`, which apply to each profile of the plan.

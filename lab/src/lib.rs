@@ -16,6 +16,7 @@ pub mod lifetime;
 pub mod limits;
 pub mod measure;
 mod merged;
+pub mod ocssd;
 pub mod own;
 pub mod perfetto;
 pub mod provenance;

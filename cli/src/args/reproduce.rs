@@ -11,6 +11,7 @@ Examples:
   aster reproduce cosmos --set cores.frequency_mhz=666
   aster reproduce cosmos --calibrate
   aster reproduce softssd --quick
+  aster reproduce ocssd --out figures
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -31,8 +32,8 @@ pub(crate) struct ReproduceArgs {
     /// fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
-    /// Of cosmos and softssd: override a key of their profiles, such as cores.frequency_mhz=500; may be
-    /// repeated
+    /// Of cosmos, softssd and ocssd: override a key of their profiles, such as cores.frequency_mhz=500; may
+    /// be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The folder with the channel controller's SystemVerilog
@@ -50,6 +51,9 @@ pub(crate) enum Experiment {
     Cosmos,
     /// Table 2 and Figures 8 to 11 of the SoftSSD paper, on the whole drive (minutes)
     Softssd,
+    /// Figures 33 to 38 of the Cosmos+ paper and the workloads of its open-channel slides: pblk beside the
+    /// board's own FTL, on the whole drive (minutes)
+    Ocssd,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
 }

@@ -1,0 +1,181 @@
+//! The figures.
+
+use super::OcssdReport;
+use super::load::{LoadReport, OverTime};
+use super::plan::{Ftl, Plan};
+use super::slides::{SlidesRow, Workload};
+use super::sweep::{STEPS, SweepPoint};
+use crate::figure::{Figure, Lane, Panel, Scale, Series, Source, Span, Timeline};
+
+/// Every figure of the report but the timelines.
+pub fn figures(report: &OcssdReport, plan: &Plan) -> Vec<Figure> {
+    vec![
+        throughput(report),
+        latencies("fig34", "Fig 34: latencies of writes that the host sees, pblk", report, |p| &p.host_us),
+        latencies("fig35", "Fig 35: latencies of writes in the drive, pblk", report, |p| &p.drive_us),
+        over_time(
+            "fig36",
+            "Fig 36: commands outstanding in the drive",
+            "commands",
+            report,
+            plan,
+            &[("commands", |load| &load.outstanding)],
+        ),
+        over_time(
+            "fig37",
+            "Fig 37: active channels, and active ways of each channel",
+            "active",
+            report,
+            plan,
+            &[("channels", |load| &load.channels), ("ways of a channel", |load| &load.ways)],
+        ),
+        slides_latencies(report),
+        slides_sizes(report),
+    ]
+}
+
+fn throughput(report: &OcssdReport) -> Figure {
+    let panels = [true, false].map(|write| Panel {
+        title: if write { "writes" } else { "reads" }.to_owned(),
+        x: "outstanding",
+        scale: Scale::Steps,
+        y: "MB/s",
+        series: Ftl::ALL
+            .iter()
+            .map(|&ftl| {
+                let points = report.sweep.iter().filter(|point| point.ftl == ftl && point.write == write);
+                Series {
+                    name: ftl.name().to_owned(),
+                    source: Source::Ours,
+                    points: points.map(|point| (f64::from(point.outstanding), point.mb_per_s)).collect(),
+                }
+            })
+            .collect(),
+    });
+    Figure::of("fig33", "Fig 33: throughput of 16 KiB requests", panels.into())
+}
+
+/// A curve of quantiles as points of time and percent.
+fn cdf(name: String, quantiles: &[f64]) -> Series {
+    let percent = |step: usize| step as f64 * 100.0 / f64::from(STEPS);
+    let points = quantiles.iter().enumerate().map(|(step, us)| (*us, percent(step))).collect();
+    Series { name, source: Source::Ours, points }
+}
+
+fn latencies(
+    name: &'static str,
+    label: &'static str,
+    report: &OcssdReport,
+    of: fn(&SweepPoint) -> &Vec<f64>,
+) -> Figure {
+    let writes = report.sweep.iter().filter(|point| point.ftl == Ftl::Pblk && point.write);
+    let panel = Panel {
+        title: "writes of 16 KiB".to_owned(),
+        x: "µs",
+        scale: Scale::Linear,
+        y: "% of commands",
+        series: writes.map(|point| cdf(format!("{} outstanding", point.outstanding), of(point))).collect(),
+    };
+    Figure::of(name, label, vec![panel])
+}
+
+type OfLoad = fn(&LoadReport) -> &OverTime;
+
+fn over_time(
+    name: &'static str,
+    label: &'static str,
+    y: &'static str,
+    report: &OcssdReport,
+    plan: &Plan,
+    lines: &[(&'static str, OfLoad)],
+) -> Figure {
+    let step_ms = f64::from(plan.load.sample_us) / 1e3;
+    let panels = report.load.iter().filter(|load| load.one_write_per_lun).map(|load| Panel {
+        title: format!("{} {}", load.ftl.name(), if load.write { "writes" } else { "reads" }),
+        x: "ms",
+        scale: Scale::Linear,
+        y,
+        series: lines
+            .iter()
+            .map(|(line, of)| Series {
+                name: (*line).to_owned(),
+                source: Source::Ours,
+                points: (1u32..).map(|n| f64::from(n) * step_ms).zip(of(load).samples.clone()).collect(),
+            })
+            .collect(),
+    });
+    Figure::of(name, label, panels.collect())
+}
+
+fn of_workload(report: &OcssdReport, workload: Workload) -> impl Iterator<Item = &SlidesRow> {
+    report.slides.iter().filter(move |row| row.workload == workload)
+}
+
+fn slides_latencies(report: &OcssdReport) -> Figure {
+    let panels = Workload::ALL.map(|workload| Panel {
+        title: workload.name().to_owned(),
+        x: "µs",
+        scale: Scale::Linear,
+        y: "% of requests",
+        series: of_workload(report, workload)
+            .map(|row| cdf(row.ftl.name().to_owned(), &row.quantiles_us))
+            .collect(),
+    });
+    Figure::of("slides-latency", "The slides' workloads: latencies, one request outstanding", panels.into())
+}
+
+fn slides_sizes(report: &OcssdReport) -> Figure {
+    let panels = Workload::ALL.map(|workload| Panel {
+        title: workload.name().to_owned(),
+        x: "KiB of a command",
+        scale: Scale::Steps,
+        y: "commands",
+        series: of_workload(report, workload)
+            .map(|row| Series {
+                name: row.ftl.name().to_owned(),
+                source: Source::Ours,
+                points: row.sizes.iter().map(|s| (s.bytes as f64 / 1024.0, s.commands as f64)).collect(),
+            })
+            .collect(),
+    });
+    Figure::of("slides-sizes", "The slides' workloads: sizes of the drive's commands (O16)", panels.into())
+}
+
+/// Fig 38: what the ways do from the erases of a line on, with pblk's rule and without it.
+pub fn timelines(report: &OcssdReport) -> Vec<Timeline> {
+    let names = [
+        ("fig38-convoy", "Fig 38: ways of two channels under pblk, one write per LUN"),
+        ("fig38-cure", "Fig 38: the same with any number of writes per LUN"),
+    ];
+    let writes = report.load.iter().filter(|load| load.ftl == Ftl::Pblk && load.write);
+    writes
+        .zip(names)
+        .map(|(load, (name, label))| Timeline {
+            name,
+            label,
+            x: "µs",
+            kinds: vec!["program", "erase"],
+            lanes: lanes(load),
+        })
+        .collect()
+}
+
+/// Ways of the first two channels.
+fn lanes(load: &LoadReport) -> Vec<Lane> {
+    let places: std::collections::BTreeSet<(u16, u8)> =
+        load.arrays.iter().filter(|span| span.channel < 2).map(|span| (span.channel, span.way)).collect();
+    let of = |(channel, way): (u16, u8)| {
+        let spans = load.arrays.iter().filter(move |span| (span.channel, span.way) == (channel, way));
+        let spans: Vec<Span> = spans
+            .map(|span| Span { kind: usize::from(span.erases), from: span.from_us, until: span.until_us })
+            .collect();
+        let busy: f64 = spans.iter().map(|span| span.until - span.from).sum();
+        let width = load.arrays.iter().map(|span| span.until_us).fold(f64::MIN_POSITIVE, f64::max);
+        Lane {
+            name: format!("channel {channel}, way {way}"),
+            note: format!("{:.0} % busy", busy / width * 100.0),
+            spans,
+        }
+    };
+    places.into_iter().map(of).collect()
+}

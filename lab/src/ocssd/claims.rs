@@ -1,0 +1,281 @@
+//! What the paper and the slides say in words, each held against our points. What doesn't hold is printed as
+//! such.
+
+use super::OcssdReport;
+use super::load::LoadReport;
+use super::plan::{Ftl, Plan};
+use super::slides::{SlidesRow, Workload};
+use super::sweep::{STEPS, SweepPoint};
+use crate::experiment::Claim;
+
+/// All statements that `report` can be held against.
+pub fn claims(report: &OcssdReport, plan: &Plan) -> Vec<Claim> {
+    let sweep = [flat_writes(report), slower(report), buffered(report), moves_right(report)];
+    let load = [outstanding(report), write_ways(report), read_ways(report), convoy(report)];
+    let slides = [
+        command_size(report),
+        erase_follows(report),
+        erase_counts(report, plan),
+        few_erases(report),
+        slow_reads(report),
+    ];
+    let mut all: Vec<Claim> = sweep.into_iter().flatten().collect();
+    all.extend(drive_latencies(report));
+    all.extend(list_fetch(report, plan));
+    all.extend(load.into_iter().flatten());
+    all.extend(slides.into_iter().flatten());
+    all
+}
+
+fn points(report: &OcssdReport, ftl: Ftl, write: bool) -> Vec<&SweepPoint> {
+    report.sweep.iter().filter(|point| point.ftl == ftl && point.write == write).collect()
+}
+fn of_load(report: &OcssdReport, ftl: Ftl, write: bool, rule: bool) -> Option<&LoadReport> {
+    let mut all = report.load.iter();
+    all.find(|load| load.ftl == ftl && load.write == write && load.one_write_per_lun == rule)
+}
+fn of_slides(report: &OcssdReport, workload: Workload, ftl: Ftl) -> Option<&SlidesRow> {
+    report.slides.iter().find(|row| row.workload == workload && row.ftl == ftl)
+}
+fn least_and_most(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    Some((values.clone().reduce(f64::min)?, values.reduce(f64::max)?))
+}
+fn median(curve: &[f64]) -> f64 {
+    curve.get(STEPS as usize / 2).copied().unwrap_or(0.0)
+}
+
+/// What we take for the same: a tenth.
+const SAME: f64 = 1.1;
+/// Blocks that 10⁶ writes of 128 KiB fill, and blocks of an array of 64 GiB (G16).
+pub(super) const ALL_DATA: f64 = 62_500.0;
+pub(super) const ALL_ARRAY: f64 = 32_768.0;
+/// How far from the model erases may be, of 10⁶ writes (G16).
+const ERASES_WITHIN: f64 = 0.02;
+
+/// C87: pblk's writes don't depend on the number outstanding.
+fn flat_writes(report: &OcssdReport) -> Option<Claim> {
+    let writes = points(report, Ftl::Pblk, true);
+    let (least, most) = least_and_most(writes.iter().map(|point| point.mb_per_s))?;
+    Some(Claim {
+        id: "C87",
+        says: "under pblk, write throughput is steady whatever the number of outstanding I/Os".to_owned(),
+        ours: format!("{least:.0} to {most:.0} MB/s"),
+        holds: most < SAME * least,
+    })
+}
+
+/// C87: but for writes with few outstanding, pblk is slower than the board's own FTL.
+fn slower(report: &OcssdReport) -> Option<Claim> {
+    let factors = |write: bool| -> Vec<(u32, f64)> {
+        let pairs = points(report, Ftl::Pblk, write).into_iter().zip(points(report, Ftl::Drive, write));
+        pairs.map(|(pblk, legacy)| (pblk.outstanding, pblk.mb_per_s / legacy.mb_per_s)).collect()
+    };
+    let (writes, reads) = (factors(true), factors(false));
+    let (first, last) = (writes.first()?, writes.last()?);
+    let (low, high) = least_and_most(reads.iter().map(|(_, factor)| *factor))?;
+    Some(Claim {
+        id: "C87",
+        says: "except for writes with few outstanding I/Os, pblk is slower than the legacy drive".to_owned(),
+        ours: format!(
+            "pblk over legacy: writes {:.2} with {} outstanding and {:.2} with {}, reads {low:.2} to \
+             {high:.2}",
+            first.1, first.0, last.1, last.0
+        ),
+        holds: first.1 > 1.0 && last.1 < 1.0 && high < 1.0,
+    })
+}
+
+/// C88: many writes end at the host before a program could.
+fn buffered(report: &OcssdReport) -> Option<Claim> {
+    let writes = points(report, Ftl::Pblk, true);
+    let (few, many) = (writes.first()?, writes.last()?);
+    Some(Claim {
+        id: "C88",
+        says: "many writes end at the host before a flash operation could".to_owned(),
+        ours: format!(
+            "{:.0} % with {} outstanding, {:.0} % with {}",
+            few.below_program * 100.0,
+            few.outstanding,
+            many.below_program * 100.0,
+            many.outstanding
+        ),
+        holds: few.below_program > 0.5,
+    })
+}
+
+/// C88: the host's latencies grow with the number outstanding.
+fn moves_right(report: &OcssdReport) -> Option<Claim> {
+    let writes = points(report, Ftl::Pblk, true);
+    let means: Vec<f64> =
+        writes.iter().map(|point| point.host_us.iter().sum::<f64>() / f64::from(STEPS + 1)).collect();
+    Some(Claim {
+        id: "C88",
+        says: "the more outstanding, the longer the latencies that the host sees of writes".to_owned(),
+        ours: format!("mean {:.0} to {:.0} µs", means.first()?, means.last()?),
+        holds: means.is_sorted_by(|a, b| a < b),
+    })
+}
+
+/// C88: those that the drive sees don't.
+fn drive_latencies(report: &OcssdReport) -> Option<Claim> {
+    let writes = points(report, Ftl::Pblk, true);
+    let (least, most) = least_and_most(writes.iter().map(|point| median(&point.drive_us)))?;
+    Some(Claim {
+        id: "C88",
+        says: "the drive's own latencies of writes don't depend on the outstanding I/Os".to_owned(),
+        ours: format!("median {least:.0} to {most:.0} µs"),
+        holds: most < SAME * least,
+    })
+}
+
+/// C86: what the DMA of a command's addresses takes.
+fn list_fetch(report: &OcssdReport, plan: &Plan) -> Option<Claim> {
+    let fetch = points(report, Ftl::Pblk, false).first()?.list_fetch_us?;
+    let paper = plan.paper.list_fetch_us;
+    Some(Claim {
+        id: "C86",
+        says: format!("the DMA of a command's addresses takes {paper:.1} µs on average"),
+        ours: format!("{fetch:.2} µs"),
+        holds: (paper / 1.5..=paper * 1.5).contains(&fetch),
+    })
+}
+
+/// C89: fewer than 64 commands are outstanding for much of the time, and writes are worse.
+fn outstanding(report: &OcssdReport) -> Option<Claim> {
+    let write = of_load(report, Ftl::Pblk, true, true)?;
+    let read = of_load(report, Ftl::Pblk, false, true)?;
+    Some(Claim {
+        id: "C89",
+        says: "fewer than 64 commands are outstanding for a significant time, more so with writes".to_owned(),
+        ours: format!(
+            "mean {:.1} with writes and {:.1} with reads, below 61 for {:.0} and {:.0} % of the time",
+            write.outstanding.mean,
+            read.outstanding.mean,
+            write.below_full * 100.0,
+            read.below_full * 100.0
+        ),
+        holds: write.below_full > 0.25 && write.outstanding.mean < read.outstanding.mean,
+    })
+}
+
+/// C89: so writes don't keep all channels and ways active.
+fn write_ways(report: &OcssdReport) -> Option<Claim> {
+    let load = of_load(report, Ftl::Pblk, true, true)?;
+    Some(Claim {
+        id: "C89",
+        says: "writes don't keep all eight channels and ways active".to_owned(),
+        ours: format!("mean {:.1} channels and {:.1} ways of each", load.channels.mean, load.ways.mean),
+        holds: load.channels.mean < 8.0 && load.ways.mean < 7.5,
+    })
+}
+
+/// C89: two commands read of each way, so that reads keep half of the ways active.
+fn read_ways(report: &OcssdReport) -> Option<Claim> {
+    let load = of_load(report, Ftl::Pblk, false, true)?;
+    let most = load.ways.samples.iter().copied().fold(0.0, f64::max);
+    Some(Claim {
+        id: "C89",
+        says: "reads keep four ways of a channel active at most".to_owned(),
+        ours: format!("mean {:.1}, at most {most:.1}", load.ways.mean),
+        holds: most <= 4.0,
+    })
+}
+
+/// C90: a LUN that is busy holds up all behind it.
+fn convoy(report: &OcssdReport) -> Option<Claim> {
+    let (with, without) = (of_load(report, Ftl::Pblk, true, true)?, of_load(report, Ftl::Pblk, true, false)?);
+    Some(Claim {
+        id: "C90",
+        says: "pblk sends in the order of LUNs and waits for one that is busy, so that others are idle"
+            .to_owned(),
+        ours: format!(
+            "{:.1} active ways of a channel, and {:.1} without that rule; {:.0} and {:.0} MB/s",
+            with.ways.mean, without.ways.mean, with.mb_per_s, without.mb_per_s
+        ),
+        holds: with.ways.mean < without.ways.mean,
+    })
+}
+
+/// O10: a page of both planes.
+fn command_size(report: &OcssdReport) -> Option<Claim> {
+    let row = of_slides(report, Workload::SequentialWrite, Ftl::Pblk)?;
+    let all: u64 = row.sizes.iter().map(|size| size.commands).sum();
+    let of_unit = row.sizes.iter().find(|size| size.bytes == 32 << 10).map_or(0, |size| size.commands);
+    Some(Claim {
+        id: "O10",
+        says: "a write of 128 KiB becomes four commands of eight sectors, a page of both planes".to_owned(),
+        ours: format!(
+            "{:.2} commands per write, {:.1} % of them of 32 KiB",
+            all as f64 / row.requests as f64,
+            of_unit as f64 / all.max(1) as f64 * 100.0
+        ),
+        // Heads and tails of lines are commands of the same size, and what is in the buffer at the end isn't
+        // written yet.
+        holds: of_unit == all && (all as f64 / row.requests as f64 / 4.0 - 1.0).abs() < 0.05,
+    })
+}
+
+/// O11: the next block of a LUN is erased after a write to it.
+fn erase_follows(report: &OcssdReport) -> Option<Claim> {
+    let row = of_slides(report, Workload::SequentialWrite, Ftl::Pblk)?;
+    Some(Claim {
+        id: "O11",
+        says: "an erase of the LUN's next block follows a write".to_owned(),
+        // The second plane's erase follows the first's.
+        ours: format!("{:.1} % of erased pairs of blocks", row.erases_after_program * 200.0),
+        holds: row.erases_after_program * 2.0 > 0.9,
+    })
+}
+
+/// O12: pblk erases more blocks than the board's FTL, which erases what is written beyond the array.
+fn erase_counts(report: &OcssdReport, plan: &Plan) -> Option<Claim> {
+    let pblk = of_slides(report, Workload::SequentialWrite, Ftl::Pblk)?;
+    let legacy = of_slides(report, Workload::SequentialWrite, Ftl::Drive)?;
+    let (late, early) = (legacy.erases?, pblk.erases?);
+    // What a drive keeps erased doesn't grow with the work, so it is held against 10⁶ requests.
+    let bound = ERASES_WITHIN * (ALL_DATA - ALL_ARRAY);
+    let paper = &plan.paper;
+    Some(Claim {
+        id: "O12",
+        says: "sequential writes: legacy erases what is written beyond the array, pblk each pair of blocks \
+               before it is written, and more"
+            .to_owned(),
+        ours: format!(
+            "legacy {} and pblk {} in pairs; kept erased {:.0} and {:.0}, with metadata {:.0} and {:.0}, the \
+             slides' {:.0} and {:.0}",
+            legacy.erased,
+            pblk.erased / 2,
+            late.kept,
+            early.kept / 2.0,
+            late.kept + late.metadata,
+            (early.kept + early.metadata) / 2.0,
+            paper.erases_legacy - (ALL_DATA - ALL_ARRAY),
+            paper.erases_ocssd_cached - ALL_DATA / 2.0
+        ),
+        holds: pblk.erased > legacy.erased && late.kept.abs() < bound && early.kept.abs() / 2.0 < bound,
+    })
+}
+
+/// O13: pblk gathers small writes into pages, and so erases far less.
+fn few_erases(report: &OcssdReport) -> Option<Claim> {
+    let pblk = of_slides(report, Workload::RandomWrite, Ftl::Pblk)?;
+    let legacy = of_slides(report, Workload::RandomWrite, Ftl::Drive)?;
+    Some(Claim {
+        id: "O13",
+        says: "random writes of 4 KiB: pblk combines them, and erases far fewer blocks".to_owned(),
+        ours: format!("pblk {}, legacy {}", pblk.erased, legacy.erased),
+        holds: 2 * pblk.erased < legacy.erased,
+    })
+}
+
+/// O14: sequential reads take longer under pblk.
+fn slow_reads(report: &OcssdReport) -> Option<Claim> {
+    let pblk = of_slides(report, Workload::SequentialRead, Ftl::Pblk)?;
+    let legacy = of_slides(report, Workload::SequentialRead, Ftl::Drive)?;
+    Some(Claim {
+        id: "O14",
+        says: "sequential reads of 128 KiB have a higher average latency under pblk".to_owned(),
+        ours: format!("pblk {:.0}, legacy {:.0} µs", pblk.mean_us, legacy.mean_us),
+        holds: pblk.mean_us > legacy.mean_us,
+    })
+}

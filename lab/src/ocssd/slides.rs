@@ -1,0 +1,168 @@
+//! The slides' workloads, each with one request outstanding: latencies, the sizes of the drive's commands,
+//! and erased blocks. Ours are without a page cache of the host, which theirs had under pblk (O15).
+
+use super::drive::{PaperDrive, Work};
+use super::plan::{Ftl, Plan};
+use super::sweep::curve;
+use crate::experiment::ExperimentError;
+use aster_units::Duration;
+use serde::Serialize;
+
+/// What the host does (O7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// 128 KiB, one after the other.
+    SequentialWrite,
+    /// The same, read.
+    SequentialRead,
+    /// 4 KiB at random places of a small drive.
+    RandomWrite,
+    /// 4 KiB at random places of the drive.
+    RandomRead,
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Workload; 4] =
+        [Workload::SequentialWrite, Workload::SequentialRead, Workload::RandomWrite, Workload::RandomRead];
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Workload::SequentialWrite => "128 KiB sequential write",
+            Workload::SequentialRead => "128 KiB sequential read",
+            Workload::RandomWrite => "4 KiB random write",
+            Workload::RandomRead => "4 KiB random read",
+        }
+    }
+    const fn writes(self) -> bool {
+        matches!(self, Workload::SequentialWrite | Workload::RandomWrite)
+    }
+    const fn is_random(self) -> bool {
+        matches!(self, Workload::RandomWrite | Workload::RandomRead)
+    }
+}
+
+/// How many commands of the drive had so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CommandSize {
+    /// Bytes.
+    pub bytes: u64,
+    /// Commands.
+    pub commands: u64,
+}
+
+/// The parts of the blocks erased while the host writes in order, in blocks of a plane: data and metadata
+/// are programmed, and the array holds some of them without an erase. What is left a drive keeps erased.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EraseParts {
+    /// The host's data.
+    pub data: f64,
+    /// What else was programmed.
+    pub metadata: f64,
+    /// What the array holds before the first erase. pblk erases each line before it writes it, so there it
+    /// is 0.
+    pub array: f64,
+    /// Erased beyond that.
+    pub kept: f64,
+}
+
+/// A workload on a drive.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlidesRow {
+    /// What the host does.
+    pub workload: Workload,
+    /// Which FTL.
+    pub ftl: Ftl,
+    /// Requests.
+    pub requests: u64,
+    /// Mean latency, µs.
+    pub mean_us: f64,
+    /// Quantiles of the latency, µs, in steps of a twentieth.
+    pub quantiles_us: Vec<f64>,
+    /// 99th percentile, µs.
+    pub p99_us: f64,
+    /// The drive's commands of the workload's direction, by size (O16).
+    pub sizes: Vec<CommandSize>,
+    /// Blocks erased, each plane's for itself.
+    pub erased: u64,
+    /// The share of erases that directly followed a program of their LUN (O11).
+    pub erases_after_program: f64,
+    /// The parts of the blocks erased (O12, G16). Of sequential writes.
+    pub erases: Option<EraseParts>,
+}
+
+/// Each workload on each drive.
+pub(super) fn measure(
+    plan: &Plan,
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<SlidesRow>, ExperimentError> {
+    let mut rows = Vec::new();
+    for workload in Workload::ALL {
+        for ftl in Ftl::ALL {
+            told(rows.len() as f64 / (Workload::ALL.len() * Ftl::ALL.len()) as f64)?;
+            rows.push(row(plan, workload, ftl)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn row(plan: &Plan, workload: Workload, ftl: Ftl) -> Result<SlidesRow, ExperimentError> {
+    let slides = &plan.slides;
+    let mut drive = PaperDrive::of_slides(plan, ftl, workload == Workload::RandomWrite)?;
+    let geometry = *drive.drive.machine.device().geometry();
+    let blocks = drive.drive.profile.restrict.blocks_per_lun.unwrap_or(geometry.blocks_per_lun);
+    let bytes = if workload.is_random() { slides.random_bytes } else { slides.sequential_bytes };
+    let requests = match workload {
+        Workload::RandomWrite => slides.random_writes,
+        _ => (slides.requests as f64 * slides.share) as u64,
+    };
+    let range = drive.capacity();
+    // Reads need something to read, and what was written last stays in the drive's buffer.
+    let read = range.min(requests * u64::from(bytes));
+    if !workload.writes() {
+        drive.fill(0, range.min(read + 2 * drive.buffer_bytes()))?;
+    }
+    let work = Work {
+        write: workload.writes(),
+        random: workload.is_random(),
+        bytes,
+        outstanding: 1,
+        requests,
+        from: 0,
+        range: if workload.writes() { range } else { read },
+    };
+    let (done, heard) = drive.watched(workload.name(), &work, Duration::from_millis(1))?;
+    let mut sorted = done.latencies;
+    sorted.sort_unstable();
+    let micros = |time: &Duration| time.as_secs_f64() * 1e6;
+    let p99 = sorted.get(sorted.len().saturating_sub(1) * 99 / 100).map_or(0.0, micros);
+    let (erases, after) = heard.erases_after;
+    let parts = || {
+        let pages = f64::from(geometry.pages_per_block);
+        let data = (requests * u64::from(bytes)) as f64 / pages / f64::from(geometry.page_bytes);
+        let metadata = heard.programmed as f64 / pages - data;
+        let array = match ftl {
+            Ftl::Drive => (f64::from(geometry.total_luns()) * f64::from(blocks)).min(data + metadata),
+            Ftl::Pblk => 0.0,
+        };
+        EraseParts { data, metadata, array, kept: heard.erased as f64 - (data + metadata - array) }
+    };
+    Ok(SlidesRow {
+        workload,
+        ftl,
+        requests,
+        mean_us: sorted.iter().map(micros).sum::<f64>() / sorted.len().max(1) as f64,
+        quantiles_us: curve(&sorted),
+        p99_us: p99,
+        sizes: heard
+            .sizes
+            .iter()
+            .filter(|((write, _), _)| *write == work.write)
+            .map(|((_, bytes), commands)| CommandSize { bytes: *bytes, commands: *commands })
+            .collect(),
+        erased: heard.erased,
+        erases_after_program: after as f64 / erases.max(1) as f64,
+        erases: (workload == Workload::SequentialWrite).then(parts),
+    })
+}

@@ -1,0 +1,97 @@
+use super::*;
+use crate::experiment::value_of;
+
+fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// A plan of few requests.
+fn little() -> Plan {
+    let mut plan = Plan::shipped().unwrap();
+    plan.load.outstanding = vec![1, 16, 64];
+    plan.load.requests = 512;
+    plan.load.steady_requests = 4_096;
+    plan.slides.share = 0.004;
+    plan.slides.random_writes = 4_000;
+    plan
+}
+
+/// The statements that hold whatever the number of requests, and that every part gets into table, JSON and
+/// figures.
+#[test]
+fn a_small_run_has_the_shapes_of_paper_and_slides() {
+    let plan = little();
+    let report = run(&plan, &mut nothing).unwrap();
+    let all = claims(&report, &plan);
+    assert_eq!(all.len(), 15, "{all:?}");
+    for says in [
+        "before a flash operation could",
+        "the longer the latencies",
+        "don't depend on the outstanding I/Os",
+        "the DMA of a command's addresses",
+        "so that others are idle",
+        "four commands of eight sectors",
+        "higher average latency under pblk",
+    ] {
+        let claim = all.iter().find(|claim| claim.says.contains(says)).expect(says);
+        assert!(claim.holds, "{claim:?}");
+    }
+    // C87. With so few requests pblk's writes differ by 10 %; those of the board's FTL grow by a factor of
+    // 40.
+    let of = |ftl| -> Vec<f64> {
+        let writes = report.sweep.iter().filter(|point| point.ftl == ftl && point.write);
+        writes.map(|point| point.mb_per_s).collect()
+    };
+    let (pblk, legacy) = (of(Ftl::Pblk), of(Ftl::Drive));
+    assert!(pblk.iter().all(|speed| (0.85..1.15).contains(&(speed / pblk[0]))), "{pblk:?}");
+    assert!(legacy[2] > 20.0 * legacy[0], "{legacy:?}");
+    let text = table(&report, &plan);
+    for part in
+        ["Figs 33 to 35", "Figs 36 to 38", "The slides' workloads", "Blocks erased", "Nothing is fitted"]
+    {
+        assert!(text.contains(part), "{text}");
+    }
+    let json = serde_json::to_value(json(&report, &plan)).unwrap();
+    assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
+    assert_eq!(json["sweep"].as_array().unwrap().len(), 12);
+    assert_eq!(json["slides"].as_array().unwrap().len(), 8);
+    assert_eq!(figures(&report, &plan).len(), 7);
+    let timelines = timelines(&report);
+    assert_eq!(timelines.len(), 2);
+    assert!(timelines.iter().all(|timeline| timeline.lanes.len() == 16));
+}
+
+/// The two drives have the same cells and as many of them, and a key of the host's FTL changes only the drive
+/// that has one.
+#[test]
+fn both_drives_have_the_same_array() {
+    let plan = Plan::shipped().unwrap();
+    let plan = plan.changed(vec![("target.command_ns".to_owned(), value_of(2000.0))]);
+    let [pblk, legacy] = Ftl::ALL.map(|ftl| plan.load_profile(ftl).unwrap());
+    assert_eq!(pblk.target.as_ref().unwrap().command_ns, Some(2000));
+    assert!(legacy.target.is_none());
+    for profile in [&pblk, &legacy] {
+        assert_eq!(profile.geometry.pages_per_block, 128);
+        assert_eq!((profile.package.read_us[0], profile.package.program_us[0]), (99.0, 486.0));
+    }
+    assert_eq!(pblk.restrict.blocks_per_lun, legacy.restrict.blocks_per_lun);
+    let slides = plan.slides_profile(Ftl::Pblk, false).unwrap();
+    assert_eq!(slides.restrict.blocks_per_lun, Some(128), "a quarter of 512");
+    assert_eq!(slides.package.program_us, [1500.0]);
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
+    let text = include_str!("../../../experiments/ocssd.toml");
+    for (from, to, key) in [
+        ("[1, 2, 4,", "[2, 1, 4,", "load.outstanding"),
+        ("share = 0.25", "share = 1.5", "slides.share"),
+        ("sample_us = 200 ", "sample_us = 0 ", "load.sample_us"),
+        ("list_fetch_us = 1.4", "list_fetch = 1.4", "paper.list_fetch"),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        let error = Plan::parse("mine.toml", &changed).unwrap_err().to_string();
+        assert!(error.starts_with("mine.toml: ") && error.contains(key), "{error}");
+    }
+}

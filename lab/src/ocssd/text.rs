@@ -1,0 +1,141 @@
+//! The report for people.
+
+use super::OcssdReport;
+use super::claims::{ALL_ARRAY, ALL_DATA, claims};
+use super::load::LoadReport;
+use super::plan::{Ftl, Plan};
+use super::slides::EraseParts;
+use super::sweep::{STEPS, SweepPoint};
+use crate::experiment::{Cells, write_claims};
+use std::fmt::Write;
+
+/// The report as tables.
+pub fn table(report: &OcssdReport, plan: &Plan) -> String {
+    let mut out = String::new();
+    sweep(&mut out, report, plan);
+    load(&mut out, report, plan);
+    slides(&mut out, report, plan);
+    write_claims(&mut out, &claims(report, plan));
+    let _ = writeln!(
+        out,
+        "\nNothing is fitted. tR and tPROG are those of the sources; the costs of the firmware are those of \
+         cosmos-board,\nand pblk's of a command on the host is chosen (target.command_ns)."
+    );
+    out
+}
+
+fn direction(write: bool) -> &'static str {
+    if write { "write" } else { "read" }
+}
+
+fn sweep(out: &mut String, report: &OcssdReport, plan: &Plan) {
+    let cells = Cells { name: 38, width: 9 };
+    let _ = writeln!(
+        out,
+        "Figs 33 to 35: sequential requests of {} KiB, tR {} µs, tPROG {} µs",
+        plan.load.request_bytes >> 10,
+        plan.read_us,
+        plan.program_us
+    );
+    cells.head(out, "outstanding", plan.load.outstanding.iter());
+    type Of = fn(&SweepPoint) -> f64;
+    const MIDDLE: usize = STEPS as usize / 2;
+    for ftl in Ftl::ALL {
+        for write in [true, false] {
+            let row = |out: &mut String, what: &str, of: Of| {
+                let points = report.sweep.iter().filter(|point| point.ftl == ftl && point.write == write);
+                cells.row(out, &format!("{} {}, {what}", ftl.name(), direction(write)), points.map(of));
+            };
+            row(out, "MB/s", |point| point.mb_per_s);
+            row(out, "host, median µs", |point| point.host_us[MIDDLE]);
+            row(out, "host, p95 µs", |point| point.host_us[STEPS as usize - 1]);
+            row(out, "drive, median µs", |point| point.drive_us[MIDDLE]);
+            row(out, "drive, p95 µs", |point| point.drive_us[STEPS as usize - 1]);
+        }
+    }
+    out.push('\n');
+}
+
+fn load(out: &mut String, report: &OcssdReport, plan: &Plan) {
+    let _ = writeln!(
+        out,
+        "Figs 36 to 38: in the drive, with {} requests outstanding at the host",
+        plan.most_outstanding()
+    );
+    let cells = Cells { name: 44, width: 13 };
+    cells.head(out, "", ["MB/s", "commands", "below 61, %", "channels", "ways"].into_iter());
+    for load in &report.load {
+        let LoadReport { ftl, write, one_write_per_lun, mb_per_s, below_full, .. } = load;
+        let rule = if *one_write_per_lun { "" } else { ", any number of writes per LUN" };
+        let name = format!("{} {}{rule}", ftl.name(), direction(*write));
+        let means = [load.outstanding.mean, below_full * 100.0, load.channels.mean, load.ways.mean];
+        cells.row(out, &name, [*mb_per_s].into_iter().chain(means));
+    }
+    out.push_str("Means over time: outstanding commands, active channels, active ways of each channel.\n\n");
+}
+
+fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
+    let _ = writeln!(
+        out,
+        "The slides' workloads: one request outstanding, {:.0} % of the drive of 64 GB and of 10^6 \
+         requests;\n\
+         ours without a page cache of the host, which theirs had under pblk",
+        plan.slides.share * 100.0
+    );
+    let cells = Cells { name: 34, width: 12 };
+    cells.head(out, "", ["mean, µs", "median", "p95", "p99", "erased"].into_iter());
+    for row in &report.slides {
+        let name = format!("{}, {}", row.workload.name(), row.ftl.name());
+        let curve = &row.quantiles_us;
+        let values = [
+            row.mean_us,
+            curve[STEPS as usize / 2],
+            curve[STEPS as usize - 1],
+            row.p99_us,
+            row.erased as f64,
+        ];
+        cells.row(out, &name, values.into_iter());
+    }
+    out.push_str("Blocks of each plane count as erased.\n\nCommands of the drive, by size in KiB\n");
+    for row in &report.slides {
+        let _ = write!(out, "{:<34}", format!("{}, {}", row.workload.name(), row.ftl.name()));
+        for size in &row.sizes {
+            let _ = write!(out, "  {} × {}", size.commands, size.bytes >> 10);
+        }
+        out.push('\n');
+    }
+    erases(out, report, plan);
+    out.push('\n');
+}
+
+/// O12: the parts of the blocks erased.
+fn erases(out: &mut String, report: &OcssdReport, plan: &Plan) {
+    let _ = writeln!(out, "\nBlocks erased by 128 KiB writes");
+    let cells = Cells { name: 40, width: 10 };
+    cells.head(out, "", ["requests", "data", "metadata", "array", "kept", "erased"].into_iter());
+    let mut row = |name: &str, requests: u64, values: [Option<f64>; 5]| {
+        let values = values.map(|value| value.map_or("-".to_owned(), |value| format!("{value:.0}")));
+        cells.head(out, name, [requests.to_string()].into_iter().chain(values));
+    };
+    for of in &report.slides {
+        let Some(EraseParts { data, metadata, array, kept }) = of.erases else { continue };
+        let (name, each) = match of.ftl {
+            Ftl::Drive => ("legacy, ours", 1.0),
+            Ftl::Pblk => ("pblk, ours, in pairs", 2.0),
+        };
+        row(name, of.requests, [data, metadata, array, kept, of.erased as f64].map(|n| Some(n / each)));
+    }
+    let mut slides = |name: &str, erased: f64, data: f64, array: f64| {
+        let kept = erased - (data - array);
+        row(name, plan.slides.requests, [Some(data), None, Some(array), Some(kept), Some(erased)]);
+    };
+    let paper = &plan.paper;
+    slides("legacy, the slides'", paper.erases_legacy, ALL_DATA, ALL_ARRAY);
+    slides("legacy with a page cache, the slides'", paper.erases_legacy_cached, ALL_DATA, ALL_ARRAY);
+    slides("pblk with a page cache, the slides'", paper.erases_ocssd_cached, ALL_DATA / 2.0, 0.0);
+    out.push_str(
+        "Erased = data + metadata - what the array holds before the first erase + what is kept erased.\n\
+         pblk erases each pair of blocks before it writes it; the slides' rows have metadata among what is \
+         kept.\n",
+    );
+}
