@@ -8,7 +8,7 @@ use aster_tests::{config, drive, job, run, run_with, versioned};
 use aster_units::{Content, Duration, Rng};
 use aster_wire::nvme::log::HealthLog;
 use aster_workload::runner::LatencySink;
-use aster_workload::{Access, Job, Mix, RequestKind};
+use aster_workload::{Access, Extent, Job, Mix, RequestKind};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -94,6 +94,89 @@ fn reads_at_high_depth_go_on_when_the_numbers_of_statuses_come_round() {
     assert!(machine.device().below().expect("the drive").completed() > 65_536);
 }
 
+/// The paper's FTL with composite pages: a write is hot if one of the 40 before it wrote the same sectors.
+fn composite() -> Profile {
+    let mut profile = paper();
+    let target = profile.target.as_mut().expect("a target");
+    (target.composite_bytes, target.hot_writes) = (Some(64 << 10), Some(40));
+    profile.ftl.over_provisioning_percent = 45.0;
+    profile
+}
+
+fn counter(machine: &Machine, name: &str) -> u64 {
+    machine.device().translation().counter(name).unwrap_or_else(|| panic!("it counts {name}"))
+}
+
+#[test]
+fn composite_pages_work_and_survive_a_restart_in_both_contents() {
+    works_and_survives_a_restart(&composite(), Content::Fingerprint);
+    let mut profile = composite();
+    profile.host.block_bytes = 512;
+    works_and_survives_a_restart(&profile, Content::Full);
+}
+
+/// H22: large writes of cold sectors become composite pages, and only those.
+#[test]
+fn large_cold_writes_become_composite_pages_and_no_others() {
+    let machine = machine(&composite(), Content::Fingerprint, Media::fresh());
+    let sequential = |mix, requests, block: u32| Job {
+        queue_depth: 4,
+        ..job("s", Access::Sequential, mix, block, requests)
+    };
+    let mut contents = Some(versioned(&machine));
+    let mut sent = |jobs: &[Job]| {
+        let before = counter(&machine, "composite_pages");
+        contents = contents.take().map(|contents| run(&machine, jobs, contents));
+        counter(&machine, "composite_pages") - before
+    };
+    // 44 writes of a whole row of eight pages: all are cold, and so are the first ones once more.
+    assert_eq!(sent(&[sequential(Mix::Write, 44, 128 << 10)]), 44);
+    assert_eq!(sent(&[sequential(Mix::Write, 3, 128 << 10)]), 3);
+    // Now they are hot.
+    assert_eq!(sent(&[sequential(Mix::Write, 3, 128 << 10)]), 0);
+    // Others are too small.
+    assert_eq!(sent(&[sequential(Mix::Write, 8, 32 << 10)]), 0);
+    // Two of half a row share one.
+    let halves = Job { offset: Extent::Bytes(8 << 20), ..sequential(Mix::Write, 8, 64 << 10) };
+    assert_eq!(sent(std::slice::from_ref(&halves)), 4);
+    // A flush makes pages of half a row.
+    let flushed = Job { offset: Extent::Bytes(10 << 20), flush_every: 1, ..halves };
+    assert_eq!(sent(&[flushed]), 0);
+    run(&machine, &[everything(&machine)], contents.expect("they are kept"));
+}
+
+/// H22: one command carries the pages of all lanes, written or read.
+#[test]
+fn a_composite_page_is_one_command() {
+    let commands = |profile: &Profile| {
+        let machine = machine(profile, Content::Fingerprint, Media::fresh());
+        let before = counter(&machine, "commands_sent");
+        let write = job("write", Access::Sequential, Mix::Write, 128 << 10, 40);
+        run(&machine, &[Job { queue_depth: 8, ..write }], versioned(&machine));
+        counter(&machine, "commands_sent") - before
+    };
+    // 40 rows of eight pages are written, and read for verification. Of each die three groups of eight rows
+    // are begun and erased.
+    assert_eq!(commands(&composite()), 40 + 40 + 6);
+    assert_eq!(commands(&paper()), 8 * (40 + 40) + 6);
+}
+
+#[test]
+fn composite_pages_keep_what_was_flushed_through_cuts_of_the_host_or_of_both() {
+    let profile = composite();
+    keeps_what_was_flushed(&profile);
+    let mut now = machine(&profile, Content::Full, Media::fresh());
+    let mut contents = versioned(&now);
+    for round in 0..12 {
+        let write = Job { seed: round, ..random(12, 128 << 10, Mix::Write) };
+        let flush = Job { seed: round, flush_every: 1, ..random(2, 96 << 10, Mix::Write) };
+        contents = run(&now, &[write, flush], contents);
+        assert!(counter(&now, "composite_pages") > 3);
+        now = machine(&profile, Content::Full, now.cut_power());
+        contents = run(&now, &[everything(&now)], contents);
+    }
+}
+
 #[test]
 fn what_was_flushed_is_there_after_a_cut_of_the_host_or_of_both() {
     keeps_what_was_flushed(&small());
@@ -145,7 +228,17 @@ fn health(machine: &Machine) -> HealthLog {
 /// H25: blocks in which a program or an erase fails are left out, until none is spare.
 #[test]
 fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
-    let mut profile = paper();
+    comes_to_its_end(paper(), 9, 8192);
+}
+
+/// H22: a row of which a page can't be programmed, and those behind it that the drive refuses.
+#[test]
+fn bad_blocks_take_nothing_of_composite_pages_along() {
+    comes_to_its_end(composite(), 11, 128 << 10);
+}
+
+/// Groups that the FTL works with, and bytes of a write.
+fn comes_to_its_end(mut profile: Profile, working: u64, block: u32) {
     profile.package.program_failures_per_million = 3_000;
     profile.package.erase_failures_per_million = 3_000;
     let first = machine(&profile, Content::Full, Media::fresh());
@@ -153,7 +246,7 @@ fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
     let (mut spare, mut ended) = (health(&first).available_spare, None);
     assert_eq!(spare, 100);
     for seed in 0..60 {
-        let write = Job { seed, ..random(2_000, 8192, Mix::ReadWrite) };
+        let write = Job { seed, ..random((16 << 20) / u64::from(block), block, Mix::ReadWrite) };
         let (statistics, after) = run_with(&first, &[write], contents, ());
         contents = after;
         let left = health(&first).available_spare;
@@ -168,8 +261,8 @@ fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
     assert!(ended.contains("Read Only Range"), "{ended}");
     let stats = first.device().stats().ftl;
     assert_eq!(stats.state, DriveState::ReadOnly);
-    // Blocks of 32 sectors, and 9 groups of 8 to work with, are needed; pages on their way may fail as well.
-    let needed = (drive(&first).bytes / 4096).div_ceil(32) + 9 * 8;
+    // Blocks of 32 sectors, and groups of 8 to work with, are needed; pages on their way may fail as well.
+    let needed = (drive(&first).bytes / 4096).div_ceil(32) + working * 8;
     let spare_blocks = 16 * 24 - stats.factory_bad_blocks - needed;
     let grown = stats.grown_bad_blocks;
     assert!((spare_blocks..spare_blocks + 8).contains(&grown), "{grown} of {spare_blocks}");
@@ -353,6 +446,10 @@ fn what_cannot_be_is_refused_by_its_key() {
     assert!(pairs.starts_with("package.pair_loss: must be false under target.kind"), "{pairs}");
     let spare = refused_of(paper(), Content::Full, |p| p.ftl.over_provisioning_percent = 20.0);
     assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 6 blocks"), "{spare}");
+    let buffers = refused_of(composite(), Content::Full, |p| p.ftl.buffer_entries = 17);
+    assert!(buffers.starts_with("target.composite_bytes: needs 18 page buffers"), "{buffers}");
+    let spare = refused_of(composite(), Content::Full, |p| p.ftl.over_provisioning_percent = 40.0);
+    assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 7 blocks"), "{spare}");
     let policy = refused_of(paper(), Content::Full, |p| p.ftl.victims = "none".to_owned());
     assert!(policy.starts_with("ftl.victims: must be one of"), "{policy}");
 }

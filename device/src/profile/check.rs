@@ -54,6 +54,8 @@ impl Profile {
         range("target.command_ns", f64::from(target.command_ns.unwrap_or(0)), 0.0, 1e9)?;
         range("target.sectors_per_write", f64::from(target.sectors_per_write.unwrap_or(1)), 1.0, 64.0)?;
         range("target.gather_pages", f64::from(target.gather_pages.unwrap_or(0)), 0.0, 65536.0)?;
+        range("target.composite_bytes", f64::from(target.composite_bytes.unwrap_or(4096)), 4096.0, 1e9)?;
+        range("target.hot_writes", f64::from(target.hot_writes.unwrap_or(0)), 0.0, 65536.0)?;
         range("target.map_mib", f64::from(target.map_mib.unwrap_or(1)), 1.0, 1e6)
     }
 

@@ -3,7 +3,7 @@
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::Profile;
 use aster_device::{BuildError, victims_on_host};
-use aster_hostftl::ftl::{HostFtl, HostFtlConfig};
+use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig};
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
     let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
@@ -12,13 +12,19 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
             "must be false under target.kind = \"hostftl\", which doesn't complete word lines for a flush";
         return refuse("package.pair_loss", reason.to_owned());
     }
-    let gather_pages = profile.target.as_ref().and_then(|target| target.gather_pages);
+    let target = profile.target.as_ref();
+    let gather_pages = target.and_then(|target| target.gather_pages);
+    let composite = target.and_then(|target| target.composite_bytes).map(|bytes| CompositeConfig {
+        bytes,
+        hot_writes: target.and_then(|target| target.hot_writes).unwrap_or(0),
+    });
     let config = HostFtlConfig {
         geometry: facts.geometry,
         content: facts.content,
         over_provisioning_percent: profile.ftl.over_provisioning_percent,
         gather_pages: gather_pages.filter(|&pages| pages > 0).unwrap_or(profile.ftl.buffer_entries),
         gathers: gather_pages != Some(0),
+        composite,
     };
     Ok(Box::new(HostFtl::new(config, victims_on_host(profile)?)?))
 }

@@ -41,6 +41,17 @@ pub struct ArrayInfo {
     pub sectors: u8,
 }
 
+impl ArrayInfo {
+    /// Dies of all channels.
+    pub fn all_dies(&self) -> usize {
+        usize::from(self.channels) * usize::from(self.dies)
+    }
+    /// The number of a die among those of all channels.
+    pub fn die(&self, channel: u8, die: u8) -> usize {
+        usize::from(channel) * usize::from(self.dies) + usize::from(die)
+    }
+}
+
 fn read(function: &dyn DriveFunction, register: u32) -> u32 {
     function.bar_read(0, register, 4) as u32
 }

@@ -14,6 +14,7 @@ pub(super) struct FrameQueue {
     /// in order, so those up to that of the last command that has ended.
     sent: u64,
     fetched: u64,
+    commands: u64,
     builder: FrameBuilder,
 }
 
@@ -23,6 +24,7 @@ impl Default for FrameQueue {
             waiting: VecDeque::with_capacity(TAGS),
             sent: 0,
             fetched: 0,
+            commands: 0,
             builder: FrameBuilder::default(),
         }
     }
@@ -32,6 +34,15 @@ impl FrameQueue {
     /// A command waits for a frame.
     pub fn add(&mut self, tag: CommandTag) {
         self.waiting.push_back(tag);
+        self.commands += 1;
+    }
+    /// Commands that were added.
+    pub const fn commands(&self) -> u64 {
+        self.commands
+    }
+    /// Frames that were handed over.
+    pub const fn sent(&self) -> u64 {
+        self.sent
     }
     /// A command of frame `frame` has ended.
     pub fn ended(&mut self, frame: u64) {

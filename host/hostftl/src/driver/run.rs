@@ -78,6 +78,14 @@ impl ArrayDriver {
     pub fn fault(&self) -> Option<ArrayError> {
         self.fault.get()
     }
+    /// Commands that were submitted since power-on.
+    pub fn commands(&self) -> u64 {
+        self.frames.borrow().commands()
+    }
+    /// Frames that were handed over since power-on.
+    pub fn frames(&self) -> u64 {
+        self.frames.borrow().sent()
+    }
     /// How many commands may be submitted now.
     pub fn room(&self) -> usize {
         self.tags.room()

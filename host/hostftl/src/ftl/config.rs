@@ -4,7 +4,7 @@ use super::flash::SECTORS_MAX;
 use alloc::format;
 use aster_parties::PieceError;
 use aster_units::{Content, Geometry};
-use aster_wire::array::lanes_of;
+use aster_wire::array::{LANES_MAX, lanes_of};
 
 /// The configuration, from a profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,24 +19,38 @@ pub struct HostFtlConfig {
     pub gather_pages: u32,
     /// Sectors wait until their page is full. Otherwise the pages of each write are sent at once.
     pub gathers: bool,
+    /// Which writes become composite pages; `None` if none do.
+    pub composite: Option<CompositeConfig>,
+}
+
+/// Which writes become composite pages: large ones of cold sectors (H22).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompositeConfig {
+    /// Bytes that a write has at least.
+    pub bytes: u32,
+    /// A sector is cold if none of so many writes before has written it.
+    pub hot_writes: u32,
 }
 
 /// Groups that the host leaves to collection: one for its copies, since a loss of power closes the one
 /// before, and one for those that programs failed to store there.
 pub(super) const RESERVE: usize = 2;
 
-/// Groups that hold no data of the host's at any time: of each die one is open for the host, one for copies,
-/// and one is free when collection begins, beside the reserve. One more is stale, for collection to gain
-/// something by each victim.
-pub(super) const fn working_groups(dies: u64) -> u64 {
-    3 * dies + RESERVE as u64 + 1
-}
+/// Page buffers that composite pages need at least: one is filled, one is on its way, and so is a page.
+const COMPOSITE_BUFFERS: u32 = 2 * LANES_MAX as u32 + 2;
 
 impl HostFtlConfig {
     /// Dies of all channels of the message unit.
     fn dies(&self) -> u64 {
         let channels = self.geometry.channels;
         u64::from(channels / u16::from(lanes_of(channels))) * u64::from(self.geometry.luns_per_channel())
+    }
+    /// Groups that hold no data of the host's at any time: of each of so many dies one is open for each
+    /// [stream](super::frontier::Stream), and one is free when collection begins, beside the reserve. One
+    /// more is stale, for collection to gain something by each victim.
+    pub(super) fn working_groups(&self, dies: u64) -> u64 {
+        let streams = 2 + u64::from(self.composite.is_some());
+        (streams + 1) * dies + RESERVE as u64 + 1
     }
     /// Checks it. Returns the logical sectors.
     ///
@@ -55,6 +69,14 @@ impl HostFtlConfig {
                 "must be 1 at least for target.kind = \"hostftl\"",
             ));
         }
+        if self.composite.is_some() && self.gather_pages < COMPOSITE_BUFFERS {
+            let reason = format!(
+                "needs {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else ftl.buffer_entries), \
+                 but there are {}",
+                self.gather_pages
+            );
+            return Err(PieceError::new("target.composite_bytes", reason));
+        }
         let of_blocks = u64::from(g.total_luns()) * u64::from(g.pages_per_block) * sectors;
         let all = of_blocks * u64::from(g.blocks_per_lun);
         let capacity = (all as f64 / (1.0 + self.over_provisioning_percent / 100.0)) as u64;
@@ -62,7 +84,7 @@ impl HostFtlConfig {
         let capacity = capacity / sectors * sectors;
         let spare = (all - capacity) / of_blocks;
         // One more of each lane's die for bad blocks.
-        let needed = working_groups(self.dies()).div_ceil(self.dies()) + 1;
+        let needed = self.working_groups(self.dies()).div_ceil(self.dies()) + 1;
         if capacity == 0 || spare < needed {
             let reason = format!(
                 "must leave {needed} blocks of each lane's die to the host's FTL, but leaves {spare} of {}",

@@ -3,23 +3,26 @@
 //! Operations reach the drive in the order in which they are asked for. As many tasks as the drive has slots
 //! carry them out, each with one command at a time, so that no command waits for a slot behind another.
 
-use super::groups::Members;
+use super::groups::{GroupPlace, Members};
 use super::oob::{RECORD_BYTES, SectorRecord};
 use super::place::PagePlace;
 use crate::driver::{ArrayDriver, CommandTag, Ended, Gone, REGION_BYTES, TAGS};
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::{Core, Exec, Ring, WaitCell};
 use aster_parties::TargetMemory;
 use aster_units::{BufferId, SECTOR_BYTES};
-use aster_wire::array::{Blocks, Command, CommandFlags, HostAddress, Opcode, SectorSpan, StatusCode};
+use aster_wire::array::{
+    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
+};
 use aster_wire::ocssd::TableHeader;
 use core::cell::{Cell, RefCell};
 
 /// Most sectors of a page: a status entry has a bit for each.
 pub(super) const SECTORS_MAX: usize = 8;
-/// Bytes of the records of a command.
-const RUN_BYTES: usize = SECTORS_MAX * RECORD_BYTES;
+/// Bytes of the records of a command: of a page of each lane.
+const RUN_BYTES: usize = LANES_MAX * SECTORS_MAX * RECORD_BYTES;
 /// Where the report on a die's blocks lies in the byte region.
 const REPORT_AT: usize = REGION_BYTES + TAGS * RUN_BYTES;
 const OOB: CommandFlags = CommandFlags(0).with_oob(true);
@@ -36,19 +39,37 @@ pub(super) struct Span {
     pub count: u8,
 }
 
+/// Whole pages of one row of a group, each of another lane.
+#[derive(Debug)]
+pub(super) struct RowSpan {
+    pub group: GroupPlace,
+    pub page: u16,
+    /// The blocks of the lanes whose pages are meant.
+    pub members: Members,
+    /// The page buffer of each of them.
+    pub buffers: Vec<BufferId>,
+    /// What is programmed beside them.
+    pub records: Vec<Records>,
+}
+
 /// How an operation ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub code: Result<StatusCode, Gone>,
     /// Sectors of a page, or lanes of a group, that failed, as bits.
     pub failed: u8,
-    /// What a read found, by sector of the page.
+    /// What a read of a page found, by sector of the page.
     pub records: Records,
 }
 
 impl Done {
     pub fn is_good(&self) -> bool {
         self.code == Ok(StatusCode::Done)
+    }
+    /// Whether the page of this lane was programmed, or read, as one of a row.
+    pub fn is_good_on(&self, lane: u8) -> bool {
+        let some = matches!(self.code, Ok(StatusCode::Uncorrectable | StatusCode::ProgramFailed));
+        self.is_good() || some && self.failed >> lane & 1 == 0
     }
     /// Whether a read brought this sector of the page.
     pub fn has(&self, sector: u8) -> bool {
@@ -64,6 +85,8 @@ impl Done {
 #[derive(Default)]
 pub(super) struct Ticket {
     done: Cell<Option<Done>>,
+    /// What a read of a row found, by page.
+    row: RefCell<Vec<Records>>,
     waiter: WaitCell,
 }
 
@@ -71,12 +94,18 @@ impl Ticket {
     pub async fn done(&self, exec: &Exec) -> Done {
         self.waiter.wait(exec, || self.done.get()).await
     }
+    /// What a read of a row, which has ended, found of its `index`-th page.
+    pub fn of_row(&self, index: usize) -> Records {
+        self.row.borrow()[index]
+    }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Operation {
     Read { span: Span, buffer: BufferId, into: u8 },
     Program { span: Span, buffer: BufferId, records: Records },
+    ReadRow(Rc<RowSpan>),
+    ProgramRow(Rc<RowSpan>),
     Erase { channel: u8, die: u8, members: Members },
 }
 
@@ -86,6 +115,8 @@ pub(super) struct Flash {
     driver: Rc<ArrayDriver>,
     memory: Rc<RefCell<TargetMemory>>,
     asked: Ring<(Operation, Rc<Ticket>)>,
+    /// Sectors of a page.
+    sectors: u8,
 }
 
 impl Flash {
@@ -93,18 +124,19 @@ impl Flash {
     pub const fn memory_bytes(blocks: u32) -> usize {
         REPORT_AT + size_of::<TableHeader>() + blocks as usize
     }
-    /// Spawns its tasks. `bound` is the most operations that are asked for at once.
+    /// Spawns its tasks. `bound` is the most operations that are asked for at once; a page has `sectors`.
     pub fn start(
         core: &Core,
         driver: &Rc<ArrayDriver>,
         memory: &Rc<RefCell<TargetMemory>>,
-        bound: usize,
+        (bound, sectors): (usize, u8),
     ) -> Rc<Self> {
         let flash = Rc::new(Flash {
             exec: core.exec().clone(),
             driver: Rc::clone(driver),
             memory: Rc::clone(memory),
             asked: Ring::new(bound),
+            sectors,
         });
         for _ in 0..TAGS {
             let flash = Rc::clone(&flash);
@@ -126,6 +158,14 @@ impl Flash {
     /// Programs a whole page from a buffer, with these records.
     pub fn program(&self, span: Span, buffer: BufferId, records: Records) -> Rc<Ticket> {
         self.ask(Operation::Program { span, buffer, records })
+    }
+    /// Reads pages of a row.
+    pub fn read_row(&self, row: RowSpan) -> Rc<Ticket> {
+        self.ask(Operation::ReadRow(Rc::new(row)))
+    }
+    /// Programs pages of a row.
+    pub fn program_row(&self, row: RowSpan) -> Rc<Ticket> {
+        self.ask(Operation::ProgramRow(Rc::new(row)))
     }
     /// Erases the blocks of a group.
     pub fn erase(&self, channel: u8, die: u8, members: Members) -> Rc<Ticket> {
@@ -149,7 +189,7 @@ impl Flash {
             let (operation, ticket) = self.asked.pop(&self.exec).await;
             let command = self.driver.submit_made_soon(|tag| self.command(tag, &operation)).await;
             let ended = self.driver.finished(command).await;
-            ticket.done.set(Some(self.done(command, &operation, ended)));
+            ticket.done.set(Some(self.done(command, &operation, ended, &ticket)));
             ticket.waiter.wake(&self.exec);
         }
     }
@@ -159,48 +199,104 @@ impl Flash {
     fn run(&self, tag: CommandTag) -> u64 {
         self.at(REGION_BYTES + tag.index() * RUN_BYTES)
     }
+    /// The command of an operation: what it names, the page buffers, and the run of its records.
     fn command(&self, tag: CommandTag, operation: &Operation) -> Command {
-        let (opcode, span, buffer, into) = match *operation {
+        let (opcode, span) = match operation {
             Operation::Erase { channel, die, members } => {
-                return Command::new(Opcode::Erase, 0, channel, die, Blocks::Group(members));
+                return Command::new(Opcode::Erase, 0, *channel, *die, Blocks::Group(*members));
             }
-            Operation::Read { span, buffer, into } => (Opcode::Read, span, buffer, into),
-            Operation::Program { span, buffer, .. } => (Opcode::Write, span, buffer, 0),
+            Operation::ReadRow(row) => return self.of_row(tag, Opcode::Read, row),
+            Operation::ProgramRow(row) => return self.of_row(tag, Opcode::Write, row),
+            Operation::Read { span, .. } => (Opcode::Read, span),
+            Operation::Program { span, .. } => (Opcode::Write, span),
         };
-        let run = usize::from(span.count) * RECORD_BYTES;
-        let mut memory = self.memory.borrow_mut();
-        let bytes = memory.bytes_mut(self.run(tag), run).expect("the command's run is in memory");
-        match operation {
-            Operation::Program { records, .. } => {
-                for (bytes, record) in bytes.chunks_exact_mut(RECORD_BYTES).zip(records) {
-                    bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode());
-                }
+        let (buffer, into) = match operation {
+            Operation::Read { buffer, into, .. } => (*buffer, *into),
+            Operation::Program { buffer, records, .. } => {
+                self.put_records(tag, core::slice::from_ref(records), span.count);
+                (*buffer, 0)
             }
-            // What an earlier page has left must not be taken for this one's.
-            _ => bytes.fill(0),
+            _ => unreachable!("operations of no page have commands by now"),
+        };
+        if opcode == Opcode::Read {
+            self.clear_records(tag, span.count.into());
         }
         let PagePlace { channel, die, lane, page, .. } = span.page;
         let sector = SECTOR_BYTES as u32;
-        let data = memory.address_of(buffer, u32::from(into) * sector);
+        let data = self.memory.borrow().address_of(buffer, u32::from(into) * sector);
         Command::new(opcode, 0, channel, die, Blocks::One { lane, block: span.block })
             .at(page, SectorSpan::of(span.first, span.count))
             .with_flags(OOB)
             .with_host(HostAddress::of(data, u32::from(span.count) * sector))
-            .with_host(HostAddress::of(self.run(tag), run as u32))
+            .with_host(HostAddress::of(self.run(tag), u32::from(span.count) * RECORD_BYTES as u32))
     }
-    fn done(&self, tag: CommandTag, operation: &Operation, ended: Result<Ended, Gone>) -> Done {
+    fn of_row(&self, tag: CommandTag, opcode: Opcode, row: &RowSpan) -> Command {
+        let pages = row.buffers.len();
+        let run = pages * usize::from(self.sectors) * RECORD_BYTES;
+        match opcode {
+            Opcode::Read => self.clear_records(tag, pages * usize::from(self.sectors)),
+            _ => self.put_records(tag, &row.records, self.sectors),
+        }
+        let page_bytes = u32::from(self.sectors) * SECTOR_BYTES as u32;
+        let memory = self.memory.borrow();
+        let command = Command::new(opcode, 0, row.group.channel, row.group.die, Blocks::Group(row.members))
+            .at(row.page, SectorSpan::of(0, self.sectors))
+            .with_flags(OOB);
+        let of_page = |command: Command, buffer: &BufferId| {
+            command.with_host(HostAddress::of(memory.address_of(*buffer, 0), page_bytes))
+        };
+        let command = row.buffers.iter().fold(command, of_page);
+        command.with_host(HostAddress::of(self.run(tag), run as u32))
+    }
+    /// Writes the records of pages, of so many sectors each, into the command's run.
+    fn put_records(&self, tag: CommandTag, pages: &[Records], sectors: u8) {
+        let records = pages.iter().flat_map(|page| &page[..usize::from(sectors)]);
+        let mut memory = self.memory.borrow_mut();
+        let run = memory.bytes_mut(self.run(tag), pages.len() * usize::from(sectors) * RECORD_BYTES);
+        let run = run.expect("the command's run is in memory");
+        for (bytes, record) in run.chunks_exact_mut(RECORD_BYTES).zip(records) {
+            bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode());
+        }
+    }
+    /// What an earlier page has left in the command's run must not be taken for this one's.
+    fn clear_records(&self, tag: CommandTag, sectors: usize) {
+        let mut memory = self.memory.borrow_mut();
+        let run = memory.bytes_mut(self.run(tag), sectors * RECORD_BYTES);
+        run.expect("the command's run is in memory").fill(0);
+    }
+    fn done(
+        &self,
+        tag: CommandTag,
+        operation: &Operation,
+        ended: Result<Ended, Gone>,
+        ticket: &Ticket,
+    ) -> Done {
         let failed = ended.map_or(0, |ended| ended.failed);
         let mut done = Done { code: ended.map(|ended| ended.code), failed, records: [None; SECTORS_MAX] };
-        if let Operation::Read { span, .. } = operation {
-            let memory = self.memory.borrow();
-            let run = memory.bytes(self.run(tag), usize::from(span.count) * RECORD_BYTES);
-            let (records, _) = run.expect("the command's run is in memory").as_chunks::<RECORD_BYTES>();
-            for (sector, bytes) in (span.first..).zip(records) {
+        match operation {
+            Operation::Read { span, .. } => self.records(tag, span.count, |sector, record| {
+                let sector = span.first + sector as u8;
                 if done.has(sector) {
-                    done.records[usize::from(sector)] = SectorRecord::decode(bytes);
+                    done.records[usize::from(sector)] = record;
                 }
+            }),
+            Operation::ReadRow(row) => {
+                let sectors = usize::from(self.sectors);
+                let mut pages = vec![[None; SECTORS_MAX]; row.buffers.len()];
+                self.records(tag, (pages.len() * sectors) as u8, |n, record| {
+                    pages[n / sectors][n % sectors] = record;
+                });
+                *ticket.row.borrow_mut() = pages;
             }
+            _ => {}
         }
         done
+    }
+    /// Calls `each` with the records that a read has brought.
+    fn records(&self, tag: CommandTag, sectors: u8, mut each: impl FnMut(usize, Option<SectorRecord>)) {
+        let memory = self.memory.borrow();
+        let run = memory.bytes(self.run(tag), usize::from(sectors) * RECORD_BYTES);
+        let (records, _) = run.expect("the command's run is in memory").as_chunks::<RECORD_BYTES>();
+        records.iter().enumerate().for_each(|(n, bytes)| each(n, SectorRecord::decode(bytes)));
     }
 }

@@ -1,8 +1,9 @@
 //! Which page is written next: consecutive pages go to consecutive channels, then lanes, then dies, so that
 //! each is transferred while those before are programmed (H22, pipelined).
 //!
-//! Pages of the host and copies of collection go to groups of their own: data that were copied once have
-//! lived longer, and change less.
+//! Pages of the host, its composite pages and copies of collection go to groups of their own: data that were
+//! copied once have lived longer, and change less. A composite page is the same page of all lanes of a group,
+//! and the next one is another channel's, then another die's (H22).
 
 use super::groups::{GroupPlace, Groups};
 use super::place::PagePlace;
@@ -18,10 +19,12 @@ pub enum Stream {
     Host,
     /// Copies of collection.
     Copies,
+    /// The host's composite pages.
+    Composite,
 }
 
 /// How many streams there are, each with an open group of each die.
-pub const STREAMS: usize = 2;
+const STREAMS: usize = 3;
 
 /// The open group of a die, and the next page of each of its lanes.
 #[derive(Clone, Copy, Default)]
@@ -41,6 +44,24 @@ pub struct NextPage {
     pub opens: bool,
 }
 
+/// A composite page to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextRow {
+    /// This page of all lanes of this group.
+    At {
+        /// The group.
+        of: GroupPlace,
+        /// The page of each of its blocks.
+        page: u16,
+        /// It is the first of its group: all members must have been erased before.
+        opens: bool,
+    },
+    /// Not before another group is free.
+    Wait,
+    /// No group that is free has a block of each lane.
+    NotWhole,
+}
+
 /// The write pointers.
 pub struct Frontier {
     info: ArrayInfo,
@@ -53,8 +74,7 @@ pub struct Frontier {
 impl Frontier {
     /// Pointers of an array in which no group is open.
     pub fn new(info: &ArrayInfo) -> Self {
-        let dies = usize::from(info.channels) * usize::from(info.dies);
-        Frontier { info: *info, open: vec![[None; STREAMS]; dies], turns: [0; STREAMS] }
+        Frontier { info: *info, open: vec![[None; STREAMS]; info.all_dies()], turns: [0; STREAMS] }
     }
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
@@ -82,8 +102,7 @@ impl Frontier {
         (stream, reserve): (Stream, usize),
         (channel, die, lane): (u8, u8, u8),
     ) -> Option<NextPage> {
-        let index = usize::from(channel) * usize::from(self.info.dies) + usize::from(die);
-        let slot = &mut self.open[index][stream as usize];
+        let slot = &mut self.open[self.info.die(channel, die)][stream as usize];
         let mut open = match *slot {
             Some(open) => open,
             None if groups.all_free() <= reserve => return None,
@@ -103,6 +122,45 @@ impl Frontier {
             groups.close(of);
         }
         usable.then_some(NextPage { at: of.page(page, lane), opens })
+    }
+    /// The next composite page. As with [`next`](Frontier::next) no group is opened when no more than
+    /// `reserve` are free, and the page must be submitted before another is asked for.
+    pub fn next_row(&mut self, groups: &mut Groups, reserve: usize) -> NextRow {
+        let (channels, dies) = (u64::from(self.info.channels), u64::from(self.info.dies));
+        let mut none = NextRow::NotWhole;
+        for _ in 0..channels * dies {
+            let turn = self.turns[Stream::Composite as usize];
+            self.turns[Stream::Composite as usize] += 1;
+            let (channel, die) = ((turn % channels) as u8, (turn / channels % dies) as u8);
+            let slot = &mut self.open[self.info.die(channel, die)][Stream::Composite as usize];
+            let opened = match *slot {
+                Some(open) => Some(open),
+                None if groups.all_free() <= reserve => {
+                    none = NextRow::Wait;
+                    None
+                }
+                None => {
+                    groups.open_whole(channel, die).map(|group| OpenGroup { group, ..OpenGroup::default() })
+                }
+            };
+            let Some(mut open) = opened else { continue };
+            let of = GroupPlace { channel, die, group: open.group };
+            let (page, opens) = (open.next[0], !open.begun);
+            (open.begun, open.next) = (true, [page + 1; LANES_MAX]);
+            *slot = (page + 1 < self.info.pages).then_some(open);
+            if slot.is_none() {
+                groups.close(of);
+            }
+            return NextRow::At { of, page, opens };
+        }
+        none
+    }
+    /// No more composite pages go to this group.
+    pub fn abandon_rows(&mut self, groups: &mut Groups, of: GroupPlace) {
+        let slot = &mut self.open[self.info.die(of.channel, of.die)][Stream::Composite as usize];
+        if slot.take_if(|open| open.group == of.group).is_some() {
+            groups.close(of);
+        }
     }
     /// No group is open any more.
     pub fn reset(&mut self) {

@@ -106,7 +106,7 @@ impl Groups {
     /// die, lane, block. All are free, and must be erased before they are written.
     pub fn of(info: &ArrayInfo, is_bad: impl Fn(u8, u8, u8, u16) -> bool) -> Self {
         let lanes = usize::from(info.lanes).min(LANES_MAX);
-        let mut dies = Vec::with_capacity(usize::from(info.channels) * usize::from(info.dies));
+        let mut dies = Vec::with_capacity(info.all_dies());
         for channel in 0..info.channels {
             for die in 0..info.dies {
                 let good_of = |lane: usize| -> Vec<u16> {
@@ -133,14 +133,11 @@ impl Groups {
         let free = dies.iter().map(|die| die.free.len()).sum();
         Groups { info: *info, dies, closings: 0, free, stale: 0 }
     }
-    fn index(&self, channel: u8, die: u8) -> usize {
-        usize::from(channel) * usize::from(self.info.dies) + usize::from(die)
-    }
     fn get(&self, at: GroupPlace) -> &Group {
-        &self.dies[self.index(at.channel, at.die)].groups[usize::from(at.group)]
+        &self.dies[self.info.die(at.channel, at.die)].groups[usize::from(at.group)]
     }
     fn get_mut(&mut self, at: GroupPlace) -> &mut Group {
-        let index = self.index(at.channel, at.die);
+        let index = self.info.die(at.channel, at.die);
         &mut self.dies[index].groups[usize::from(at.group)]
     }
     /// The places of all groups, in the order of their numbers: each is another die's than the one before.
@@ -230,7 +227,7 @@ impl Groups {
     /// A group of which so many written pages were found at power-on. Asserts that it was free.
     pub fn found(&mut self, at: GroupPlace, written: u32) {
         self.closings += 1;
-        let (closings, index) = (self.closings, self.index(at.channel, at.die));
+        let (closings, index) = (self.closings, self.info.die(at.channel, at.die));
         let of = &mut self.dies[index];
         let group = &mut of.groups[usize::from(at.group)];
         assert_eq!(group.state, GroupState::Free, "a group is found once");
@@ -257,7 +254,7 @@ impl Groups {
     }
     /// Opens the group of a die that has been free longest; `None` if none is free.
     pub fn open(&mut self, channel: u8, die: u8) -> Option<u16> {
-        let index = self.index(channel, die);
+        let index = self.info.die(channel, die);
         let of = &mut self.dies[index];
         while let Some(n) = of.free.pop_front() {
             self.free -= 1;
@@ -270,6 +267,17 @@ impl Groups {
         }
         None
     }
+    /// Opens the group of a die that has been free longest of those with a block of each lane; `None` if none
+    /// has.
+    pub fn open_whole(&mut self, channel: u8, die: u8) -> Option<u16> {
+        let (index, lanes) = (self.info.die(channel, die), u32::from(self.info.lanes));
+        let of = &mut self.dies[index];
+        let at = of.free.iter().position(|&n| of.groups[usize::from(n)].alive() == lanes)?;
+        let n = of.free.remove(at)?;
+        self.free -= 1;
+        of.groups[usize::from(n)].state = GroupState::Open;
+        Some(n)
+    }
     /// Closes an open group. Asserts that it is one.
     pub fn close(&mut self, at: GroupPlace) {
         self.closings += 1;
@@ -281,7 +289,7 @@ impl Groups {
     }
     /// Frees a closed group. Asserts that it is one, and that the map leads nowhere into it.
     pub fn release(&mut self, at: GroupPlace) {
-        let index = self.index(at.channel, at.die);
+        let index = self.info.die(at.channel, at.die);
         let die = &mut self.dies[index];
         let of = &mut die.groups[usize::from(at.group)];
         let state = (of.state, of.valid, of.is_settled());

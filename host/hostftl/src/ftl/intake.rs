@@ -1,17 +1,18 @@
 //! The host's commands (H19, H21): a write is acknowledged once its sectors are in memory.
 
-use super::flash::{Span, Ticket};
+use super::flash::{Records, RowSpan, Span, Ticket};
+use super::gather::Gathered;
 use super::groups::GroupState;
 use super::oob::{SectorKind, SectorRecord};
 use super::place::SectorPlace;
 use super::root::Root;
-use super::shared::Ftl;
+use super::shared::{Ftl, State};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
-use aster_wire::array::LANES_MAX;
+use aster_wire::array::{LANES_MAX, NO_BLOCK};
 
 /// Pages of a command that are worked at side by side.
 const WINDOW: u32 = 8;
@@ -20,6 +21,18 @@ pub(super) const BUFFERS: u32 = WINDOW + 1;
 
 /// How a command ended: with a place on the drive if sectors could not be read.
 type Ended = Result<(), (HostStatus, Option<u64>)>;
+
+/// Sectors of one page: the first one's number in the window, its place, and how many.
+type Run = (u32, SectorPlace, u8);
+
+/// A run that is being read.
+struct PageRead {
+    n: u32,
+    span: Span,
+    ticket: Rc<Ticket>,
+    /// Which page of a row's command it is.
+    of_row: Option<usize>,
+}
 
 /// Part of a command: whole sectors, or bytes of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,16 +128,18 @@ impl Worker {
             }
             HostOp::Write => {
                 self.may_write()?;
+                let gathered = self.gathered(offset, length);
                 for part in parts {
-                    self.write(command, part).await?;
+                    self.write(command, part, gathered).await?;
                 }
                 ftl.count(|s| (s.host_bytes_written += length, s.host_pages_written += sectors).0);
                 self.settle(fua).await
             }
             HostOp::WriteZeroes { .. } => {
                 self.may_write()?;
+                let gathered = self.gathered(offset, length);
                 for part in parts {
-                    self.zero(part).await?;
+                    self.zero(part, gathered).await?;
                 }
                 self.settle(fua).await
             }
@@ -174,10 +189,10 @@ impl Worker {
     /// Brings sectors into the window's buffers: the n-th sector into their n-th.
     async fn load(&self, first: u32, count: u32) -> Ended {
         let ftl = &self.ftl;
-        let mut reads: Vec<(u32, Span, Rc<Ticket>)> = vec![];
+        let mut reads: Vec<PageRead> = vec![];
         {
             let state = ftl.state.borrow();
-            let mut runs: Vec<(u32, SectorPlace, u8)> = vec![];
+            let mut runs: Vec<Run> = vec![];
             for n in 0..count {
                 let (buffer, slot) = self.buffer_of(n);
                 if let Some(waiting) = state.gather.find(first + n) {
@@ -201,18 +216,29 @@ impl Worker {
                     ftl.count(|stats| stats.host_pages_unmapped += 1);
                 }
             }
-            for (n, place, count) in runs {
+            let mut rest = &runs[..];
+            while let Some(&(n, place, count)) = rest.first() {
+                let row = if ftl.config.composite.is_some() { self.row_of(rest) } else { 0 };
+                if row > 1 {
+                    let (pages, others) = rest.split_at(row);
+                    rest = others;
+                    self.read_row(&state, pages, &mut reads);
+                    continue;
+                }
+                rest = &rest[1..];
                 let (span, (buffer, slot)) =
                     (ftl.span(&state, place.page, place.slot, count), self.buffer_of(n));
-                reads.push((n, span, ftl.flash.read(span, buffer, slot)));
+                let ticket = ftl.flash.read(span, buffer, slot);
+                reads.push(PageRead { n, span, ticket, of_row: None });
             }
         }
         ftl.count(|stats| stats.flash_reads.host += reads.len() as u64);
         let mut lost = None;
-        for (n, span, ticket) in reads {
-            let done = ticket.done(&ftl.exec).await;
+        for read in reads {
+            let (n, span) = (read.n, read.span);
+            let records = self.records_of(read).await;
             for (slot, n) in (span.first..span.first + span.count).zip(n..) {
-                let of = done.records[usize::from(slot)];
+                let of = records[usize::from(slot)];
                 let is_data = |record: SectorRecord| record.kind == SectorKind::Data;
                 if !of.is_some_and(|record| is_data(record) && record.sector == first + n) {
                     ftl.count(|stats| stats.uncorrectable_sectors += 1);
@@ -223,6 +249,59 @@ impl Worker {
         match lost {
             Some(at) => Err((HostStatus::UnrecoveredRead, Some(at))),
             None => Ok(()),
+        }
+    }
+    /// How many of these runs, from the first on, are whole pages of one row, by lane, for page buffers of
+    /// their own: one command reads them (H22).
+    fn row_of(&self, runs: &[Run]) -> usize {
+        let sectors = self.ftl.info.sectors;
+        let is_whole = |&(n, place, count): &Run| (place.slot, count, self.buffer_of(n).1) == (0, sectors, 0);
+        let follows = |pair: &[Run]| {
+            let [before, after] = [pair[0].1.page, pair[1].1.page];
+            is_whole(&pair[1])
+                && before.lane < after.lane
+                && (before.group(), before.page) == (after.group(), after.page)
+        };
+        match runs.first() {
+            Some(first) if is_whole(first) => 1 + runs.windows(2).take_while(|pair| follows(pair)).count(),
+            _ => 0,
+        }
+    }
+    fn read_row(&self, state: &State, pages: &[Run], reads: &mut Vec<PageRead>) {
+        let ftl = &self.ftl;
+        let at = pages[0].1.page;
+        let mut members = [NO_BLOCK; LANES_MAX];
+        let spans: Vec<Span> =
+            pages.iter().map(|&(_, place, count)| ftl.span(state, place.page, 0, count)).collect();
+        spans.iter().for_each(|span| members[usize::from(span.page.lane)] = span.block);
+        let ticket = ftl.flash.read_row(RowSpan {
+            group: at.group(),
+            page: at.page,
+            members,
+            buffers: pages.iter().map(|&(n, ..)| self.buffer_of(n).0).collect(),
+            records: vec![],
+        });
+        let of_page = |(index, (span, &(n, ..))): (usize, (Span, &Run))| PageRead {
+            n,
+            span,
+            ticket: Rc::clone(&ticket),
+            of_row: Some(index),
+        };
+        reads.extend(spans.into_iter().zip(pages).enumerate().map(of_page));
+    }
+    /// What a read has found. A page that a row's command couldn't bring is read by itself, since the command
+    /// doesn't say which of its sectors are lost.
+    async fn records_of(&self, read: PageRead) -> Records {
+        let PageRead { n, span, ticket, of_row } = read;
+        let ftl = &self.ftl;
+        let done = ticket.done(&ftl.exec).await;
+        match of_row {
+            None => done.records,
+            Some(index) if done.is_good_on(span.page.lane) => ticket.of_row(index),
+            Some(_) => {
+                ftl.count(|stats| stats.flash_reads.host += 1);
+                ftl.flash.read(span, self.buffer_of(n).0, 0).done(&ftl.exec).await.records
+            }
         }
     }
     /// Moves the bytes of a part between the window's buffers and the host, a page at a time, or those of a
@@ -277,7 +356,17 @@ impl Worker {
 
     // ---- writes ----
 
-    async fn write(&self, command: &HostCommand, part: Part) -> Ended {
+    /// Whether a write becomes composite pages: it is large, and nothing of it was written lately (H22).
+    fn gathered(&self, offset: u64, length: u64) -> Gathered {
+        let Some(composite) = self.ftl.config.composite else { return Gathered::Page };
+        let (first, end) = (offset / SECTOR_BYTES as u64, (offset + length).div_ceil(SECTOR_BYTES as u64));
+        let (first, count) = (first as u32, (end - first) as u32);
+        let recent = &mut self.ftl.state.borrow_mut().recent;
+        let is_cold = length >= u64::from(composite.bytes) && recent.has_none_of(first, count);
+        recent.note(first, count);
+        if is_cold { Gathered::Row } else { Gathered::Page }
+    }
+    async fn write(&self, command: &HostCommand, part: Part, gathered: Gathered) -> Ended {
         if !part.is_whole() {
             self.transfer(command, part, DmaDirection::FromHost, Some(self.side)).await?;
             return self.merge(part, false).await;
@@ -287,27 +376,27 @@ impl Worker {
             let (buffer, slot) = self.buffer_of(n);
             let mut content = vec![];
             self.ftl.sector(buffer, slot.into(), |bytes| content.extend_from_slice(bytes));
-            self.put(part.sector + n, &content).await?;
+            self.put(part.sector + n, gathered, &content).await?;
         }
         Ok(())
     }
-    async fn zero(&self, part: Part) -> Ended {
+    async fn zero(&self, part: Part, gathered: Gathered) -> Ended {
         if !part.is_whole() {
             return self.merge(part, true).await;
         }
         let content = vec![0; self.ftl.config.content.sector_len()];
         for n in 0..part.count {
-            self.put(part.sector + n, &content).await?;
+            self.put(part.sector + n, gathered, &content).await?;
         }
         Ok(())
     }
-    async fn put(&self, sector: u32, content: &[u8]) -> Ended {
+    async fn put(&self, sector: u32, gathered: Gathered, content: &[u8]) -> Ended {
         let ftl = &self.ftl;
         let put = || {
             if ftl.is_stopped() {
                 return Some(Err((ftl.refusal(), None)));
             }
-            ftl.try_put(sector, |bytes| bytes.copy_from_slice(content)).then_some(Ok(()))
+            ftl.try_put(sector, gathered, |bytes| bytes.copy_from_slice(content)).then_some(Ok(()))
         };
         ftl.room.wait(&ftl.exec, put).await
     }
@@ -353,7 +442,8 @@ impl Worker {
                     None if (in_memory, on_flash) != before => return Some(Ok(false)),
                     None => {}
                 }
-                ftl.try_put(part.sector, |bytes| bytes.copy_from_slice(&content)).then_some(Ok(true))
+                let put = ftl.try_put(part.sector, Gathered::Page, |bytes| bytes.copy_from_slice(&content));
+                put.then_some(Ok(true))
             };
             if ftl.room.wait(&ftl.exec, put).await? {
                 return Ok(());

@@ -1,5 +1,5 @@
-//! The paper's FTL: a map in the host's memory, pages of groups, and sectors that wait for their page (H19 to
-//! H23, H25).
+//! The paper's FTL: a map in the host's memory, pages and composite pages of groups, and sectors that wait
+//! for their page (H19 to H23, H25).
 //!
 //! Decisions, which send no command:
 //!
@@ -8,6 +8,7 @@
 //! - `groups`: a group is a block of each lane of a channel, of one die
 //! - `frontier`: which page is written next
 //! - `gather`: sectors that wait in memory for their page
+//! - `recent`: what was written lately, and isn't cold
 //! - `oob`: what is stored beside each sector
 //!
 //! What carries them out: `piece` starts the FTL as a target, `recover` finds what is on the drive, `intake`
@@ -26,13 +27,14 @@ mod map;
 mod oob;
 mod piece;
 mod place;
+mod recent;
 mod recover;
 mod retired;
 mod root;
 mod shared;
 mod spare;
 
-pub use config::HostFtlConfig;
+pub use config::{CompositeConfig, HostFtlConfig};
 pub use piece::HostFtl;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::flash::{Flash, SECTORS_MAX};
 use super::frontier::Frontier;
 use super::gather::Gather;
 use super::intake;
+use super::recent::RecentWrites;
 use super::recover::{self, Recovery, SIDE_BY_SIDE};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
@@ -103,7 +104,7 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     let bound = piece.buffers() as usize * SECTORS_MAX
         + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
         + SIDE_BY_SIDE;
-    let flash = Flash::start(&ports.core, &up.driver, &up.memory, bound);
+    let flash = Flash::start(&ports.core, &up.driver, &up.memory, (bound, info.sectors));
     let root = Root::read(&ports.nvram);
     let found = Recovery {
         exec: &exec,
@@ -117,6 +118,7 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     };
     let found = found.run(root).await?;
     let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
+    let hot_writes = piece.config.composite.map_or(0, |composite| composite.hot_writes as usize);
     let boot = match root {
         Some(Root { clean: true, .. }) => Boot::Clean,
         None if !found.any => Boot::Fresh,
@@ -144,13 +146,15 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
             map: found.map,
             groups: found.groups,
             frontier: Frontier::new(&info),
-            gather: Gather::new(gather_pages as usize, info.sectors),
+            gather: Gather::new(gather_pages as usize, info.sectors, info.lanes),
+            recent: RecentWrites::new(hot_writes),
             sequence: found.sequence,
             due: VecDeque::new(),
             in_flight: VecDeque::new(),
-            homeless: None,
+            homeless: false,
             urgent: false,
             padded: 0,
+            composite: 0,
             sent: 0,
             stored: 0,
             root,
@@ -216,6 +220,9 @@ impl TranslationView for Running {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         if let Some(ftl) = self.ftl.get() {
             let state = ftl.state.borrow();
+            each("commands_sent", self.driver.commands());
+            each("composite_pages", state.composite);
+            each("frames_sent", self.driver.frames());
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
             each("padded_sectors", state.padded);

@@ -80,8 +80,7 @@ async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String
         }
     }
     let state = |channel: u8, die: u8, lane: u8, block: u16| {
-        let die = usize::from(channel) * usize::from(info.dies) + usize::from(die);
-        let lane = die * usize::from(info.lanes) + usize::from(lane);
+        let lane = info.die(channel, die) * usize::from(info.lanes) + usize::from(lane);
         states[lane].get(usize::from(block)).and_then(|&state| BlockFlags::from_raw(state))
     };
     let is_usable = |state| matches!(state, Some(BlockFlags::Free | BlockFlags::Host));

@@ -44,8 +44,7 @@ impl Retired {
         Retired { bits, info: *info, at }
     }
     fn index(&self, (channel, die, lane, block): (u8, u8, u8, u16)) -> (usize, u8) {
-        let die = usize::from(channel) * usize::from(self.info.dies) + usize::from(die);
-        let lane = die * usize::from(self.info.lanes) + usize::from(lane);
+        let lane = self.info.die(channel, die) * usize::from(self.info.lanes) + usize::from(lane);
         let bit = lane * self.info.blocks as usize + usize::from(block);
         (bit / 8, 1 << (bit % 8))
     }

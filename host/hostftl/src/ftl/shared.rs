@@ -1,13 +1,14 @@
 //! What all tasks of the FTL share: sectors in memory, on their way, and on flash.
 
 use super::config::{HostFtlConfig, RESERVE};
-use super::flash::{Flash, Records, Span, Ticket};
-use super::frontier::{Frontier, Stream};
-use super::gather::Gather;
+use super::flash::{Done, Flash, Records, RowSpan, Span, Ticket};
+use super::frontier::{Frontier, NextPage, NextRow, Stream};
+use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
 use super::oob::{BEHIND_MAX, SectorRecord};
 use super::place::{PagePlace, SectorPlace};
+use super::recent::RecentWrites;
 use super::retired::Retired;
 use super::root::Root;
 use super::spare::Spare;
@@ -16,21 +17,39 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
+use alloc::vec::Vec;
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::BufferId;
-use aster_wire::array::NO_BLOCK;
+use aster_wire::array::{NO_BLOCK, StatusCode};
 use core::cell::{Cell, RefCell};
 
 /// A page of the host's that is on its way.
-#[derive(Clone)]
-pub(super) struct InFlight {
+pub(super) struct SentPage {
     pub buffer: usize,
     pub at: PagePlace,
     pub records: Records,
+}
+
+/// A page, or the pages of a composite page by lane, that are on their way by one command.
+pub(super) struct InFlight {
+    pub pages: Vec<SentPage>,
     pub ticket: Rc<Ticket>,
+    pub is_row: bool,
+    /// The erase of the composite page's group that came before it.
+    pub erase: Option<Rc<Ticket>>,
+}
+
+/// What became of pages that wait for a place.
+enum Sent {
+    /// They are on their way.
+    On(InFlight),
+    /// They wait for a group.
+    Wait,
+    /// There is no group for a composite page: each of its pages waits for a place of its own.
+    AsPages,
 }
 
 pub(super) struct State {
@@ -40,11 +59,13 @@ pub(super) struct State {
     pub gather: Gather,
     /// The sequence number of the next page.
     pub sequence: u64,
+    /// What was written lately.
+    pub recent: RecentWrites,
     /// Buffers whose pages wait for a place, and pages on their way, both in the order of their sending.
-    pub due: VecDeque<usize>,
-    pub in_flight: VecDeque<InFlight>,
-    /// The oldest page on its way could not be programmed, and waits for another place.
-    pub homeless: Option<(usize, Records)>,
+    pub due: VecDeque<Due>,
+    pub in_flight: VecDeque<Rc<InFlight>>,
+    /// A page of the oldest on their way could not be programmed, and waits for another place.
+    pub homeless: bool,
     /// Collection waits for what is in memory, and leaves its reserve to the host for that.
     pub urgent: bool,
     /// Pages that were sent, and those of them that are on flash.
@@ -52,6 +73,8 @@ pub(super) struct State {
     pub stored: u64,
     /// Sectors of the host's pages that were programmed without data.
     pub padded: u64,
+    /// Composite pages that were sent.
+    pub composite: u64,
     pub root: Root,
     pub retired: Retired,
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
@@ -63,7 +86,7 @@ pub(super) struct State {
 impl State {
     /// Whether pages wait for a place, and none is on its way to the flash.
     pub fn waits_in_vain(&self) -> bool {
-        self.homeless.is_some() || !self.due.is_empty() && self.in_flight.is_empty()
+        self.homeless || !self.due.is_empty() && self.in_flight.is_empty()
     }
 }
 
@@ -128,7 +151,7 @@ impl Ftl {
     }
     /// Dies of all channels.
     pub fn dies(&self) -> usize {
-        usize::from(self.info.channels) * usize::from(self.info.dies)
+        self.info.all_dies()
     }
     /// Collection begins when no more groups are free: the host can then open one of each die beside the
     /// reserve.
@@ -172,24 +195,24 @@ impl Ftl {
     }
     /// Puts a new version of a sector into memory, which `content` writes there. `false` while no buffer is
     /// free.
-    pub fn try_put(&self, sector: u32, content: impl FnOnce(&mut [u8])) -> bool {
+    pub fn try_put(&self, sector: u32, gathered: Gathered, content: impl FnOnce(&mut [u8])) -> bool {
         {
             let state = &mut *self.state.borrow_mut();
-            let Some(waiting) = state.gather.put(sector) else { return false };
+            let Some(waiting) = state.gather.put(sector, gathered) else { return false };
             self.sector(BufferId(waiting.buffer as u32), waiting.slot.into(), content);
         }
         self.send(false);
         true
     }
-    /// Sends the page that is full, or with `flush` also one that isn't. Returns how many were sent so far.
+    /// Sends what is full, or with `flush` also what isn't. Returns how many pages were sent so far.
     pub fn send(&self, flush: bool) -> u64 {
         let sent = {
-            let state = &mut *self.state.borrow_mut();
-            if let Some(buffer) = state.gather.send(flush) {
-                state.due.push_back(buffer);
-                state.sent += 1;
-            }
-            state.sent
+            let State { gather, due, sent, .. } = &mut *self.state.borrow_mut();
+            gather.send(flush, |of| {
+                *sent += if let Due::Row(buffers) = &of { buffers.len() as u64 } else { 1 };
+                due.push_back(of);
+            });
+            *sent
         };
         self.pump();
         sent
@@ -203,23 +226,72 @@ impl Ftl {
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
         let reserve = self.reserve(state);
-        while let Some(&buffer) = state.due.front() {
-            let sequence = state.sequence;
-            let mut records: Records = [None; super::flash::SECTORS_MAX];
-            for (record, &sector) in records.iter_mut().zip(state.gather.sectors(buffer)) {
-                *record = Some(SectorRecord::data(sector, sequence));
-            }
-            let to = (Stream::Host, reserve);
-            let Some((at, ticket)) = self.program(state, to, BufferId(buffer as u32), records) else {
-                break;
+        while let Some(due) = state.due.pop_front() {
+            let sent = match &due {
+                Due::Page(buffer) => self.send_page(state, *buffer, reserve),
+                Due::Row(buffers) => self.send_row(state, buffers, reserve),
             };
-            state.sequence += 1;
-            state.due.pop_front();
-            state.padded += (usize::from(self.info.sectors) - state.gather.sectors(buffer).len()) as u64;
-            state.in_flight.push_back(InFlight { buffer, at, records, ticket });
-            self.count(|stats| stats.flash_programs.host += 1);
+            match (sent, due) {
+                (Sent::On(in_flight), _) => {
+                    self.count(|stats| stats.flash_programs.host += in_flight.pages.len() as u64);
+                    state.in_flight.push_back(Rc::new(in_flight));
+                }
+                (Sent::AsPages, Due::Row(buffers)) => {
+                    buffers.into_iter().rev().for_each(|buffer| state.due.push_front(Due::Page(buffer)));
+                }
+                (_, due) => {
+                    state.due.push_front(due);
+                    break;
+                }
+            }
         }
         self.work.wake_all(&self.exec);
+    }
+    /// The records of a buffer's sectors, if they are sent now: a page is newer than all that were sent
+    /// before it.
+    fn records(&self, state: &mut State, buffer: usize) -> Records {
+        let mut records: Records = [None; super::flash::SECTORS_MAX];
+        for (record, sector) in records.iter_mut().zip(state.gather.sectors(buffer)) {
+            *record = sector.map(|sector| SectorRecord::data(sector, state.sequence));
+        }
+        state.sequence += 1;
+        let sectors = usize::from(self.info.sectors);
+        state.padded += records[..sectors].iter().filter(|record| record.is_none()).count() as u64;
+        records
+    }
+    fn send_page(&self, state: &mut State, buffer: usize, reserve: usize) -> Sent {
+        let to = (Stream::Host, reserve);
+        let Some(next) = state.frontier.next(&mut state.groups, to.0, to.1) else { return Sent::Wait };
+        let records = self.records(state, buffer);
+        let ticket = self.program_at(state, next, BufferId(buffer as u32), records);
+        let pages = vec![SentPage { buffer, at: next.at, records }];
+        Sent::On(InFlight { pages, ticket, is_row: false, erase: None })
+    }
+    /// Programs a composite page by one command (H22). If there is no group for it and none will be, it is
+    /// made of pages.
+    fn send_row(&self, state: &mut State, buffers: &[usize], reserve: usize) -> Sent {
+        let (of, page, opens) = match state.frontier.next_row(&mut state.groups, reserve) {
+            NextRow::At { of, page, opens } => (of, page, opens),
+            NextRow::Wait if reserve > 0 => return Sent::Wait,
+            NextRow::Wait | NextRow::NotWhole => return Sent::AsPages,
+        };
+        let erase = (opens && state.groups.must_be_erased(of)).then(|| self.erase(state, of));
+        let (mut pages, mut row) = (vec![], vec![]);
+        for (lane, &buffer) in (0..).zip(buffers) {
+            let at = of.page(page, lane);
+            let records = self.records(state, buffer);
+            row.push(self.begin(state, at, records));
+            pages.push(SentPage { buffer, at, records });
+        }
+        state.composite += 1;
+        let ticket = self.flash.program_row(RowSpan {
+            group: of,
+            page,
+            members: state.groups.members(of),
+            buffers: buffers.iter().map(|&buffer| BufferId(buffer as u32)).collect(),
+            records: row,
+        });
+        Sent::On(InFlight { pages, ticket, is_row: true, erase })
     }
     /// Programs a page at the next place of a stream, beside a reserve of groups; `None` without one.
     pub fn program(
@@ -227,20 +299,34 @@ impl Ftl {
         state: &mut State,
         (stream, reserve): (Stream, usize),
         buffer: BufferId,
-        mut records: Records,
+        records: Records,
     ) -> Option<(PagePlace, Rc<Ticket>)> {
         let next = state.frontier.next(&mut state.groups, stream, reserve)?;
+        Some((next.at, self.program_at(state, next, buffer, records)))
+    }
+    fn program_at(
+        &self,
+        state: &mut State,
+        next: NextPage,
+        buffer: BufferId,
+        records: Records,
+    ) -> Rc<Ticket> {
         let group = next.at.group();
         if next.opens && state.groups.must_be_erased(group) {
             // A block that can't be erased refuses its pages, which then go elsewhere.
             drop(self.erase(state, group));
         }
-        let behind = state.groups.begin(next.at).min(BEHIND_MAX);
+        let records = self.begin(state, next.at, records);
+        let span = self.span(state, next.at, 0, self.info.sectors);
+        self.flash.program(span, buffer, records)
+    }
+    /// A page is on its way. Returns its records for that place.
+    fn begin(&self, state: &mut State, at: PagePlace, mut records: Records) -> Records {
+        let behind = state.groups.begin(at).min(BEHIND_MAX);
         records.iter_mut().flatten().for_each(|record| record.behind = behind);
         let page_bytes = u64::from(self.config.geometry.page_bytes);
         self.count(|stats| stats.flash_bytes_written += page_bytes);
-        let span = self.span(state, next.at, 0, self.info.sectors);
-        Some((next.at, self.flash.program(span, buffer, records)))
+        records
     }
     /// Erases the blocks of a group that can be written.
     pub fn erase(&self, state: &mut State, at: GroupPlace) -> Rc<Ticket> {
@@ -283,47 +369,88 @@ impl Ftl {
         loop {
             self.tell_wear();
             let first = || self.state.borrow().in_flight.front().cloned();
-            let InFlight { buffer, at, records, ticket } = self.work.wait(&self.exec, first).await;
-            let done = ticket.done(&self.exec).await;
+            let in_flight = self.work.wait(&self.exec, first).await;
+            if !self.store_pages(&in_flight).await {
+                self.condition.set(DriveState::Failed);
+                self.wake_all();
+                return;
+            }
+            self.state.borrow_mut().in_flight.pop_front();
+            self.work.wake_all(&self.exec);
+        }
+    }
+    /// Awaits the oldest pages on their way. Pages that fail go elsewhere one by one. Returns false if the
+    /// drive is gone.
+    async fn store_pages(&self, in_flight: &InFlight) -> bool {
+        let done = in_flight.ticket.done(&self.exec).await;
+        let is_row = in_flight.is_row;
+        if is_row && !done.is_good() {
+            self.row_failed(in_flight, &done).await;
+        }
+        for page in &in_flight.pages {
+            let (mut at, mut done) = (page.at, done);
+            let mut is_good = if is_row { done.is_good_on(at.lane) } else { done.is_good() };
+            // Not before: collection must not take the group while the map doesn't lead to its good pages.
             self.state.borrow_mut().groups.end(at);
-            if !done.is_good() {
-                self.failed(&mut self.state.borrow_mut(), at);
+            while !is_good {
                 if done.code.is_err() {
-                    self.condition.set(DriveState::Failed);
-                    self.wake_all();
-                    return;
+                    return false;
                 }
-                self.state.borrow_mut().homeless = Some((buffer, records));
-                self.find_home().await;
-                continue;
+                if !is_row || at != page.at {
+                    self.failed(&mut self.state.borrow_mut(), at);
+                }
+                let (next, ticket) = self.find_home(page).await;
+                done = ticket.done(&self.exec).await;
+                (at, is_good) = (next, done.is_good());
+                self.state.borrow_mut().groups.end(at);
             }
             let state = &mut *self.state.borrow_mut();
-            state.in_flight.pop_front();
             state.stored += 1;
             let mut slots = vec![];
-            state.gather.programmed(buffer, |slot, sector| slots.push((slot, sector)));
+            state.gather.programmed(page.buffer, |slot, sector| slots.push((slot, sector)));
             for (slot, sector) in slots {
                 self.moved(state, sector, Some(SectorPlace { page: at, slot }));
             }
             self.room.wake_all(&self.exec);
             self.stored.wake_all(&self.exec);
-            self.work.wake_all(&self.exec);
         }
+        true
     }
-    /// Programs the oldest page on its way once more, elsewhere. It keeps its number: pages behind it may
-    /// hold newer versions.
-    async fn find_home(&self) {
+    /// A composite page was not programmed, or not on all lanes: its group gets no more. The drive refuses
+    /// all of it if one block is bad, by the erase before or by a page that was on its way; if it is none of
+    /// these, nobody knows which one.
+    async fn row_failed(&self, in_flight: &InFlight, done: &Done) {
+        let erased = match &in_flight.erase {
+            Some(erase) => erase.done(&self.exec).await.failed,
+            None => 0,
+        };
+        let refused = done.code.is_ok_and(|code| code != StatusCode::ProgramFailed);
+        let failed = erased | if refused { 0 } else { done.failed };
+        let state = &mut *self.state.borrow_mut();
+        let of = in_flight.pages[0].at.group();
+        let unknown = refused && erased == 0 && state.groups.is_whole(of);
+        for page in in_flight.pages.iter().filter(|page| unknown || failed >> page.at.lane & 1 != 0) {
+            self.failed(state, page.at);
+        }
+        state.frontier.abandon_rows(&mut state.groups, of);
+    }
+    /// Programs a page of the oldest on their way once more, elsewhere. It keeps its number: pages behind it
+    /// may hold newer versions.
+    async fn find_home(&self, page: &SentPage) -> (PagePlace, Rc<Ticket>) {
         let again = || {
             let state = &mut *self.state.borrow_mut();
-            let (buffer, records) = state.homeless.expect("a page has failed");
             let to = (Stream::Host, self.reserve(state));
-            let (at, ticket) = self.program(state, to, BufferId(buffer as u32), records)?;
-            state.in_flight[0] = InFlight { buffer, at, records, ticket };
-            state.homeless = None;
-            Some(())
+            let placed = self.program(state, to, BufferId(page.buffer as u32), page.records);
+            state.homeless = placed.is_none();
+            placed
         };
         self.tell_wear();
-        self.work.wait(&self.exec, again).await;
+        if let Some(placed) = again() {
+            return placed;
+        }
+        // Collection finds out whether anything helps.
+        self.work.wake_all(&self.exec);
+        self.work.wait(&self.exec, again).await
     }
     /// Writes all that is in memory to flash. Returns whether it is there.
     pub async fn flush(&self) -> bool {

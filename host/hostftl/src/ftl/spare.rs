@@ -1,6 +1,6 @@
 //! Blocks that the FTL works with, and those that are spare.
 
-use super::config::{HostFtlConfig, working_groups};
+use super::config::HostFtlConfig;
 use super::groups::Groups;
 use crate::driver::ArrayInfo;
 
@@ -16,7 +16,8 @@ impl Spare {
     pub fn new(config: &HostFtlConfig, info: &ArrayInfo, sectors: u32, good: u64) -> Self {
         let dies = u64::from(info.channels) * u64::from(info.dies);
         let of_block = u64::from(config.geometry.pages_per_block) * u64::from(info.sectors);
-        let needed = u64::from(sectors).div_ceil(of_block) + working_groups(dies) * u64::from(info.lanes);
+        let needed =
+            u64::from(sectors).div_ceil(of_block) + config.working_groups(dies) * u64::from(info.lanes);
         Spare { needed, from_factory: good.saturating_sub(needed) }
     }
     /// What is left of it, in percent.

@@ -1,7 +1,7 @@
 //! The parts against a model.
 
-use super::frontier::{Frontier, Stream};
-use super::gather::Gather;
+use super::frontier::{Frontier, NextRow, Stream};
+use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
 use super::oob::{RECORD_BYTES, SectorKind, SectorRecord};
@@ -124,6 +124,94 @@ fn streams_write_groups_of_their_own_and_the_reserve_is_left() {
     assert_eq!((groups.state(host), groups.state(copy)), (GroupState::Closed, GroupState::Open));
 }
 
+/// H22: the same page of all lanes, of channel after channel and die after die.
+#[test]
+fn composite_pages_go_to_whole_groups_in_turn() {
+    let info = ArrayInfo { blocks: 3, ..INFO };
+    // One group of channel 1, die 0 lacks a member.
+    let mut groups =
+        Groups::of(&info, |channel, die, lane, block| (channel, die, lane, block) == (1, 0, 2, 1));
+    let mut frontier = Frontier::new(&info);
+    let mut rows: BTreeMap<(u8, u8), Vec<(u16, u16)>> = BTreeMap::new();
+    let mut order = Vec::new();
+    let row = |frontier: &mut Frontier, groups: &mut Groups, reserve| match frontier.next_row(groups, reserve)
+    {
+        NextRow::At { of, page, opens } => {
+            assert_eq!(opens, page == 0);
+            assert!(groups.members(of)[..4].iter().all(|&block| block != NO_BLOCK));
+            Some((of, page))
+        }
+        NextRow::Wait | NextRow::NotWhole => None,
+    };
+    while let Some((of, page)) = row(&mut frontier, &mut groups, 0) {
+        order.push((of.channel, of.die));
+        rows.entry((of.channel, of.die)).or_default().push((of.group, page));
+    }
+    assert_eq!(order[..5], [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0)]);
+    let of_groups = |groups: &[u16]| -> Vec<_> {
+        groups.iter().flat_map(|&group| (0..6).map(move |page| (group, page))).collect()
+    };
+    assert_eq!(rows[&(0, 0)], of_groups(&[0, 1, 2]));
+    assert_eq!(rows[&(1, 0)], of_groups(&[0, 1]), "the third group has no member on lane 2");
+    assert_eq!(groups.all_free(), 1);
+    assert_eq!(frontier.next_row(&mut groups, 0), NextRow::NotWhole);
+    assert_eq!(frontier.next_row(&mut groups, 1), NextRow::Wait);
+    // A group that is given up is closed, and another one is opened.
+    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let mut frontier = Frontier::new(&info);
+    let (first, _) = row(&mut frontier, &mut groups, 0).unwrap();
+    frontier.abandon_rows(&mut groups, first);
+    frontier.abandon_rows(&mut groups, first);
+    assert_eq!(groups.state(first), GroupState::Closed);
+    let next = (0..4).map(|_| row(&mut frontier, &mut groups, 0).unwrap()).last();
+    assert_eq!(next, Some((GroupPlace { group: 1, ..first }, 0)));
+}
+
+/// H21, H22: what waits for a composite page.
+#[test]
+fn a_row_is_sent_when_it_is_full_and_a_flush_sends_its_pages() {
+    let mut gather = Gather::new(6, 2, 3);
+    let sent = |gather: &mut Gather, flush| {
+        let mut all = Vec::new();
+        gather.send(flush, |due| all.push(due));
+        all
+    };
+    let put = |gather: &mut Gather, sector, gathered| {
+        let waiting = gather.put(sector, gathered).unwrap();
+        (waiting.buffer, waiting.slot)
+    };
+    for n in 0..5 {
+        assert_eq!(put(&mut gather, n, Gathered::Row), (n as usize / 2, n as u8 % 2));
+        assert_eq!(sent(&mut gather, false), []);
+    }
+    // A newer version goes where the one before waits, whatever it comes as.
+    assert_eq!(put(&mut gather, 3, Gathered::Page), (1, 1));
+    assert_eq!(put(&mut gather, 40, Gathered::Page), (3, 0));
+    assert_eq!(put(&mut gather, 40, Gathered::Row), (3, 0));
+    put(&mut gather, 5, Gathered::Row);
+    assert_eq!(sent(&mut gather, false), [Due::Row([0, 1, 2].into())]);
+    put(&mut gather, 6, Gathered::Row);
+    assert_eq!(sent(&mut gather, true), [Due::Page(3), Due::Page(4)]);
+    assert_eq!(gather.sectors(4), [Some(6)]);
+}
+
+/// A sector that was forgotten while its row waits may be written, and sent, before that row is.
+#[test]
+fn a_forgotten_version_is_not_sent_behind_a_newer_one() {
+    let mut gather = Gather::new(6, 1, 2);
+    gather.put(7, Gathered::Row).unwrap();
+    gather.forget(7);
+    let newer = gather.put(7, Gathered::Page).unwrap();
+    let mut sent = Vec::new();
+    gather.send(false, |due| sent.push(due));
+    assert_eq!(sent, [Due::Page(newer.buffer)]);
+    gather.put(8, Gathered::Row).unwrap();
+    gather.send(false, |due| sent.push(due));
+    let Some(Due::Row(row)) = sent.last() else { panic!("a row is full") };
+    let sectors: Vec<_> = row.iter().map(|&buffer| gather.sectors(buffer)).collect();
+    assert_eq!(sectors, [[None], [Some(8)]]);
+}
+
 #[test]
 fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
     let (sector, sequence, kind) = (0x0102_0304, 0x0a0b_0c0d_0e0f, SectorKind::Data);
@@ -181,7 +269,9 @@ struct Model {
 
 impl Model {
     fn submit(&mut self, flush: bool) -> bool {
-        let Some(buffer) = self.gather.send(flush) else { return true };
+        let mut due = None;
+        self.gather.send(flush, |page| due = Some(page));
+        let Some(Due::Page(buffer)) = due else { return true };
         let Some(next) = self.frontier.next(&mut self.groups, Stream::Host, 0) else { return false };
         self.groups.begin(next.at);
         self.sent.push_back((buffer, next.at));
@@ -190,6 +280,7 @@ impl Model {
     fn end(&mut self) {
         let Some((buffer, page)) = self.sent.pop_front() else { return };
         for (slot, &sector) in (0..).zip(self.gather.sectors(buffer)) {
+            let Some(sector) = sector else { continue };
             let version = self.memory[&(buffer, slot)];
             self.flash.insert(SectorPlace { page, slot }, (sector, version));
         }
@@ -324,7 +415,7 @@ fn what_is_read_is_the_newest_version_wherever_it_is() {
         map: Map::new(PlaceFormat::of(&info).unwrap(), sectors),
         groups,
         frontier: Frontier::new(&info),
-        gather: Gather::new(5, info.sectors),
+        gather: Gather::new(5, info.sectors, info.lanes),
         flash: BTreeMap::new(),
         memory: BTreeMap::new(),
         sent: VecDeque::new(),
@@ -337,7 +428,7 @@ fn what_is_read_is_the_newest_version_wherever_it_is() {
         let sector = random.below(sectors.into()) as u32;
         match random.below(8) {
             0..4 => {
-                while model.gather.put(sector).is_none() {
+                while model.gather.put(sector, Gathered::Page).is_none() {
                     model.end();
                 }
                 let waiting = model.gather.find(sector).unwrap();
