@@ -19,6 +19,7 @@ mod open_channel;
 mod operation;
 mod profiles;
 mod progress;
+mod pts;
 mod reproduce;
 mod room;
 mod run;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Lifetime(args) => lifetime::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Waf(args) => waf::run(&args),
+        Command::Pts(args) => pts::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

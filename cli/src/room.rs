@@ -14,6 +14,8 @@ pub(crate) struct Need {
     pub(crate) certain: u64,
     /// Bytes that the work writes in addition, as far as known.
     pub(crate) written: u64,
+    /// Whether the command can keep the drive in an image.
+    pub(crate) takes_image: bool,
 }
 
 /// Bytes that a page takes in memory beside its content: its record, OOB and list of wrong bits.
@@ -28,7 +30,7 @@ impl Need {
         let overwritten = exported / 100 * u64::from(precondition.unwrap_or(0));
         let all = filled.saturating_add(overwritten).saturating_add(written);
         // Stale copies stay until their block is erased, but flash holds no more than itself.
-        Need { certain: filled, written: all.min(flash).saturating_sub(filled) }
+        Need { certain: filled, written: all.min(flash).saturating_sub(filled), takes_image: true }
     }
 
     /// Bytes that `bytes` bytes take as `content`, in pages of `page_bytes`.
@@ -75,7 +77,8 @@ fn judge(
         ways.push("--content fingerprint keeps a tag a sector instead of every byte");
     }
     match image {
-        None => ways.push("--image FILE keeps the drive on the disk"),
+        None if need.takes_image => ways.push("--image FILE keeps the drive on the disk"),
+        None => {}
         Some(_) => ways.push("an --image on another disk"),
     }
     ways.push("--set restrict.blocks_per_lun=N makes the drive smaller");
@@ -86,7 +89,7 @@ fn judge(
     let ways = ways.join("; ");
     if certain > available {
         return Err(Failure::usage(format!(
-            "--precondition keeps {} {place}, where {} are left: {ways}",
+            "filling the drive keeps {} {place}, where {} are left: {ways}",
             capacity(certain),
             capacity(available)
         )));
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_surely_does_not_fit_is_refused_and_what_may_not_is_told() {
-        let need = Need { certain: 1 << 30, written: 1 << 30 };
+        let need = Need { certain: 1 << 30, written: 1 << 30, takes_image: true };
         let judged = |content, available| judge(&need, content, PAGE, None, available);
         assert!(judged(Content::Full, 3 << 30).unwrap().is_none());
         let may = judged(Content::Full, 3 << 29).unwrap().unwrap().message;
@@ -160,6 +163,9 @@ mod tests {
         let disk =
             judge(&need, Content::Full, PAGE, Some(Path::new("d.aster")), 1 << 29).unwrap_err().to_string();
         assert!(disk.contains("on the disk of d.aster") && !disk.contains("--image FILE"), "{disk}");
+        let need = Need { takes_image: false, ..need };
+        let refused = judge(&need, Content::Full, PAGE, None, 1 << 29).unwrap_err().to_string();
+        assert!(!refused.contains("--image"), "{refused}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod ocssd;
 pub mod own;
 pub mod perfetto;
 pub mod provenance;
+pub mod pts;
 pub mod report;
 pub mod softssd;
 pub mod torture;

@@ -7,6 +7,7 @@ mod image;
 mod lifetime;
 mod open_channel;
 mod profiles;
+mod pts;
 mod replay;
 mod reproduce;
 mod run;
@@ -21,6 +22,7 @@ pub(crate) use image::{ImageCheckArgs, ImageCommand};
 pub(crate) use lifetime::LifetimeArgs;
 pub(crate) use open_channel::{OpenChannelArgs, VectorCommand};
 pub(crate) use profiles::{CheckArgs, ProfilesArgs};
+pub(crate) use pts::{PtsArgs, WriteCacheArg};
 pub(crate) use replay::{LoopArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
@@ -48,6 +50,7 @@ Examples:
   aster torture tiny --cuts 1000             take a drive's power away a thousand times
   aster lifetime tiny --svg life.svg         write a drive to its end
   aster waf tiny --quick                     what garbage collection costs, by policy and skew
+  aster pts tiny --quick                     SNIA's performance test, from purge to steady state
   aster profiles                             the drives that come along";
 
 #[derive(Debug, Subcommand)]
@@ -130,6 +133,13 @@ pub(crate) enum Command {
     /// LUN's data blocks, its reserve and its share of the data buffer, and is written as often.
     #[command(after_help = waf::WAF_EXAMPLES)]
     Waf(WafArgs),
+    /// Test a drive as SNIA's Solid State Storage Performance Test Specification says
+    ///
+    /// Each test purges the drive, writes it twice, and repeats rounds of loads until what it tracks is
+    /// steady over five rounds; the figures are those of these rounds. The specification's minute becomes
+    /// simulated time that is scaled with the drive; see docs/pts.md.
+    #[command(after_help = pts::PTS_EXAMPLES)]
+    Pts(Box<PtsArgs>),
 }
 
 #[cfg(test)]

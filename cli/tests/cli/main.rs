@@ -14,6 +14,7 @@ mod lifetime;
 mod open_channel;
 mod operations;
 mod place;
+mod pts;
 mod replayed;
 mod running;
 mod served;

@@ -240,9 +240,13 @@ fn a_run_that_cannot_be_kept_is_refused_with_what_to_do() {
     // 8 TiB, which no memory has.
     let drive = ["run", "ideal", "--set", "geometry.blocks_per_lun=32768", "--content", "full"];
     let error = place.refused(2, &[&drive[..], &["--job", "read.fio", "--precondition", "0"]].concat());
-    for said in
-        ["--precondition keeps ", " in memory", "--content fingerprint", "--image", "restrict.blocks_per_lun"]
-    {
+    for said in [
+        "filling the drive keeps ",
+        " in memory",
+        "--content fingerprint",
+        "--image",
+        "restrict.blocks_per_lun",
+    ] {
         assert!(error.contains(said), "{said}: {error}");
     }
 }

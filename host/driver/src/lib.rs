@@ -39,6 +39,7 @@ mod waiting;
 
 pub use aster_wire::nvme::admin::SecureErase;
 pub use aster_wire::nvme::dsm::Range;
+pub use aster_wire::nvme::features::{FeatureId, VolatileWriteCache};
 pub use aster_wire::nvme::log::CriticalWarning;
 pub use aster_wire::nvme::status::Status;
 pub use bar::Bar;
