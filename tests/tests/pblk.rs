@@ -7,8 +7,10 @@ use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
 use aster_units::Content;
+use aster_wire::nvme::admin::SecureErase;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
+use std::rc::Rc;
 
 /// A drive of four LUNs whose lines have 64 sectors of 4 KiB.
 fn pocket(change: impl FnOnce(&mut Profile)) -> Profile {
@@ -115,6 +117,31 @@ fn failing_programs_and_erases_lose_nothing() {
     assert!(ftl.grown_bad_blocks > 0 && counter(&machine, "rewritten") > 0, "{ftl:?}");
     let again = power_on(&profile, Content::Full, machine.shut_down().unwrap());
     run(&again, &[everything(&again)], contents);
+}
+
+/// A block that has gone bad is not erased by a format. What it holds counts no more.
+#[test]
+fn nothing_of_before_a_format_comes_back_from_blocks_that_have_gone_bad() {
+    let profile = pocket(|p| {
+        p.package.program_failures_per_million = 2_000;
+        p.ftl.over_provisioning_percent = 60.0;
+    });
+    let mut machine = power_on(&profile, Content::Full, Media::fresh());
+    let pages = drive(&machine).bytes / 4096;
+    for round in 0..2 {
+        let write = Job { seed: round, ..random(Mix::Write, 4096, pages) };
+        run(&machine, &[write], versioned(&machine));
+        let driver = Rc::clone(machine.driver());
+        let formatted =
+            machine.block_on("formatting", async move { driver.format(0, SecureErase::None).await });
+        formatted.unwrap().unwrap();
+        let flush = Job { flush_every: 1, ..random(Mix::Write, 4096, 4) };
+        let contents = run(&machine, &[flush], versioned(&machine));
+        assert!(machine.device().stats().ftl.grown_bad_blocks > 0, "round {round}");
+        machine = power_on(&profile, Content::Full, machine.cut_power());
+        // What was never written since the format must read as nothing.
+        run(&machine, &[everything(&machine)], contents);
+    }
 }
 
 // O10: 128 KiB are four commands of eight sectors, each of a page in both planes of one LUN. C90: no LUN has

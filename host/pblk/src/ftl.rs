@@ -3,7 +3,7 @@
 use crate::config::PblkConfig;
 use crate::lines::Lines;
 use crate::map::Map;
-use crate::record::Record;
+use crate::record::{Left, Record};
 use crate::ring::{Kind, Position, Ring};
 use crate::shape::{LineId, SectorAddr, Shape};
 use alloc::boxed::Box;
@@ -331,11 +331,17 @@ impl Ftl {
         places
     }
     /// Changes the record in NVRAM, if it isn't so already.
-    pub(crate) fn keep_record(&self, record: Record) {
+    pub(crate) fn keep_record(&self, left: Left) {
         let mut state = self.state.borrow_mut();
-        if state.record != record {
-            state.record = record;
-            record.write(&self.nvram);
+        if state.record.left != left {
+            state.record.left = left;
+            state.record.write(&self.nvram);
         }
+    }
+    /// Notes in NVRAM that a format has begun: nothing that was written counts any more.
+    pub(crate) fn begin_format(&self) {
+        let mut state = self.state.borrow_mut();
+        state.record = Record { left: Left::Formatting, counts_from: state.sequence };
+        state.record.write(&self.nvram);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ftl::{Ftl, READS};
 use crate::media::{SECTOR_BYTES, parse_oob};
-use crate::record::Record;
+use crate::record::Left;
 use crate::shape::{LineId, SectorAddr};
 use crate::submit::{OOB, from_drive};
 use alloc::rc::Rc;
@@ -151,7 +151,7 @@ impl Ftl {
             HostOp::Flush => self.settle(true).await,
             HostOp::Shutdown => {
                 self.settle(true).await?;
-                self.keep_record(Record::Clean);
+                self.keep_record(Left::Clean);
                 Ok(())
             }
             _ => Err((HostStatus::Refused, None)),
@@ -313,7 +313,7 @@ impl Ftl {
     }
     /// Puts the sectors of a part into the write buffer as it has room.
     async fn put(&self, part: Part, work: &Worker) -> Ended {
-        self.keep_record(Record::InUse);
+        self.keep_record(Left::InUse);
         let len = self.config.content.sector_len();
         for n in 0..part.count {
             let data = &work.data[n * len..][..len];
@@ -370,10 +370,10 @@ impl Ftl {
         };
         self.work.wait(&self.exec, idle).await;
         if !self.is_failed() {
-            self.keep_record(Record::Formatting);
+            self.begin_format();
             self.forget_all();
             self.erase_all().await;
-            self.keep_record(Record::InUse);
+            self.keep_record(Left::InUse);
         }
         self.state.borrow_mut().closed = false;
         self.wake_all();
@@ -383,6 +383,7 @@ impl Ftl {
         let state = &mut *self.state.borrow_mut();
         state.map.clear();
         state.pads.clear();
+        state.starved = false;
         state.lines.invalidate_all();
         let next = state.next.take().map(|next| next.line);
         let open = state.open.take().map(|open| open.line);

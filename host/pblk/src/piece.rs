@@ -99,7 +99,7 @@ impl TargetPiece for Pblk {
             starved: false,
             commands: 0,
             closed: false,
-            record: Record::InUse,
+            record: Record::MISSING,
         };
         let ftl = Rc::new(Ftl {
             exec,

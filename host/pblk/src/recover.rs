@@ -3,7 +3,7 @@
 use crate::ftl::{Ftl, Job, READS};
 use crate::lines::LineState;
 use crate::media::parse_oob;
-use crate::record::Record;
+use crate::record::{Left, Record};
 use crate::resume::Scan;
 use crate::shape::{LineId, SectorAddr};
 use crate::submit::{OOB, from_drive};
@@ -49,26 +49,31 @@ impl Ftl {
         assert!(self.drive.set(drive).is_ok(), "a drive is opened once");
         self.read_tables().await?;
         let record = Record::read(&self.nvram);
-        self.state.borrow_mut().record = record;
-        let found = match record {
-            Record::Formatting => Vec::new(),
-            Record::Clean | Record::InUse | Record::Missing => self.find_lines().await?,
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.record = record;
+            // What a format could not erase must not look newer than what is written from now on.
+            state.sequence = state.sequence.max(record.counts_from);
+        }
+        let found = match record.left {
+            Left::Formatting => Vec::new(),
+            Left::Clean | Left::InUse | Left::Missing => self.find_lines(record.counts_from).await?,
         };
-        let is_fresh = found.is_empty() && record == Record::Missing;
+        let is_fresh = found.is_empty() && record.left == Left::Missing;
         self.read_lines(&found).await?;
         self.free_others(&found);
         if self.state.borrow().open.is_some() {
             self.choose_next();
         }
-        if record == Record::Formatting {
+        if record.left == Left::Formatting {
             self.erase_all().await;
-            self.keep_record(Record::InUse);
+            self.keep_record(Left::InUse);
         }
-        if record == Record::Missing {
-            self.keep_record(Record::InUse);
+        if record.left == Left::Missing {
+            self.keep_record(Left::InUse);
         }
-        let boot = match record {
-            Record::Clean => Boot::Clean,
+        let boot = match record.left {
+            Left::Clean => Boot::Clean,
             _ if is_fresh => Boot::Fresh,
             _ => Boot::Recovered,
         };
@@ -100,8 +105,8 @@ impl Ftl {
 
     /// The lines that have been written, in the order in which they were opened. Its head is the first thing
     /// on a line, but the LUN that it is on may have been another one then: so the first page of all LUNs
-    /// tells.
-    async fn find_lines(&self) -> Result<Vec<(u64, LineId)>, String> {
+    /// tells. Lines of smaller sequence numbers than `counts_from` were written before a format.
+    async fn find_lines(&self, counts_from: u64) -> Result<Vec<(u64, LineId)>, String> {
         let mut scratch = self.scratch();
         let mut found = Vec::new();
         for line in (0..self.shape.lines()).map(LineId) {
@@ -111,8 +116,9 @@ impl Ftl {
                 let sectors: Vec<_> = luns.iter().map(|&lun| self.shape.unit(line, 0, lun)).collect();
                 let read = self.look(&sectors, &mut scratch).await?.read;
                 for (n, oob) in scratch.oob.as_chunks::<OOB>().0[..sectors.len()].iter().enumerate() {
-                    if read >> n & 1 != 0 {
-                        newest = newest.max(Some(parse_oob(oob).0));
+                    let (sequence, _) = parse_oob(oob);
+                    if read >> n & 1 != 0 && sequence >= counts_from {
+                        newest = newest.max(Some(sequence));
                     }
                 }
             }
