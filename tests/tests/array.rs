@@ -22,7 +22,9 @@ use std::rc::Rc;
 
 /// Tasks, each with a block of one lane, and those after them with a group.
 const SINGLES: usize = 24;
-const GROUPS: usize = 3;
+const GROUPS: usize = 4;
+/// The task whose group has parity, on a lane that changes with the page.
+const WITH_PARITY: usize = SINGLES + 3;
 /// Page buffers and OOB runs of a task: a page of each lane.
 const PAGES: usize = LANES_MAX;
 const SECTORS: u8 = 4;
@@ -106,6 +108,10 @@ impl Running {
             }
         }
     }
+    /// Lanes of a task with data of its own.
+    fn data_lanes(task: usize) -> usize {
+        Running::blocks(task).1.members().count() - usize::from(task == WITH_PARITY)
+    }
     /// A command for a page of a task, with the task's buffers and runs.
     fn command(&self, task: usize, opcode: Opcode, page: u16) -> Command {
         let (die, blocks) = Running::blocks(task);
@@ -113,8 +119,11 @@ impl Running {
         if opcode == Opcode::Erase {
             return command;
         }
-        let lanes = blocks.members().count();
+        let lanes = Running::data_lanes(task);
         let mut command = command.at(page, SectorSpan::of(0, SECTORS)).with_flags(OOB);
+        if task == WITH_PARITY {
+            command = command.with_parity_on((page % 8) as u8);
+        }
         for n in 0..lanes {
             let at = self.memory.borrow().address_of(BufferId((task * PAGES + n) as u32), 0);
             command = command.with_host(HostAddress::of(at, PAGE_BYTES));
@@ -126,7 +135,7 @@ impl Running {
     }
     /// Puts a version's content, which differs by lane and sector, into the task's memory, or compares it.
     fn content(&self, task: usize, version: u64, write: bool) -> bool {
-        let lanes = Running::blocks(task).1.members().count();
+        let lanes = Running::data_lanes(task);
         let (mut same, mut buffers) = (true, self.buffers.borrow_mut());
         let mut memory = self.memory.borrow_mut();
         let oob = memory.bytes_mut(self.oob_at(task), lanes * OOB_BYTES).expect("in memory");
@@ -155,6 +164,31 @@ impl Running {
             return Err(format!("task {task}, page {page}: {code:?}, not version {version}"));
         }
         self.world.checks.set(self.world.checks.get() + 1);
+        if task == WITH_PARITY { self.check_parity(task, page).await } else { Ok(()) }
+    }
+    /// H33: the sum of all lanes is zero, of their data and of their OOB.
+    async fn check_parity(&self, task: usize, page: u16) -> Result<(), String> {
+        let (die, blocks) = Running::blocks(task);
+        let buffer = |lane: usize| BufferId((task * PAGES + lane) as u32);
+        let mut read = Command::new(Opcode::Read, 0, 0, die, blocks)
+            .at(page, SectorSpan::of(0, SECTORS))
+            .with_flags(OOB);
+        for lane in 0..LANES_MAX {
+            let at = self.memory.borrow().address_of(buffer(lane), 0);
+            read = read.with_host(HostAddress::of(at, PAGE_BYTES));
+        }
+        let read = read.with_host(HostAddress::of(self.oob_at(task), (LANES_MAX * OOB_BYTES) as u32));
+        let code = self.send(read).await;
+        let (buffers, memory) = (self.buffers.borrow(), self.memory.borrow());
+        let oob = memory.bytes(self.oob_at(task), LANES_MAX * OOB_BYTES).expect("in memory");
+        let mut sum = vec![0; buffers.page(buffer(0)).len() + OOB_BYTES];
+        for lane in 0..LANES_MAX {
+            let bytes = buffers.page(buffer(lane)).iter().chain(&oob[lane * OOB_BYTES..][..OOB_BYTES]);
+            sum.iter_mut().zip(bytes).for_each(|(sum, byte)| *sum ^= byte);
+        }
+        if code != Some(StatusCode::Done) || sum.iter().any(|&byte| byte != 0) {
+            return Err(format!("page {page}: {code:?}, and the lanes add up to {sum:x?}"));
+        }
         Ok(())
     }
     async fn work(&self, task: usize, info: &ArrayInfo) {
@@ -268,7 +302,7 @@ fn pieces(world: &Rc<World>) -> Pieces {
     Pieces::default().target("exerciser", move |_, _| Ok(Box::new(Exerciser(Rc::clone(&world)))))
 }
 
-/// H9 to H13, G24: singles and groups, cuts of both sides, and hosts that go alone.
+/// H9 to H13, H33, G24: singles, groups and one with parity, cuts of both sides, and hosts that go alone.
 #[test]
 fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
     for content in [Content::Full, Content::Fingerprint] {

@@ -180,6 +180,23 @@ impl Buffers {
         (page, &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes])
     }
 
+    /// Adds a buffer's page and OOB bit by bit to those of another one of its kind (H33).
+    pub fn xor_into(&mut self, from: BufferId, into: BufferId) {
+        fn add(all: &mut [u8], from: usize, into: usize, len: usize) {
+            assert!(from.abs_diff(into) >= len, "a buffer isn't added to itself");
+            let (low, high) = all.split_at_mut(from.max(into));
+            let (source, sum) = match from < into {
+                true => (&low[from..from + len], &mut high[..len]),
+                false => (&high[..len], &mut low[into..into + len]),
+            };
+            sum.iter_mut().zip(source).for_each(|(sum, byte)| *sum ^= byte);
+        }
+        let ((kind, from_at, len), (other, into_at, _)) = (self.span(from), self.span(into));
+        assert_eq!(kind, other, "both are data buffers, or both are not");
+        add(if kind { &mut self.data } else { &mut self.metadata }, from_at, into_at, len);
+        let oob = self.oob_bytes;
+        add(&mut self.oob, from.index() * oob, into.index() * oob, oob);
+    }
     /// A buffer's code area, which is empty unless channels only detect errors.
     pub fn codes(&self, buffer: BufferId) -> &[u8] {
         &self.codes[buffer.index() * self.code_bytes..][..self.code_bytes]

@@ -97,6 +97,9 @@ pub struct VectorMode {
     pub slc: bool,
     /// Raw bytes: no ECC and no scrambler.
     pub raw: bool,
+    /// The last page that a write names gets the sum of the others, of their metadata as well; neither has
+    /// data of the host's (H33).
+    pub parity: bool,
 }
 
 /// The address of one unit of flash in a vector command. The command set defines its fields; only the

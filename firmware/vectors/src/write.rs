@@ -23,6 +23,9 @@ impl Worker {
         }
         self.take_buffers().await;
         let moved = self.fetch(command, mode).await;
+        if mode.parity {
+            self.add_up();
+        }
         // A program that was in flight may have failed meanwhile, and made its block a bad one.
         let checked = self.check();
         let begun = match (moved, checked) {
@@ -69,13 +72,29 @@ impl Worker {
         plan::check_write(&self.runs, &self.drive.table.borrow(), sectors)
     }
 
+    /// Runs with data of the host's: all but that of their sum.
+    fn with_data(&self, mode: VectorMode) -> usize {
+        self.runs.len() - usize::from(mode.parity)
+    }
+    /// The last run's page gets the sum of the others, and its OOB that of theirs (H33). The XOR stands in
+    /// the path of the DMA and takes no time of its own.
+    fn add_up(&mut self) {
+        let buffers = &mut *self.drive.dram.borrow_mut();
+        let Some((&sum, others)) = self.buffers.split_last() else { return };
+        let (page, oob) = buffers.page_and_oob_mut(sum);
+        page.fill(0);
+        oob.fill(0);
+        others.iter().for_each(|&buffer| buffers.xor_into(buffer, sum));
+    }
     /// Brings the data into the buffers of the runs, and the metadata into their OOB.
     async fn fetch(&mut self, command: &HostCommand, mode: VectorMode) -> bool {
         let drive = Rc::clone(&self.drive);
         let side = drive.side_of(self.number);
         let mut moved = true;
         self.transfers.clear();
-        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+        let count = self.with_data(mode);
+        let data_runs = || self.runs[..count].iter().zip(&self.buffers);
+        for (run, buffer) in data_runs() {
             let at = (u32::from(run.first) * SECTOR_BYTES as u32, drive.config.geometry.page_bytes);
             let request = drive.dma(command.id, DmaDirection::FromHost, DmaPart::Data, at, (*buffer, 0));
             match drive.commands.submit_dma(request) {
@@ -84,7 +103,8 @@ impl Worker {
             }
         }
         if mode.metadata {
-            let at = (0, (BYTES * self.units.len()) as u32);
+            let sectors: usize = data_runs().map(|(run, _)| usize::from(run.sectors.count)).sum();
+            let at = (0, (BYTES * sectors) as u32);
             let request = drive.dma(command.id, DmaDirection::FromHost, DmaPart::Metadata, at, (side, 0));
             moved &= drive.commands.dma(request).await.is_ok();
         }
@@ -92,7 +112,7 @@ impl Worker {
             moved &= drive.commands.dma_finished(tag).await.is_ok();
         }
         let mut buffers = drive.dram.borrow_mut();
-        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
+        for (run, buffer) in self.runs[..count].iter().zip(&self.buffers) {
             for sector in 0..usize::from(run.sectors.count) {
                 let index = usize::from(run.first) + sector;
                 let one = if mode.metadata { metadata_of(buffers.page(side), index) } else { [0; BYTES] };

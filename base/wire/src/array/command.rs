@@ -13,7 +13,7 @@
 //! | 8–9 | page |
 //! | 10 | first sector (bits 3:0), sectors (bits 7:4, 0 for 16) |
 //! | 11 | flags |
-//! | 12 | parity buffer |
+//! | 12 | parity buffer of WRITE PARITY; with the flag PARITY the lane of the sum |
 //! | 13–15 | reserved |
 //! | 16– | one block index and 6 reserved bytes, or eight block indexes: what READ, WRITE, ERASE, COPY and WRITE_PARITY name |
 //! | then | of COPY: page (2), die (1), 5 reserved, and as many block indexes again |
@@ -63,7 +63,8 @@ const fn register_bytes(opcode: Opcode, group: bool) -> usize {
 bit_fields! {
     /// How a command is carried out.
     pub struct CommandFlags(u8) {
-        /// The eighth lane gets the sum of the other seven (H33).
+        /// One lane of a group, which the command names, has the sum of the others (H33): a write brings no
+        /// data for it, and a read leaves it out.
         parity, with_parity: 0, 1 => bool;
         /// The last host address is that of the OOB bytes; the others are those of the data.
         oob, with_oob: 1, 1 => bool;
@@ -136,7 +137,7 @@ struct Head {
     page: U16,
     sectors: u8,
     flags: u8,
-    parity_buffer: u8,
+    parity: u8,
     reserved: [u8; 3],
 }
 
@@ -193,8 +194,8 @@ pub struct Command {
     pub sectors: SectorSpan,
     /// How it is carried out.
     pub flags: CommandFlags,
-    /// The parity buffer.
-    pub parity_buffer: u8,
+    /// The parity buffer, or with the flag PARITY the lane of the sum.
+    pub parity: u8,
     /// The blocks that it names; of a command that [names none](Opcode::has_blocks), only the lane counts.
     pub blocks: Blocks,
     /// Where a copy goes to; `None` for all others.
@@ -214,7 +215,7 @@ impl Command {
             page: 0,
             sectors: SectorSpan::of(0, 1),
             flags: CommandFlags(0),
-            parity_buffer: 0,
+            parity: 0,
             blocks,
             to: None,
             host: [HostAddress(0); HOST_ADDRESSES_MAX],
@@ -230,6 +231,19 @@ impl Command {
     #[must_use]
     pub const fn with_flags(self, flags: CommandFlags) -> Self {
         Command { flags, ..self }
+    }
+    /// The same with the sum of all other lanes on this one.
+    #[must_use]
+    pub const fn with_parity_on(self, lane: u8) -> Self {
+        Command { parity: lane, flags: self.flags.with_parity(true), ..self }
+    }
+    /// The lane with the sum of the others, if the command says that there is one.
+    pub const fn parity_lane(&self) -> Option<u8> {
+        if self.flags.parity() { Some(self.parity) } else { None }
+    }
+    /// The lanes with a block, and their blocks, whose data cross the link, in the order in which they lie.
+    pub fn data_members(&self) -> impl Iterator<Item = (u8, u16)> + '_ {
+        self.blocks.members().filter(|&(lane, _)| Some(lane) != self.parity_lane())
     }
     /// The same with a destination.
     #[must_use]
@@ -277,7 +291,7 @@ impl Command {
             page: U16::new(self.page),
             sectors: self.sectors.0,
             flags: self.flags.0,
-            parity_buffer: self.parity_buffer,
+            parity: self.parity,
             reserved: [0; 3],
         };
         let (register, host) = into.split_at_mut(register_bytes(self.opcode, self.is_group()));
@@ -439,7 +453,7 @@ impl<'a> CommandView<'a> {
             page: head.page.get(),
             sectors: SectorSpan(head.sectors),
             flags: CommandFlags(head.flags),
-            parity_buffer: head.parity_buffer,
+            parity: head.parity,
             to,
             ..Command::new(self.opcode, head.id.get(), head.channel, head.die, blocks)
         };

@@ -167,7 +167,7 @@ prop_compose! {
 prop_compose! {
     fn any_command()(
         opcode in 0u8..8, id: u16, channel: u8, die: u8, blocks in any_blocks(), page: u16, first in 0u8..16,
-        count in 1u8..17, flags in 0u8..8, parity_buffer: u8, to in any_blocks(), to_page: u16, to_die: u8,
+        count in 1u8..17, flags in 0u8..8, parity: u8, to in any_blocks(), to_page: u16, to_die: u8,
         host in prop::collection::vec((0u64..1 << 48, 1u32..1 << 16), 1..15),
     ) -> Command {
         let opcode = Opcode::from_raw(opcode).unwrap();
@@ -185,7 +185,7 @@ prop_compose! {
         let span = SectorSpan::of(first, count);
         let mut command = Command::new(opcode, id, channel, die, blocks).at(page, span);
         command.flags = CommandFlags(flags);
-        command.parity_buffer = parity_buffer;
+        command.parity = parity;
         if opcode == Opcode::Copy {
             command = command.to(Destination { page: to_page, die: to_die, blocks: to });
         }

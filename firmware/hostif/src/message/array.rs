@@ -123,10 +123,12 @@ impl ArrayShape {
     /// it moves.
     pub(super) fn plan(&self, command: &Command) -> Option<Plan> {
         let (flags, lanes) = (command.flags, command.blocks.members().count());
-        if flags.parity() || flags.fold_first() || lanes == 0 || !self.has(command) {
+        let has_parity = flags.parity() && self.has_parity(command);
+        if has_parity != flags.parity() || flags.fold_first() || lanes == 0 || !self.has(command) {
             return None;
         }
-        let mode = VectorMode { metadata: flags.oob(), ..VectorMode::default() };
+        let parity = has_parity && command.opcode == Opcode::Write;
+        let mode = VectorMode { metadata: flags.oob(), parity, ..VectorMode::default() };
         let plan = match command.opcode {
             Opcode::Read => self.moving(command, HostOp::VectorRead(mode)),
             Opcode::Write => self.moving(command, HostOp::VectorWrite(mode)),
@@ -154,9 +156,15 @@ impl ArrayShape {
     }
     fn moving(&self, command: &Command, op: HostOp) -> Plan {
         let units = command.sectors.count();
-        let all = u32::from(units) * command.blocks.members().count() as u32;
+        let all = u32::from(units) * command.data_members().count() as u32;
         let metadata = if command.flags.oob() { all * METADATA_BYTES } else { 0 };
         Plan { op, data: all * SECTOR_BYTES as u32, metadata, units }
+    }
+    /// Whether the lane of the sum is one of several of the group (H33).
+    fn has_parity(&self, command: &Command) -> bool {
+        let moves = matches!(command.opcode, Opcode::Read | Opcode::Write);
+        let (all, data) = (command.blocks.members().count(), command.data_members().count());
+        moves && data > 0 && data < all
     }
     /// Whether the drive has what the command names.
     fn has(&self, command: &Command) -> bool {
@@ -189,14 +197,10 @@ impl ArrayShape {
             Opcode::Nop => (0, 0, 0),
             _ => (sectors.first(), sectors.count(), command.page),
         };
-        let own = (command.die, page, command.blocks);
-        let to = command.to.map(|to| (to.die, to.page, to.blocks));
+        let own = (command.die, page, address_lanes(command));
+        let to = command.to.map(|to| (to.die, to.page, collected(to.blocks.members())));
         let (shape, channel) = (*self, command.channel);
-        [Some(own), to].into_iter().flatten().flat_map(move |(die, page, blocks)| {
-            let lanes: [Option<(u8, u16)>; LANES_MAX] = {
-                let mut members = blocks.members();
-                core::array::from_fn(|_| members.next())
-            };
+        [Some(own), to].into_iter().flatten().flat_map(move |(die, page, lanes)| {
             lanes.into_iter().flatten().flat_map(move |(lane, block)| {
                 (first..first + count)
                     .map(move |sector| shape.address(channel, die, lane, block, page, sector))
@@ -216,6 +220,22 @@ impl ArrayShape {
     }
 }
 
+/// Lanes and their blocks.
+type Lanes = [Option<(u8, u16)>; LANES_MAX];
+
+fn collected(mut members: impl Iterator<Item = (u8, u16)>) -> Lanes {
+    core::array::from_fn(|_| members.next())
+}
+
+/// The lanes of a command in the order of its addresses: those with data, then in a write that of their sum.
+fn address_lanes(command: &Command) -> Lanes {
+    let sum = command
+        .blocks
+        .members()
+        .filter(|&(lane, _)| command.opcode == Opcode::Write && Some(lane) == command.parity_lane());
+    collected(command.data_members().chain(sum))
+}
+
 /// Bytes of host memory that a command names for data and for metadata. With OOB, the last run is that of
 /// the metadata.
 pub(super) fn runs_of(command: &Command) -> (u32, u32) {
@@ -229,7 +249,7 @@ pub(super) fn runs_of(command: &Command) -> (u32, u32) {
 pub(super) fn failed_bits(command: &Command, units: u8, failed: u64) -> u8 {
     let units = usize::from(units.max(1));
     let mut bits = 0;
-    for (n, (lane, _)) in command.blocks.members().enumerate() {
+    for (n, (lane, _)) in address_lanes(command).into_iter().flatten().enumerate() {
         let of_lane = failed >> (n * units) & (u64::MAX >> (64 - units));
         match command.blocks {
             Blocks::One { .. } if command.opcode == Opcode::Erase => bits |= of_lane as u8,

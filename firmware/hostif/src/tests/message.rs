@@ -415,6 +415,15 @@ fn a_command_without_memory_or_place_is_refused_and_the_translation_never_sees_i
     let short = Command::new(Opcode::Write, 1, 0, 0, one(0, 0))
         .at(0, SectorSpan::of(0, 4))
         .with_host(HostAddress::of(DATA, 3 * SECTOR));
+    let mut blocks = [0; LANES_MAX];
+    blocks[3..].fill(NO_BLOCK);
+    let group = Blocks::Group(blocks);
+    let parity = |opcode, lane, lanes: u32| {
+        Command::new(opcode, 1, 0, 0, group)
+            .at(0, SectorSpan::of(0, 4))
+            .with_host(HostAddress::of(DATA, lanes * 4 * SECTOR))
+            .with_parity_on(lane)
+    };
     let group_report = Command::new(Opcode::Report, 1, 0, 0, Blocks::Group([0; LANES_MAX]))
         .with_host(HostAddress::of(DATA, 64));
     for bad in [
@@ -424,7 +433,13 @@ fn a_command_without_memory_or_place_is_refused_and_the_translation_never_sees_i
         with(|c| c.page = 4),
         with(|c| c.sectors = SectorSpan::of(1, 4)),
         with(|c| c.flags = CommandFlags(0)),
-        with(|c| c.flags = OOB.with_parity(true)),
+        with(|c| *c = c.with_parity_on(0)),
+        with(|c| *c = c.with_parity_on(1)),
+        // Lane 4 isn't one of the group, which has the memory for its lanes but one.
+        parity(Opcode::Write, 4, 2),
+        parity(Opcode::Write, 2, 3),
+        parity(Opcode::Read, 2, 1),
+        Command::new(Opcode::Erase, 1, 0, 0, group).with_parity_on(2),
         short,
         group_report,
         Command::new(Opcode::Erase, 1, 0, 0, Blocks::Group([NO_BLOCK; LANES_MAX])),
