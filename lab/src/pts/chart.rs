@@ -90,14 +90,15 @@ fn rounds(sweep: &SweepReport) -> Panel {
 fn windows(sweep: &SweepReport) -> Vec<Panel> {
     let panel = |cell: &Cell, rounds: &[f64], window: &Window| {
         let numbers = window.first_round..=window.last_round();
+        // By their places in the window, so that panels share an axis.
         let along = |value: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
-            numbers.clone().map(|round| (round as f64, value(round))).collect()
+            numbers.clone().zip(1u8..).map(|(round, place)| (place.into(), value(round))).collect()
         };
         let half = RANGE_PERCENT_MAX / 2.0 / 100.0;
         let verdict = if window.is_steady { "steady" } else { "not steady" };
         Panel {
             title: format!("{}, {}: {verdict}", sweep.title, cell.name()),
-            x: "round",
+            x: "round of the last five",
             scale: Scale::Steps,
             y: sweep.figure.unit(),
             series: vec![

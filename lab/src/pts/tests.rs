@@ -182,6 +182,8 @@ fn figures_have_every_figure_of_the_report() {
     assert!(lengths.eq([report.tests[0].rounds.len(); 3]), "three sizes, a point a round");
     let of_window: Vec<&str> = window.panels[0].series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(of_window, ["tracked", "mean", "line through the rounds", "mean + 10 %", "mean - 10 %"]);
+    let places = window.panels.iter().flat_map(|panel| &panel.series[0].points).map(|point| point.0);
+    assert!(places.eq([1.0, 2.0, 3.0, 4.0, 5.0].repeat(6)));
     let read = &iops.panels[0].series[0];
     let cell = report.tests[0].of(Cell { read_percent: 100, block_bytes: 4096 }).unwrap();
     assert_eq!((read.name.as_str(), read.points[1]), ("R/W 100/0", (4.0, cell.iops)));
