@@ -49,8 +49,8 @@ fn jobs_with_verification_run_through_frames_and_survive_a_restart() {
 /// H19 to H21: the map is in the host's memory, so that the drive may keep fingerprints.
 #[test]
 fn the_papers_ftl_works_and_survives_a_restart_in_both_contents() {
-    works_and_survives_a_restart(&paper(), Content::Fingerprint);
-    let mut profile = paper();
+    works_and_survives_a_restart(&pages(), Content::Fingerprint);
+    let mut profile = pages();
     profile.host.block_bytes = 512;
     works_and_survives_a_restart(&profile, Content::Full);
 }
@@ -94,12 +94,19 @@ fn reads_at_high_depth_go_on_when_the_numbers_of_statuses_come_round() {
     assert!(machine.device().below().expect("the drive").completed() > 65_536);
 }
 
-/// The paper's FTL with composite pages: a write is hot if one of the 40 before it wrote the same sectors.
-fn composite() -> Profile {
+/// The paper's FTL without composite pages, which then needs less spare.
+fn pages() -> Profile {
     let mut profile = paper();
     let target = profile.target.as_mut().expect("a target");
-    (target.composite_bytes, target.hot_writes) = (Some(64 << 10), Some(40));
-    profile.ftl.over_provisioning_percent = 45.0;
+    (target.composite_bytes, target.hot_writes) = (None, None);
+    profile.ftl.over_provisioning_percent = 40.0;
+    profile
+}
+
+/// A write is hot if one of the 40 before it wrote the same sectors.
+fn composite() -> Profile {
+    let mut profile = paper();
+    profile.target.as_mut().expect("a target").hot_writes = Some(40);
     profile
 }
 
@@ -158,7 +165,7 @@ fn a_composite_page_is_one_command() {
     // 40 rows of eight pages are written, and read for verification. Of each die three groups of eight rows
     // are begun and erased.
     assert_eq!(commands(&composite()), 40 + 40 + 6);
-    assert_eq!(commands(&paper()), 8 * (40 + 40) + 6);
+    assert_eq!(commands(&pages()), 8 * (40 + 40) + 6);
 }
 
 #[test]
@@ -184,7 +191,7 @@ fn what_was_flushed_is_there_after_a_cut_of_the_host_or_of_both() {
 
 #[test]
 fn the_papers_ftl_keeps_what_was_flushed_through_cuts_of_the_host_or_of_both() {
-    keeps_what_was_flushed(&paper());
+    keeps_what_was_flushed(&pages());
 }
 
 fn keeps_what_was_flushed(profile: &Profile) {
@@ -228,7 +235,7 @@ fn health(machine: &Machine) -> HealthLog {
 /// H25: blocks in which a program or an erase fails are left out, until none is spare.
 #[test]
 fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
-    comes_to_its_end(paper(), 9, 8192);
+    comes_to_its_end(pages(), 9, 8192);
 }
 
 /// H22: a row of which a page can't be programmed, and those behind it that the drive refuses.
@@ -278,9 +285,9 @@ fn comes_to_its_end(mut profile: Profile, working: u64, block: u32) {
 /// H21: full pages of 4 KiB writes, or a page for each.
 #[test]
 fn pages_are_gathered_unless_the_profile_says_not_to() {
-    let programs = |pages| {
-        let mut profile = paper();
-        profile.target.as_mut().expect("a target").gather_pages = pages;
+    let programs = |buffers| {
+        let mut profile = pages();
+        profile.target.as_mut().expect("a target").gather_pages = buffers;
         let machine = machine(&profile, Content::Fingerprint, Media::fresh());
         let contents = run(&machine, &[random(400, 4096, Mix::Write)], versioned(&machine));
         run(&machine, &[everything(&machine)], contents);
@@ -298,7 +305,7 @@ fn pages_are_gathered_unless_the_profile_says_not_to() {
 /// time, frames or flash.
 #[test]
 fn the_write_amplification_is_that_of_a_bare_simulation() {
-    let mut profile = paper();
+    let mut profile = pages();
     profile.package.factory_bad_per_mille = 0;
     let machine = machine(&profile, Content::Fingerprint, Media::fresh());
     let sectors = drive(&machine).bytes / 4096;
@@ -444,7 +451,7 @@ fn what_cannot_be_is_refused_by_its_key() {
     assert!(nvme.contains("front_end") || nvme.contains("command_set"), "{nvme}");
     let pairs = refused_of(paper(), Content::Full, |p| p.package.pair_loss = true);
     assert!(pairs.starts_with("package.pair_loss: must be false under target.kind"), "{pairs}");
-    let spare = refused_of(paper(), Content::Full, |p| p.ftl.over_provisioning_percent = 20.0);
+    let spare = refused_of(pages(), Content::Full, |p| p.ftl.over_provisioning_percent = 20.0);
     assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 6 blocks"), "{spare}");
     let buffers = refused_of(composite(), Content::Full, |p| p.ftl.buffer_entries = 17);
     assert!(buffers.starts_with("target.composite_bytes: needs 18 page buffers"), "{buffers}");
