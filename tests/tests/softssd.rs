@@ -1,7 +1,7 @@
 //! The profiles `softssd` and `softssd-small`: what the SoftSSD paper says of its board, against the drive.
 
 use aster_device::Media;
-use aster_device::profile::{DataModeName, shipped};
+use aster_device::profile::{DataModeName, NVME_SOFTWARE, Profile, TransportName, shipped};
 use aster_events::Recorder;
 use aster_tests::{drive, job, machine, profile, run, versioned};
 use aster_units::CellMode;
@@ -51,6 +51,9 @@ fn the_small_drive_is_the_large_one_but_for_its_size_and_failures() {
     assert_eq!((&small.ecc, &small.board), (&large.ecc, &large.board));
     assert_eq!((&small.scheduler, &small.poll), (&large.scheduler, &large.poll));
     assert_eq!(small.costs, large.costs);
+    let of_host = |p: &Profile| (p.host.front_end.clone(), p.host.transport, p.host.completion_offload);
+    assert_eq!(of_host(&small), of_host(&large));
+    assert_eq!(of_host(&large), (NVME_SOFTWARE.to_owned(), TransportName::Tlp, Some(true)), "S1, S3, S6");
     let (of_large, of_small) = (large.array_geometry(), small.array_geometry());
     assert_eq!((of_small.luns, of_small.planes), (of_large.luns, of_large.planes));
     assert_eq!((of_small.page_bytes, of_small.spare_bytes), (of_large.page_bytes, of_large.spare_bytes));

@@ -2,7 +2,7 @@
 //! cost the core's time.
 
 use aster_device::Media;
-use aster_device::profile::{NVME_SOFTWARE, Profile};
+use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
 use aster_events::{Event, EventSink, Function, Recorder};
 use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Duration, Instant};
@@ -95,6 +95,7 @@ fn it_answers_as_nvme_in_hardware_does() {
     let free = |p: &mut Profile| {
         let c = &mut p.costs;
         (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
     };
     let one = software(|p| {
         free(p);
@@ -103,6 +104,7 @@ fn it_answers_as_nvme_in_hardware_does() {
     let hardware = profile("softssd-small", |p| {
         free(p);
         (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
+        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
     });
     let (ours, theirs) = (statistics(&one, mixed(600, 7)).0, statistics(&hardware, mixed(600, 7)).0);
     for kind in Statistics::KINDS {

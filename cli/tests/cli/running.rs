@@ -28,6 +28,32 @@ fn a_job_is_reported_as_json_and_as_a_table() {
     assert!(ran.out.contains("\nfill ") && ran.out.contains("IOPS"), "{}", ran.out);
 }
 
+/// A drive whose firmware is the transaction layer tells what that had to do with packets (S7).
+#[test]
+fn packets_and_what_firmware_had_to_do_with_them_are_told() {
+    let place = with_jobs();
+    let run = ["run", "softssd-small", "--job", "write.fio"];
+    for (offload, by_software) in [("true", false), ("false", true)] {
+        let set = format!("host.completion_offload={offload}");
+        let args = [&run[..], &["--set", &set]].concat();
+        let report = place.report(&[&args[..], &["--json"]].concat());
+        let of = |name: &str| report["parts"][name].as_u64().unwrap_or_else(|| panic!("{report}"));
+        // 64 writes of four pages, each with an entry and a list of three addresses: 34 reads, a completion
+        // entry and a message.
+        let bytes = 64 * ((16 << 10) + 64 + 3 * 8);
+        let (copied, moved) = if by_software { (bytes, 0) } else { (0, bytes) };
+        assert_eq!((of("tlp_copied_bytes"), of("tlp_moved_bytes")), (copied, moved), "{report}");
+        let handled = if by_software { of("tlp_received") } else { 0 };
+        assert_eq!(of("tlp_touched"), of("tlp_sent") + handled);
+        assert_eq!(of("tlp_sent"), 64 * 36, "{report}");
+        let line = format!("firmware handled {} of them and copied {copied} bytes", of("tlp_touched"));
+        let told = place.aster(&args).out;
+        assert!(told.contains(&line) && told.contains(&format!("moved {moved} byte")), "{told}");
+    }
+    let plain = place.aster(&["run", "tiny", "--job", "write.fio"]).out;
+    assert!(!plain.contains("packet"), "{plain}");
+}
+
 #[test]
 fn trims_and_flushes_are_not_counted_as_writes() {
     let place = Place::new();

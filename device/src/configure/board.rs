@@ -26,6 +26,8 @@ pub(crate) fn link(profile: &Profile) -> LinkConfig {
 
 /// The largest header of a memory request, which `link.packet_overhead` has in it.
 const HEADER_BYTES: u32 = 16;
+/// The smallest one.
+const SHORT_HEADER_BYTES: u32 = 12;
 /// Read completion boundary of the host's root complex: PCIe lets it be 64 or 128 bytes (PCIe 4.0 §2.3.1.1).
 const COMPLETION_BOUNDARY: u32 = 64;
 
@@ -49,7 +51,11 @@ pub fn least_command(profile: &Profile) -> Duration {
     if let Some(target) = &profile.target {
         return crate::target::least_command(target);
     }
-    let link = link(profile);
+    let mut link = link(profile);
+    if profile.host.transport == TransportName::Tlp {
+        // A header may have 12 bytes.
+        link.packet_overhead = SHORT_HEADER_BYTES + packet_link(profile).wire.framing;
+    }
     let interrupt = LinkOp::Interrupt { vector: 0 };
     let sent = [SQE_BYTES as u32, CQE_BYTES as u32, interrupt.bytes()].map(|bytes| link.occupies(bytes));
     let controller = nanos(profile.host.fetch_ns) + nanos(profile.host.completion_ns);

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::threads::STAGGER;
 use crate::experiment::ExperimentError;
 use aster_device::Pieces;
-use aster_device::profile::Profile;
+use aster_device::profile::{Profile, TransportName};
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
@@ -30,8 +30,11 @@ pub(super) fn measure(
     let mut profile = plan.small_profile()?;
     profile.host.front_end = "nvme".to_owned();
     profile.host.workers_per_queue = None;
+    // Its DMA engine is hardware, too.
+    (profile.host.transport, profile.host.completion_offload) = (TransportName::Link, None);
     let c = &mut profile.costs;
     (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+    (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
     Ok(HostInterfaces { software_per_second, hardware_per_second: per_second(plan, profile)? })
 }
 

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_exec::{Exec, HandlerId, WaitQueue};
+use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, Local, Segment};
@@ -34,8 +34,12 @@ pub(in super::super) struct Packets {
     pub(super) memory: SharedDram,
     pub(super) config: PacketConfig,
     pub(super) reads: RefCell<Reads>,
-    /// Tasks that wait for a tag, and for places of the receive buffer.
-    room: WaitQueue,
+    /// Tasks that wait until it is their turn to send the reads of a transfer.
+    turns: WaitQueue,
+    /// The numbers of the next task that comes, and of the one whose turn it is.
+    turn: Cell<(u64, u64)>,
+    /// The task whose turn it is waits for a tag, or for places of the receive buffer.
+    room: WaitCell,
     pub(super) transfers: RefCell<Transfers>,
     /// By number of the task.
     readers: Box<[Reader]>,
@@ -63,7 +67,9 @@ impl Packets {
             memory: Rc::clone(memory),
             config,
             reads: RefCell::new(Reads::new()),
-            room: WaitQueue::with_capacity(tasks),
+            turns: WaitQueue::with_capacity(tasks),
+            turn: Cell::default(),
+            room: WaitCell::default(),
             transfers: RefCell::new(Transfers::new(operations)),
             readers: (0..tasks).map(|_| Reader::default()).collect(),
             ended: RefCell::new(VecDeque::with_capacity(operations)),
@@ -149,7 +155,25 @@ impl Packets {
         }
         true
     }
+    /// Transfers ask for tags in the order in which they come, one after the other. Otherwise whoever is at
+    /// work when several tags become free would take them all, and another transfer wait for many.
     async fn send_reads(&self, transfer: u32, content: Content, local: Local, segments: &[Segment]) -> bool {
+        let (mine, now) = self.turn.get();
+        self.turn.set((mine + 1, now));
+        self.turns.wait(&self.exec, || (self.turn.get().1 == mine).then_some(())).await;
+        let good = self.send_reads_in_turn(transfer, content, local, segments).await;
+        let (next, now) = self.turn.get();
+        self.turn.set((next, now + 1));
+        self.turns.wake_one(&self.exec);
+        good
+    }
+    async fn send_reads_in_turn(
+        &self,
+        transfer: u32,
+        content: Content,
+        local: Local,
+        segments: &[Segment],
+    ) -> bool {
         let (mut rest, epoch) = (Rest::new(segments, local), self.transfers.borrow_mut().epoch(transfer));
         let costs = &self.config.costs;
         let each = costs.build + if self.config.offload { costs.describe } else { 0 };
@@ -166,22 +190,20 @@ impl Packets {
         }
         true
     }
-    /// Waits for a tag and room for the answer, and begins a read with them. A task that waits holds tags
-    /// only of reads that have been sent, which end without it, so nobody waits for ever. `None` once the
+    /// Waits for a tag and room for the answer, and begins a read with them. The task that waits holds tags
+    /// only of reads that have been sent, which end without it, so it doesn't wait for ever. `None` once the
     /// host's memory is no longer the drive's, or no read will end.
     async fn take_tag(&self, transfer: u32, part: Part) -> Option<u16> {
         let Part { request, place } = part;
         let places = receive_places(request.address, request.bytes);
+        let epoch = self.transfers.borrow_mut().epoch(transfer);
         let free = || match self.reads.borrow().free(self.port.settings().tags(), places) {
+            _ if epoch != self.port.epoch() => Some(None),
             Free::Tag(tag) => Some(Some(tag)),
             Free::Later => None,
             Free::Never => Some(None),
         };
         let tag = self.room.wait(&self.exec, free).await?;
-        if self.transfers.borrow_mut().epoch(transfer) != self.port.epoch() {
-            self.room.wake_one(&self.exec);
-            return None;
-        }
         let mover = if self.config.offload { Mover::Board } else { Mover::Firmware };
         let (address, bytes, since) = (request.address, request.bytes, self.exec.now());
         let read = Read { transfer, place, address, bytes, places, since, mover };
@@ -189,9 +211,6 @@ impl Packets {
         self.transfers.borrow_mut().open(transfer);
         if mover == Mover::Board {
             self.port.describe(tag, BufferDescriptor { base: place, bytes, offset: 0 });
-        }
-        if self.reads.borrow().has_room(self.port.settings().tags()) {
-            self.room.wake_one(&self.exec);
         }
         self.watch_from(since);
         Some(tag)
@@ -225,7 +244,7 @@ impl Packets {
     }
     /// A read has ended, and its tag is free.
     pub(super) fn end_read(&self, ended: EndedRead) {
-        self.room.wake_one(&self.exec);
+        self.room.wake(&self.exec);
         if !ended.good && !ended.lost {
             self.port.count(|stats| stats.failed += 1);
         }
@@ -273,7 +292,7 @@ impl Packets {
             self.port.count(|stats| stats.timed_out += 1);
             self.close(transfer, false);
             // Whoever waits finds out that there may never be a tag.
-            self.room.wake_all(&self.exec);
+            self.room.wake(&self.exec);
         }
         let next = self.reads.borrow().next_overdue();
         if let Some(at) = next {

@@ -95,10 +95,6 @@ impl Reads {
             _ => Free::Never,
         }
     }
-    /// Whether another read could begin now.
-    pub(super) fn has_room(&self, tags: u16) -> bool {
-        self.places > 0 && self.outstanding[..usize::from(tags)].iter().any(Option::is_none)
-    }
     /// A read begins with a tag that is free.
     pub(super) fn begin(&mut self, tag: u16, read: Read) {
         self.places -= read.places;

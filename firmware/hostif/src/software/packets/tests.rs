@@ -157,8 +157,12 @@ impl Bench {
             })
             .collect()
     }
-    /// A completion arrives, as the board deals with it.
-    fn arrive(&self, (completion, data): &(Completion, Vec<u8>)) {
+    /// A completion arrives, as the board deals with it, and firmware has time for it.
+    fn arrive(&self, packet: &(Completion, Vec<u8>)) {
+        self.arrive_unseen(packet);
+        self.run();
+    }
+    fn arrive_unseen(&self, (completion, data): &(Completion, Vec<u8>)) {
         let tag = completion.tag.number();
         let moves = |d: &BufferDescriptor| {
             completion.status == CompletionStatus::Success
@@ -179,7 +183,6 @@ impl Bench {
                 self.port.receive(&header[..length], data);
             }
         }
-        self.run();
     }
     fn fail(&self, asked: Asked, status: CompletionStatus) {
         let none = Completion::without_data(FunctionId(0), status, DRIVE, Tag::new(asked.tag));
@@ -286,6 +289,30 @@ fn no_more_reads_are_outstanding_than_there_are_tags() {
             assert_eq!(b.ended().len(), 5);
             b.is_well();
         }
+    }
+}
+
+/// Who came first asks first, however many tags become free at a time.
+#[test]
+fn transfers_get_tags_in_the_order_in_which_they_come() {
+    for offload in [false, true] {
+        let b = bench(offload);
+        for n in 0..6 {
+            b.begin(DmaDirection::FromHost, n, 0, &[(u64::from(n) << 20, 12 << 10)]);
+        }
+        let mut order = Vec::new();
+        let mut waiting = b.asked();
+        while !waiting.is_empty() {
+            order.extend(waiting.iter().map(|asked| asked.address >> 20));
+            // All that are outstanding are answered at once.
+            for one in core::mem::take(&mut waiting) {
+                b.answer(one).iter().for_each(|one| b.arrive_unseen(one));
+            }
+            b.run();
+            waiting = b.asked();
+        }
+        assert_eq!(order.len(), 6 * 24);
+        assert!(order.is_sorted(), "offload {offload}: {order:?}");
     }
 }
 
