@@ -1,5 +1,5 @@
 //! The link at the level of transaction layer packets (I6, PCIe 4.0 §2), for a drive whose transaction layer
-//! is firmware (S1, S3). No drive sends its packets by it yet: `tests/tests/packets.rs` is its only user.
+//! is firmware (S1, S3).
 //!
 //! ```text
 //! firmware ── TlpPort ── PCIe core ══ wire up ════► root complex ── LinkPort ── host memory
