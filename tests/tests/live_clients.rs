@@ -139,6 +139,21 @@ fn a_hole_for_which_no_huge_page_is_left_fails_its_command_and_nothing_else() {
     drive.stop().unwrap();
 }
 
+// S8: the third of the transports that firmware's calls go over.
+#[test]
+fn a_client_is_served_by_firmware_that_sends_packets() {
+    for offload in [true, false] {
+        let small = profile("softssd-small", |p| p.host.completion_offload = Some(offload));
+        let drive = Running::start(&small, Pace::Fast, None);
+        let mut host = Host::connect_as_spdk(&drive.socket(), MEMORY, Memory::Unsealable).expect("memory");
+        host.enable();
+        let mut queue = host.create_silent_queue(1, 64);
+        exercise(&mut host, &mut queue, cases(10, 100));
+        drop(host);
+        drive.stop().unwrap();
+    }
+}
+
 #[test]
 fn unsealed_memory_that_is_cut_off_in_use_is_said_and_harms_nobody_else() {
     for memory in [Memory::Unsealed, Memory::Unsealable] {
