@@ -1,7 +1,7 @@
 //! A stock Linux guest on a live drive. `scripts/setup.sh --guest`, which `make test` runs, installs QEMU,
 //! kernels and tools.
 
-use aster_device::profile::Profile;
+use aster_device::profile::{Profile, TargetProfile};
 use aster_run_live::Pace;
 use aster_tests::guest::{Guest, Kernel};
 use aster_tests::live::Running;
@@ -38,6 +38,25 @@ fn a_stock_linux_finds_two_drives_of_one_profile_and_does_what_every_host_does()
         assert!(console.contains(expected), "{expected}: {console}");
     }
     for drive in drives {
+        drive.stop().unwrap();
+    }
+}
+
+/// SoftSSD's drive, whose firmware sends packets, and the drives whose FTL is on the host: under a stock
+/// Linux they are drives like any other.
+#[test]
+fn a_stock_linux_uses_a_drive_of_each_paper() {
+    for name in ["softssd-small", "host-ftl-small", "pocket-ocssd"] {
+        let paper = profile(name, |p| {
+            if name == "pocket-ocssd" {
+                p.target = Some(TargetProfile { kind: "pblk".to_owned(), ..TargetProfile::default() });
+            }
+        });
+        let drive = Running::start(&paper, Pace::Fast, None);
+        let console = boot(&[&drive], "", "short.sh");
+        for expected in ["Aster live", "err= 0"] {
+            assert!(console.contains(expected), "{name}: {expected}: {console}");
+        }
         drive.stop().unwrap();
     }
 }

@@ -12,6 +12,7 @@ use aster_device::{Device, Media, Pieces};
 use aster_events::Recorder;
 use aster_run_live::{Lateness, Pace, Server, Status};
 use aster_run_virtual::open_image;
+use aster_targets::with_ours;
 use aster_units::Content;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,9 +71,15 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let content = Some(Content::Full);
             let media = media()?;
-            let device =
-                Device::power_on_with(make(), "live", &profile, content, media, &Recorder::default())
-                    .map_err(|e| e.to_string())?;
+            let device = Device::power_on_with(
+                with_ours(make()),
+                "live",
+                &profile,
+                content,
+                media,
+                &Recorder::default(),
+            )
+            .map_err(|e| e.to_string())?;
             let mut server = Server::new(device, &socket, pace).map_err(|e| e.to_string())?;
             told.send(()).map_err(|e| e.to_string())?;
             let tell = |status: &Status| seen.lock().expect("nobody panics with it").push(*status);
