@@ -50,8 +50,8 @@ impl<'a> Rest<'a> {
     }
     /// Whether nothing is left.
     pub(super) fn is_over(&self) -> bool {
-        let done = u64::from(self.within);
-        self.segments.iter().map(|segment| u64::from(segment.length)).sum::<u64>() == done
+        let Some((first, rest)) = self.segments.split_first() else { return true };
+        first.length == self.within && rest.iter().all(|segment| segment.length == 0)
     }
 }
 
