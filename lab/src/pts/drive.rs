@@ -25,14 +25,7 @@ pub(super) struct TestedDrive<'a> {
     config: Config,
     machine: Machine,
     contents: Option<Contents>,
-    /// Blocks of flash erased and bytes written while cells were measured, since the last purge.
-    pub(super) work: Work,
-}
-
-/// What cells made the drive do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Work {
-    /// Blocks erased.
+    /// Blocks of flash erased while cells were measured, since the last purge.
     pub(super) erases: u64,
 }
 
@@ -52,7 +45,7 @@ impl<'a> TestedDrive<'a> {
         };
         let machine = boot(plan, config)?;
         let contents = Some(unversioned(&machine, plan.seed));
-        Ok(TestedDrive { plan, config, machine, contents, work: Work::default() })
+        Ok(TestedDrive { plan, config, machine, contents, erases: 0 })
     }
 
     /// The drive, as tests see it.
@@ -77,7 +70,7 @@ impl<'a> TestedDrive<'a> {
             Err(error) => return Err(ExperimentError::Run(error.to_string())),
         };
         self.contents = Some(unversioned(&self.machine, self.plan.seed));
-        self.work = Work::default();
+        self.erases = 0;
         self.set_write_cache()?;
         Ok(purge)
     }
@@ -125,7 +118,7 @@ impl<'a> TestedDrive<'a> {
     ) -> Result<Measured, ExperimentError> {
         let name = job.name.clone();
         let (report, all) = self.run(job, follow)?;
-        self.work.erases += report.drive.flash_erases;
+        self.erases += report.drive.flash_erases;
         let (Some(iops), Some(mb_per_s), Some(latency)) = (all.iops, all.mb_per_s, all.latency) else {
             return Err(ExperimentError::Run(format!("{name}: its requests took no time")));
         };

@@ -38,7 +38,7 @@ pub(super) fn run(
     while rounds.len() < plan.rounds_max && !is_steady {
         let round = rounds.len() + 1;
         let so_far = words(round, &tracked);
-        erased_before = drive.work.erases;
+        erased_before = drive.erases;
         let mut measured = Vec::with_capacity(sweep.cells.len());
         heard(follow(&Step { stage: &stage, share: None, words: &so_far }))?;
         for (at, &cell) in sweep.cells.iter().enumerate() {
@@ -60,7 +60,7 @@ pub(super) fn run(
         warnings.push(Warning::new("not-steady", what).of_task(title));
     }
     let writes = sweep.cells.iter().any(|cell| cell.read_percent < 100);
-    if writes && drive.work.erases == erased_before {
+    if writes && drive.erases == erased_before {
         let what = format!(
             "{title}: no block was erased in the last round, so garbage collection takes no part in the \
              figures: give cells more time with --minute"
