@@ -13,12 +13,14 @@ pub use small_disk::SmallDisk;
 use aster_device::Media;
 use aster_device::profile::{COSMOS, ControllerName, Profile, shipped};
 use aster_driver::Config;
-use aster_events::Recorder;
+use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
-use aster_units::Content;
+use aster_units::{Content, Instant};
 use aster_workload::runner::{Contents, HostTask, LatencySink, OnFailure, Runner, Statistics};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use std::cell::RefCell;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 /// `short` cases, or `long` with `ASTER_LONG=1` (`make test-all`).
@@ -141,4 +143,23 @@ pub fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> Contents {
 /// Content whose versions are tracked.
 pub fn versioned(machine: &Machine) -> Contents {
     Contents::versioned(drive(machine), 1)
+}
+
+#[derive(Default)]
+struct Log(Vec<(Instant, Event)>);
+
+impl EventSink for Log {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.0.push((at, *event));
+    }
+}
+
+/// All events of a new drive that carries out `job`, from power-on to the job's end.
+pub fn events_of(profile: &Profile, job: &Job) -> Vec<(Instant, Event)> {
+    let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
+    recorder.attach(Rc::clone(&log));
+    let m = machine(profile, None, Media::fresh(), &recorder);
+    run(&m, core::slice::from_ref(job), versioned(&m));
+    drop(recorder.detach());
+    std::mem::take(&mut log.borrow_mut().0)
 }

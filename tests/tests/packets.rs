@@ -3,14 +3,12 @@
 
 use aster_device::Media;
 use aster_device::profile::{Profile, TransportName};
-use aster_events::{Event, EventSink, Function, Recorder};
+use aster_events::{Event, Function, Recorder};
 use aster_ports::tlp::TlpStats;
-use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
-use aster_units::{Content, Duration, Instant};
+use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
+use aster_units::{Content, Duration};
 use aster_workload::runner::{Contents, Statistics};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 /// Device Control of our functions.
 const DEVICE_CONTROL: u16 = 0x58;
@@ -88,30 +86,11 @@ fn a_drive_of_fingerprints_is_checked_as_well() {
     }
 }
 
-#[derive(Default)]
-struct Log(Vec<(Instant, Event)>);
-
-impl EventSink for Log {
-    fn event(&mut self, at: Instant, event: &Event) {
-        self.0.push((at, *event));
-    }
-}
-
-/// All events of a run.
-fn events(profile: &Profile) -> Vec<(Instant, Event)> {
-    let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
-    recorder.attach(Rc::clone(&log));
-    let m = machine(profile, None, Media::fresh(), &recorder);
-    run(&m, &[mixed(200, 1)], versioned(&m));
-    drop(recorder.detach());
-    std::mem::take(&mut log.borrow_mut().0)
-}
-
 #[test]
 fn two_runs_agree_in_every_event() {
     for offload in [true, false] {
         let profile = packets(offload, |_| {});
-        let (first, second) = (events(&profile), events(&profile));
+        let (first, second) = (events_of(&profile, &mixed(200, 1)), events_of(&profile, &mixed(200, 1)));
         assert!(first.len() > 100_000, "{} events", first.len());
         assert!(first == second);
         let layer = Function::TransactionLayer.number();

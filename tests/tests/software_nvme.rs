@@ -3,13 +3,11 @@
 
 use aster_device::Media;
 use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
-use aster_events::{Event, EventSink, Function, Recorder};
-use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_events::{Event, Function, Recorder};
+use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
 use aster_units::{Duration, Instant};
 use aster_workload::runner::{Contents, Statistics};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection, RequestKind};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 fn software(change: impl FnOnce(&mut Profile)) -> Profile {
     let profile = profile("softssd-small", change);
@@ -45,29 +43,10 @@ fn it_keeps_every_byte_over_losses_of_power() {
     }
 }
 
-#[derive(Default)]
-struct Log(Vec<(Instant, Event)>);
-
-impl EventSink for Log {
-    fn event(&mut self, at: Instant, event: &Event) {
-        self.0.push((at, *event));
-    }
-}
-
-/// All events of a run.
-fn events(profile: &Profile) -> Vec<(Instant, Event)> {
-    let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
-    recorder.attach(Rc::clone(&log));
-    let m = machine(profile, None, Media::fresh(), &recorder);
-    run(&m, &[mixed(400, 1)], versioned(&m));
-    drop(recorder.detach());
-    std::mem::take(&mut log.borrow_mut().0)
-}
-
 #[test]
 fn two_runs_agree_in_every_event() {
     let profile = software(|_| {});
-    let (first, second) = (events(&profile), events(&profile));
+    let (first, second) = (events_of(&profile, &mixed(400, 1)), events_of(&profile, &mixed(400, 1)));
     assert!(first.len() > 10_000, "{} events", first.len());
     assert!(first == second);
     let worked = |(_, event): &(_, Event)| match event {
