@@ -1,6 +1,8 @@
 //! Open-Channel SSD 1.2: identify data, physical page addresses, vector commands and bad-block tables, as
 //! the Cosmos+ board and LightNVM hosts have them (O5, O8, P22 to P27).
 //!
+//! [`v2`] has what 2.0 says otherwise.
+//!
 //! The command set (`firmware/hostif`) and the library (`host/openchannel`) meet only in these bytes. All
 //! integers are little-endian.
 
@@ -8,6 +10,7 @@ pub mod address;
 pub mod identity;
 pub mod status;
 pub mod table;
+pub mod v2;
 pub mod vector;
 
 #[cfg(test)]
