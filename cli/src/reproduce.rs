@@ -13,6 +13,7 @@ use aster_lab::area;
 use aster_lab::babol::{self, BabolReport};
 use aster_lab::cosmos;
 use aster_lab::experiment::{Changes, ExperimentError};
+use aster_lab::hostftl;
 use aster_lab::ocssd;
 use aster_lab::softssd;
 use serde::Serialize;
@@ -27,14 +28,16 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if !is_fitted && args.calibrate {
         return Err(Failure::usage("--calibrate: only for cosmos and softssd"));
     }
-    if !is_fitted && args.what != Experiment::Ocssd && !args.set.is_empty() {
-        return Err(Failure::usage("--set: only for cosmos, softssd and ocssd"));
+    let is_varied = is_fitted || matches!(args.what, Experiment::Ocssd | Experiment::HostFtl);
+    if !is_varied && !args.set.is_empty() {
+        return Err(Failure::usage("--set: only for cosmos, softssd, ocssd and host-ftl"));
     }
     match args.what {
         Experiment::Babol => babol(args),
         Experiment::Cosmos => cosmos(args),
         Experiment::Softssd => softssd(args),
         Experiment::Ocssd => ocssd(args),
+        Experiment::HostFtl => host_ftl(args),
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
         }
@@ -83,10 +86,7 @@ fn softssd(args: &ReproduceArgs) -> Result<(), Failure> {
         return print(args, &fit, || softssd::fit_table(&fit));
     }
     let plan = if args.quick { plan.quick() } else { plan };
-    let values = set::values(&args.set)?;
-    let (name, text) = SHIPPED.iter().find(|(name, _)| *name == plan.profile_name()).expect("it is shipped");
-    set::parse_with(&format!("profiles/{name}.toml"), text, &args.set)?;
-    let plan = plan.changed(values);
+    let plan = plan.changed(checked(&args.set, plan.profile_name())?);
     let report = carried_out(args, |follow| softssd::run(&plan, follow))?;
     print(args, &softssd::json(&report, &plan), || softssd::table(&report, &plan))?;
     draw(args, || softssd::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())?;
@@ -118,6 +118,23 @@ fn ocssd(args: &ReproduceArgs) -> Result<(), Failure> {
         let timelines = timelines.iter().flat_map(Drawn::of_timeline);
         figures.iter().flat_map(Drawn::of_figure).chain(timelines).collect()
     })
+}
+
+fn host_ftl(args: &ReproduceArgs) -> Result<(), Failure> {
+    let plan = hostftl::Plan::shipped()?;
+    let plan = if args.quick { plan.quick() } else { plan };
+    let plan = plan.changed(checked(&args.set, plan.profile_name())?);
+    let report = carried_out(args, |follow| hostftl::run(&plan, follow))?;
+    print(args, &hostftl::json(&report, &plan), || hostftl::table(&report, &plan))?;
+    draw(args, || hostftl::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())
+}
+
+/// The values of `--set`, once the shipped profile `name` has taken them.
+fn checked(arguments: &[String], name: &str) -> Result<Changes, Failure> {
+    let values = set::values(arguments)?;
+    let (name, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name).expect("it is shipped");
+    set::parse_with(&format!("profiles/{name}.toml"), text, arguments)?;
+    Ok(values)
 }
 
 /// The values of `--set`, which apply to each profile of the plan.

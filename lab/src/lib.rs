@@ -10,6 +10,7 @@ mod doubt;
 pub mod experiment;
 pub mod explain;
 pub mod figure;
+pub mod hostftl;
 mod latency;
 pub mod lateness;
 pub mod lifetime;

@@ -12,6 +12,7 @@ Examples:
   aster reproduce cosmos --calibrate
   aster reproduce softssd --quick
   aster reproduce ocssd --out figures
+  aster reproduce host-ftl --quick
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -32,8 +33,8 @@ pub(crate) struct ReproduceArgs {
     /// fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
-    /// Of cosmos, softssd and ocssd: override a key of their profiles, such as cores.frequency_mhz=500; may
-    /// be repeated
+    /// Of cosmos, softssd, ocssd and host-ftl: override a key of their profiles, such as
+    /// cores.frequency_mhz=500; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The folder with the channel controller's SystemVerilog
@@ -54,6 +55,8 @@ pub(crate) enum Experiment {
     /// Figures 33 to 38 of the Cosmos+ paper and the workloads of its open-channel slides: pblk beside the
     /// board's own FTL, on the whole drive (minutes)
     Ocssd,
+    /// Figures 22 to 27, 30 and 31 of the Host-FTL paper, on the whole drive under its FTL (minutes)
+    HostFtl,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
 }

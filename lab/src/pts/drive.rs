@@ -92,7 +92,7 @@ impl<'a> TestedDrive<'a> {
         set.map(drop).map_err(|error| ExperimentError::Run(error.to_string()))
     }
 
-    /// Writes the whole drive twice, one block after the other.
+    /// Writes the whole drive, one block after the other, as often as the sweep says.
     ///
     /// # Errors
     /// When a request fails, or the caller stops it.

@@ -5,6 +5,7 @@
 //! preconditioning); the cells of those five rounds are the result. `docs/pts.md` says where each rule comes
 //! from.
 
+mod bench;
 mod chart;
 mod drive;
 mod follow;
@@ -29,12 +30,15 @@ pub use steady::{RANGE_PERCENT_MAX, SLOPE_PERCENT_MAX, WINDOW, Window};
 pub use sweep::{Cell, Tracked};
 pub use text::table;
 
+pub(crate) use bench::Bench;
+pub(crate) use sweep::{PRECONDITION_PASSES, Sweep};
+
 use crate::experiment::ExperimentError;
 use crate::limits::HostLimit;
 use crate::warning::Warning;
 use aster_units::Content;
 use drive::TestedDrive;
-use sweep::{Sweep, size_name};
+use sweep::size_name;
 
 /// Carries the plan's tests out, one after the other on one drive.
 ///

@@ -3,7 +3,7 @@
 use super::drive::TestedDrive;
 use super::follow::{Follow, Step};
 use super::plan::Plan;
-use super::report::{Measured, SweepReport, Track};
+use super::report::{Measured, Preconditioned, Purge, SweepReport, Track};
 use super::steady::{RANGE_PERCENT_MAX, SLOPE_PERCENT_MAX};
 use super::sweep::Sweep;
 use crate::experiment::{ExperimentError, heard};
@@ -22,32 +22,74 @@ pub(super) fn run(
     warnings: &mut Vec<Warning>,
     follow: Follow<'_>,
 ) -> Result<SweepReport, ExperimentError> {
-    let title = &sweep.title;
+    let (purge, precondition) = prepare(sweep, drive, follow)?;
+    let Rounds { tracked, rounds, is_steady } = repeat(plan, sweep, minute, drive, warnings, follow)?;
+    Ok(SweepReport {
+        test: sweep.test,
+        title: sweep.title.clone(),
+        threads: sweep.threads,
+        depth: sweep.depth,
+        purge,
+        precondition,
+        figure: sweep.figure,
+        tracked,
+        is_steady,
+        cells: SweepReport::means(&rounds),
+        rounds,
+    })
+}
+
+/// Purges and preconditions the drive.
+///
+/// # Errors
+/// When a request fails, or the caller stops it.
+pub(super) fn prepare(
+    sweep: &Sweep,
+    drive: &mut TestedDrive<'_>,
+    follow: Follow<'_>,
+) -> Result<(Purge, Preconditioned), ExperimentError> {
     let purge = drive.purge()?;
-    let stage = format!("{title}: precondition");
+    let stage = format!("{}: precondition", sweep.title);
     // Once, however short it is.
     heard(follow(&Step { stage: &stage, share: Some(0.0), words: "" }))?;
     let precondition = drive.precondition(sweep, &mut |share| {
         heard(follow(&Step { stage: &stage, share: Some(share), words: "" }))
     })?;
-    let stage = format!("{title}: rounds");
+    Ok((purge, precondition))
+}
+
+/// Rounds of a sweep's cells.
+pub(super) struct Rounds {
+    /// The cells that had to be steady.
+    pub(super) tracked: Vec<Track>,
+    /// Each round's cells, in order.
+    pub(super) rounds: Vec<Vec<Measured>>,
+    /// All of the tracked became steady within the plan's rounds.
+    pub(super) is_steady: bool,
+}
+
+/// Repeats the sweep's cells until those that it tracks are steady.
+///
+/// # Errors
+/// When a request fails, or the caller stops it.
+pub(super) fn repeat(
+    plan: &Plan,
+    sweep: &Sweep,
+    minute: Duration,
+    drive: &mut TestedDrive<'_>,
+    warnings: &mut Vec<Warning>,
+    follow: Follow<'_>,
+) -> Result<Rounds, ExperimentError> {
+    let title = &sweep.title;
     let mut tracked: Vec<Track> = sweep.tracked.iter().map(|&cell| Track::new(cell, sweep.figure)).collect();
     let mut rounds: Vec<Vec<Measured>> = Vec::new();
     let mut erased_before = 0;
     let mut is_steady = false;
     while rounds.len() < plan.rounds_max && !is_steady {
-        let round = rounds.len() + 1;
-        let so_far = words(round, &tracked);
+        let number = rounds.len() + 1;
+        let so_far = words(number, &tracked);
         erased_before = drive.erases;
-        let mut measured = Vec::with_capacity(sweep.cells.len());
-        heard(follow(&Step { stage: &stage, share: None, words: &so_far }))?;
-        for (at, &cell) in sweep.cells.iter().enumerate() {
-            let words = format!("cell {} of {}, {so_far}", at + 1, sweep.cells.len());
-            let job = sweep.job(plan, cell, round, minute);
-            measured.push(drive.cell(cell, job, &mut |_| {
-                heard(follow(&Step { stage: &stage, share: None, words: &words }))
-            })?);
-        }
+        let measured = round((plan, sweep, number), minute, drive, &so_far, follow)?;
         for track in &mut tracked {
             let of_cell = measured.iter().find(|measured| measured.cell() == track.cell);
             track.push(of_cell.expect("a tracked cell is one of the round's").figure(track.figure));
@@ -67,19 +109,33 @@ pub(super) fn run(
         );
         warnings.push(Warning::new("no-collection", what).of_task(title));
     }
-    Ok(SweepReport {
-        test: sweep.test,
-        title: title.clone(),
-        threads: sweep.threads,
-        depth: sweep.depth,
-        purge,
-        precondition,
-        figure: sweep.figure,
-        tracked,
-        is_steady,
-        cells: SweepReport::means(&rounds),
-        rounds,
-    })
+    Ok(Rounds { tracked, rounds, is_steady })
+}
+
+/// Measures each of a sweep's cells, in the round of this number.
+///
+/// # Errors
+/// When a request fails, or the caller stops it.
+pub(super) fn round(
+    (plan, sweep, number): (&Plan, &Sweep, usize),
+    minute: Duration,
+    drive: &mut TestedDrive<'_>,
+    so_far: &str,
+    follow: Follow<'_>,
+) -> Result<Vec<Measured>, ExperimentError> {
+    let stage = format!("{}: rounds", sweep.title);
+    let mut measured = Vec::with_capacity(sweep.cells.len());
+    heard(follow(&Step { stage: &stage, share: None, words: so_far }))?;
+    for (at, &cell) in sweep.cells.iter().enumerate() {
+        let words = format!("cell {} of {}, {so_far}", at + 1, sweep.cells.len());
+        let job = sweep.job(plan, cell, number, minute);
+        measured.push(
+            drive.cell(cell, job, &mut |_| {
+                heard(follow(&Step { stage: &stage, share: None, words: &words }))
+            })?,
+        );
+    }
+    Ok(measured)
 }
 
 /// How far the rounds are, for who waits.

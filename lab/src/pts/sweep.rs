@@ -21,7 +21,7 @@ const QUICK_BLOCKS: [u32; 3] = [128 * KIB, 4 * KIB, KIB / 2];
 /// The writes of the workload-independent preconditioning.
 const PRECONDITION_BLOCK: u32 = 128 * KIB;
 /// How often they go over the whole drive.
-const PRECONDITION_PASSES: u32 = 2;
+pub(crate) const PRECONDITION_PASSES: u32 = 2;
 /// Requests in flight of the preconditioning.
 const PRECONDITION_DEPTH: u32 = 32;
 
@@ -83,6 +83,8 @@ pub(crate) struct Sweep {
     pub(crate) title: String,
     /// Bytes of the preconditioning's writes.
     pub(crate) precondition_block: u32,
+    /// How often they go over the whole drive.
+    pub(crate) precondition_passes: u32,
     /// How offsets follow one another in the cells.
     pub(crate) access: Access,
     /// Copies of each cell's job.
@@ -133,6 +135,7 @@ impl Sweep {
             test,
             title: test.title().to_owned(),
             precondition_block: PRECONDITION_BLOCK,
+            precondition_passes: PRECONDITION_PASSES,
             access: Access::Random,
             threads: plan.threads,
             depth: plan.depth,
@@ -205,6 +208,10 @@ impl Sweep {
         let seed = [u64::from(cell.read_percent), u64::from(cell.block_bytes), round as u64]
             .into_iter()
             .fold(plan.seed, |seed, part| mix64(seed ^ mix64(part)));
+        // Threads that go in order have a part of the range each, so that none writes what another has just
+        // written.
+        let parts = if self.access == Access::Sequential { self.threads.clamp(1, 100) as u8 } else { 1 };
+        let part = plan.active_range_percent / parts;
         Job {
             name: cell.name(),
             access: self.access,
@@ -215,7 +222,8 @@ impl Sweep {
             },
             read_percent: cell.read_percent,
             block_sizes: PerDirection::all(BlockSizes::Fixed(cell.block_bytes)),
-            size: Some(Extent::Percent(plan.active_range_percent)),
+            size: Some(Extent::Percent(part)),
+            offset_increment: if parts > 1 { Extent::Percent(part) } else { Extent::Bytes(0) },
             queue_depth: self.depth,
             copies: self.threads,
             group_reporting: true,
@@ -236,7 +244,7 @@ impl Sweep {
             mix: Mix::Write,
             block_sizes: PerDirection::all(BlockSizes::Fixed(self.precondition_block)),
             queue_depth: PRECONDITION_DEPTH,
-            loops: PRECONDITION_PASSES,
+            loops: self.precondition_passes,
             ..Job::default()
         }
     }
@@ -321,6 +329,22 @@ mod tests {
                 (Test::Latency, 512, blocks)
             ]
         );
+    }
+
+    /// Whoever goes in order has a part of the drive to itself, and all parts are within the active range.
+    #[test]
+    fn threads_that_go_in_order_do_not_follow_each_other() {
+        let plan = plan(&[Test::Throughput]);
+        let (sweeps, _) = Sweep::of(&plan, DRIVE);
+        let of = |access, threads| {
+            let sweep = Sweep { access, threads, ..sweeps[0].clone() };
+            let job = sweep.job(&plan, sweep.cells[0], 1, Duration::from_millis(1));
+            (job.size, job.offset_increment)
+        };
+        let none = Extent::Bytes(0);
+        assert_eq!(of(Access::Sequential, 1), (Some(Extent::Percent(100)), none));
+        assert_eq!(of(Access::Sequential, 4), (Some(Extent::Percent(25)), Extent::Percent(25)));
+        assert_eq!(of(Access::Random, 4), (Some(Extent::Percent(100)), none));
     }
 
     #[test]

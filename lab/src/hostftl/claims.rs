@@ -1,0 +1,205 @@
+//! What the paper says of its figures in words, each held against our points. A claim that doesn't hold is
+//! printed as such.
+
+use super::plan::Plan;
+use super::{HostFtlReport, LoadKind, LoadPoint};
+use crate::experiment::Claim;
+
+/// What we take for the same: a tenth.
+const SAME: f64 = 1.1;
+
+/// All statements that the points of `report` can be held against.
+pub fn claims(report: &HostFtlReport, plan: &Plan) -> Vec<Claim> {
+    [
+        small_requests(report, plan),
+        large_requests(report, plan),
+        growing_reads(report),
+        flat_mixes(report, plan),
+        flat_writes(report),
+        slow_at_few(report, plan),
+        sequential_writes(report, plan),
+        bounded_reads(report, plan),
+        small_reads(report, plan),
+        steady_latencies(report, plan),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn least_and_most(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.map(|value| (value, value)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+fn iops(point: &LoadPoint) -> f64 {
+    point.measured.iops
+}
+fn mb_per_s(point: &LoadPoint) -> f64 {
+    point.measured.mb_per_s
+}
+
+/// H36: requests of 4 KiB reach 75,000 to 100,000 a second, whatever the mix. Reads alone are Fig 25's.
+fn small_requests(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let points = report.loads.iter().filter(|point| {
+        let of = &point.measured;
+        point.kind == LoadKind::BlockSizes && of.block_bytes == 4 << 10 && of.read_percent < 100
+    });
+    let (least, most) = least_and_most(points.map(iops))?;
+    let [low, high] = plan.paper.fig_22_small_iops;
+    Some(Claim {
+        id: "H36",
+        says: format!("Fig 22: small requests reach {low:.0} to {high:.0} IOPS with writes among them"),
+        ours: format!("{least:.0} to {most:.0} IOPS of 4 KiB"),
+        holds: least >= low / SAME && most <= high * SAME,
+    })
+}
+
+/// H36: IOPS of large requests are inversely proportional to their size: the bandwidth stays.
+fn large_requests(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let sizes: Vec<u32> = plan.random.blocks_kib.iter().copied().filter(|&kib| kib >= 32).collect();
+    let spread = |&reads: &u8| {
+        let of = |kib| report.of(LoadKind::BlockSizes, reads, kib).next().map(mb_per_s);
+        let (least, most) = least_and_most(sizes.iter().filter_map(|&kib| of(kib)))?;
+        Some(most / least)
+    };
+    let worst = plan.random.reads_percent.iter().filter_map(spread).reduce(f64::max)?;
+    Some(Claim {
+        id: "H36",
+        says: "Fig 22: IOPS of larger requests are inversely proportional to their size".to_owned(),
+        ours: format!("MB/s from 32 KiB on differ by a factor of {worst:.2} at most within a mix"),
+        holds: worst < 1.5,
+    })
+}
+
+/// Points with depths from 2 on, as Fig 23 has them.
+fn by_depth(report: &HostFtlReport, kind: LoadKind, reads: u8) -> Vec<&LoadPoint> {
+    report.of(kind, reads, 4).filter(|point| point.depth >= 2).collect()
+}
+
+/// H37: reads alone grow with the depth up to its end.
+fn growing_reads(report: &HostFtlReport) -> Option<Claim> {
+    let reads: Vec<f64> = by_depth(report, LoadKind::Prepared, 100).into_iter().map(iops).collect();
+    let (first, last) = (reads.first()?, reads.last()?);
+    let before = reads.get(reads.len().checked_sub(2)?)?;
+    Some(Claim {
+        id: "H37",
+        says: "Fig 23: IOPS of reads alone keep growing with the depth".to_owned(),
+        ours: format!("{first:.0} with 2 of each thread, {before:.0} and {last:.0} with the most two"),
+        holds: reads.is_sorted_by(|a, b| a < b),
+    })
+}
+
+/// H37: with writes among them, a greater depth gains less and less: the last step gains less than a tenth.
+fn flat_mixes(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let gain = |&reads: &u8| {
+        let points = by_depth(report, LoadKind::Depths, reads);
+        let [.., before, last] = points[..] else { return None };
+        Some(iops(last) / iops(before))
+    };
+    let mixes = plan.random.reads_percent.iter().filter(|&&reads| reads < 100);
+    let most = mixes.filter_map(gain).reduce(f64::max)?;
+    Some(Claim {
+        id: "H37",
+        says: "Fig 23: with writes among them, IOPS gain little by a greater depth".to_owned(),
+        ours: format!("the last step of the depth brings {:+.1} % at most", (most - 1.0) * 100.0),
+        holds: most < SAME,
+    })
+}
+
+/// H38: writes of 4 KiB don't depend on how many are in flight, from 8 to 128.
+fn flat_writes(report: &HostFtlReport) -> Option<Claim> {
+    let of = |kind| {
+        let writes = report.of(kind, 0, 4).filter(|point| (8..=128).contains(&point.in_flight()));
+        least_and_most(writes.map(iops))
+    };
+    let ((least, most), steady) = (of(LoadKind::PreparedAtOnce)?, of(LoadKind::Depths)?);
+    Some(Claim {
+        id: "H38",
+        says: "Fig 24: IOPS of writes don't depend on the number in flight, from 8 to 128".to_owned(),
+        ours: format!(
+            "{least:.0} to {most:.0} sent at once before collection, {:.0} to {:.0} gathered and steady",
+            steady.0, steady.1
+        ),
+        holds: most < SAME * least,
+    })
+}
+
+/// H39: few reads in flight stay below 100,000 a second.
+fn slow_at_few(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let four = report.of(LoadKind::Prepared, 100, 4).find(|point| point.in_flight() == 4).map(iops)?;
+    let bound = plan.paper.fig_25_low_iops;
+    Some(Claim {
+        id: "H39",
+        says: format!("Fig 25: with few in flight, reads stay below {bound:.0} IOPS"),
+        ours: format!("{four:.0} with 4"),
+        holds: four < bound,
+    })
+}
+
+/// H40: sequential writes in large blocks don't depend on the depth.
+fn sequential_writes(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let large: Vec<u32> = plan.sequential.blocks_kib.iter().copied().filter(|&kib| kib >= 128).collect();
+    let spread = |&kib: &u32| {
+        let (least, most) = least_and_most(report.of(LoadKind::Sequential, 0, kib).map(mb_per_s))?;
+        Some((most / least, least, most))
+    };
+    let (worst, least, most) =
+        large.iter().filter_map(spread).reduce(|a, b| if a.0 > b.0 { a } else { b })?;
+    Some(Claim {
+        id: "H40",
+        says: "Fig 26: sequential writes of large blocks depend little on the depth".to_owned(),
+        ours: format!("{least:.0} to {most:.0} MB/s of the size that differs most"),
+        holds: worst < 1.25,
+    })
+}
+
+/// H40, H44, G27: large sequential reads use the whole path, which at the printed clock is narrower than what
+/// the paper prints.
+fn bounded_reads(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let largest = *plan.sequential.blocks_kib.last()?;
+    let most = report.of(LoadKind::Sequential, 100, largest).map(mb_per_s).reduce(f64::max)?;
+    let bound = plan.paper.path_mb_per_s;
+    Some(Claim {
+        id: "H40",
+        says: "Fig 27: large sequential reads use the full bandwidth".to_owned(),
+        ours: format!(
+            "{most:.0} MB/s, {:.1} % of the {bound:.0} that the path carries at the printed clock",
+            100.0 * most / bound
+        ),
+        holds: most > 0.95 * bound,
+    })
+}
+
+/// H40: reads below 8 KiB with a depth below 32 lose most.
+fn small_reads(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let of = |kib, deep: bool| {
+        let points = report.of(LoadKind::Sequential, 100, kib).filter(move |p| (p.depth >= 32) == deep);
+        points.map(mb_per_s).reduce(if deep { f64::max } else { f64::min })
+    };
+    let largest = *plan.sequential.blocks_kib.last()?;
+    let (small, large, deep) = (of(4, false)?, of(largest, false)?, of(4, true)?);
+    Some(Claim {
+        id: "H40",
+        says: "Fig 27: reads below 8 KiB with a depth below 32 drop most".to_owned(),
+        ours: format!(
+            "4 KiB: {small:.0} MB/s with the least depth, {deep:.0} with the most; {largest} KiB: \
+             {large:.0} with the least"
+        ),
+        holds: small < deep && small < large,
+    })
+}
+
+/// H43: latencies are steady after ten rounds at the latest.
+fn steady_latencies(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let rounds = report.latency.rounds.len();
+    let ours = match report.latency.steady_from {
+        Some(from) => format!("steady in rounds {from} to {rounds}"),
+        None => format!("not steady after {rounds} rounds"),
+    };
+    let most = plan.paper.fig_30_rounds;
+    Some(Claim {
+        id: "H43",
+        says: format!("Fig 30: latencies are steady after {most} rounds"),
+        ours,
+        holds: report.latency.steady_from.is_some_and(|from| from <= most),
+    })
+}

@@ -1,0 +1,128 @@
+use super::*;
+use crate::experiment::{Claim, value_of};
+use crate::pts::WINDOW;
+
+fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// A plan of few and short cells on the drive in small, whose 8 lanes are a quarter of the other's.
+fn little() -> Plan {
+    let text = include_str!("../../../experiments/host-ftl.toml");
+    let small = text.replace("profile = \"host-ftl\"", "profile = \"host-ftl-small\"");
+    let small = small.replace("blocks_per_lun = 64", "blocks_per_lun = 24");
+    let small = small.replace("pages_per_block = 64", "pages_per_block = 8");
+    let mut plan = Plan::parse("little.toml", &small).unwrap();
+    plan.rounds_max = WINDOW;
+    plan.random.minute_ms = 10;
+    plan.random.reads_percent = vec![100, 50, 0];
+    plan.random.blocks_kib = vec![4, 32, 128];
+    plan.random.depths = vec![1, 2, 16, 64];
+    plan.prepared.minute_ms = 6;
+    plan.sequential.minute_ms = 5;
+    plan.sequential.blocks_kib = vec![4, 128];
+    plan.sequential.depths = vec![1, 64];
+    plan.latency.minute_ms = 10;
+    plan
+}
+
+fn claim<'a>(all: &'a [Claim], says: &str) -> &'a Claim {
+    all.iter().find(|claim| claim.says.contains(says)).expect(says)
+}
+
+/// The statements that hold on a drive with a quarter of the lanes too, and that every part gets into table,
+/// JSON and figures.
+#[test]
+fn a_small_run_has_the_papers_shapes() {
+    let plan = little();
+    let report = run(&plan, &mut nothing).unwrap();
+    let all = claims(&report, &plan);
+    assert_eq!(all.len(), 10, "{all:?}");
+    for says in ["reads stay below", "with a depth below 32 drop most"] {
+        assert!(claim(&all, says).holds, "{:?}", claim(&all, says));
+    }
+    let rows = numbers(&report, &plan);
+    assert_eq!(rows.len(), 14, "{rows:?}");
+    // H38: a page is programmed for each write that is sent at once: 16 dies, 600 µs and 107 µs of transfer.
+    let bound = 16.0 / 707e-6;
+    let of = |kind, reads, in_flight| {
+        let mut points = report.of(kind, reads, 4);
+        points.find(|point| point.in_flight() == in_flight).unwrap().measured.iops
+    };
+    let at_once = of(LoadKind::PreparedAtOnce, 0, 64);
+    assert!((0.65..1.05).contains(&(at_once / bound)), "{at_once} of {bound}");
+    assert!(of(LoadKind::Prepared, 0, 64) > 2.0 * at_once, "four sectors of a page take one program");
+    // H43: tR and 27 µs of transfer at least.
+    let alone = report.of(LoadKind::Alone, 100, 4).next().unwrap();
+    assert!(alone.measured.mean_us > 77.0, "{alone:?}");
+    let text = table(&report, &plan);
+    let parts =
+        ["Fig 22", "Figs 23 to 25", "Fig 26", "Fig 27", "Fig 31", "What the paper prints", "H43 Fig 30"];
+    for part in parts {
+        assert!(text.contains(part), "{text}");
+    }
+    let json = serde_json::to_value(json(&report, &plan)).unwrap();
+    assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
+    assert_eq!(json["numbers"].as_array().unwrap().len(), rows.len());
+    assert_eq!(json["loads"].as_array().unwrap().len(), 9 + 12 + 9 + 4 + 8 + 9);
+    assert_eq!(figures(&report, &plan).len(), 8);
+}
+
+/// Claims are held against the points: other points, other verdicts.
+#[test]
+fn a_claim_that_does_not_hold_is_told() {
+    let plan = little();
+    let measured = |reads, kib: u32, iops: f64| crate::pts::Measured {
+        read_percent: reads,
+        block_bytes: kib << 10,
+        requests: 1,
+        iops,
+        mb_per_s: iops * f64::from(kib) * 1024.0 / 1e6,
+        mean_us: 1.0,
+        max_us: 1.0,
+    };
+    let point = |kind, depth, measured| LoadPoint { kind, threads: 4, depth, is_steady: None, measured };
+    let verdicts = |flat: f64, deep: f64, large: f64| {
+        let loads = vec![
+            point(LoadKind::PreparedAtOnce, 2, measured(0, 4, 86_000.0)),
+            point(LoadKind::PreparedAtOnce, 16, measured(0, 4, flat)),
+            point(LoadKind::Depths, 16, measured(0, 4, 80_000.0)),
+            point(LoadKind::Prepared, 2, measured(100, 4, 50_000.0)),
+            point(LoadKind::Prepared, 64, measured(100, 4, deep)),
+            point(LoadKind::Sequential, 64, measured(100, 128, large)),
+        ];
+        let latency = LatencyRounds { steady_from: Some(11), rounds: vec![vec![]; 15] };
+        let report = HostFtlReport { bytes: 1, loads, latency };
+        let all = claims(&report, &plan);
+        let says =
+            ["don't depend on the number", "keep growing", "use the full bandwidth", "are steady after"];
+        says.map(|says| claim(&all, says).holds)
+    };
+    assert_eq!(verdicts(86_000.0, 200_000.0, 19_000.0), [true, true, true, false]);
+    assert_eq!(verdicts(60_000.0, 40_000.0, 10_000.0), [false, false, false, false]);
+}
+
+#[test]
+fn a_key_of_the_profile_can_be_varied() {
+    let plan = Plan::shipped().unwrap();
+    let plan = plan.changed(vec![("target.command_ns".to_owned(), value_of(2000.0))]);
+    assert_eq!(plan.profile().unwrap().target.unwrap().command_ns, Some(2000));
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
+    let text = include_str!("../../../experiments/host-ftl.toml");
+    for (from, to, key) in [
+        ("depths = [1, 2, 4,", "depths = [2, 1, 4,", "random.depths"),
+        ("[100, 65, 50, 35, 0]", "[100, 65, 50, 35]", "random.reads_percent"),
+        ("blocks_kib = [16, 8, 4]", "blocks_kib = [16, 8]", "latency.blocks_kib"),
+        ("minute_ms = 40", "minute_ms = 0", "prepared.minute_ms"),
+        ("rounds_max = 25", "rounds_max = 4", "rounds_max"),
+        ("fig_27_mb_per_s", "fig_27_mb", "paper.fig_27_mb"),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        let error = Plan::parse("mine.toml", &changed).unwrap_err().to_string();
+        assert!(error.starts_with("mine.toml: ") && error.contains(key), "{error}");
+    }
+}

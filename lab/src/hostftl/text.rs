@@ -1,0 +1,117 @@
+//! The report for people.
+
+use super::claims::claims;
+use super::numbers::numbers;
+use super::plan::Plan;
+use super::{HostFtlReport, LoadKind, LoadPoint};
+use crate::experiment::{Cells, write_claims};
+use std::fmt::Write;
+
+/// The report as tables.
+pub fn table(report: &HostFtlReport, plan: &Plan) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}, {:.2} GB of it, under SNIA's test, with the write cache on\n",
+        plan.profile_name(),
+        report.bytes as f64 / 1e9
+    );
+    block_sizes(&mut out, report, plan);
+    depths(&mut out, report, plan);
+    sequential(&mut out, report, plan);
+    latencies(&mut out, report, plan);
+    printed(&mut out, report, plan);
+    write_claims(&mut out, &claims(report, plan));
+    let unsteady = report.loads.iter().filter(|point| point.is_steady == Some(false)).count();
+    if unsteady > 0 {
+        let _ =
+            writeln!(out, "\n{unsteady} of {} cells are of loads that weren't steady.", report.loads.len());
+    }
+    out
+}
+
+fn mix(reads: u8) -> String {
+    format!("R/W {reads}/{}", 100 - reads)
+}
+
+fn block_sizes(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let cells = Cells { name: 26, width: 11 };
+    let depth = plan.random.matrix_depth;
+    let _ = writeln!(out, "Fig 22: random requests, IOPS, {} threads of {depth}", plan.threads);
+    cells.head(out, "KiB", plan.random.blocks_kib.iter());
+    for &reads in &plan.random.reads_percent {
+        let of = |&kib: &u32| report.of(LoadKind::BlockSizes, reads, kib).map(|point| point.measured.iops);
+        cells.head(out, &mix(reads), plan.random.blocks_kib.iter().flat_map(of).map(|n| format!("{n:.0}")));
+    }
+    out.push('\n');
+}
+
+fn depths(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let cells = Cells { name: 26, width: 11 };
+    let _ = writeln!(out, "Figs 23 to 25: random requests of 4 KiB, IOPS, {} threads", plan.threads);
+    cells.head(out, "in flight", plan.random.depths.iter().map(|depth| depth * plan.threads));
+    let mut row = |name: &str, kind, reads| {
+        let points = report.of(kind, reads, 4).filter(|point| point.threads == plan.threads);
+        cells.head(out, name, points.map(|point| format!("{:.0}", point.measured.iops)));
+    };
+    for &reads in &plan.random.reads_percent {
+        row(&mix(reads), LoadKind::Depths, reads);
+    }
+    row("before: R/W 100/0", LoadKind::Prepared, 100);
+    row("before: R/W 0/100", LoadKind::Prepared, 0);
+    row("before: 0/100, at once", LoadKind::PreparedAtOnce, 0);
+    out.push_str(
+        "Before: the drive was written in order once, and collection hasn't begun. At once: the host\n\
+         doesn't gather small writes into pages (target.gather_pages = 0).\n\n",
+    );
+}
+
+fn sequential(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let cells = Cells { name: 26, width: 11 };
+    for (figure, reads, what) in [("Fig 26", 0, "writes"), ("Fig 27", 100, "reads")] {
+        let _ = writeln!(out, "{figure}: sequential {what}, MB/s, {} threads", plan.threads);
+        cells.head(out, "depth of each", plan.sequential.depths.iter());
+        for &kib in &plan.sequential.blocks_kib {
+            let points = report.of(LoadKind::Sequential, reads, kib);
+            let of = points.map(|point| format!("{:.0}", point.measured.mb_per_s));
+            cells.head(out, &format!("{kib} KiB"), of);
+        }
+        out.push('\n');
+    }
+}
+
+fn latencies(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let cells = Cells { name: 26, width: 11 };
+    let _ = writeln!(out, "Fig 31: one request at a time, mean and longest time, µs");
+    cells.head(out, "KiB", plan.latency.blocks_kib.iter());
+    type Of = fn(&LoadPoint) -> f64;
+    for &reads in &plan.latency.reads_percent {
+        for (what, of) in
+            [("mean", (|point| point.measured.mean_us) as Of), ("longest", |point| point.measured.max_us)]
+        {
+            let points = plan.latency.blocks_kib.iter();
+            let values = points.filter_map(|&kib| report.of(LoadKind::Alone, reads, kib).next()).map(of);
+            cells.row(out, &format!("{}, {what}", mix(reads)), values);
+        }
+    }
+    out.push('\n');
+}
+
+fn printed(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let _ = writeln!(out, "{:<44}{:>10}{:>10}{:>10}", "What the paper prints", "ours", "paper", "error");
+    for row in numbers(report, plan) {
+        let name = format!("{} ({})", row.name, row.unit);
+        let digits = usize::from(row.paper < 1000.0);
+        let fitted = if row.is_fitted { "  fitted" } else { "" };
+        let _ = writeln!(
+            out,
+            "{name:<44}{:>10.digits$}{:>10.0}{:>8.1} %{fitted}",
+            row.ours, row.paper, row.error_percent
+        );
+    }
+    let bound = plan.paper.path_mb_per_s;
+    let _ = writeln!(
+        out,
+        "256 bits at the printed 78.125 MHz carry {bound:.0} MB/s, less than the paper prints of Fig 27.\n"
+    );
+}
