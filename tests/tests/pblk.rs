@@ -72,6 +72,22 @@ fn jobs_are_written_and_read_back_for_many_times_the_capacity() {
     }
 }
 
+/// G15: a forced write takes a unit of its own, so that collection works all the time. It must choose lines
+/// that free some, and no write may wait for ever while others pass it.
+#[test]
+fn forced_writes_to_a_full_drive_all_end() {
+    let machine = power_on(&pocket(|_| ()), Content::Full, Media::fresh());
+    let pages = drive(&machine).bytes / 4096;
+    let write = job("fill", Access::Sequential, Mix::Write, 128 << 10, 2 * pages / 32);
+    let contents = run(&machine, &[write], versioned(&machine));
+    let forced = Job { fua: true, queue_depth: 96, ..random(Mix::Write, 4096, 2 * pages) };
+    let before = machine.device().stats().ftl;
+    let contents = run(&machine, &[forced], contents);
+    run(&machine, &[everything(&machine)], contents);
+    let ftl = machine.device().stats().ftl;
+    assert!(counter(&machine, "limited") > 0 && ftl.gc_runs > before.gc_runs, "{ftl:?}");
+}
+
 #[test]
 fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
     for (profile, content) in [(pocket(|_| ()), Content::Full), (large_pages(|_| ()), Content::Fingerprint)] {

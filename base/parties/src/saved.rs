@@ -27,6 +27,11 @@ impl NvramSlice {
         );
         NvramSlice { nvram: nvram.clone(), at, bytes }
     }
+    /// `bytes` bytes of it, from `at` on. Asserts that it has them.
+    pub fn part(&self, at: usize, bytes: usize) -> Self {
+        self.check(at, bytes);
+        NvramSlice { nvram: self.nvram.clone(), at: self.at + at, bytes }
+    }
     /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.bytes

@@ -51,13 +51,15 @@ impl Ftl {
     }
 
     fn end_collection(&self, victim: LineId) {
-        {
+        let noted = {
             let state = &mut *self.state.borrow_mut();
             (state.collecting, state.moving) = (false, false);
-            if state.lines.valid_count(victim) == 0 && state.lines.is_idle(victim) {
-                state.lines.release(victim);
-                self.count(|stats| stats.gc_runs += 1);
-            }
+            let is_empty = state.lines.valid_count(victim) == 0 && state.lines.is_idle(victim);
+            self.count(|stats| stats.gc_runs += u64::from(is_empty));
+            !is_empty || state.release(victim, self.shape.luns())
+        };
+        if !noted {
+            return self.fail_full();
         }
         // A line is erased while the one before it is written, so that one that was opened always has an
         // erased one beside it, whenever the power goes.

@@ -6,6 +6,7 @@ use crate::map::Map;
 use crate::record::{Left, Record};
 use crate::ring::{Kind, Position, Ring};
 use crate::shape::{LineId, SectorAddr, Shape};
+use crate::spent::Spent;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
@@ -24,6 +25,9 @@ use core::cell::{Cell, OnceCell, RefCell};
 pub(crate) const WRITES: QueueId = QueueId(1);
 /// The queue of reads.
 pub(crate) const READS: QueueId = QueueId(2);
+
+/// Why a line can't be released.
+pub(crate) const SPENT_FULL: &str = "the list of bad chunks in NVRAM is full";
 
 /// Is told when the media have changed.
 pub(crate) type Watcher = Box<dyn Fn(MediaState)>;
@@ -65,14 +69,6 @@ pub(crate) enum Job {
         /// Its LUN.
         lun: u32,
     },
-}
-
-/// A change of the media.
-pub(crate) enum Mark {
-    /// A chunk is bad, which the drive's table must say.
-    Bad(LineId, u32),
-    /// Only reads are possible.
-    ReadOnly,
 }
 
 /// The line that is being written.
@@ -125,6 +121,44 @@ pub(crate) struct State {
     pub(crate) commands: u32,
     pub(crate) closed: bool,
     pub(crate) record: Record,
+    pub(crate) spent: Spent,
+}
+
+impl State {
+    /// Nothing on a line counts any more. Its bad chunks, which can't be erased, are noted first. Returns
+    /// `false`, and leaves the line as it is, if there is no room for that.
+    #[must_use]
+    pub(crate) fn release(&mut self, line: LineId, luns: u32) -> bool {
+        let State { lines, spent, .. } = self;
+        let noted =
+            (0..luns).filter(|&lun| lines.is_bad(line, lun)).all(|lun| spent.add(lines.chunk(line, lun)));
+        if noted {
+            lines.release(line);
+        }
+        noted
+    }
+}
+
+/// Turns, taken in the order of arrival.
+#[derive(Default)]
+pub(crate) struct Turns {
+    next: Cell<u64>,
+    up: Cell<u64>,
+}
+
+impl Turns {
+    /// A turn behind all others.
+    pub(crate) fn take(&self) -> u64 {
+        self.next.replace(self.next.get() + 1)
+    }
+    /// Whether all turns before this one have ended.
+    pub(crate) fn is_up(&self, turn: u64) -> bool {
+        self.up.get() == turn
+    }
+    /// The turn that is up ends.
+    pub(crate) fn end(&self) {
+        self.up.set(self.up.get() + 1);
+    }
 }
 
 /// What only this FTL counts.
@@ -163,10 +197,14 @@ pub(crate) struct Ftl {
     pub(crate) counters: Counters,
     pub(crate) watcher: RefCell<Option<Watcher>>,
     pub(crate) jobs: Queue<Job>,
-    /// What has become of the media, to be told.
-    pub(crate) marks: Queue<Mark>,
+    /// Chunks that are bad, which the drive's table must say.
+    pub(crate) marks: Queue<(LineId, u32)>,
+    /// The media have changed, which the front end must be told at once: it may be asked next.
+    pub(crate) changed: Queue<()>,
     /// Waits for room in the write buffer, or the right to take it.
     pub(crate) room: WaitQueue,
+    /// Whose turn it is to put sectors of the host into the write buffer.
+    pub(crate) turns: Turns,
     /// The writer waits for work, for a LUN, a line, or the end of writes.
     pub(crate) work: WaitQueue,
     /// Waits until the buffer's oldest sectors have left it.
@@ -190,6 +228,10 @@ impl Ftl {
             self.condition.set(DriveState::Failed);
         }
         self.wake_all();
+    }
+    /// The list of spent chunks is full, which the drive's own table would have been before.
+    pub(crate) fn fail_full(&self) {
+        self.fail(&SPENT_FULL);
     }
     pub(crate) fn is_failed(&self) -> bool {
         self.condition.get() == DriveState::Failed
@@ -263,7 +305,7 @@ impl Ftl {
     pub(crate) fn be_read_only(&self) {
         if self.condition.get() == DriveState::Ready {
             self.condition.set(DriveState::ReadOnly);
-            let _ = self.marks.try_push(&self.exec, Mark::ReadOnly);
+            let _ = self.changed.try_push(&self.exec, ());
             self.wake_all();
         }
     }
@@ -299,7 +341,8 @@ impl Ftl {
         if self.state.borrow_mut().lines.mark_bad(line, lun) {
             self.count(|stats| stats.grown_bad_blocks += u64::from(self.shape.planes()));
             // Without room the drive's own mark must do.
-            let _ = self.marks.try_push(&self.exec, Mark::Bad(line, lun));
+            let _ = self.marks.try_push(&self.exec, (line, lun));
+            let _ = self.changed.try_push(&self.exec, ());
         }
     }
     /// Tells the front end what is left of the spare.

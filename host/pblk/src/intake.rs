@@ -311,9 +311,18 @@ impl Ftl {
         }
         ended
     }
-    /// Puts the sectors of a part into the write buffer as it has room.
+    /// Puts the sectors of a part into the write buffer as it has room. Parts go in one after the other, in
+    /// the order in which they came here, so that none waits for ever while others pass it.
     async fn put(&self, part: Part, work: &Worker) -> Ended {
         self.keep_record(Left::InUse);
+        let turn = self.turns.take();
+        self.room.wait(&self.exec, || self.turns.is_up(turn).then_some(())).await;
+        let ended = self.put_in_turn(part, work).await;
+        self.turns.end();
+        self.room.wake_all(&self.exec);
+        ended
+    }
+    async fn put_in_turn(&self, part: Part, work: &Worker) -> Ended {
         let len = self.config.content.sector_len();
         for n in 0..part.count {
             let data = &work.data[n * len..][..len];
@@ -385,13 +394,17 @@ impl Ftl {
         state.pads.clear();
         state.starved = false;
         state.lines.invalidate_all();
+        let mut full = false;
         let next = state.next.take().map(|next| next.line);
         let open = state.open.take().map(|open| open.line);
         for line in (0..self.shape.lines()).map(LineId) {
             let is_written = state.lines.state(line) == crate::lines::LineState::Closed;
             if is_written || next == Some(line) || open == Some(line) {
-                state.lines.release(line);
+                full |= !state.release(line, self.shape.luns());
             }
+        }
+        if full {
+            return self.fail_full();
         }
         if self.condition.get() == DriveState::ReadOnly {
             self.condition.set(DriveState::Ready);

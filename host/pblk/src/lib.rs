@@ -35,6 +35,7 @@ mod recover;
 mod resume;
 mod ring;
 mod shape;
+mod spent;
 mod submit;
 mod writer;
 

@@ -73,13 +73,18 @@ impl Lines {
     fn line_mut(&mut self, LineId(line): LineId) -> &mut Line {
         &mut self.lines[line as usize]
     }
-    fn chunk(&self, LineId(line): LineId, lun: u32) -> usize {
+    /// A chunk's number among all.
+    pub(crate) fn chunk(&self, LineId(line): LineId, lun: u32) -> usize {
         (line * self.shape.luns() + lun) as usize
     }
 
     /// Whether a chunk can't be used.
     pub fn is_bad(&self, line: LineId, lun: u32) -> bool {
         self.bad[self.chunk(line, lun)]
+    }
+    /// Whether a chunk can't be used, by its [number](Lines::chunk).
+    pub(crate) fn is_bad_chunk(&self, chunk: usize) -> bool {
+        self.bad[chunk]
     }
     /// A chunk can't be used any more. Returns whether it could be until now.
     pub fn mark_bad(&mut self, line: LineId, lun: u32) -> bool {
@@ -239,19 +244,23 @@ impl Lines {
         self.line(line).busy == 0
     }
 
-    /// The line to collect next, with `most` valid sectors at most: one that is urgent, or else the one with
-    /// the fewest valid sectors, the oldest of several (G15). `None` if none would free a sector.
+    /// The line to collect next, with `most` valid sectors at most: one that is urgent, or else the one of
+    /// which the smallest part is valid, the oldest of several (G15). Lines differ in size by their bad
+    /// chunks, so the number of valid sectors alone would choose small lines that are full. `None` if none
+    /// would free a sector: copies are padded to a whole unit.
     pub fn victim(&self, most: u32) -> Option<LineId> {
+        let unit = self.shape.unit_sectors();
         let closed = (0..self.shape.lines()).map(LineId).filter(|&line| {
             let of = self.line(line);
             of.state == LineState::Closed
-                && (of.is_urgent || of.count < self.data_sectors(line))
+                && (of.is_urgent || of.count.next_multiple_of(unit) < self.data_sectors(line))
                 && (!of.is_stuck || of.count == 0)
                 && of.count <= most
         });
         closed.min_by_key(|&line| {
             let of = self.line(line);
-            (of.count > 0, !of.is_urgent, of.count, of.sequence)
+            let part = (u64::from(of.count) << 32) / u64::from(self.data_sectors(line).max(1));
+            (of.count > 0, !of.is_urgent, part, of.sequence)
         })
     }
 }
@@ -290,6 +299,27 @@ mod tests {
         assert_eq!((lines.state(third), lines.free_count()), (LineState::Free, 2));
     }
 
+    // Small lines that are full would be copied for ever, and free nothing.
+    #[test]
+    fn of_lines_of_different_sizes_the_emptier_one_goes_first() {
+        let mut lines = lines();
+        assert!(lines.mark_bad(LineId(0), 1));
+        let small = lines.data_sectors(LineId(0));
+        let data = |lines: &mut Lines, valid: u32| {
+            let line = lines.choose_next().unwrap();
+            lines.open(line, u64::from(line.0));
+            (0..valid).for_each(|index| lines.validate(lines.shape.at(line, index)));
+            lines.close(line);
+            line
+        };
+        let full = data(&mut lines, small - 1);
+        assert_eq!(lines.victim(u32::MAX), None, "a copy of it is padded to as many sectors");
+        let half = lines.data_sectors(LineId(1)) / 2;
+        assert!(half > small - 1);
+        let large = data(&mut lines, half);
+        assert_eq!((full, lines.victim(u32::MAX)), (LineId(0), Some(large)));
+    }
+
     #[test]
     fn valid_sectors_of_a_line_are_found_in_order() {
         let mut lines = lines();
@@ -325,7 +355,9 @@ mod tests {
         let full = lines.data_sectors(line);
         (0..full).for_each(|index| lines.validate(lines.shape.at(line, index)));
         assert_eq!(lines.victim(u32::MAX), None);
-        lines.invalidate(lines.shape.at(line, 1));
+        (1..lines.shape.unit_sectors()).for_each(|index| lines.invalidate(lines.shape.at(line, index)));
+        assert_eq!(lines.victim(u32::MAX), None, "its copy would be padded to a whole unit");
+        lines.invalidate(lines.shape.at(line, 0));
         assert_eq!(lines.victim(u32::MAX), Some(line));
     }
 }

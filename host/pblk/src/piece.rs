@@ -1,12 +1,13 @@
 //! The FTL as a target of a drive.
 
 use crate::config::PblkConfig;
-use crate::ftl::{Counters, Ftl, Mark, State};
+use crate::ftl::{Counters, Ftl, State, Turns};
 use crate::lines::Lines;
 use crate::map::Map;
 use crate::record::{RECORD_BYTES, Record};
 use crate::ring::Ring;
 use crate::shape::Shape;
+use crate::spent::{SPENT_BYTES, Spent};
 use crate::{collect, intake, submit, writer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -32,6 +33,8 @@ pub struct Pblk {
     blocks: u32,
 }
 
+/// Its part of the NVRAM: the list of spent chunks, and behind it the record.
+const NVRAM_BYTES: usize = SPENT_BYTES + RECORD_BYTES;
 /// The most commands that are served at once.
 const WORKERS_MAX: u16 = 64;
 /// The most writes and erases that are in flight at once.
@@ -55,7 +58,7 @@ impl Pblk {
 
 impl TargetPiece for Pblk {
     fn needs(&self) -> TargetNeeds {
-        TargetNeeds { data_buffers: WORKERS_MAX.into(), nvram_bytes: RECORD_BYTES, ..TargetNeeds::default() }
+        TargetNeeds { data_buffers: WORKERS_MAX.into(), nvram_bytes: NVRAM_BYTES, ..TargetNeeds::default() }
     }
     fn capacity_bytes(&self) -> u64 {
         u64::from(self.blocks) * SECTOR_BYTES as u64
@@ -82,6 +85,9 @@ impl TargetPiece for Pblk {
             .map_err(|error| unfit(&error))?;
         let waiters = usize::from(workers + submitters) + 8;
         let queue = || WaitQueue::with_capacity(waiters);
+        let chunks = (shape.lines() * shape.luns()) as usize;
+        let spent = Spent::new(nvram.part(0, SPENT_BYTES), chunks);
+        let nvram = nvram.part(SPENT_BYTES, RECORD_BYTES);
         let state = State {
             ring: Ring::new(PblkConfig::buffer_sectors(&shape), config.content.sector_len()),
             map: Map::new(blocks),
@@ -100,6 +106,7 @@ impl TargetPiece for Pblk {
             commands: 0,
             closed: false,
             record: Record::MISSING,
+            spent,
         };
         let ftl = Rc::new(Ftl {
             exec,
@@ -122,7 +129,9 @@ impl TargetPiece for Pblk {
             watcher: RefCell::new(None),
             jobs: Queue::new(usize::from(submitters)),
             marks: Queue::new(ADDRESSES_MAX),
+            changed: Queue::new(1),
             room: queue(),
+            turns: Turns::default(),
             work: queue(),
             left: queue(),
             collect: queue(),
@@ -142,15 +151,20 @@ impl TargetPiece for Pblk {
             for id in 0..workers {
                 ftl.core.spawn(intake::run(Rc::clone(&ftl), id.into()));
             }
+            ftl.core.spawn(tell_changes(Rc::clone(&ftl)));
             loop {
-                let mark = ftl.marks.pop(&ftl.exec).await;
-                ftl.tell_media();
-                if let Mark::Bad(line, lun) = mark {
-                    ftl.mark(line, lun).await;
-                }
+                let (line, lun) = ftl.marks.pop(&ftl.exec).await;
+                ftl.mark(line, lun).await;
             }
         });
         Ok(view)
+    }
+}
+
+async fn tell_changes(ftl: Rc<Ftl>) {
+    loop {
+        ftl.changed.pop(&ftl.exec).await;
+        ftl.tell_media();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Power-on: what the media hold, found by the metadata of their sectors.
 
-use crate::ftl::{Ftl, Job, READS};
+use crate::ftl::{Ftl, Job, READS, SPENT_FULL, State};
 use crate::lines::LineState;
 use crate::media::parse_oob;
 use crate::record::{Left, Record};
@@ -47,7 +47,12 @@ impl Ftl {
             return Err(format!("the drive has another array than its profile: {found:?}"));
         }
         assert!(self.drive.set(drive).is_ok(), "a drive is opened once");
-        self.read_tables().await?;
+        let never_written = self.read_tables().await?;
+        {
+            let State { spent, lines, .. } = &mut *self.state.borrow_mut();
+            spent.read(|chunk| lines.is_bad_chunk(chunk));
+            never_written.into_iter().for_each(|chunk| spent.never_written(chunk));
+        }
         let record = Record::read(&self.nvram);
         {
             let state = &mut *self.state.borrow_mut();
@@ -61,7 +66,7 @@ impl Ftl {
         };
         let is_fresh = found.is_empty() && record.left == Left::Missing;
         self.read_lines(&found).await?;
-        self.free_others(&found);
+        self.free_others(&found)?;
         if self.state.borrow().open.is_some() {
             self.choose_next();
         }
@@ -84,8 +89,10 @@ impl Ftl {
         Ok(())
     }
 
-    /// Notes the chunks of which a block in one of the planes is bad.
-    async fn read_tables(&self) -> Result<(), String> {
+    /// Notes the chunks of which a block in one of the planes is bad. Returns those that were bad from the
+    /// factory on.
+    async fn read_tables(&self) -> Result<Vec<usize>, String> {
+        let mut never_written = Vec::new();
         let planes = self.shape.planes() as usize;
         for lun in 0..self.shape.luns() {
             let place = self.shape.block(LineId(0), lun);
@@ -96,11 +103,14 @@ impl Ftl {
                 if states.iter().any(|&state| state != BlockFlags::Free) {
                     state.lines.mark_bad(line, lun);
                 }
+                if states.contains(&BlockFlags::FactoryBad) {
+                    never_written.push(state.lines.chunk(line, lun));
+                }
             }
             let of = |flags| table.iter().filter(|&&state| state == flags).count() as u64;
             self.count(|stats| stats.factory_bad_blocks += of(BlockFlags::FactoryBad));
         }
-        Ok(())
+        Ok(never_written)
     }
 
     /// The lines that have been written, in the order in which they were opened. Its head is the first thing
@@ -117,7 +127,8 @@ impl Ftl {
                 let read = self.look(&sectors, &mut scratch).await?.read;
                 for (n, oob) in scratch.oob.as_chunks::<OOB>().0[..sectors.len()].iter().enumerate() {
                     let (sequence, _) = parse_oob(oob);
-                    if read >> n & 1 != 0 && sequence >= counts_from {
+                    let counts = sequence >= counts_from && !self.is_spent(sectors[n]);
+                    if read >> n & 1 != 0 && counts {
                         newest = newest.max(Some(sequence));
                     }
                 }
@@ -177,6 +188,12 @@ impl Ftl {
         }
     }
 
+    /// Whether nothing counts that a sector's chunk holds.
+    fn is_spent(&self, sector: SectorAddr) -> bool {
+        let state = self.state.borrow();
+        state.spent.has(state.lines.chunk(self.shape.line_of(sector), self.shape.lun_of(sector)))
+    }
+
     /// Reads the metadata of all sectors of these lines, oldest line first: a later version of a block takes
     /// the place of an earlier one.
     async fn read_lines(&self, found: &[(u64, LineId)]) -> Result<(), String> {
@@ -225,7 +242,9 @@ impl Ftl {
             for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| read >> n & 1 != 0) {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
                 // A chunk that was left out may still hold what the line had before.
+                let chunk = state.lines.chunk(line, self.shape.lun_of(sector));
                 if of == sequence
+                    && !state.spent.has(chunk)
                     && let Some(block) = block.filter(|&block| block < state.map.blocks())
                 {
                     state.map.set(block, Some(sector));
@@ -250,7 +269,7 @@ impl Ftl {
             let index = self.shape.index_of(sector);
             if read >> n & 1 != 0 {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
-                scan.note(index, block.filter(|_| of == sequence));
+                scan.note(index, block.filter(|_| of == sequence && !self.is_spent(sector)));
             } else if !rest_is_empty {
                 let found = self.look(&[sector], &mut alone).await?;
                 if found.read != 0 || !found.rest_is_empty {
@@ -261,13 +280,14 @@ impl Ftl {
         Ok(())
     }
     /// All other lines are free, and so are those of which nothing counts any more.
-    fn free_others(&self, found: &[(u64, LineId)]) {
+    fn free_others(&self, found: &[(u64, LineId)]) -> Result<(), String> {
         let state = &mut *self.state.borrow_mut();
         for line in (0..self.shape.lines()).map(LineId) {
             if !found.iter().any(|(_, other)| *other == line) || state.lines.valid_count(line) == 0 {
-                state.lines.release(line);
+                state.release(line, self.shape.luns()).then_some(()).ok_or(SPENT_FULL)?;
             }
         }
+        Ok(())
     }
 
     /// Erases all good chunks of all lines that are free, many LUNs at a time.

@@ -230,10 +230,20 @@ impl Ftl {
     /// Erases a chunk of the next line, whose LUN has been taken.
     async fn send_erase(&self, line: LineId, lun: u32) {
         let ended = self.drive().erase(WRITES, self.shape.block(line, lun)).await;
+        let mut full = false;
         match ended {
             Ok(()) => self.count(|stats| stats.flash_erases.gc += u64::from(self.shape.planes())),
-            Err(VectorError::Failed { .. }) => self.lose(line, lun),
+            Err(VectorError::Failed { .. }) => {
+                self.lose(line, lun);
+                // It may hold what it held before.
+                let state = &mut *self.state.borrow_mut();
+                let noted = state.spent.add(state.lines.chunk(line, lun));
+                full = !noted;
+            }
             Err(error) => self.fail(&error),
+        }
+        if full {
+            self.fail_full();
         }
         if let Some(next) = self.state.borrow_mut().next.as_mut().filter(|next| next.line == line) {
             next.in_flight -= 1;

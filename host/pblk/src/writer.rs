@@ -70,7 +70,10 @@ impl Ftl {
             state.next = None;
             if state.lines.data_sectors(line) == 0 {
                 // Too many of its blocks couldn't be erased.
-                state.lines.release(line);
+                let noted = state.release(line, self.shape.luns());
+                if !noted {
+                    self.fail_full();
+                }
                 return;
             }
             let sequence = state.sequence;
@@ -242,9 +245,9 @@ impl Ftl {
             return self.close_line().await;
         }
         let (first, entries) = self.give_addresses(&sectors[..count_all as usize]);
+        self.room.wake_all(&self.exec);
         let job = Job::Data { first, entries, sectors, count: count_all as u8 };
         self.jobs.push(&self.exec, job).await;
-        self.room.wake_all(&self.exec);
         let is_full = self.state.borrow().open.as_ref().is_some_and(|open| open.left == 0);
         if is_full {
             self.close_line().await;

@@ -69,11 +69,20 @@ fn many_luns_of_few_small_blocks_have_room_for_whatever_comes() {
 /// Every second loss of power is of the host alone, and of the FTL that runs on it.
 #[test]
 fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
-    for (content, count) in [(Content::Full, cuts(40, 2_600)), (Content::Fingerprint, cuts(20, 2_600))] {
-        let report = go(&profile("pocket-ocssd"), content, 5, count);
-        assert!(report.failure.is_none(), "{:#?}", report.failure);
+    for (failures, content, seed, count) in [
+        (0, Content::Full, 5, cuts(30, 2_600)),
+        (0, Content::Fingerprint, 5, cuts(15, 2_600)),
+        (1_000, Content::Full, 5, cuts(12, 2_600)),
+        (1_000, Content::Fingerprint, 14, cuts(12, 2_600)),
+    ] {
+        let mut profile = profile("pocket-ocssd");
+        profile.package.program_failures_per_million = failures;
+        profile.package.erase_failures_per_million = failures;
+        let report = go(&profile, content, seed, count);
+        assert!(report.failure.is_none(), "{failures} {:#?}", report.failure);
         let seen = report.seen;
-        assert!(seen.host_cuts > 5 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");
+        assert_eq!(seen.failed_blocks > 0, failures > 0, "{seen:?}");
+        assert!(seen.host_cuts > 2 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");
         assert!(seen.torn_programs > 0 && seen.durable > 0, "{seen:?}");
     }
 }
