@@ -29,7 +29,7 @@ impl Spent {
         Spent { nvram, len: 0, chunks: vec![false; chunks] }
     }
 
-    /// Reads what was noted before. A chunk that isn't bad is left out: somebody has changed the drive's table,
+    /// Reads what was noted before. A chunk that is good is left out: somebody has changed the drive's table,
     /// and the chunk has been written again.
     pub(crate) fn read(&mut self, is_bad: impl Fn(usize) -> bool) {
         let mut bytes = vec![0; self.nvram.size()];
