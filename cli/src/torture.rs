@@ -128,6 +128,11 @@ fn said(report: &Report) -> String {
         0 => String::new(),
         cuts => format!(", {cuts} of all these of the host alone"),
     };
+    let of_drive = match seen.drive_cuts {
+        0 => String::new(),
+        1 => ", and 1 of a drive whose host went on".to_owned(),
+        cuts => format!(", and {cuts} of drives whose hosts went on"),
+    };
     let recovery = if seen.recovery_ms_max > 0.0 {
         format!(
             "The longest recovery took {:.3} ms, simulated, and {} at most.",
@@ -138,7 +143,7 @@ fn said(report: &Report) -> String {
         "No drive came back: there was no recovery.".to_owned()
     };
     format!(
-        "{}: {losses} of power on {drives}, and {} more during recovery{of_host}{verdict}.\n\
+        "{}: {losses} of power on {drives}, and {} more during recovery{of_host}{of_drive}{verdict}.\n\
          {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
          pages taken along.\n\
          {recovery}\n",

@@ -37,7 +37,7 @@ use aster_ports::tlp::{TlpPort, TlpSettings};
 use aster_sched::{
     Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, spawn_workers,
 };
-use aster_units::{BufferId, Content, Geometry, Restriction};
+use aster_units::{BufferId, Content, Geometry, Instant, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -51,6 +51,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) content: Content,
     pub(crate) recorder: &'a Recorder,
+    /// When it gets its power.
+    pub(crate) at: Instant,
 }
 
 /// What the host sees of a running drive, and what carries its commands out.
@@ -68,20 +70,25 @@ pub(crate) struct Face {
 
 /// The flash of a running drive and what belongs to it: media, channels, cores, scheduler.
 pub(crate) struct Array {
-    pub(crate) recorder: Recorder,
-    pub(crate) content: Content,
-    pub(crate) geometry: Geometry,
-    pub(crate) restriction: Restriction,
+    pub(crate) kept: Rc<Kept>,
     pub(crate) channels: Channels,
     pub(crate) cores: Vec<Core>,
     pub(crate) scheduler: Rc<dyn SchedulerView>,
     pub(crate) corrector: Option<Rc<Engine>>,
+    pub(crate) memory: SharedBandwidth,
+}
+
+/// What a drive still has, or is, after a loss of power.
+pub(crate) struct Kept {
+    pub(crate) recorder: Recorder,
+    pub(crate) content: Content,
+    pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
     pub(crate) firmware: Firmware,
     pub(crate) cells: NandCells,
     pub(crate) nvram: SharedNvram,
     pub(crate) serial: Option<String>,
     pub(crate) backlog: Option<SharedBacklog>,
-    pub(crate) memory: SharedBandwidth,
 }
 
 /// The parts of a running drive.
@@ -197,6 +204,7 @@ impl<'a> Base<'a> {
         let front_needs = front_end.needs();
 
         let (exec, geometry) = (Exec::new(), profile.used_geometry());
+        exec.catch_up(wanted.at);
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
         let dram = Dram::with_codes(
             content,
@@ -419,20 +427,23 @@ impl<'a> Base<'a> {
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();
         let face =
             Face { exec: self.exec, dram: self.dram, link, pci, bar_bytes, front, arrivals, translation };
-        let array = Array {
+        let kept = Kept {
             recorder: recorder.clone(),
             content,
             geometry: self.geometry,
             restriction: profile.restriction(),
-            channels,
-            cores: self.cores.all(),
             firmware: firmware::firmware(profile, &functions),
-            scheduler,
-            corrector: self.corrector,
             cells: self.array.cells(),
             nvram: self.nvram,
             serial: self.serial,
             backlog: self.backlog,
+        };
+        let array = Array {
+            kept: Rc::new(kept),
+            channels,
+            cores: self.cores.all(),
+            scheduler,
+            corrector: self.corrector,
             memory: self.memory,
         };
         Ok((face, array))

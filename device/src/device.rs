@@ -1,5 +1,5 @@
 use crate::arrivals::Write;
-use crate::assembly::{self, Array, Face, Wanted};
+use crate::assembly::{self, Array, Face, Kept, Wanted};
 use crate::channels::ChannelHardware;
 use crate::configure::{BuildError, value};
 use crate::firmware::StatisticsLog;
@@ -36,6 +36,8 @@ use std::rc::Rc;
 pub struct Device {
     face: Face,
     under: Under,
+    /// Of the drive with the flash.
+    kept: Rc<Kept>,
 }
 
 /// What is under a drive's face.
@@ -106,9 +108,7 @@ impl Device {
         let (pieces, content) = (pieces.into(), content.unwrap_or(profile.content.into()));
         let serial = media.serial.clone();
         let assemble = |profile, pieces| -> Result<Self, BuildError> {
-            let wanted = Wanted { name, profile, content, recorder };
-            let (face, array) = assembly::assemble(wanted, pieces, media)?;
-            Ok(Device { face, under: Under::Array(Box::new(array)) })
+            Device::with_flash(Wanted { name, profile, content, recorder, at: Instant::ZERO }, pieces, media)
         };
         if profile.target.is_none() {
             return assemble(profile, pieces);
@@ -132,25 +132,28 @@ impl Device {
         if profile.target.is_none() {
             return Err(value("target", "must be given: only a host with an FTL stands over a drive"));
         }
-        let (content, serial) = (drive.content(), drive.array().serial.clone());
+        let (content, serial) = (drive.content(), drive.kept.serial.clone());
         let side = Side::make(&pieces.into(), profile, content, name, serial)?;
         Device::over(side, profile, drive)
     }
 
     fn over(side: Side, profile: &Profile, drive: Rc<Device>) -> Result<Self, BuildError> {
+        let kept = Rc::clone(&drive.kept);
         let (face, below) = side.power_on(profile, drive)?;
-        Ok(Device { face, under: Under::Drive(below) })
+        Ok(Device { face, under: Under::Drive(below), kept })
+    }
+    fn with_flash(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Self, BuildError> {
+        let (face, array) = assembly::assemble(wanted, pieces, media)?;
+        let kept = Rc::clone(&array.kept);
+        Ok(Device { face, under: Under::Array(Box::new(array)), kept })
     }
 
-    /// The flash.
-    pub(crate) fn array(&self) -> &Array {
-        match &self.under {
-            Under::Array(array) => array,
-            Under::Drive(below) => below.drive().array(),
-        }
+    /// What the drive with the flash is, and has for good.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
     }
     /// The drive that this one stands over, if its profile has a target.
-    pub fn below(&self) -> Option<&Rc<Device>> {
+    pub fn below(&self) -> Option<Rc<Device>> {
         match &self.under {
             Under::Array(_) => None,
             Under::Drive(below) => Some(below.drive()),
@@ -163,7 +166,7 @@ impl Device {
     }
     /// The firmware's cores and functions, for the operation monitor.
     pub fn firmware(&self) -> &Firmware {
-        &self.array().firmware
+        &self.kept.firmware
     }
 
     // ---- time ----
@@ -374,20 +377,20 @@ impl Device {
     }
     /// How the drive stores page content.
     pub fn content(&self) -> Content {
-        self.array().content
+        self.kept.content
     }
     /// The array that the firmware uses.
     pub fn geometry(&self) -> &Geometry {
-        &self.array().geometry
+        &self.kept.geometry
     }
     /// Where that array lies in the packages. [`Device::nand`] addresses blocks and pages as the packages
     /// do.
     pub fn restriction(&self) -> &Restriction {
-        &self.array().restriction
+        &self.kept.restriction
     }
     /// Where events go.
     pub fn recorder(&self) -> &Recorder {
-        &self.array().recorder
+        &self.kept.recorder
     }
     /// What each part has done.
     pub fn stats(&self) -> DriveStats {
@@ -396,11 +399,11 @@ impl Device {
             Under::Array(array) => array,
             Under::Drive(below) => return DriveStats { ftl, ..below.drive().stats() },
         };
-        let inspect = array.cells.inspect();
+        let (inspect, kept) = (self.nand(), self.kept());
         DriveStats {
             ftl,
             nand: inspect.totals_of_drive(),
-            erases: inspect.erase_spread(used_blocks(&array.geometry, &array.restriction)),
+            erases: inspect.erase_spread(used_blocks(&kept.geometry, &kept.restriction)),
             channels: array.channels.engines.iter().map(|e| e.stats()).collect(),
             link: self.face.link.stats(),
             cores: array.cores.iter().map(Core::stats).collect(),
@@ -417,7 +420,7 @@ impl Device {
     }
     /// Looks at the cells, and damages them on purpose.
     pub fn nand(&self) -> NandInspect {
-        self.array().cells.inspect()
+        self.kept.cells.inspect()
     }
     /// The translation.
     pub fn translation(&self) -> &dyn TranslationView {
@@ -445,24 +448,26 @@ impl Device {
     }
     /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written.
     pub fn fault(&self) -> Option<String> {
-        let of_bring_up = || self.array().channels.fault.borrow().clone();
+        let of_bring_up = || match &self.under {
+            Under::Array(array) => array.channels.fault.borrow().clone(),
+            Under::Drive(below) => below.drive().fault(),
+        };
         let of_boot = || self.face.translation.boot_error();
-        let of_below = || self.below().and_then(|drive| drive.face.translation.boot_error());
         // The image's fault comes first, because the firmware sees it as failing cells.
-        self.image_fault().or_else(of_bring_up).or_else(of_below).or_else(of_boot)
+        self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }
     /// The error of the medium behind NAND or NVRAM: usually a full disk, or a page that no longer has the
     /// content that was programmed. Unless the run mode stops it, the drive goes on and treats the
     /// affected blocks as bad.
     pub fn image_fault(&self) -> Option<String> {
-        let of_backlog = || self.array().backlog.as_ref().and_then(|backlog| backlog.fault());
-        let of_nvram = || self.array().nvram.refused();
-        let error = self.array().cells.inspect().medium_error().or_else(of_nvram).or_else(of_backlog)?;
+        let of_backlog = || self.kept.backlog.as_ref().and_then(|backlog| backlog.fault());
+        let of_nvram = || self.kept.nvram.refused();
+        let error = self.nand().medium_error().or_else(of_nvram).or_else(of_backlog)?;
         Some(format!("its image can't be used any more, {error}"))
     }
     /// The backlog of an image on a disk that may fill up temporarily.
     pub fn backlog(&self) -> Option<&SharedBacklog> {
-        self.array().backlog.as_ref()
+        self.kept.backlog.as_ref()
     }
     /// Tells the front end that the disk under the image may have run full, or have room again, since the
     /// last call. A full disk is reported to the host; writes resume when there is room.
@@ -478,31 +483,72 @@ impl Device {
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
-        if let Some(engine) = self.array().channels.engines.get(channel) {
-            engine.set_tap(tap);
+        match &self.under {
+            Under::Array(array) => {
+                if let Some(engine) = array.channels.engines.get(channel) {
+                    engine.set_tap(tap);
+                }
+            }
+            Under::Drive(below) => below.drive().set_tap(channel, tap),
         }
     }
 
     /// Appends a filter to the control path of a channel's controller (C16). Returns false if the
     /// controller has no such path: only the asynchronous one has.
     pub fn insert_filter(&self, channel: usize, filter: Box<dyn Filter>) -> bool {
-        self.array().channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
+        match &self.under {
+            Under::Array(array) => {
+                let controller = array.channels.fixed.get(channel);
+                controller.is_some_and(|controller| controller.insert_filter(filter))
+            }
+            Under::Drive(below) => below.drive().insert_filter(channel, filter),
+        }
     }
 
     /// Cuts the power now, of drive and host where there is a target. The returned media can power on the
     /// next device.
-    pub fn power_off(mut self) -> Media {
-        let array = match &mut self.under {
-            Under::Array(array) => array,
-            Under::Drive(_) => return self.part().power_off(),
-        };
-        array.cells.power_off(self.face.exec.now());
+    pub fn power_off(self) -> Media {
+        if let Under::Drive(_) = &self.under {
+            return self.part().power_off();
+        }
+        let kept = Rc::clone(&self.kept);
+        kept.cells.power_off(self.face.exec.now());
         self.face.front.power_off();
-        array.nvram.power_off();
-        let media =
-            Media::kept(array.cells.clone(), array.nvram.clone(), array.serial.take(), array.backlog.take());
+        kept.nvram.power_off();
         drop(self);
-        media
+        Media::kept(kept.cells.clone(), kept.nvram.clone(), kept.serial.clone(), kept.backlog.clone())
+    }
+
+    /// Cuts the power of the drive alone, and gives it back at once. The host keeps its power: its target
+    /// learns that the drive is there anew ([`TargetView::drive_restarted`]). `name`, `profile` and `pieces`
+    /// are those with which the device was powered on.
+    ///
+    /// Asserts that nobody else holds the [drive below](Device::below).
+    ///
+    /// # Errors
+    /// When the profile has no target, or the drive can't be built again: the device is of no use then.
+    pub fn restart_drive(
+        &self,
+        pieces: impl Into<Pieces>,
+        name: &str,
+        profile: &Profile,
+    ) -> Result<(), BuildError> {
+        let Under::Drive(below) = &self.under else {
+            return Err(value("target", "must be given: only a host with an FTL outlives its drive"));
+        };
+        let (content, recorder, at) = (self.content(), self.recorder(), self.now());
+        let profile = target::below(profile);
+        below.restart(|media| {
+            let wanted = Wanted { name, profile: &profile, content, recorder, at };
+            Device::with_flash(wanted, pieces.into(), media)
+        })
+    }
+    /// Whether the target goes on when the drive alone has lost its power ([`Device::restart_drive`]).
+    pub fn outlives_its_drive(&self) -> bool {
+        match &self.under {
+            Under::Array(_) => false,
+            Under::Drive(below) => below.outlives_drive(),
+        }
     }
 
     /// Cuts the power of the host alone, which the target runs on. The drive keeps its power and goes on
@@ -517,7 +563,7 @@ impl Device {
     fn part(self) -> Device {
         let Under::Drive(below) = &self.under else { panic!("only a drive with a target has one below") };
         self.face.front.power_off();
-        let drive = Rc::clone(below.drive());
+        let drive = below.drive();
         drive.catch_up(self.face.exec.now());
         drop(self);
         Rc::try_unwrap(drive).unwrap_or_else(|_| panic!("a target still holds its drive without power"))

@@ -58,7 +58,7 @@ fn the_papers_ftl_works_and_survives_a_restart_in_both_contents() {
 fn works_and_survives_a_restart(profile: &Profile, content: Content) {
     let first = machine(profile, content, Media::fresh());
     assert_eq!(first.device().stats().ftl.boot, Boot::Fresh);
-    let below = Rc::clone(first.device().below().expect("the drive"));
+    let below = first.device().below().expect("the drive");
     assert!(first.device().is_nvme() && !below.is_nvme());
     let mut jobs = vec![
         job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(&first).bytes.div_ceil(128 << 10)),

@@ -245,7 +245,7 @@ fn a_host_writes_and_reads_blocks_through_a_drive_that_has_no_nvme() {
     for content in [Content::Full, Content::Fingerprint] {
         let profile = with_target(None);
         let first = machine(&profile, content, Media::fresh());
-        let below = Rc::clone(first.device().below().expect("the drive"));
+        let below = first.device().below().expect("the drive");
         assert!(first.device().is_nvme() && !below.is_nvme());
         let ids = |device: &Device| device.function().ids.device;
         assert_eq!((ids(first.device()), ids(&below)), (0xa57e, 0x0b0c));

@@ -83,9 +83,10 @@ pub struct TargetPorts {
 /// and its interrupts come as [`TargetView::interrupt`].
 ///
 /// # What survives
-/// Power may be cut off the host alone, off the drive alone, or off both, at any event. What a completed
-/// flush, a write with force unit access or a shutdown has promised must be found again by the next
-/// `start`, but for what [`TranslationView::promises`] leaves out.
+/// Power may be cut off the host alone or off both, at any event. What a completed flush, a write with force
+/// unit access or a shutdown has promised must be found again by the next `start`, but for what
+/// [`TranslationView::promises`] leaves out. It may also be cut off the drive alone, which a target
+/// [outlives](TargetView::outlives_drive) or not.
 pub trait TargetPiece {
     /// What it must be given.
     fn needs(&self) -> TargetNeeds;
@@ -113,6 +114,13 @@ pub trait TargetView: TranslationView {
     /// The drive's MSI or MSI-X message: `data` is written to `address`. The target may access the drive's
     /// function meanwhile.
     fn interrupt(&self, address: u64, data: u32);
+    /// The drive has lost its power and has it again. It is as after a reset: what was in flight is lost, and
+    /// was carried out in whole, in part, or not at all. Comes between two events of the executor.
+    fn drive_restarted(&self) {}
+    /// Whether it goes on then. For a target that doesn't, commands in flight never end.
+    fn outlives_drive(&self) -> bool {
+        false
+    }
     /// The memory that the drive's DMA reaches. It must not be borrowed while the target accesses the
     /// drive's function or waits.
     fn memory(&self) -> &RefCell<dyn HostMemory>;

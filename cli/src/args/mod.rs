@@ -110,7 +110,8 @@ pub(crate) enum Command {
     /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's
     /// events, or right behind a flush; recovery loses its power now and then, too. What was flushed must be
     /// there, and every other block must hold one of its versions, whole. After 12 losses a drive is written
-    /// full once more and a new one begins, with the next seed.
+    /// full once more and a new one begins, with the next seed. Where the FTL runs on the host, the power of
+    /// both goes, or of the host alone, or of the drive alone while the host goes on.
     #[command(after_help = torture::TORTURE_EXAMPLES)]
     Torture(TortureArgs),
     /// Write a drive to its end, without wear levelling and with each kind, and show how its blocks wore

@@ -1,6 +1,8 @@
 //! The drive below a target, as the host's executor sees it.
 
+use crate::configure::BuildError;
 use crate::device::Device;
+use crate::media::Media;
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_parties::{DriveFunction, FunctionSpec, TargetView};
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
@@ -13,7 +15,8 @@ use std::rc::Rc;
 /// memory and delivers its interrupts.
 pub(crate) struct Below {
     exec: Exec,
-    drive: Rc<Device>,
+    /// `None` only while it is without power.
+    drive: RefCell<Option<Rc<Device>>>,
     /// `None` before the target has started and after the host has lost its power.
     target: RefCell<Option<Rc<dyn TargetView>>>,
     handler: Cell<Option<HandlerId>>,
@@ -33,7 +36,7 @@ impl Below {
         drive.reset_function();
         let below = Rc::new(Below {
             exec: exec.clone(),
-            drive,
+            drive: RefCell::new(Some(drive)),
             target: RefCell::new(None),
             handler: Cell::new(None),
             scheduled: RefCell::new(Vec::with_capacity(SCHEDULED)),
@@ -51,13 +54,37 @@ impl Below {
         *self.target.borrow_mut() = None;
     }
     /// The drive.
-    pub(crate) fn drive(&self) -> &Rc<Device> {
-        &self.drive
+    pub(crate) fn drive(&self) -> Rc<Device> {
+        Rc::clone(self.drive.borrow().as_ref().expect("the drive has power"))
+    }
+    /// Whether the target goes on when the drive has lost its power.
+    pub(crate) fn outlives_drive(&self) -> bool {
+        self.target.borrow().as_ref().is_some_and(|target| target.outlives_drive())
+    }
+    /// Takes the drive's power away, and has `make` make it again of what is left. Asserts that nobody else
+    /// holds the drive.
+    ///
+    /// # Errors
+    /// Those of `make`. There is no drive then.
+    pub(crate) fn restart(
+        &self,
+        make: impl FnOnce(Media) -> Result<Device, BuildError>,
+    ) -> Result<(), BuildError> {
+        let drive = self.drive.take().expect("the drive has power");
+        drive.catch_up(self.exec.now());
+        let Ok(drive) = Rc::try_unwrap(drive) else { panic!("somebody still holds the drive without power") };
+        *self.drive.borrow_mut() = Some(Rc::new(make(drive.power_off())?));
+        let target = self.target.borrow().clone();
+        if let Some(target) = target {
+            target.drive_restarted();
+        }
+        self.arm();
+        Ok(())
     }
 
     /// Makes sure that an event is scheduled for the drive's deadline or earlier.
     fn arm(&self) {
-        let Some(at) = self.drive.next_deadline() else { return };
+        let Some(at) = self.drive().next_deadline() else { return };
         let mut scheduled = self.scheduled.borrow_mut();
         if scheduled.last().is_none_or(|&next| at < next) {
             scheduled.push(at);
@@ -68,20 +95,21 @@ impl Below {
 
     /// Carries out what the drive asks of its host.
     fn carry(&self) {
-        while let Some(op) = self.drive.next_out() {
+        let drive = self.drive();
+        while let Some(op) = drive.next_out() {
             let target = self.target.borrow().clone();
             match op {
                 LinkOp::Dma { .. } => {
                     let result = match &target {
-                        Some(target) if self.drive.is_bus_master() => {
-                            carry_out(&op, &mut *target.memory().borrow_mut(), self.drive.dram())
+                        Some(target) if drive.is_bus_master() => {
+                            carry_out(&op, &mut *target.memory().borrow_mut(), drive.dram())
                         }
                         _ => Err(BadAddress(0)),
                     };
-                    self.drive.done(&op, result);
+                    drive.done(&op, result);
                 }
                 LinkOp::Interrupt { vector } => {
-                    if let (Some(target), Some((address, data))) = (target, self.drive.message(vector)) {
+                    if let (Some(target), Some((address, data))) = (target, drive.message(vector)) {
                         target.interrupt(address, data);
                     }
                 }
@@ -94,8 +122,9 @@ impl Handler for Below {
     fn fire(&self, _: u64) {
         let now = self.exec.now();
         self.scheduled.borrow_mut().pop_if(|at| *at <= now);
-        while self.drive.next_deadline().is_some_and(|at| at <= now) {
-            self.drive.advance_to(now);
+        let drive = self.drive();
+        while drive.next_deadline().is_some_and(|at| at <= now) {
+            drive.advance_to(now);
             self.carry();
         }
         self.arm();
@@ -104,32 +133,32 @@ impl Handler for Below {
 
 impl DriveFunction for Below {
     fn spec(&self) -> FunctionSpec {
-        self.drive.function()
+        self.drive().function()
     }
     fn config_read(&self, offset: u16, size: u8) -> u32 {
-        self.drive.catch_up(self.exec.now());
-        let value = self.drive.config_read(offset, size);
+        self.drive().catch_up(self.exec.now());
+        let value = self.drive().config_read(offset, size);
         self.arm();
         value
     }
     fn config_write(&self, offset: u16, size: u8, value: u32) {
-        self.drive.catch_up(self.exec.now());
-        self.drive.config_write(offset, size, value);
+        self.drive().catch_up(self.exec.now());
+        self.drive().config_write(offset, size, value);
         self.arm();
     }
     fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
-        self.drive.catch_up(self.exec.now());
-        let value = self.drive.bar_read(bar, offset, size);
+        self.drive().catch_up(self.exec.now());
+        let value = self.drive().bar_read(bar, offset, size);
         self.arm();
         value
     }
     fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
-        self.drive.catch_up(self.exec.now());
-        self.drive.bar_write(bar, offset, size, value);
+        self.drive().catch_up(self.exec.now());
+        self.drive().bar_write(bar, offset, size, value);
         self.arm();
     }
     fn fault(&self) -> Option<String> {
-        self.drive.fault()
+        self.drive().fault()
     }
 }
 

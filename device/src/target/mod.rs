@@ -199,7 +199,7 @@ impl Side {
         drive: Rc<Device>,
     ) -> Result<(Face, Rc<Below>), BuildError> {
         let Side { target, front_end } = self;
-        let (exec, silent, array) = (Exec::new(), Recorder::default(), drive.array());
+        let (exec, silent, kept) = (Exec::new(), Recorder::default(), drive.kept());
         exec.catch_up(drive.now());
         let (needs, front_needs, spec) = (target.needs(), front_end.needs(), front_end.function());
         let completes_early = front_end.completes_early();
@@ -207,8 +207,8 @@ impl Side {
 
         let below = Below::start(&exec, Rc::clone(&drive));
         let dram = Dram::new(
-            array.content,
-            array.geometry.sectors_per_page(),
+            kept.content,
+            kept.geometry.sectors_per_page(),
             needs.oob_bytes,
             needs.data_buffers,
             needs.metadata_buffers,
@@ -228,8 +228,8 @@ impl Side {
             packets: None,
             commands: Rc::clone(&commands),
             memory: dram.clone(),
-            saved: target_front_end_part(&array.nvram),
-            backlog: array.backlog.clone(),
+            saved: target_front_end_part(&kept.nvram),
+            backlog: kept.backlog.clone(),
             recorder: silent,
         })?;
         let view = target.start(TargetPorts {
@@ -238,13 +238,13 @@ impl Side {
             command_slots,
             command_cycles: command_ns(of(profile)),
             buffers: dram.clone(),
-            nvram: target_part(&array.nvram, needs.nvram_bytes),
+            nvram: target_part(&kept.nvram, needs.nvram_bytes),
             function: Rc::clone(&below) as Rc<dyn DriveFunction>,
-            recorder: array.recorder.clone(),
+            recorder: kept.recorder.clone(),
         })?;
         below.serve(&view);
         let translation: Rc<dyn TranslationView> = view;
-        wear::watch(profile, array.cells.inspect(), &*translation, &front);
+        wear::watch(profile, kept.cells.inspect(), &*translation, &front);
         let bar_bytes = spec.bar_bytes();
         let pci = Rc::new(RefCell::new(PciFunction::new(spec, configure::pci_link(profile))?));
         let link = Rc::new(HostLink { port: link_port, carrier: Carrier::Operations(link) });

@@ -41,6 +41,8 @@ pub struct Driver<B: Bar> {
     pub(crate) blocks_max: Cell<u32>,
     pub(crate) identity: RefCell<Option<Box<IdentifyController>>>,
     pub(crate) violation: Cell<Option<Violation>>,
+    /// How often the drive was lost ([`Driver::lose_drive`]).
+    pub(crate) losses: Cell<u32>,
     pub(crate) watch: HandlerId,
     pub(crate) watchdog_armed: Cell<bool>,
     pub(crate) poll_armed: Cell<bool>,

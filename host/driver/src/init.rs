@@ -75,6 +75,11 @@ impl<B: Bar + 'static> Driver<B> {
             self.write_register(Register::Configuration, u64::from(cc.with_en(false).with_shn(0).0));
         }
         self.wait_ready(false, limit).await?;
+        self.lose_all();
+        Ok(())
+    }
+    /// All commands in flight are lost, and the queues are gone.
+    fn lose_all(&self) {
         let mut pairs = self.pairs.borrow_mut();
         let mut memory = self.memory.borrow_mut();
         for pair in pairs.iter_mut() {
@@ -83,7 +88,13 @@ impl<B: Bar + 'static> Driver<B> {
         }
         self.live_pairs.set(0);
         self.violation.set(None);
-        Ok(())
+    }
+    /// The drive has lost its power or was taken out. All commands in flight end with
+    /// [`DriverError::Reset`], also those of an [`init`](Driver::init) that is under way. Only another `init`
+    /// brings a drive up that is there again.
+    pub fn lose_drive(&self) {
+        self.losses.set(self.losses.get() + 1);
+        self.lose_all();
     }
 
     async fn enable(&self, limit: Duration) -> Result<(), DriverError> {
@@ -107,8 +118,11 @@ impl<B: Bar + 'static> Driver<B> {
     }
 
     async fn wait_ready(&self, wanted: bool, limit: Duration) -> Result<(), DriverError> {
-        let began = self.exec.now();
+        let (began, losses) = (self.exec.now(), self.losses.get());
         loop {
+            if self.losses.get() != losses {
+                return Err(DriverError::Reset);
+            }
             let csts = self.status_register();
             if wanted && csts.cfs() {
                 return Err(DriverError::Fatal);

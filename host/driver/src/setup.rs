@@ -54,6 +54,7 @@ impl<B: Bar + 'static> Driver<B> {
             blocks_max: Cell::new(0),
             identity: RefCell::new(None),
             violation: Cell::new(None),
+            losses: Cell::new(0),
             watch: exec.register(Rc::new(Watch(this.clone()))),
             watchdog_armed: Cell::new(false),
             poll_armed: Cell::new(false),

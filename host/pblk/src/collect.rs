@@ -1,10 +1,10 @@
 //! Collection: what is valid on a line goes through the write buffer to another one (G15, P30).
 
-use crate::ftl::{Ftl, READS};
+use crate::ftl::Ftl;
 use crate::media::parse_oob;
 use crate::ring::Kind;
 use crate::shape::{LineId, SectorAddr};
-use crate::submit::{OOB, from_drive};
+use crate::submit::OOB;
 use alloc::rc::Rc;
 use alloc::vec;
 use aster_openchannel::{ADDRESSES_MAX, VectorError};
@@ -120,9 +120,7 @@ impl Ftl {
     async fn read_valid(&self, sectors: &[SectorAddr], data: &mut [u8], oob: &mut [u8]) -> u64 {
         let len = self.config.content.sector_len();
         let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
-        let places = self.places(sectors);
-        let into = from_drive(self.config.content, data);
-        let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
+        let ended = self.read(sectors, data, oob).await;
         self.count(|stats| stats.flash_reads.gc += sectors.len() as u64);
         match ended {
             Ok(()) => 0,

@@ -107,6 +107,8 @@ pub(crate) struct State {
     pub(crate) flush_to: Position,
     /// The first place in the buffer whose write failed.
     pub(crate) failed_from: Option<Position>,
+    /// A chunk was lost by a write that failed, and not only the drive's power.
+    pub(crate) chunk_failed: bool,
     /// Writes in flight.
     pub(crate) writes: u32,
     /// LUNs with a write or an erase in flight.
@@ -192,6 +194,12 @@ pub(crate) struct Ftl {
     pub(crate) shape: Shape,
     pub(crate) state: RefCell<State>,
     pub(crate) condition: Cell<DriveState>,
+    /// The drive takes commands.
+    pub(crate) is_attached: Cell<bool>,
+    /// How often the drive has lost its power and got it again.
+    pub(crate) restarts: Cell<u32>,
+    /// Waits for the drive to come back, or to get lost.
+    pub(crate) attach: WaitQueue,
     pub(crate) error: RefCell<Option<String>>,
     pub(crate) stats: Cell<TranslationStats>,
     pub(crate) counters: Counters,
@@ -242,7 +250,7 @@ impl Ftl {
         self.stats.set(stats);
     }
     pub(crate) fn wake_all(&self) {
-        for queue in [&self.room, &self.work, &self.left, &self.collect, &self.gate] {
+        for queue in [&self.room, &self.work, &self.left, &self.collect, &self.gate, &self.attach] {
             queue.wake_all(&self.exec);
         }
     }

@@ -1,10 +1,10 @@
 //! The host's commands.
 
-use crate::ftl::{Ftl, READS};
+use crate::ftl::Ftl;
 use crate::media::{SECTOR_BYTES, parse_oob};
 use crate::record::Left;
 use crate::shape::{LineId, SectorAddr};
-use crate::submit::{OOB, from_drive};
+use crate::submit::OOB;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -194,9 +194,7 @@ impl Ftl {
         }
         let (sectors, wanted) = (&sectors[..count], &wanted[..count]);
         let (read, oob) = (&mut work.read[..count * len], &mut work.oob[..count * OOB]);
-        let places = self.places(sectors);
-        let into = from_drive(self.config.content, read);
-        let ended = self.drive().read(READS, &places[..count], into, oob).await;
+        let ended = self.read(sectors, read, oob).await;
         self.count(|stats| stats.flash_reads.host += count as u64);
         self.let_go(sectors, ended.as_ref().is_err_and(VectorError::is_high_ecc));
         let failed = match &ended {
@@ -365,12 +363,18 @@ impl Ftl {
             (quiet || self.is_failed()).then_some(())
         };
         self.gate.wait(&self.exec, quiet).await;
-        let end = self.state.borrow().ring.head();
-        self.flush_to(end).await;
-        if self.state.borrow().ring.sync() < end {
-            self.state.borrow_mut().closed = false;
-            self.wake_all();
-            return Err((HostStatus::WriteFault, None));
+        let (end, starved) = {
+            let state = self.state.borrow();
+            (state.ring.head(), state.starved)
+        };
+        // Of a drive that has no line left to write to, what is in the buffer goes with the rest.
+        if !starved {
+            self.flush_to(end).await;
+            if self.state.borrow().ring.sync() < end && !self.state.borrow().starved {
+                self.state.borrow_mut().closed = false;
+                self.wake_all();
+                return Err((HostStatus::WriteFault, None));
+            }
         }
         let idle = || {
             let state = self.state.borrow();
@@ -390,6 +394,8 @@ impl Ftl {
     }
     fn forget_all(&self) {
         let state = &mut *self.state.borrow_mut();
+        let crate::ftl::State { ring, lines, .. } = state;
+        ring.clear(|sector| lines.let_go(self.shape.line_of(sector)));
         state.map.clear();
         state.pads.clear();
         state.starved = false;

@@ -22,6 +22,7 @@
 
 extern crate alloc;
 
+mod attach;
 mod collect;
 mod config;
 mod ftl;

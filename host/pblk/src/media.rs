@@ -23,6 +23,7 @@ use crate::shape::{LineId, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
+use aster_driver::Moved;
 use aster_units::Content;
 
 /// Bytes of a sector on the host's side.
@@ -95,6 +96,21 @@ pub(crate) fn kept(content: Content, bytes: &[u8], into: &mut [u8]) {
                 *tag = u64::from(crc32c(sector)).to_le_bytes();
             }
         }
+    }
+}
+
+/// Data for a drive that keeps bytes or tags.
+pub(crate) fn to_drive(content: Content, data: &[u8]) -> Moved<'_> {
+    match content {
+        Content::Full => Moved::ToDrive(data),
+        Content::Fingerprint => Moved::TagsToDrive(data.as_chunks().0),
+    }
+}
+/// Data from a drive that keeps bytes or tags.
+pub(crate) fn from_drive(content: Content, data: &mut [u8]) -> Moved<'_> {
+    match content {
+        Content::Full => Moved::FromDrive(data),
+        Content::Fingerprint => Moved::TagsFromDrive(data.as_chunks_mut().0),
     }
 }
 

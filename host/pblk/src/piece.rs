@@ -8,7 +8,7 @@ use crate::record::{RECORD_BYTES, Record};
 use crate::ring::Ring;
 use crate::shape::Shape;
 use crate::spent::{SPENT_BYTES, Spent};
-use crate::{collect, intake, submit, writer};
+use crate::{attach, collect, intake, submit, writer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
@@ -98,6 +98,7 @@ impl TargetPiece for Pblk {
             sequence: 1,
             flush_to: 0,
             failed_from: None,
+            chunk_failed: false,
             writes: 0,
             busy: vec![0; shape.luns() as usize],
             collecting: false,
@@ -123,6 +124,9 @@ impl TargetPiece for Pblk {
             shape,
             state: RefCell::new(state),
             condition: Cell::new(DriveState::Booting),
+            is_attached: Cell::new(true),
+            restarts: Cell::new(0),
+            attach: queue(),
             error: RefCell::new(None),
             stats: Cell::default(),
             counters: Counters::default(),
@@ -146,6 +150,7 @@ impl TargetPiece for Pblk {
             if let Err(why) = ftl.boot().await {
                 return ftl.fail(&why);
             }
+            ftl.core.spawn(attach::run(Rc::clone(&ftl)));
             ftl.core.spawn(writer::run(Rc::clone(&ftl)));
             ftl.core.spawn(collect::run(Rc::clone(&ftl)));
             for id in 0..workers {
@@ -174,9 +179,7 @@ impl Ftl {
         let block = self.shape.block(line, lun);
         let planes: Vec<_> =
             (0..self.shape.planes() as u8).map(|plane| aster_openchannel::Place { plane, ..block }).collect();
-        let marked = self.drive().set_table(&planes, aster_openchannel::BlockFlags::GrownBad).await;
-        // The drive marks blocks of failed operations itself. A full table is the drive's to tell of.
-        drop(marked);
+        self.mark_grown_bad(&planes).await;
     }
 }
 
@@ -223,6 +226,12 @@ impl TargetView for Ftl {
         if address == MESSAGE_ADDRESS {
             self.driver.interrupt(data as u16);
         }
+    }
+    fn drive_restarted(&self) {
+        Ftl::drive_restarted(self);
+    }
+    fn outlives_drive(&self) -> bool {
+        true
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory

@@ -1,12 +1,12 @@
 //! Power-on: what the media hold, found by the metadata of their sectors.
 
-use crate::ftl::{Ftl, Job, READS, SPENT_FULL, State};
+use crate::ftl::{Ftl, Job, SPENT_FULL, State};
 use crate::lines::LineState;
 use crate::media::parse_oob;
 use crate::record::{Left, Record};
 use crate::resume::Scan;
 use crate::shape::{LineId, SectorAddr};
-use crate::submit::{OOB, from_drive};
+use crate::submit::OOB;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -21,6 +21,17 @@ struct Found {
     read: u64,
     /// None of the others has been written.
     rest_is_empty: bool,
+}
+
+/// A page of all LUNs of a line.
+#[derive(Clone, Copy)]
+struct Row {
+    line: LineId,
+    page: u32,
+    /// The line's sequence number.
+    sequence: u64,
+    /// The map is to say that its blocks are there.
+    maps: bool,
 }
 
 /// The room for reads of recovery.
@@ -167,10 +178,10 @@ impl Ftl {
         data: &mut [u8],
         oob: &mut [u8],
     ) -> Result<Option<Found>, String> {
-        let places = self.places(sectors);
-        let into = from_drive(self.config.content, data);
-        let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
-        self.count(|stats| stats.boot_reads += sectors.len() as u64);
+        let ended = self.read(sectors, data, oob).await;
+        if self.condition.get() == DriveState::Booting {
+            self.count(|stats| stats.boot_reads += sectors.len() as u64);
+        }
         let all = u64::MAX >> (ADDRESSES_MAX - sectors.len());
         match ended {
             Ok(()) => Ok(Some(Found { read: all, rest_is_empty: false })),
@@ -202,7 +213,8 @@ impl Ftl {
         for (n, &(sequence, line)) in found.iter().enumerate() {
             let mut scan = (n + 1 == found.len()).then_some(&mut newest);
             for page in 0..self.shape.pages() {
-                if !self.read_row(line, page, sequence, &mut scratch, scan.as_deref_mut()).await? {
+                let row = Row { line, page, sequence, maps: true };
+                if !self.read_row(row, &mut scratch, scan.as_deref_mut()).await? {
                     break;
                 }
             }
@@ -219,15 +231,26 @@ impl Ftl {
         }
         Ok(())
     }
+    /// What has been written on the line that is open, when the drive has lost its power meanwhile.
+    pub(crate) async fn scan_open(&self, line: LineId) -> Result<Scan, String> {
+        let sequence = self.state.borrow().lines.sequence(line);
+        let (mut scratch, mut scan) = (self.scratch(), Scan::new(&self.shape));
+        for page in 0..self.shape.pages() {
+            let row = Row { line, page, sequence, maps: false };
+            if !self.read_row(row, &mut scratch, Some(&mut scan)).await? {
+                break;
+            }
+        }
+        Ok(scan)
+    }
     /// Reads a page of all LUNs of a line. Returns whether one of its sectors has been written.
     async fn read_row(
         &self,
-        line: LineId,
-        page: u32,
-        sequence: u64,
+        row: Row,
         scratch: &mut Scratch,
         mut scan: Option<&mut Scan>,
     ) -> Result<bool, String> {
+        let Row { line, page, sequence, maps } = row;
         let first = self.shape.unit(line, page, 0).0;
         let row: Vec<_> = (first..first + self.shape.luns() * self.shape.unit_sectors()).collect();
         let mut any = false;
@@ -243,7 +266,8 @@ impl Ftl {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
                 // A chunk that was left out may still hold what the line had before.
                 let chunk = state.lines.chunk(line, self.shape.lun_of(sector));
-                if of == sequence
+                if maps
+                    && of == sequence
                     && !state.spent.has(chunk)
                     && let Some(block) = block.filter(|&block| block < state.map.blocks())
                 {
@@ -269,7 +293,11 @@ impl Ftl {
             let index = self.shape.index_of(sector);
             if read >> n & 1 != 0 {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
-                scan.note(index, block.filter(|_| of == sequence && !self.is_spent(sector)));
+                let belongs = of == sequence && !self.is_spent(sector);
+                scan.note(index, block.filter(|_| belongs));
+                if belongs && index < self.shape.luns() * self.shape.unit_sectors() {
+                    scan.is_found();
+                }
             } else if !rest_is_empty {
                 let found = self.look(&[sector], &mut alone).await?;
                 if found.read != 0 || !found.rest_is_empty {

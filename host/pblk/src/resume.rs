@@ -6,6 +6,7 @@
 //! them. Padding waits for the first new data, so that a drive that only boots writes nothing.
 
 use crate::ftl::{Ftl, Job, Open, count};
+use crate::lines::Lines;
 use crate::media::NO_BLOCK;
 use crate::shape::{LineId, SectorAddr, Shape};
 use alloc::vec;
@@ -18,18 +19,29 @@ pub(crate) struct Scan {
     /// Pages that can't be programmed any more.
     used: Vec<bool>,
     page_sectors: u32,
+    /// A sector of a LUN's first page can be read and belongs to the line: recovery looks at those.
+    is_found: bool,
 }
 
 impl Scan {
     pub(crate) fn new(shape: &Shape) -> Self {
         let (sectors, page_sectors) = (shape.line_sectors(), shape.page_sectors());
         let pages = (sectors / page_sectors) as usize;
-        Scan { blocks: vec![NO_BLOCK; sectors as usize], used: vec![false; pages], page_sectors }
+        Scan {
+            blocks: vec![NO_BLOCK; sectors as usize],
+            used: vec![false; pages],
+            page_sectors,
+            is_found: false,
+        }
     }
     /// A sector has been written. If it can be read, and belongs to the line, it holds `block`.
     pub(crate) fn note(&mut self, index: u32, block: Option<u32>) {
         self.used[(index / self.page_sectors) as usize] = true;
         self.blocks[index as usize] = block.unwrap_or(NO_BLOCK);
+    }
+    /// A sector of a LUN's first page can be read and belongs to the line.
+    pub(crate) fn is_found(&mut self) {
+        self.is_found = true;
     }
     fn is_used(&self, index: u32) -> bool {
         self.used[(index / self.page_sectors) as usize]
@@ -68,25 +80,44 @@ impl Scan {
 }
 
 impl Ftl {
-    /// Takes the line that was opened last as the open one, if it has room and data.
+    /// At boot: takes the line that was opened last as the open one, if it has room and data.
     pub(crate) fn resume(&self, line: LineId, scan: &Scan) {
         let state = &mut *self.state.borrow_mut();
-        let lines = &mut state.lines;
-        if lines.valid_count(line) == 0 {
-            return;
+        if state.lines.valid_count(line) > 0
+            && let Some((open, pads)) = self.rest_of(&mut state.lines, line, scan)
+        {
+            state.lines.reopen(line);
+            (state.open, state.pads) = (Some(open), pads);
         }
-        // A chunk that was lost while the line was written ends the line. It is collected before others.
+    }
+    /// While the FTL runs: goes on with the open line, if it has room and recovery would find it. Otherwise
+    /// the line is closed, or free if nothing counts on it.
+    pub(crate) fn resume_open(&self, line: LineId, scan: &Scan) {
+        let state = &mut *self.state.borrow_mut();
+        let rest = self.rest_of(&mut state.lines, line, scan).filter(|_| scan.is_found);
+        match rest {
+            Some((open, pads)) => (state.open, state.pads) = (Some(open), pads),
+            None => {
+                state.lines.close(line);
+                let is_empty = state.lines.valid_count(line) == 0 && state.lines.is_idle(line);
+                if is_empty && !state.release(line, self.shape.luns()) {
+                    self.fail_full();
+                }
+            }
+        }
+    }
+    /// How a line is written on. A chunk that was lost while it was written ends it: it is collected before
+    /// others then.
+    fn rest_of(&self, lines: &mut Lines, line: LineId, scan: &Scan) -> Option<(Open, Vec<SectorAddr>)> {
         let lost = |lun| {
             let units = (0..self.shape.pages()).map(|page| self.shape.unit(line, page, lun));
             lines.is_bad(line, lun) && units.into_iter().any(|unit| scan.holds(&self.shape, unit))
         };
         if (0..self.shape.luns()).any(lost) {
-            return lines.urge(line);
+            lines.urge(line);
+            return None;
         }
-        if let Some((open, pads)) = scan.resume(&self.shape, line, |lun| lines.is_bad(line, lun)) {
-            lines.reopen(line);
-            (state.open, state.pads) = (Some(open), pads);
-        }
+        scan.resume(&self.shape, line, |lun| lines.is_bad(line, lun))
     }
     /// Pads the pages of the open line that a loss of power left unwritten between others.
     pub(crate) async fn pad_open_line(&self) {

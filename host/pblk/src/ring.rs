@@ -228,6 +228,15 @@ impl Ring {
         }
         self.entries[before as usize].next = next;
     }
+    /// Drops all sectors. Nothing of it may be in flight. Calls `was_at` with each address that was given.
+    pub fn clear(&mut self, was_at: impl FnMut(SectorAddr)) {
+        self.rewind(self.sync, was_at);
+        while self.head > self.sync {
+            self.unlink(self.index(self.sync) as u32);
+            self.sync += 1;
+        }
+        (self.taken, self.users, self.users_untaken) = (self.head, 0, 0);
+    }
     /// Takes their addresses from the sector at `from` and all behind it: they are written anew, in the same
     /// order. Nothing of it may be in flight. Calls `was_at` with each address.
     pub fn rewind(&mut self, from: Position, mut was_at: impl FnMut(SectorAddr)) {
@@ -260,6 +269,7 @@ mod tests {
         Retire,
         Forget(u32),
         Rewind(usize),
+        Clear,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -270,6 +280,7 @@ mod tests {
             3 => Just(Step::Retire),
             1 => (0u32..12).prop_map(Step::Forget),
             1 => (0usize..16).prop_map(Step::Rewind),
+            1 => Just(Step::Clear),
         ]
     }
 
@@ -338,6 +349,14 @@ mod tests {
                                 (held.at, held.written) = (None, false);
                             }
                         }
+                    }
+                    Step::Clear => {
+                        let taken = model.iter().filter(|held| held.at.is_some()).count();
+                        let mut back = 0;
+                        ring.clear(|_| back += 1);
+                        prop_assert_eq!(back, taken);
+                        gone += model.len() as u64;
+                        model.clear();
                     }
                     Step::Push(..) => prop_assert_eq!(ring.room(), 0),
                 }

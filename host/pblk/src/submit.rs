@@ -1,14 +1,13 @@
 //! Sends write and erase commands, each in a task of its own.
 
-use crate::ftl::{Ftl, Job, WRITES, count};
+use crate::attach::is_lost;
+use crate::ftl::{Ftl, Job, count};
 use crate::media;
 use crate::ring::Position;
 use crate::shape::{LineId, SectorAddr};
 use alloc::rc::Rc;
 use alloc::vec;
-use aster_driver::Moved;
 use aster_openchannel::{ADDRESSES_MAX, METADATA_BYTES, VectorError};
-use aster_units::Content;
 
 /// Bytes of a sector's metadata.
 pub(crate) const OOB: usize = METADATA_BYTES as usize;
@@ -30,21 +29,6 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
             Job::Pad { first } => ftl.send_pad(first, &mut data, &mut oob).await,
             Job::Erase { line, lun } => ftl.send_erase(line, lun).await,
         }
-    }
-}
-
-/// Data for a drive that keeps bytes or tags.
-pub(crate) fn to_drive(content: Content, data: &[u8]) -> Moved<'_> {
-    match content {
-        Content::Full => Moved::ToDrive(data),
-        Content::Fingerprint => Moved::TagsToDrive(data.as_chunks().0),
-    }
-}
-/// Data from a drive that keeps bytes or tags.
-pub(crate) fn from_drive(content: Content, data: &mut [u8]) -> Moved<'_> {
-    match content {
-        Content::Full => Moved::FromDrive(data),
-        Content::Fingerprint => Moved::TagsFromDrive(data.as_chunks_mut().0),
     }
 }
 
@@ -128,7 +112,9 @@ impl Ftl {
             match (&ended, &mut state.open) {
                 (Ok(()), Some(open)) if is_head => open.has_head = true,
                 // Without a head the line is of no use. Nothing else is on it yet.
-                (Err(_), _) if is_head => state.failed_from = Some(state.ring.taken()),
+                (Err(_), _) if is_head => {
+                    state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+                }
                 _ => {}
             }
         }
@@ -172,14 +158,13 @@ impl Ftl {
         sectors.iter_mut().zip(unit.0..).for_each(|(to, n)| *to = SectorAddr(n));
         sectors
     }
-    async fn write(&self, sectors: &[SectorAddr], data: &[u8], oob: &[u8]) -> Result<(), VectorError> {
-        let places = self.places(sectors);
-        let data = to_drive(self.config.content, data);
-        self.drive().write(WRITES, &places[..sectors.len()], data, oob).await
-    }
     /// A write is no longer in flight. Chunks whose sectors couldn't be written are lost.
     fn write_ended(&self, sectors: &[SectorAddr], ended: &Result<(), VectorError>) {
-        self.state.borrow_mut().writes -= 1;
+        {
+            let mut state = self.state.borrow_mut();
+            state.writes -= 1;
+            state.chunk_failed |= ended.as_ref().is_err_and(|error| !is_lost(error));
+        }
         match ended {
             Ok(()) => {}
             Err(VectorError::Failed { failed, .. }) if *failed != 0 => {
@@ -190,6 +175,7 @@ impl Ftl {
                 }
             }
             Err(error) if error.is_block_refused() => self.note_refused(sectors),
+            Err(error) if is_lost(error) => {}
             Err(error) => self.fail(error),
         }
         self.work.wake_all(&self.exec);
@@ -229,7 +215,7 @@ impl Ftl {
 
     /// Erases a chunk of the next line, whose LUN has been taken.
     async fn send_erase(&self, line: LineId, lun: u32) {
-        let ended = self.drive().erase(WRITES, self.shape.block(line, lun)).await;
+        let ended = self.erase(line, lun).await;
         let mut full = false;
         match ended {
             Ok(()) => self.count(|stats| stats.flash_erases.gc += u64::from(self.shape.planes())),

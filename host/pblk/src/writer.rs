@@ -38,20 +38,37 @@ impl Ftl {
     }
 
     /// Lets everything that was in flight when a write failed end, and has what was behind it written anew,
-    /// on another line and in the same order.
+    /// in the same order: on another line if a chunk was lost, or else behind what is on the open one.
     async fn write_anew(&self) {
         self.work.wait(&self.exec, || (self.state.borrow().writes == 0).then_some(())).await;
-        let state = &mut *self.state.borrow_mut();
-        let from = state.failed_from.take().expect("a write failed");
-        let State { ring, lines, .. } = state;
-        let before = ring.taken();
-        ring.rewind(from, |sector| lines.let_go(self.shape.line_of(sector)));
-        count(&self.counters.rewritten, before - from);
-        state.pads.clear();
-        if let Some(open) = state.open.take() {
-            state.lines.urge(open.line);
-            state.lines.close(open.line);
+        let line = {
+            let state = &mut *self.state.borrow_mut();
+            state.pads.clear();
+            let State { ring, lines, .. } = state;
+            // What came before the first sector in the buffer is on flash. A write that failed may have been
+            // no sector's of the buffer.
+            let from = state.failed_from.expect("a write failed").max(ring.sync());
+            let before = ring.taken();
+            ring.rewind(from, |sector| lines.let_go(self.shape.line_of(sector)));
+            count(&self.counters.rewritten, before - from);
+            let line = state.open.take().map(|open| open.line);
+            let ends_here = core::mem::take(&mut state.chunk_failed);
+            line.filter(|&line| {
+                if ends_here {
+                    lines.urge(line);
+                    lines.close(line);
+                }
+                !ends_here
+            })
+        };
+        if let Some(line) = line {
+            match self.scan_open(line).await {
+                Ok(scan) => self.resume_open(line, &scan),
+                Err(why) => return self.fail(&why),
+            }
         }
+        self.state.borrow_mut().failed_from = None;
+        self.choose_next();
         self.collect.wake_all(&self.exec);
     }
 

@@ -21,6 +21,8 @@ const STEPS_MAX: u64 = 400;
 const BEHIND: Duration = Duration::from_micros(20);
 /// Recovery itself loses its power in one of this many boots.
 const RECOVERY_CUT_IN: u64 = 3;
+/// In a round, the drive alone loses its power less than so often, where its host outlives that.
+const DRIVE_CUTS: u64 = 3;
 /// Blocks that the log needs: the one that it is in, and a spare one.
 const LOG_BLOCKS_MIN: usize = 2;
 /// The drive is formatted in one of `FORMAT_IN` rounds. In a third of the rounds it is shut down in one of
@@ -60,6 +62,10 @@ pub struct Seen {
     /// How many of those, and of those during recovery, were of the host alone, with the FTL that runs on it.
     #[serde(default)]
     pub host_cuts: u64,
+    /// Losses of power of the drive alone, during work, while the FTL on the host went on. `cuts` does not
+    /// count them.
+    #[serde(default)]
+    pub drive_cuts: u64,
     /// Losses of power during recovery.
     pub cuts_in_recovery: u64,
     /// Programs that were cut off.
@@ -96,6 +102,7 @@ impl AddAssign for Seen {
     fn add_assign(&mut self, other: Seen) {
         self.cuts += other.cuts;
         self.host_cuts += other.host_cuts;
+        self.drive_cuts += other.drive_cuts;
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.torn_programs += other.torn_programs;
         self.torn_erases += other.torn_erases;
@@ -318,6 +325,17 @@ impl Life<'_> {
         }
         left
     }
+    /// Cuts the power of the drive alone, whose host goes on.
+    fn restart_drive(&mut self, machine: &Machine) -> Result<(), String> {
+        let Here { name, profile, pieces, .. } = *self.victim;
+        let before = machine.device().nand().totals_of_drive();
+        machine.restart_drive(pieces(), name, profile).map_err(|error| error.to_string())?;
+        let now = machine.device().nand().totals_of_drive();
+        self.seen.torn_programs += now.program_failures - before.program_failures;
+        self.seen.pages_lost += now.pages_lost - before.pages_lost;
+        self.seen.drive_cuts += 1;
+        Ok(())
+    }
     /// Restores the power: the drive recovers, perhaps not at the first attempt, and all its data is
     /// checked. Returns `None` if it has properly reached its end of life.
     fn come_back(&mut self, mut left: Left, rng: &mut Rng) -> Result<Option<Machine>, String> {
@@ -403,6 +421,12 @@ impl Life<'_> {
         for _ in 0..self.case.depth {
             let rng = Rng::new(rng.next_u64());
             machine.host().spawn(host::work(host.clone(), Rc::clone(machine.driver()), mix, rng));
+        }
+        let outlives = machine.device().outlives_its_drive();
+        for _ in 0..if outlives { rng.below(DRIVE_CUTS) } else { 0 } {
+            machine.idle(Duration::from_picos(rng.below(SHORT.as_picos())));
+            (0..rng.below(STEPS_MAX)).take_while(|_| machine.step()).for_each(drop);
+            self.restart_drive(machine)?;
         }
         let longest = if rng.below(4) == 0 { LONG } else { SHORT };
         machine.idle(Duration::from_picos(rng.below(longest.as_picos())));

@@ -83,6 +83,7 @@ fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
         let seen = report.seen;
         assert_eq!(seen.failed_blocks > 0, failures > 0, "{seen:?}");
         assert!(seen.host_cuts > 2 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");
+        assert!(seen.drive_cuts > 3, "{seen:?}");
         assert!(seen.torn_programs > 0 && seen.durable > 0, "{seen:?}");
     }
 }

@@ -377,6 +377,20 @@ impl Machine {
         self.unplug().power_off()
     }
 
+    /// Removes the power of the drive alone now, whatever is going on, and gives it back at once. The FTL
+    /// that runs on the host goes on ([`Device::restart_drive`]).
+    ///
+    /// # Errors
+    /// When the drive stands under no target, or can't be built again.
+    pub fn restart_drive(
+        &self,
+        pieces: impl Into<Pieces>,
+        name: &str,
+        profile: &Profile,
+    ) -> Result<(), RunError> {
+        Ok(self.device.restart_drive(with_ours(pieces.into()), name, profile)?)
+    }
+
     /// Removes the power of the host now, whatever is going on, and of the FTL that runs on it. The drive
     /// keeps its power. `None` for a drive without a target, whose media are lost with the call.
     pub fn cut_host(self) -> Option<Rc<Device>> {

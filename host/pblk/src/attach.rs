@@ -1,0 +1,120 @@
+//! The drive may lose its power while the host goes on.
+//!
+//! All commands in flight are lost then: each may have been carried out in whole, in part, or not at all.
+//! Reads, erases and changes of the table are sent again once the drive is back. A write isn't, since its
+//! pages may be used up: it counts as failed, but no chunk is lost by it. What is on the open line is looked
+//! up, as after a boot, and all that was in flight is written anew behind it, in the same order.
+
+use crate::ftl::{Ftl, READS, WRITES};
+use crate::media::{from_drive, to_drive};
+use crate::shape::{LineId, SectorAddr};
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use aster_driver::{DriverError, enumerate};
+use aster_openchannel::{BlockFlags, Drive, Place, VectorError};
+use aster_parties::DriveState;
+
+/// Whether a command was lost with the drive's power.
+pub(crate) fn is_lost(error: &VectorError) -> bool {
+    matches!(error, VectorError::Driver(DriverError::Reset))
+}
+
+/// Brings the drive up again, each time that it has lost its power.
+pub(crate) async fn run(ftl: Rc<Ftl>) {
+    loop {
+        ftl.attach.wait(&ftl.exec, || (!ftl.is_attached.get()).then_some(())).await;
+        let restarts = ftl.restarts.get();
+        let attached = ftl.attach_again().await;
+        if ftl.restarts.get() != restarts {
+            // It was lost once more.
+            continue;
+        }
+        match attached {
+            Ok(()) => {
+                ftl.is_attached.set(true);
+                ftl.attach.wake_all(&ftl.exec);
+            }
+            Err(why) => return ftl.fail(&why),
+        }
+    }
+}
+
+impl Ftl {
+    /// The drive has lost its power and has it again.
+    pub(crate) fn drive_restarted(&self) {
+        if self.condition.get() == DriveState::Booting {
+            return self.fail(&"the drive lost its power while the FTL looked at it");
+        }
+        self.restarts.set(self.restarts.get() + 1);
+        self.is_attached.set(false);
+        self.driver.lose_drive();
+        self.attach.wake_all(&self.exec);
+    }
+    async fn attach_again(&self) -> Result<(), String> {
+        enumerate(&*self.function).ok_or("the drive that came back isn't an NVMe controller")?;
+        self.driver.init().await.map_err(|error| error.to_string())?;
+        let drive = Drive::open(&self.driver).await.map_err(|error| error.to_string())?;
+        if drive.identity() != self.drive().identity() {
+            return Err("another drive came back than the one that was lost".to_string());
+        }
+        Ok(())
+    }
+    /// Waits until the drive can take commands, or the FTL has given up.
+    async fn attached(&self) {
+        if !self.is_attached.get() {
+            let is_there = || (self.is_attached.get() || self.is_failed()).then_some(());
+            self.attach.wait(&self.exec, is_there).await;
+        }
+    }
+
+    /// Reads sectors and their metadata.
+    pub(crate) async fn read(
+        &self,
+        sectors: &[SectorAddr],
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<(), VectorError> {
+        let places = self.places(sectors);
+        loop {
+            self.attached().await;
+            let into = from_drive(self.config.content, data);
+            match self.drive().read(READS, &places[..sectors.len()], into, oob).await {
+                Err(error) if is_lost(&error) && !self.is_failed() => {}
+                ended => return ended,
+            }
+        }
+    }
+    /// Writes sectors with their metadata.
+    pub(crate) async fn write(
+        &self,
+        sectors: &[SectorAddr],
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), VectorError> {
+        self.attached().await;
+        let places = self.places(sectors);
+        let data = to_drive(self.config.content, data);
+        self.drive().write(WRITES, &places[..sectors.len()], data, oob).await
+    }
+    /// Erases a chunk.
+    pub(crate) async fn erase(&self, line: LineId, lun: u32) -> Result<(), VectorError> {
+        loop {
+            self.attached().await;
+            match self.drive().erase(WRITES, self.shape.block(line, lun)).await {
+                Err(error) if is_lost(&error) && !self.is_failed() => {}
+                ended => return ended,
+            }
+        }
+    }
+    /// Marks blocks as bad in the drive's table.
+    pub(crate) async fn mark_grown_bad(&self, blocks: &[Place]) {
+        loop {
+            self.attached().await;
+            match self.drive().set_table(blocks, BlockFlags::GrownBad).await {
+                Err(DriverError::Reset) if !self.is_failed() => {}
+                // The drive marks blocks of failed operations itself. A full table is the drive's to tell of.
+                Ok(()) | Err(_) => return,
+            }
+        }
+    }
+}
