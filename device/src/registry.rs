@@ -2,11 +2,12 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
-    AssignerName, D_CHOICES, NVME_SOFTWARE, PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY,
+    AssignerName, D_CHOICES, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, Profile, VECTORS,
+    WINDOWED_GREEDY,
 };
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
-use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, SoftwareNvme};
+use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
 };
@@ -217,7 +218,10 @@ impl Default for Registry<MakeCommandSet> {
         let nvm: MakeCommandSet = Box::new(|_| Ok(Box::new(Nvm)));
         let open_channel_12: MakeCommandSet =
             Box::new(|profile| Ok(Box::new(OpenChannel12::new(configure::open_channel(profile)?))));
-        Registry::of("host.command_set", [("nvm", nvm), ("open-channel-1.2", open_channel_12)])
+        let open_channel_20: MakeCommandSet =
+            Box::new(|profile| Ok(Box::new(OpenChannel20::new(configure::open_channel_20(profile)?))));
+        let ours = [("nvm", nvm), (OPEN_CHANNEL_12, open_channel_12), (OPEN_CHANNEL_20, open_channel_20)];
+        Registry::of("host.command_set", ours)
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Namespace {
     /// The volatile write cache is enabled: a write without force unit access need not be durable when it
     /// completes.
     pub write_cache: bool,
+    /// Reads of blocks that nobody wrote fail (NVMe 1.4 §5.21.1.5, DULBE). Without, they bring zeroes.
+    pub unwritten_fails: bool,
     /// A Format NVM is in progress: the controller accepts no I/O command and forwards only the reports
     /// that an admin command asks for.
     pub formatting: bool,
@@ -157,6 +159,11 @@ pub trait CommandSet: fmt::Debug {
     /// constant. LightNVM compares whole status fields, in which that bit is clear.
     fn marks_logged_errors(&self) -> bool {
         true
+    }
+    /// Whether the host may ask for errors from reads of blocks that nobody wrote
+    /// ([`Namespace::unwritten_fails`]); constant.
+    fn tells_unwritten(&self) -> bool {
+        false
     }
     /// Decodes an I/O command and checks it against the namespace.
     ///

@@ -97,6 +97,8 @@ pub struct VectorMode {
     pub slc: bool,
     /// Raw bytes: no ECC and no scrambler.
     pub raw: bool,
+    /// A read of units that were never written gets zeroes, instead of failing.
+    pub unwritten_is_zero: bool,
     /// The last page that a write names gets the sum of the others, of their metadata as well; neither has
     /// data of the host's (H33).
     pub parity: bool,

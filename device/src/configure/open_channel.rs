@@ -3,7 +3,7 @@
 
 use super::error::{BuildError, value};
 use super::times::micros;
-use crate::profile::{Profile, TableBlocksName};
+use crate::profile::{OPEN_CHANNEL_20, Profile, TableBlocksName};
 use aster_hostif::OpenChannelFacts;
 use aster_parties::MediaFacts;
 use aster_units::{CellMode, Duration, PageInBlock, PageType};
@@ -25,9 +25,27 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
             TableBlocksName::Fail => TableBlocks::Fail,
             TableBlocksName::Hide => TableBlocks::Hide,
         },
+        chunks: profile.is_of_chunks(),
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
     }
+}
+
+/// What the geometry of an open-channel drive of 2.0 tells.
+///
+/// # Errors
+/// When the drive can't be one.
+pub(crate) fn open_channel_20(profile: &Profile) -> Result<OpenChannelFacts, BuildError> {
+    let facts = open_channel(profile)?;
+    let (vector_bytes, most) = (ADDRESSES_MAX as u32 * SECTOR_BYTES, profile.host.transfer_bytes_max);
+    if most != vector_bytes {
+        let reason = format!(
+            "must be {vector_bytes}, the data of a vector of 64, with \"{OPEN_CHANNEL_20}\": a read or write \
+             of NVMe is a vector there. But it is {most}"
+        );
+        return Err(value("host.transfer_bytes_max", reason));
+    }
+    Ok(facts)
 }
 
 /// What an open-channel drive's Identify tells.

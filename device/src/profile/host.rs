@@ -38,8 +38,8 @@ pub struct HostProfile {
     #[serde(default = "default_front_end")]
     pub front_end: String,
     /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`;
-    /// `"open-channel-1.2"`, whose host addresses flash in vectors; or a command set of a reader's own
-    /// ([command-sets.md](command-sets.md)).
+    /// `"open-channel-1.2"` and `"open-channel-2.0"`, whose host addresses flash in vectors, by page or by
+    /// chunk; or a command set of a reader's own ([command-sets.md](command-sets.md)).
     #[serde(default = "default_command_set")]
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.

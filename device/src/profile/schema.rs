@@ -4,7 +4,7 @@ use super::capacity::NamedCapacity;
 use super::costs::CostsProfile;
 use super::ecc::EccProfile;
 use super::ftl::{CollectionName, MappingName, TableBlocksName};
-use super::host::HostProfile;
+use super::host::{HostProfile, NVME_SOFTWARE};
 use super::package::PackageProfile;
 use super::scheduler::SchedulerProfile;
 use super::target::TargetProfile;
@@ -324,6 +324,10 @@ pub struct CoresProfile {
 pub const COSMOS: &str = "cosmos";
 /// The translation that drives have.
 pub const PAGE_MAPPING: &str = "page-mapping";
+/// The command set of Open-Channel SSD 1.2.
+pub const OPEN_CHANNEL_12: &str = "open-channel-1.2";
+/// The command set of Open-Channel SSD 2.0.
+pub const OPEN_CHANNEL_20: &str = "open-channel-2.0";
 /// The translation without a map, `ftl.kind`.
 pub const VECTORS: &str = "vectors";
 /// The victim policy that draws blocks at random, of which it chooses one.
@@ -546,6 +550,11 @@ impl Profile {
             TableBlocksName::Off | TableBlocksName::Fail => 0,
         };
         Geometry { blocks_per_lun: used.blocks_per_lun.saturating_sub(hidden), ..used }
+    }
+    /// Whether the host of an open-channel drive addresses chunks (2.0), and not blocks of a plane (1.2).
+    pub fn is_of_chunks(&self) -> bool {
+        let is_nvme = ["nvme", NVME_SOFTWARE].contains(&self.host.front_end.as_str());
+        is_nvme && self.host.command_set == OPEN_CHANNEL_20
     }
     /// Where that array lies in the packages (C31).
     pub fn restriction(&self) -> Restriction {

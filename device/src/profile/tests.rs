@@ -31,7 +31,7 @@ fn an_unknown_profile_lists_those_there_are() {
     let e = shipped("cosmos").unwrap_err();
     assert!(
         e.to_string().contains(
-            "cosmos-board, cosmos-ocssd, cosmos-plus, cosmos-tlc, host-ftl, host-ftl-small, \
+            "cosmos-board, cosmos-ocssd, cosmos-ocssd-2, cosmos-plus, cosmos-tlc, host-ftl, host-ftl-small, \
                        ideal, pocket, "
         ),
         "{e}"

@@ -46,6 +46,7 @@ impl Controller {
             block_bytes_log2: self.block_size.log2(),
             transfer_bytes_max: self.config.transfer_bytes_max(),
             write_cache: self.features.write_cache.enabled(),
+            unwritten_fails: self.features.error_recovery.deallocated_error(),
             formatting: self.formatting,
         }
     }

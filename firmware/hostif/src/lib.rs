@@ -66,7 +66,7 @@ pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;
 pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET};
 pub use nvm::Nvm;
-pub use ocssd::{OpenChannel12, OpenChannelFacts};
+pub use ocssd::{OpenChannel12, OpenChannel20, OpenChannelFacts};
 pub use persistent::PersistentState;
 pub use piece::{Nvme, block_size};
 pub use software::{

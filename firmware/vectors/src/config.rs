@@ -47,6 +47,8 @@ pub struct VectorsConfig {
     pub partial_reads: bool,
     /// The first block of each LUN and plane.
     pub table_blocks: TableBlocks,
+    /// The blocks of all planes are a chunk of Open-Channel SSD 2.0, and are written and erased as one (P29).
+    pub chunks: bool,
     /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.
     pub marginal: u8,
     /// Costs of the firmware.

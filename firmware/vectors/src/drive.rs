@@ -1,6 +1,7 @@
 //! What all workers share.
 
 use crate::buffers::BufferPool;
+use crate::chunks::chunk_of;
 use crate::config::VectorsConfig;
 use crate::kept::Kept;
 use crate::shape::Shape;
@@ -13,8 +14,11 @@ use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Tag, Target};
-use aster_ports::host::{BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest};
+use aster_ports::host::{
+    BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest, HostStatus, VectorFault,
+};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SectorRange};
+use aster_wire::ocssd::v2::ChunkFlags;
 use core::cell::{Cell, RefCell};
 
 /// Calls whoever watches the media.
@@ -112,13 +116,33 @@ impl Drive {
             if !block.is_usable() {
                 return;
             }
-            block.state = BlockState::GrownBad;
+            (block.state, block.closed) = (BlockState::GrownBad, false);
         }
         self.count(|s| s.grown_bad_blocks += 1);
         self.grown.borrow_mut()[lun.index()] += 1;
         self.emit(|| Event::BlockRetired { lun: lun.0, block: self.shape.of_array(block).0 });
         self.save_table();
         self.tell_media();
+    }
+    /// A program of a block has failed. Returns how the write ends. Without chunks the block is bad from
+    /// now on. A chunk goes on behind the page, since a page may fail alone, and is closed with the second
+    /// one.
+    pub fn program_failed(&self, lun: LunIndex, block: BlockAddr) -> HostStatus {
+        if !self.config.chunks {
+            self.grow_bad(lun, block);
+            return HostStatus::WriteFault;
+        }
+        let goes_on = {
+            let mut table = self.table.borrow_mut();
+            let failures = |block| table.get(lun, block).failures;
+            let is_first = self.shape.all_planes(block).all(|block| failures(block) == 0);
+            let is_open = chunk_of(lun, block, &table, &self.shape).state == ChunkFlags::Open;
+            let failed = table.get_mut(lun, block);
+            (failed.failures, failed.closed) = (failed.failures + 1, !(is_first && is_open));
+            is_first && is_open
+        };
+        self.save_table();
+        HostStatus::Vector(if goes_on { VectorFault::NextUnit } else { VectorFault::ClosedEarly })
     }
     /// Keeps the bad-block table. A drive with more bad blocks than fit takes no more writes.
     pub fn save_table(&self) {

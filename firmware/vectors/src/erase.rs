@@ -1,29 +1,76 @@
 //! Vector erases, formats, and states that the host sets.
 
+use crate::chunks;
 use crate::drive::is_done;
 use crate::plan::{self, ErasedBlock};
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_ports::flash::FlashOp;
-use aster_ports::host::{BlockState, HostStatus, VectorFault, VectorMode};
+use aster_ports::host::{
+    BlockState, DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode,
+};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock};
+use aster_wire::ocssd::v2::ChunkDescriptor;
+use zerocopy::IntoBytes;
+
+const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
+
+/// What has come of erases, a bit for each address. The blocks of both kinds are bad now.
+#[derive(Clone, Copy, Default)]
+struct Erased {
+    /// Those that failed.
+    failed: u64,
+    /// Those of chunks that had been closed early.
+    retired: u64,
+}
 
 impl Worker {
     /// Erases the blocks that the addresses name.
-    pub(crate) async fn erase(&mut self, mode: VectorMode) -> Ended {
+    pub(crate) async fn erase(&mut self, command: &HostCommand, mode: VectorMode) -> Ended {
         let drive = Rc::clone(&self.drive);
         self.first().await;
-        let planned =
-            plan::erases(&self.units, mode.all_planes, &drive.shape, &drive.table.borrow(), &mut self.erases);
-        if let Err(fault) = planned {
+        plan::erases(&self.units, mode.all_planes, &drive.shape, &mut self.erases);
+        // The state of a chunk is known once nothing of it is in flight.
+        self.wait_for_blocks().await;
+        let refused = {
+            let (table, blocks) = (drive.table.borrow(), self.erases.iter().map(|one| (one.lun, one.block)));
+            match drive.config.chunks {
+                true => chunks::check_reset(blocks, &table, &drive.shape),
+                false => plan::check_erase(blocks, &table),
+            }
+        };
+        if let Err(fault) = refused {
             self.leave();
             return (HostStatus::Vector(fault), 0);
         }
-        self.wait_for_blocks().await;
         self.begin_erases(mode.slc);
         self.leave();
-        let failed = self.end_erases().await;
-        (if failed == 0 { HostStatus::Success } else { HostStatus::WriteFault }, failed)
+        let Erased { failed, retired } = self.end_erases().await;
+        if mode.metadata && !self.describe(command).await {
+            return (HostStatus::DataTransfer, failed | retired);
+        }
+        match failed | retired {
+            0 => (HostStatus::Success, 0),
+            bits if drive.config.chunks => (HostStatus::Vector(VectorFault::Offline), bits),
+            bits => (HostStatus::WriteFault, bits),
+        }
+    }
+    /// Sends the descriptors of the chunks that were reset, in the order of the addresses. Returns whether
+    /// the host's memory could be reached.
+    async fn describe(&mut self, command: &HostCommand) -> bool {
+        let drive = Rc::clone(&self.drive);
+        let side = drive.side_of(self.number);
+        let mut bytes = 0;
+        {
+            let (table, mut buffers) = (drive.table.borrow(), drive.dram.borrow_mut());
+            for (unit, into) in self.units.iter().zip(buffers.page_mut(side).chunks_mut(DESCRIPTOR_BYTES)) {
+                let index = drive.shape.chunk_index(unit.lun, unit.block);
+                into.copy_from_slice(chunks::descriptor(index, &table, &drive.shape).as_bytes());
+                bytes += DESCRIPTOR_BYTES as u32;
+            }
+        }
+        let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Metadata, (0, bytes), (side, 0));
+        drive.commands.dma(request).await.is_ok()
     }
     /// Waits until no program and no erase of the blocks is in flight.
     async fn wait_for_blocks(&self) {
@@ -45,21 +92,25 @@ impl Worker {
         }
         drive.count(|s| s.flash_erases.host += self.erases.len() as u64);
     }
-    /// Waits for the erases. Returns the addresses of those that failed, whose blocks are bad now.
-    async fn end_erases(&mut self) -> u64 {
+    /// Waits for the erases.
+    async fn end_erases(&mut self) -> Erased {
         let drive = Rc::clone(&self.drive);
-        let mut failed = 0;
+        let mut ended = Erased::default();
         for (tag, ErasedBlock { lun, block, mask }) in self.tags.iter().zip(&self.erases) {
             let done = is_done(&drive.finished(*tag).await);
+            let before = *drive.table.borrow().get(*lun, *block);
             drive.table.borrow_mut().end_erase(*lun, *block, done);
-            if !done {
-                failed |= mask;
+            ended.failed |= if done { 0 } else { *mask };
+            ended.retired |= if before.closed { *mask } else { 0 };
+            if !done || before.closed {
                 drive.grow_bad(*lun, *block);
+            } else if before.failures > 0 {
+                drive.save_table();
             }
             drive.block_ended(*lun);
         }
         drive.tell_media();
-        failed
+        ended
     }
 
     /// Erases every block that the host may use.
@@ -85,7 +136,7 @@ impl Worker {
                 }
                 self.wait_for_blocks().await;
                 self.begin_erases(false);
-                failed |= self.end_erases().await != 0;
+                failed |= self.end_erases().await.failed != 0;
             }
         }
         self.leave();

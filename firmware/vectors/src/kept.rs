@@ -19,6 +19,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The most blocks that aren't free.
 const EXCEPTIONS_MAX: usize = 4096;
 const SIGNATURE: [u8; 4] = *b"AVBT";
+/// The bit of [`Entry::state`] for a block whose chunk was closed early.
+const CLOSED: u8 = 1 << 7;
+/// Its bit for a block of which a program has failed since the last erase.
+const FAILED: u8 = 1 << 6;
 
 /// What stands before the entries of a record.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -37,6 +41,7 @@ struct Header {
 struct Entry {
     lun: U16,
     block: U16,
+    /// See [`BlockFlags`], [`CLOSED`] and [`FAILED`].
     state: u8,
 }
 
@@ -130,19 +135,23 @@ impl Kept {
         for entry in entries {
             let (lun, block) = (u32::from(entry.lun.get()), u32::from(entry.block.get()));
             let exists = lun < config.geometry.total_luns() && block < config.geometry.blocks_per_lun;
-            if let Some(flags) = BlockFlags::from_raw(entry.state).filter(|_| exists) {
-                table.get_mut(LunIndex(lun), BlockAddr(block)).state = state_of(flags);
+            if let Some(flags) = BlockFlags::from_raw(entry.state & !(CLOSED | FAILED)).filter(|_| exists) {
+                let block = table.get_mut(LunIndex(lun), BlockAddr(block));
+                (block.state, block.closed) = (state_of(flags), entry.state & CLOSED != 0);
+                block.failures = u16::from(entry.state & FAILED != 0);
             }
         }
         true
     }
     /// Keeps the states of `table`. Returns whether they fit.
     pub fn save(&mut self, table: &BlockTable) -> bool {
-        let exceptions = table.all().filter(|(_, _, block)| block.state != BlockState::Free);
+        let exceptions = table.all().filter(|(_, _, block)| block.is_exception());
         let entry = |(lun, block, of): (LunIndex, BlockAddr, &crate::table::Block)| Entry {
             lun: U16::new(lun.0 as u16),
             block: U16::new(block.0 as u16),
-            state: flags_of(of.state).raw(),
+            state: flags_of(of.state).raw()
+                | if of.closed { CLOSED } else { 0 }
+                | if of.failures > 0 { FAILED } else { 0 },
         };
         let entries: Vec<Entry> = exceptions.map(entry).collect();
         if entries.len() > EXCEPTIONS_MAX {

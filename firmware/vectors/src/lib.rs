@@ -11,6 +11,9 @@
 //! its flash requests in one go and gives the tickets back. So commands that meet on a LUN are checked and
 //! submitted in the order of their arrival, while those of different LUNs, and what is in the flash, overlap.
 //!
+//! With [`VectorsConfig::chunks`] the drive is one of 2.0: the blocks of all planes are a chunk (`chunks`),
+//! whose write pointer is found at power-on, since the host may ask for it.
+//!
 //! Nothing is allocated after start.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,6 +22,7 @@ extern crate alloc;
 
 mod boot;
 mod buffers;
+mod chunks;
 mod config;
 mod drive;
 mod erase;

@@ -49,7 +49,8 @@ impl Translation for Vectors {
         }
     }
     fn offers(&self) -> Operations {
-        Operations { blocks: false, vectors: true, copies: false, reports: true, block_states: true }
+        let block_states = !self.0.chunks;
+        Operations { blocks: false, vectors: true, copies: false, reports: true, block_states }
     }
     fn capacity_bytes(&self) -> u64 {
         self.0.geometry.raw_bytes()

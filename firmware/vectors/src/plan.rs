@@ -75,13 +75,7 @@ pub(crate) fn check_write(runs: &[Run], table: &BlockTable, sectors_per_page: u8
 
 /// The blocks that an erase means; pages and sectors of its addresses don't matter (O9). A block that is
 /// named twice is erased once.
-pub(crate) fn erases(
-    units: &[Unit],
-    all_planes: bool,
-    shape: &Shape,
-    table: &BlockTable,
-    into: &mut Vec<ErasedBlock>,
-) -> Result<(), VectorFault> {
+pub(crate) fn erases(units: &[Unit], all_planes: bool, shape: &Shape, into: &mut Vec<ErasedBlock>) {
     into.clear();
     for (unit, n) in units.iter().zip(0..) {
         let planes = shape.all_planes(unit.block);
@@ -92,6 +86,13 @@ pub(crate) fn erases(
             }
         }
     }
-    let usable = into.iter().all(|erased| table.get(erased.lun, erased.block).is_usable());
+}
+
+/// Checks that blocks may be erased.
+pub(crate) fn check_erase(
+    mut blocks: impl Iterator<Item = (LunIndex, BlockAddr)>,
+    table: &BlockTable,
+) -> Result<(), VectorFault> {
+    let usable = blocks.all(|(lun, block)| table.get(lun, block).is_usable());
     if usable { Ok(()) } else { Err(VectorFault::BadBlock) }
 }

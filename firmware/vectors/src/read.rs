@@ -1,5 +1,6 @@
 //! Vector reads.
 
+use crate::chunks::chunk_of;
 use crate::drive::{METADATA_BYTES as BYTES, metadata_at, metadata_of};
 use crate::plan;
 use crate::worker::{Ended, Worker};
@@ -8,6 +9,7 @@ use aster_events::Function;
 use aster_ports::flash::{FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
 use aster_units::SECTOR_BYTES;
+use aster_wire::ocssd::v2::ChunkFlags;
 
 /// The sectors of a read that failed, by how.
 #[derive(Clone, Copy, Default)]
@@ -33,6 +35,10 @@ impl Worker {
             let settled =
                 || (!drive.table.borrow().get(run.lun, run.block).is_changing(run.page)).then_some(());
             drive.ended[run.lun.index()].wait(drive.exec(), settled).await;
+        }
+        if self.names_offline() {
+            self.leave();
+            return (HostStatus::Vector(VectorFault::Offline), 0);
         }
         self.take_buffers().await;
         self.tags.clear();
@@ -60,6 +66,15 @@ impl Worker {
         }
     }
 
+    /// Whether an address is in a chunk that is offline.
+    fn names_offline(&self) -> bool {
+        let drive = &self.drive;
+        let table = drive.table.borrow();
+        let is_offline =
+            |run: &plan::Run| chunk_of(run.lun, run.block, &table, &drive.shape).state == ChunkFlags::Offline;
+        drive.config.chunks && self.runs.iter().any(is_offline)
+    }
+
     /// Moves each run to the host as it comes from flash, and the metadata of all of them last. Returns
     /// what failed, and whether everything else could be moved.
     async fn deliver(&mut self, command: &HostCommand, mode: VectorMode) -> (Failed, bool) {
@@ -72,7 +87,14 @@ impl Worker {
         self.transfers.clear();
         for ((tag, run), buffer) in self.tags.iter().zip(&self.runs).zip(&self.buffers) {
             let outcome = drive.finished(*tag).await;
-            let bad = bad_sectors(&outcome, mode);
+            let zeroes = outcome.erased && mode.unwritten_is_zero;
+            let bad = if zeroes { 0 } else { bad_sectors(&outcome, mode) };
+            if zeroes {
+                let mut buffers = drive.dram.borrow_mut();
+                let (page, oob) = buffers.page_and_oob_mut(*buffer);
+                page.fill(0);
+                oob.fill(0);
+            }
             let of = if outcome.erased { &mut failed.empty } else { &mut failed.lost };
             *of |= run.mask_of(bad);
             let limit = drive.config.marginal;

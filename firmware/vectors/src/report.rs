@@ -1,12 +1,16 @@
 //! Reports on the flash.
 
+use crate::chunks;
 use crate::kept::flags_of;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, ReportKind};
 use aster_units::LunIndex;
 use aster_wire::ocssd::TableHeader;
+use aster_wire::ocssd::v2::ChunkDescriptor;
 use zerocopy::IntoBytes;
+
+const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
 
 impl Worker {
     /// Sends the part of a report that the command asks for, a page buffer at a time.
@@ -15,10 +19,10 @@ impl Worker {
         self.first().await;
         let lun = self.luns[0];
         self.leave();
-        if kind != ReportKind::BlockStates {
-            return (HostStatus::Refused, 0);
-        }
-        let all = (size_of::<TableHeader>() + drive.table.borrow().of_lun(lun).len()) as u64;
+        let all = match kind {
+            ReportKind::BlockStates => size_of::<TableHeader>() + drive.table.borrow().of_lun(lun).len(),
+            ReportKind::Chunks => drive.shape.chunks.all_chunks() as usize * DESCRIPTOR_BYTES,
+        } as u64;
         if command.offset.checked_add(command.length).is_none_or(|end| end > all) {
             return (HostStatus::Refused, 0);
         }
@@ -27,7 +31,10 @@ impl Worker {
         let mut done = 0;
         while done < command.length {
             let length = piece.min(command.length - done);
-            self.fill_table(lun, command.offset + done, length);
+            match kind {
+                ReportKind::BlockStates => self.fill_table(lun, command.offset + done, length),
+                ReportKind::Chunks => self.fill_chunks(command.offset + done, length),
+            }
             let at = (done as u32, length as u32);
             let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));
             if drive.commands.dma(request).await.is_err() {
@@ -38,6 +45,24 @@ impl Worker {
         (HostStatus::Success, 0)
     }
 
+    /// Puts `length` bytes of the descriptors of all chunks, from `offset` on, into the worker's buffer
+    /// (P29).
+    fn fill_chunks(&self, offset: u64, length: u64) {
+        let drive = &self.drive;
+        let table = drive.table.borrow();
+        let first = (offset / DESCRIPTOR_BYTES as u64) as u32;
+        let descriptors = (first..drive.shape.chunks.all_chunks())
+            .map(|index| chunks::descriptor(index, &table, &drive.shape));
+        let bytes = descriptors.flat_map(|one| {
+            let bytes: [u8; DESCRIPTOR_BYTES] = zerocopy::transmute!(one);
+            bytes
+        });
+        let side = drive.side_of(self.number);
+        let mut buffers = drive.dram.borrow_mut();
+        let into = &mut buffers.page_mut(side)[..length as usize];
+        let skipped = (offset % DESCRIPTOR_BYTES as u64) as usize;
+        into.iter_mut().zip(bytes.skip(skipped)).for_each(|(to, from)| *to = from);
+    }
     /// Puts `length` bytes of a LUN's bad-block table, from `offset` on, into the worker's buffer (P26).
     fn fill_table(&self, lun: LunIndex, offset: u64, length: u64) {
         let drive = &self.drive;

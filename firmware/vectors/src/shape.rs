@@ -3,7 +3,8 @@
 use crate::config::VectorsConfig;
 use aster_ports::host::VectorAddress;
 use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock, Restriction, RowAddr};
-use aster_wire::ocssd::AddressFormat;
+use aster_wire::ocssd::v2::ChunkShape;
+use aster_wire::ocssd::{AddressFormat, Place};
 
 /// A sector of the array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Shape {
     /// Blocks before the host's first one.
     hidden: u32,
     format: AddressFormat,
+    /// The array as chunks of 2.0.
+    pub chunks: ChunkShape,
 }
 
 impl Shape {
@@ -36,19 +39,32 @@ impl Shape {
             restriction: config.restriction,
             hidden: config.hidden_blocks(),
             format: AddressFormat::of_geometry(&config.geometry),
+            chunks: ChunkShape::of(&config.geometry),
         }
     }
     /// The sector that an address names; `None` if the drive has none there.
     pub(crate) fn unit(&self, address: VectorAddress) -> Option<Unit> {
         let place = self.format.decode(address.0, &self.geometry)?;
-        let ways = u16::from(self.geometry.ways);
-        let at =
-            LunAddr { channel: place.channel, way: (place.lun % ways) as u8, lun: (place.lun / ways) as u8 };
         Some(Unit {
-            lun: self.geometry.lun_index(at),
+            lun: self.lun(place.channel, place.lun),
             block: BlockAddr(place.block * u32::from(self.geometry.planes) + u32::from(place.plane)),
             page: PageInBlock(place.page),
             sector: place.sector,
+        })
+    }
+    /// A LUN of a channel, which the drive must have.
+    pub(crate) fn lun(&self, channel: u16, lun: u16) -> LunIndex {
+        let ways = u16::from(self.geometry.ways);
+        self.geometry.lun_index(LunAddr { channel, way: (lun % ways) as u8, lun: (lun / ways) as u8 })
+    }
+    /// The place of a block's chunk among the descriptors of all chunks.
+    pub(crate) fn chunk_index(&self, lun: LunIndex, block: BlockAddr) -> u32 {
+        let at = self.geometry.lun_addr(lun);
+        self.chunks.index_of(Place {
+            channel: at.channel,
+            lun: u16::from(at.lun) * u16::from(self.geometry.ways) + u16::from(at.way),
+            block: block.0 / u32::from(self.geometry.planes),
+            ..Place::default()
         })
     }
     /// The number that a block has in the array that the firmware uses.

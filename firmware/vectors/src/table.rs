@@ -13,6 +13,11 @@ pub(crate) struct Block {
     pub erasing: bool,
     /// Programs in flight.
     pub programs: u16,
+    /// Programs that have failed since the last erase. Those of before power-on count as one, since the
+    /// packages take no program behind one that has failed. Of chunks only.
+    pub failures: u16,
+    /// Its chunk was closed before all of it was written. It can be read until it is erased, and is bad then.
+    pub closed: bool,
     /// Pages programmed or being programmed since the last erase; [`UNKNOWN`] since power-on.
     written: u16,
 }
@@ -21,7 +26,14 @@ pub(crate) struct Block {
 const UNKNOWN: u16 = u16::MAX;
 
 impl Block {
-    const NEW: Block = Block { state: BlockState::Free, erasing: false, programs: 0, written: UNKNOWN };
+    const NEW: Block = Block {
+        state: BlockState::Free,
+        erasing: false,
+        programs: 0,
+        failures: 0,
+        closed: false,
+        written: UNKNOWN,
+    };
 
     /// Pages programmed or being programmed since the last erase; `None` if nobody has looked since
     /// power-on.
@@ -37,6 +49,10 @@ impl Block {
     pub fn is_changing(&self, page: PageInBlock) -> bool {
         let settled = self.written().unwrap_or(0).saturating_sub(self.programs);
         self.erasing || self.programs > 0 && page.0 >= settled
+    }
+    /// Whether there is something of it to be kept over a loss of power.
+    pub fn is_exception(&self) -> bool {
+        self.state != BlockState::Free || self.closed || self.failures > 0
     }
     /// Whether an erase or program is in flight.
     pub fn is_busy(&self) -> bool {
@@ -105,5 +121,6 @@ impl BlockTable {
         let block = self.get_mut(lun, block);
         assert!(core::mem::take(&mut block.erasing), "an erase that ends was begun");
         block.written = if erased { 0 } else { UNKNOWN };
+        block.failures = 0;
     }
 }

@@ -126,7 +126,7 @@ impl Worker {
         match command.op {
             HostOp::VectorRead(mode) => self.read(command, mode).await,
             HostOp::VectorWrite(mode) => self.write(command, mode).await,
-            HostOp::VectorErase(mode) => self.erase(mode).await,
+            HostOp::VectorErase(mode) => self.erase(command, mode).await,
             HostOp::Report(kind) => self.report(command, kind).await,
             HostOp::SetBlockState(state) => self.set_state(state).await,
             HostOp::Format { .. } => self.format().await,

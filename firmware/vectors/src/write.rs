@@ -1,5 +1,6 @@
 //! Vector writes.
 
+use crate::chunks;
 use crate::drive::{METADATA_BYTES as BYTES, is_done, metadata_at, metadata_of};
 use crate::plan;
 use crate::worker::{Ended, Worker};
@@ -53,23 +54,29 @@ impl Worker {
             s.host_bytes_written += command.length;
         });
         self.leave();
-        let mut failed = 0;
+        let (mut status, mut failed) = (HostStatus::Success, 0);
         for (tag, run) in self.tags.iter().zip(&self.runs) {
             let outcome = drive.finished(*tag).await;
             drive.table.borrow_mut().end_program(run.lun, run.block);
             if !is_done(&outcome) {
                 failed |= run.mask();
-                drive.grow_bad(run.lun, run.block);
+                let now = drive.program_failed(run.lun, run.block);
+                // That a chunk is closed counts for more than that another one goes on.
+                let closed = HostStatus::Vector(VectorFault::ClosedEarly);
+                status = if status == closed { closed } else { now };
             }
             drive.block_ended(run.lun);
         }
         self.give_buffers();
-        (if failed == 0 { HostStatus::Success } else { HostStatus::WriteFault }, failed)
+        (status, failed)
     }
 
     fn check(&self) -> Result<(), VectorFault> {
-        let sectors = self.drive.config.geometry.sectors_per_page();
-        plan::check_write(&self.runs, &self.drive.table.borrow(), sectors)
+        let (drive, table) = (&self.drive, self.drive.table.borrow());
+        match drive.config.chunks {
+            true => chunks::check_write(&self.runs, &table, &drive.shape),
+            false => plan::check_write(&self.runs, &table, drive.config.geometry.sectors_per_page()),
+        }
     }
 
     /// Runs with data of the host's: all but that of their sum.
@@ -128,7 +135,15 @@ impl Worker {
         let drive = Rc::clone(&self.drive);
         for n in 0..self.runs.len() {
             let (lun, block) = (self.runs[n].lun, self.runs[n].block);
-            let settled = || (!drive.table.borrow().get(lun, block).erasing).then_some(());
+            let settled = || {
+                let table = drive.table.borrow();
+                let is_erasing = |block: BlockAddr| table.get(lun, block).erasing;
+                let erasing = match drive.config.chunks {
+                    true => drive.shape.all_planes(block).any(is_erasing),
+                    false => is_erasing(block),
+                };
+                (!erasing).then_some(())
+            };
             drive.ended[lun.index()].wait(drive.exec(), settled).await;
             let looked = {
                 let table = drive.table.borrow();
@@ -143,7 +158,7 @@ impl Worker {
     }
     /// The pages that are written: those before the first erased one. A page whose program was cut off by a
     /// loss of power reads as uncorrectable, so it counts as written.
-    async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> u16 {
+    pub(crate) async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> u16 {
         let (mut low, mut high) = (0, self.drive.config.geometry.pages_per_block);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -155,7 +170,7 @@ impl Worker {
         }
         low
     }
-    async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
+    pub(crate) async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
         let drive = &self.drive;
         let side = drive.side_of(self.number);
         let one = SectorRange { first: 0, count: 1 };

@@ -154,10 +154,12 @@ impl Controller {
             }
             FeatureId::ErrorRecovery => {
                 let recovery = ErrorRecovery(value);
-                if recovery.deallocated_error() {
+                if recovery.deallocated_error() && !self.set.tells_unwritten() {
                     return refuse(Status::INVALID_FIELD); // NSFEAT: deallocated blocks read as zeroes
                 }
-                features.error_recovery = ErrorRecovery(0).with_time_limit_100ms(recovery.time_limit_100ms());
+                features.error_recovery = ErrorRecovery(0)
+                    .with_time_limit_100ms(recovery.time_limit_100ms())
+                    .with_deallocated_error(recovery.deallocated_error());
             }
             FeatureId::VolatileWriteCache => {
                 features.write_cache =

@@ -2,6 +2,7 @@
 
 use aster_units::{CellMode, Duration, Geometry};
 use aster_wire::ocssd::identity::{Capabilities, MediaCapabilities, PlaneOperations, VERSION};
+use aster_wire::ocssd::v2::{self, ChunkShape, Geometry20};
 use aster_wire::ocssd::{AddressFormat, Identity12, METADATA_BYTES, SECTOR_BYTES};
 use zerocopy::little_endian::{U16, U32};
 
@@ -39,6 +40,28 @@ impl OpenChannelFacts {
         let blocks = g.blocks_per_lun / u32::from(g.planes);
         fits(blocks <= u16::MAX.into(), "geometry.blocks_per_lun", "at most 65535 per plane")?;
         fits(g.planes <= 4, "geometry.planes", "1, 2 or 4, since 1.2 has no mode for more")
+    }
+    /// Geometry of 2.0 (P29). A write of a page in all planes suits the drive best. Nothing stays in volatile
+    /// memory once a write has completed, and as many chunks as the host likes may be open.
+    pub(crate) fn geometry20(&self) -> Geometry20 {
+        let shape = ChunkShape::of(&self.geometry);
+        let nanos = |time: Duration| U32::new(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
+        let mut geometry = Geometry20::default();
+        geometry.major = v2::VERSION;
+        geometry.format = shape.format();
+        geometry.groups = U16::new(shape.groups() as u16);
+        geometry.units = U16::new(shape.units() as u16);
+        geometry.chunks = U32::new(shape.chunks());
+        geometry.chunk_blocks = U32::new(shape.chunk_blocks());
+        geometry.write_min = U32::new(shape.page_blocks());
+        geometry.write_opt = U32::new(shape.row_blocks());
+        geometry.read_typical = nanos(self.read.0);
+        geometry.read_max = nanos(self.read.1);
+        geometry.write_typical = nanos(self.program.0);
+        geometry.write_max = nanos(self.program.1);
+        geometry.reset_typical = nanos(self.erase.0);
+        geometry.reset_max = nanos(self.erase.1);
+        geometry
     }
     /// Identify of 1.2 (P24).
     pub(crate) fn identity(&self) -> Identity12 {

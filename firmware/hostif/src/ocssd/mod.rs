@@ -1,7 +1,9 @@
-//! Open-Channel SSD: command sets whose host addresses flash directly (O1, P22 to P28).
+//! Open-Channel SSD: command sets whose host addresses flash directly (O1, P22 to P29).
 
 mod identity;
 mod set12;
+mod set20;
 
 pub use identity::OpenChannelFacts;
 pub use set12::OpenChannel12;
+pub use set20::OpenChannel20;

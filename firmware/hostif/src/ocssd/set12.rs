@@ -55,7 +55,7 @@ impl OpenChannel12 {
             return Err(refuse(Status::INVALID_FIELD));
         }
         let metadata = issued.sqe.mptr.get() != 0;
-        Ok(VectorMode { metadata, all_planes, slc: false, raw: false, parity: false })
+        Ok(VectorMode { metadata, all_planes, ..VectorMode::default() })
     }
 
     /// A single address is in the command itself; several are in a list.

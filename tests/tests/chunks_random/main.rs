@@ -1,0 +1,425 @@
+//! A random host of a drive of Open-Channel SSD 2.0, against a model (P29): statuses, bits of failed
+//! blocks, data, metadata, states and write pointers, with failing programs and erases, bit errors, and
+//! losses of power at any event.
+
+mod model;
+
+use aster_device::Media;
+use aster_device::profile::Profile;
+use aster_driver::{Config, Driver, Moved, QueueId, Vector, VectorEnd};
+use aster_events::Recorder;
+use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::{cases, profile};
+use aster_units::Rng;
+use aster_wire::nvme::{AdminOpcode, IoOpcode, Status};
+use aster_wire::ocssd::io;
+use aster_wire::ocssd::v2::{CHUNK_REPORT, ChunkDescriptor, ChunkFlags, status};
+use model::{Chunk, Held};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use zerocopy::FromBytes;
+
+const QUEUE: QueueId = QueueId(1);
+const METADATA_BYTES: usize = aster_wire::ocssd::METADATA_BYTES as usize;
+const SECTOR: usize = 4096;
+const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
+/// Vectors in flight at once.
+const TOGETHER: u64 = 6;
+/// The most steps between the sending of vectors and a loss of power.
+const STEPS_MAX: u64 = 1500;
+/// Blocks behind the last one of the drive.
+const OUTSIDE: u64 = 1 << 9;
+
+/// 32 chunks of 16 blocks, each of which is a page.
+fn drive() -> Profile {
+    profile("pocket-ocssd-2", |p| {
+        p.target = None;
+        p.geometry.blocks_per_lun = 16;
+        p.package.program_failures_per_million = 10_000;
+        p.package.erase_failures_per_million = 8000;
+        // One corrected bit is enough for the host to be told.
+        p.ftl.refresh_corrected_percent = 1;
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Write,
+    Reset,
+    Read,
+}
+
+/// How a vector ended, and the data and metadata that it has read.
+type Ended = (VectorEnd, Vec<u8>, Vec<u8>);
+
+/// A command, and how it ended if it did.
+struct Sent {
+    kind: Kind,
+    opcode: u8,
+    blocks: Vec<u64>,
+    /// What a write stores. A block's content depends on its address as well.
+    version: u64,
+    end: RefCell<Option<Ended>>,
+}
+
+struct Host {
+    profile: Profile,
+    machine: Machine,
+    chunks: Vec<Chunk>,
+    rng: Rng,
+    version: u64,
+    seen: BTreeSet<u16>,
+}
+
+/// Data and metadata of a block of this version.
+fn content(block: u64, version: u64) -> (Vec<u8>, Vec<u8>) {
+    let seed = block.wrapping_mul(1031).wrapping_add(version << 20);
+    let bytes = |seed: u64, count: usize| -> Vec<u8> {
+        (0..).flat_map(|n: u64| aster_units::mix64(seed ^ n << 40).to_le_bytes()).take(count).collect()
+    };
+    (bytes(seed, SECTOR), bytes(!seed, METADATA_BYTES))
+}
+
+fn power_on(profile: &Profile, media: Media) -> Machine {
+    let config =
+        Config { depth: 31, transfer_bytes_max: 256 << 10, queue_pairs: 1, ..aster_tests::config(profile) };
+    let machine = Machine::power_on("test", profile, None, media, &Recorder::default(), config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    let driver = Rc::clone(machine.driver());
+    let told = machine.block_on("asking for errors", async move {
+        let dwords = [0x05, 1 << 16, 0, 0, 0, 0];
+        driver.vendor_admin(AdminOpcode::SetFeatures.raw(), dwords, &mut []).await
+    });
+    told.unwrap().unwrap();
+    machine
+}
+
+/// Sends a command and keeps how it ended.
+async fn send(driver: Rc<Driver<VirtualBar>>, sent: Rc<Sent>) {
+    let (mut data, mut beside) = (Vec::new(), Vec::new());
+    match sent.kind {
+        Kind::Write => {
+            let (all, metadata): (Vec<_>, Vec<_>) =
+                sent.blocks.iter().map(|block| content(*block, sent.version)).unzip();
+            (data, beside) = (all.concat(), metadata.concat());
+        }
+        Kind::Reset => {}
+        Kind::Read => {
+            data = vec![0xee; sent.blocks.len() * SECTOR];
+            beside = vec![0xee; sent.blocks.len() * METADATA_BYTES];
+        }
+    }
+    let moved = match sent.kind {
+        Kind::Write => (Moved::ToDrive(&data), Moved::ToDrive(&beside)),
+        Kind::Reset => (Moved::Nothing, Moved::Nothing),
+        Kind::Read => (Moved::FromDrive(&mut data), Moved::FromDrive(&mut beside)),
+    };
+    let vector =
+        Vector { opcode: sent.opcode, control: 0, addresses: &sent.blocks, data: moved.0, metadata: moved.1 };
+    let end = driver.send_vector(QUEUE, vector).await.unwrap();
+    *sent.end.borrow_mut() = Some((end, data, beside));
+}
+
+impl Host {
+    fn new(seed: u64) -> Self {
+        let profile = Profile { seed, ..drive() };
+        let machine = power_on(&profile, Media::fresh());
+        let chunks = report(&machine).iter().map(Chunk::new).collect();
+        Host { machine, chunks, rng: Rng::new(seed), version: 0, seen: BTreeSet::new(), profile }
+    }
+    fn below(&mut self, bound: usize) -> usize {
+        self.rng.below(bound as u64) as usize
+    }
+    /// The chunk that a block is in, and its place in it.
+    fn chunk_of(&mut self, block: u64) -> (&mut Chunk, usize) {
+        let size = self.chunks[0].blocks.len() as u64;
+        let found = self.chunks.iter_mut().find(|chunk| (chunk.first..chunk.first + size).contains(&block));
+        let chunk = found.expect("the drive has the chunk");
+        let at = (block - chunk.first) as usize;
+        (chunk, at)
+    }
+
+    // ---- what is drawn ----
+
+    /// A command that is legal, and whose chunks none of `taken` names.
+    fn draw(&mut self, taken: &mut BTreeSet<usize>) -> Option<Rc<Sent>> {
+        let (kind, mut opcode, blocks) = match self.below(8) {
+            0..4 => (Kind::Write, io::WRITE, self.draw_write(taken)),
+            4 => (Kind::Reset, io::ERASE, self.draw_reset(taken)),
+            _ => (Kind::Read, io::READ, self.draw_read(taken)),
+        };
+        if blocks.is_empty() {
+            return None;
+        }
+        // A write or read of NVMe is a vector of one block.
+        if blocks.len() == 1 && self.below(2) == 0 {
+            opcode = match kind {
+                Kind::Write => IoOpcode::Write.raw(),
+                Kind::Read => IoOpcode::Read.raw(),
+                Kind::Reset => opcode,
+            };
+        }
+        self.version += 1;
+        Some(Rc::new(Sent { kind, opcode, blocks, version: self.version, end: RefCell::new(None) }))
+    }
+    fn draw_write(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
+        let mut blocks = Vec::new();
+        for _ in 0..1 + self.below(5) {
+            let n = self.below(self.chunks.len());
+            if self.chunks[n].is_writable() && taken.insert(n) {
+                let left = self.chunks[n].blocks.len() - self.chunks[n].written;
+                let count = 1 + self.below(left.min(12));
+                let next = self.chunks[n].first + self.chunks[n].written as u64;
+                blocks.extend(next..next + count as u64);
+            }
+        }
+        blocks
+    }
+    fn draw_reset(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
+        let mut blocks = Vec::new();
+        for _ in 0..1 + self.below(4) {
+            let n = self.below(self.chunks.len());
+            if self.chunks[n].is_resettable() && taken.insert(n) {
+                // Any block of a chunk names it.
+                blocks.push(self.chunks[n].first + self.below(self.chunks[n].blocks.len()) as u64);
+            }
+        }
+        blocks
+    }
+    fn draw_read(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
+        let (mut blocks, mut named) = (Vec::new(), BTreeSet::new());
+        for _ in 0..1 + self.below(64) {
+            let n = self.below(self.chunks.len());
+            if !taken.contains(&n) && self.chunks[n].state != ChunkFlags::Offline {
+                blocks.push(self.chunks[n].first + self.below(self.chunks[n].blocks.len()) as u64);
+                named.insert(n);
+            }
+        }
+        // What is written in the same round could overtake the read.
+        taken.extend(named);
+        blocks
+    }
+
+    // ---- what came of it ----
+
+    /// A command has ended. Vectors have a bit for each block that failed, commands of NVMe have none.
+    fn settle(&mut self, sent: &Sent, (end, data, beside): &Ended) {
+        self.seen.insert(end.status.raw());
+        let is_vector = [io::WRITE, io::READ, io::ERASE].contains(&sent.opcode);
+        let failed = |n: usize| match is_vector {
+            true => end.failed >> n & 1 != 0,
+            false => !end.status.is_success() && end.status != status::HIGH_ECC,
+        };
+        assert!(is_vector || end.failed == 0, "{end:?}");
+        match sent.kind {
+            Kind::Write => {
+                let all: Vec<bool> = (0..sent.blocks.len()).map(failed).collect();
+                let mut closes = false;
+                for (first, count) in stretches(&sent.blocks) {
+                    let (chunk, at) = self.chunk_of(sent.blocks[first]);
+                    assert_eq!(at, chunk.written);
+                    closes |= chunk.written(sent.version, &all[first..first + count]);
+                }
+                let told = match all.iter().any(|failed| *failed) {
+                    _ if closes => status::CLOSED_EARLY,
+                    true => status::WRITE_NEXT_UNIT,
+                    false => Status::SUCCESS,
+                };
+                assert_eq!(end.status, told, "{end:?}");
+            }
+            Kind::Reset => {
+                let is_any = end.failed != 0;
+                assert_eq!(end.status, if is_any { status::OFFLINE } else { Status::SUCCESS }, "{end:?}");
+                for (n, block) in sent.blocks.iter().enumerate() {
+                    let (chunk, _) = self.chunk_of(*block);
+                    assert!(failed(n) || !chunk.is_closed_early(), "{chunk:?} goes offline");
+                    chunk.reset(failed(n));
+                }
+            }
+            Kind::Read => self.check_read(sent, *end, is_vector, (data, beside)),
+        }
+    }
+    fn check_read(&mut self, sent: &Sent, end: VectorEnd, is_vector: bool, (data, beside): (&[u8], &[u8])) {
+        let marginal = end.status == status::HIGH_ECC;
+        let fails = [status::UNWRITTEN, status::ECC_FAIL].contains(&end.status);
+        let mut must = BTreeSet::from([Status::SUCCESS.raw(), status::HIGH_ECC.raw()]);
+        let read = data.chunks(SECTOR).zip(beside.chunks(METADATA_BYTES));
+        for (n, (read, block)) in read.zip(&sent.blocks).enumerate() {
+            let failed = fails && (!is_vector || end.failed >> n & 1 != 0);
+            let is = |version| {
+                let (data, beside) = content(*block, version);
+                read == (&data[..], &beside[..])
+            };
+            let (chunk, at) = self.chunk_of(*block);
+            match chunk.blocks[at] {
+                Held::Nothing => {
+                    assert!(failed, "{block:x}h holds nothing: {end:?}");
+                    must.insert(status::UNWRITTEN.raw());
+                }
+                Held::Version(version) => assert!(!failed && is(version), "{block:x}h: {end:?}"),
+                Held::Unsure { before, after } => {
+                    let known = before.into_iter().chain(after).any(is);
+                    assert!(failed || known, "{block:x}h holds what nobody wrote");
+                    must.extend([status::UNWRITTEN.raw(), status::ECC_FAIL.raw()]);
+                }
+            }
+        }
+        assert!(must.contains(&end.status.raw()), "{end:?}");
+        assert!(!is_vector || (fails || marginal) == (end.failed != 0), "{end:?}");
+    }
+    /// No completion came of a command before the power went.
+    fn in_flight(&mut self, sent: &Sent, now: &[ChunkDescriptor]) {
+        let of = |first: u64| *now.iter().find(|chunk| chunk.first.get() == first).expect("it is reported");
+        match sent.kind {
+            Kind::Write => {
+                for (first, count) in stretches(&sent.blocks) {
+                    let (chunk, _) = self.chunk_of(sent.blocks[first]);
+                    chunk.learn_write(sent.version, count, &of(chunk.first));
+                }
+            }
+            Kind::Reset => {
+                for block in &sent.blocks {
+                    let (chunk, _) = self.chunk_of(*block);
+                    chunk.learn_reset(&of(chunk.first));
+                }
+            }
+            Kind::Read => {}
+        }
+    }
+    fn check_report(&self) {
+        for (chunk, found) in self.chunks.iter().zip(report(&self.machine)) {
+            let expected = (chunk.first, Some(chunk.state), chunk.written as u64);
+            assert_eq!((found.first.get(), found.state(), found.written.get()), expected, "{chunk:?}");
+        }
+    }
+
+    /// Sends several commands at once. The power may go before they end.
+    fn round(&mut self, cut: bool) {
+        let mut taken = BTreeSet::new();
+        let sent: Vec<_> = (0..TOGETHER).filter_map(|_| self.draw(&mut taken)).collect();
+        for one in &sent {
+            let driver = Rc::clone(self.machine.driver());
+            self.machine.host().spawn(send(driver, Rc::clone(one)));
+        }
+        if cut {
+            let steps = self.rng.below(STEPS_MAX);
+            let _ = (0..steps).take_while(|_| self.machine.step()).count();
+            let profile = self.profile.clone();
+            let machine = std::mem::replace(&mut self.machine, power_on(&profile, Media::fresh()));
+            self.machine = power_on(&profile, machine.cut_power());
+        } else {
+            let waiting = || sent.iter().any(|one| one.end.borrow().is_none());
+            while waiting() {
+                assert!(self.machine.step(), "the drive waits for ever");
+            }
+        }
+        let now = if cut { report(&self.machine) } else { Vec::new() };
+        for one in &sent {
+            let ended = one.end.borrow_mut().take();
+            match ended {
+                Some(ended) => self.settle(one, &ended),
+                None => self.in_flight(one, &now),
+            }
+        }
+        self.check_report();
+    }
+
+    /// Sends a command that must be refused, and checks that nothing was done.
+    fn illegal(&mut self) {
+        let n = self.below(self.chunks.len());
+        let (state, first) = (self.chunks[n].state, self.chunks[n].first);
+        let next = first + self.chunks[n].written as u64;
+        let before = self.totals();
+        let is_writable = self.chunks[n].is_writable();
+        let (opcode, blocks, expected): (u8, Vec<u64>, Status) = match self.below(8) {
+            0 | 1 if is_writable && next + 1 < first + 16 => {
+                (io::WRITE, vec![next + 1], status::OUT_OF_ORDER)
+            }
+            0 | 1 => (io::WRITE, vec![first], status::OUT_OF_ORDER),
+            2 | 3 if state == ChunkFlags::Offline => (io::ERASE, vec![first], status::OFFLINE),
+            2 | 3 if state == ChunkFlags::Free => (io::ERASE, vec![first + 3], status::INVALID_RESET),
+            4 if state == ChunkFlags::Offline => (io::READ, vec![first + 1], status::OFFLINE),
+            5 => (io::ERASE, vec![first, OUTSIDE], status::OUT_OF_RANGE),
+            6 => (IoOpcode::Compare.raw(), vec![first], Status::INVALID_OPCODE.with_dnr(true)),
+            7 => (io::WRITE, vec![first; 64], status::OUT_OF_ORDER),
+            _ => return,
+        };
+        let end = self.machine.block_on("an illegal command", {
+            let driver = Rc::clone(self.machine.driver());
+            async move {
+                let data = vec![0x55; blocks.len() * SECTOR];
+                let data = if opcode == io::ERASE { Moved::Nothing } else { Moved::ToDrive(&data) };
+                let vector =
+                    Vector { opcode, control: 0, addresses: &blocks, data, metadata: Moved::Nothing };
+                driver.send_vector(QUEUE, vector).await.unwrap()
+            }
+        });
+        let end = end.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(end, VectorEnd { status: expected, failed: 0 }, "{opcode:x}h {first:x}h {state:?}");
+        self.seen.insert(end.status.raw());
+        assert_eq!(self.totals(), before, "a refused command does nothing");
+    }
+    fn totals(&self) -> (u64, u64) {
+        let totals = self.machine.device().nand().totals_of_drive();
+        (totals.programs, totals.erases)
+    }
+}
+
+/// The runs of consecutive blocks in a write, as first index and length. Chunks that follow each other are
+/// apart, since a run ends with its chunk.
+fn stretches(blocks: &[u64]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (n, block) in blocks.iter().enumerate() {
+        match runs.last_mut() {
+            Some((_, count)) if blocks[n - 1] + 1 == *block && block % 16 != 0 => *count += 1,
+            _ => runs.push((n, 1)),
+        }
+    }
+    runs
+}
+
+fn report(machine: &Machine) -> Vec<ChunkDescriptor> {
+    let driver = Rc::clone(machine.driver());
+    let bytes = machine.block_on("the chunk report", async move {
+        let mut into = vec![0; 32 * DESCRIPTOR_BYTES];
+        let dword10 = u32::from(CHUNK_REPORT) | (into.len() as u32 / 4 - 1) << 16;
+        let dwords = [dword10, 0, 0, 0, 0, 0];
+        driver.vendor_admin(AdminOpcode::GetLogPage.raw(), dwords, &mut into).await.unwrap();
+        into
+    });
+    let bytes = bytes.unwrap_or_else(|e| panic!("{e}"));
+    bytes.chunks(DESCRIPTOR_BYTES).map(|one| ChunkDescriptor::read_from_bytes(one).unwrap()).collect()
+}
+
+/// Each seed is a drive's life: rounds of commands, every third of which loses its power.
+#[test]
+fn a_random_host_finds_what_the_model_says() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..cases(12, 400) {
+        let mut host = Host::new(seed);
+        for round in 0..40 {
+            match host.rng.below(8) {
+                0 | 1 => host.illegal(),
+                _ => host.round(round % 3 == 2),
+            }
+        }
+        seen.extend(host.seen);
+    }
+    let must = [
+        Status::SUCCESS,
+        status::WRITE_NEXT_UNIT,
+        status::CLOSED_EARLY,
+        status::OUT_OF_ORDER,
+        status::OFFLINE,
+        status::INVALID_RESET,
+        status::UNWRITTEN,
+        status::ECC_FAIL,
+        status::HIGH_ECC,
+        status::OUT_OF_RANGE,
+        Status::INVALID_OPCODE.with_dnr(true),
+    ];
+    let missing: Vec<_> = must.iter().filter(|status| !seen.contains(&status.raw())).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}

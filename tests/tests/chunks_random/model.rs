@@ -1,0 +1,123 @@
+//! What a drive of chunks must hold, block by block.
+
+use aster_wire::ocssd::v2::{ChunkDescriptor, ChunkFlags};
+
+/// What a block may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// Nothing since the last reset.
+    Nothing,
+    /// This version, and nothing else.
+    Version(u64),
+    /// Whatever a failed or cut-off operation has left: nothing, something that can't be read, or one of
+    /// these versions.
+    Unsure { before: Option<u64>, after: Option<u64> },
+}
+
+/// A chunk, by the host's knowledge of it.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    pub first: u64,
+    pub state: ChunkFlags,
+    pub blocks: Vec<Held>,
+    /// Blocks that are written.
+    pub written: usize,
+    /// A write of it has failed since its last reset.
+    pub has_failed: bool,
+}
+
+impl Chunk {
+    /// A chunk of a new drive, as its descriptor has it.
+    pub fn new(of: &ChunkDescriptor) -> Self {
+        Chunk {
+            first: of.first.get(),
+            state: of.state().expect("one state"),
+            blocks: vec![Held::Nothing; of.blocks.get() as usize],
+            written: of.written.get() as usize,
+            has_failed: false,
+        }
+    }
+    pub fn is_writable(&self) -> bool {
+        matches!(self.state, ChunkFlags::Free | ChunkFlags::Open)
+    }
+    pub fn is_resettable(&self) -> bool {
+        matches!(self.state, ChunkFlags::Open | ChunkFlags::Closed)
+    }
+    /// Whether a write has closed it before its end: it goes offline with its next reset.
+    pub fn is_closed_early(&self) -> bool {
+        self.state == ChunkFlags::Closed && self.has_failed
+    }
+
+    /// A write of blocks from its write pointer on has ended. `failed` says which of them could not be
+    /// written. A page is a block. Returns whether the chunk was closed by it.
+    pub fn written(&mut self, version: u64, failed: &[bool]) -> bool {
+        let first = self.written;
+        for (held, failed) in self.blocks[first..].iter_mut().zip(failed) {
+            *held = match failed {
+                true => Held::Unsure { before: None, after: Some(version) },
+                false => Held::Version(version),
+            };
+        }
+        self.written += failed.len();
+        let full = self.written == self.blocks.len();
+        let failures = failed.iter().filter(|failed| **failed).count();
+        // The first failure leaves it open, unless nothing follows. The second one closes it.
+        let closes = failures > 1 || failures == 1 && (self.has_failed || full);
+        self.state = if full || closes { ChunkFlags::Closed } else { ChunkFlags::Open };
+        self.has_failed |= failures > 0;
+        if closes {
+            // It ends with the last block that was written well.
+            let well = |held: &Held| matches!(held, Held::Version(_));
+            self.written = self.blocks.iter().rposition(well).map_or(0, |last| last + 1);
+            let end = self.written;
+            self.blocks[end..].iter_mut().filter(|held| **held != Held::Nothing).for_each(|held| {
+                *held = Held::Unsure { before: None, after: None };
+            });
+        }
+        closes
+    }
+    pub fn reset(&mut self, offline: bool) {
+        self.blocks.fill(Held::Nothing);
+        (self.written, self.has_failed) = (0, false);
+        self.state = if offline { ChunkFlags::Offline } else { ChunkFlags::Free };
+    }
+
+    /// What a loss of power has made of a write that was in flight, by what the drive reports now.
+    pub fn learn_write(&mut self, version: u64, count: usize, now: &ChunkDescriptor) {
+        let (state, written) = (now.state().expect("one state"), now.written.get() as usize);
+        let most = self.written + count;
+        let is_cut_short = state == ChunkFlags::Closed && written < self.blocks.len();
+        let is_torn = self.has_failed && state == ChunkFlags::Closed && written == self.blocks.len();
+        assert!(written <= most || is_torn, "{now:?} of {self:?}");
+        assert!(written >= self.written || is_cut_short, "{now:?} of {self:?}");
+        let end = most.min(self.blocks.len());
+        for held in &mut self.blocks[self.written..end] {
+            *held = Held::Unsure { before: None, after: Some(version) };
+        }
+        if !is_torn && !is_cut_short {
+            self.blocks[written.max(self.written)..].fill(Held::Nothing);
+        }
+        self.adopt(now);
+    }
+    /// The same for a reset.
+    pub fn learn_reset(&mut self, now: &ChunkDescriptor) {
+        for held in &mut self.blocks {
+            let before = match *held {
+                Held::Version(version) => Some(version),
+                Held::Unsure { before, after } => before.or(after),
+                Held::Nothing => None,
+            };
+            *held = Held::Unsure { before, after: None };
+        }
+        match now.state().expect("one state") {
+            ChunkFlags::Free => self.reset(false),
+            ChunkFlags::Offline => self.reset(true),
+            ChunkFlags::Open | ChunkFlags::Closed => self.adopt(now),
+        }
+    }
+    fn adopt(&mut self, now: &ChunkDescriptor) {
+        self.state = now.state().expect("one state");
+        self.written = now.written.get() as usize;
+        self.has_failed |= self.state == ChunkFlags::Closed && self.written < self.blocks.len();
+    }
+}
