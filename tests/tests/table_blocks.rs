@@ -5,7 +5,9 @@ use aster_device::Media;
 use aster_device::profile::{Profile, TableBlocksName};
 use aster_driver::{Config, DriverError, Moved, QueueId};
 use aster_events::Recorder;
-use aster_run_virtual::openchannel::{BlockFlags, Drive, METADATA_BYTES, Place, Status, VectorError};
+use aster_run_virtual::openchannel::{
+    BlockFlags, Drive, Identity, METADATA_BYTES, Place, Status, VectorError,
+};
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::{config, job, profile, run, versioned};
 use aster_units::{BlockAddr, LunIndex};
@@ -117,7 +119,8 @@ fn each_mode_has_its_table() {
         assert_eq!(hide[..], plain[2..], "block b is block b + 1");
     }
     assert_eq!(hide.drive.geometry().blocks_per_lun, off.drive.geometry().blocks_per_lun - 2);
-    assert_eq!(hide.drive.identity().groups[0].blocks.get(), 31);
+    let Identity::V12(identity) = hide.drive.identity() else { panic!("a drive of 1.2") };
+    assert_eq!(identity.groups[0].blocks.get(), 31);
 }
 
 #[test]

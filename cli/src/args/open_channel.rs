@@ -12,8 +12,10 @@ Examples:
   echo hello | aster open-channel pocket-ocssd --image d.aster write ch0.lun0.pl0.blk5.pg0 --data -
   aster open-channel pocket-ocssd --image d.aster read ch0.lun0.pl0.blk5.pg0 --data out.bin
   aster open-channel pocket-ocssd --image d.aster mark grown-bad ch1.lun0.blk7
+  aster open-channel pocket-ocssd-2 report ch0.lun1
 
-An address is ch7.lun7.pl0.blk1.pg0.sec0, or the physical page address as a number, 0xfc0200. Without sec it \
+An address is ch7.lun7.pl0.blk1.pg0.sec0, or the physical page address as a number, 0xfc0200; on a \
+drive of 2.0 the logical block. Without sec it \
 names all sectors of the page, and without pl the blocks or pages of all planes. Erase and mark ignore page \
 and sector. One command carries 1 to 64 addresses.
 
@@ -22,7 +24,8 @@ line or profile, 130 when it was interrupted.";
 
 #[derive(Args, Debug)]
 pub(crate) struct OpenChannelArgs {
-    /// A shipped profile (see `aster profiles`) or a TOML file, with host.command_set = "open-channel-1.2"
+    /// A shipped profile (see `aster profiles`) or a TOML file, with host.command_set =
+    /// "open-channel-1.2" or "open-channel-2.0"
     pub(crate) profile: PathBuf,
     /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
     #[arg(long, value_name = "FILE", global = true)]
@@ -41,8 +44,13 @@ pub(crate) struct OpenChannelArgs {
 pub(crate) enum VectorCommand {
     /// Print what the drive says of itself: its array, the format of addresses, its times (E2h)
     Id,
-    /// Print the bad-block tables of LUNs (F2h)
+    /// Print the bad-block tables of LUNs, on a drive of 1.2 (F2h)
     Table {
+        /// The LUNs, such as ch0.lun1 [default: all]
+        luns: Vec<String>,
+    },
+    /// Print the chunks of LUNs: states and write pointers, on a drive of 2.0 (log page CAh)
+    Report {
         /// The LUNs, such as ch0.lun1 [default: all]
         luns: Vec<String>,
     },
@@ -70,13 +78,13 @@ pub(crate) enum VectorCommand {
         #[arg(long, value_name = "FILE")]
         metadata: Option<PathBuf>,
     },
-    /// Erase blocks (90h)
+    /// Erase blocks, or reset chunks (90h)
     Erase {
         /// The blocks
         #[arg(required = true)]
         addresses: Vec<String>,
     },
-    /// Set the state of blocks in the bad-block table (F1h)
+    /// Set the state of blocks in the bad-block table, on a drive of 1.2 (F1h)
     Mark {
         /// The state
         state: StateArg,

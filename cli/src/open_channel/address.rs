@@ -1,6 +1,6 @@
 //! Addresses as people write them.
 
-use aster_run_virtual::openchannel::{ADDRESSES_MAX, AddressFormat, Place};
+use aster_run_virtual::openchannel::{ADDRESSES_MAX, Format, Place};
 use aster_units::Geometry;
 
 /// What an address names. Parts that it leaves out stand for all values of a drive.
@@ -19,7 +19,7 @@ struct Parts {
 pub(super) enum Unit {
     /// Sectors, each at its place.
     Sector,
-    /// Blocks; the rest of an address is stale (O9).
+    /// Blocks, or chunks of 2.0; the rest of an address is stale (O9).
     Block,
     /// LUNs.
     Lun,
@@ -29,7 +29,7 @@ pub(super) enum Unit {
 #[derive(Clone, Copy)]
 pub(super) struct Addresses<'a> {
     pub(super) geometry: &'a Geometry,
-    pub(super) format: &'a AddressFormat,
+    pub(super) format: &'a Format,
 }
 
 impl Addresses<'_> {
@@ -55,10 +55,20 @@ impl Addresses<'_> {
     fn of(&self, text: &str, unit: Unit) -> Result<Vec<Place>, String> {
         if let Some(address) = number(text) {
             let address = address.ok_or("is more than 64 bits")?;
-            let beyond = "is no physical page address of this drive: a field has a value that the drive \
-                          doesn't have, or bits beyond the fields are set";
-            let address = if unit == Unit::Sector { address } else { self.format.of_block(address) };
-            return Ok(vec![self.format.decode(address, self.geometry).ok_or(beyond)?]);
+            let place = match unit {
+                Unit::Sector => self.format.decode(address, self.geometry),
+                Unit::Block | Unit::Lun => self.format.block_at(address, self.geometry),
+            };
+            let kind = match self.format {
+                Format::Physical(_) => "physical page address",
+                Format::Logical(_) => "logical block",
+            };
+            return place.map(|place| vec![place]).ok_or_else(|| {
+                format!(
+                    "is no {kind} of this drive: a field has a value that the drive doesn't have, or bits \
+                     beyond the fields are set"
+                )
+            });
         }
         let parts = Parts::parse(text)?;
         let named = |part: Option<u32>, name| part.ok_or_else(|| format!("{name} is missing"));
@@ -69,7 +79,11 @@ impl Addresses<'_> {
             Unit::Lun => vec![first],
             Unit::Block => {
                 let block = named(parts.block, "blk")?;
-                let planes = range(parts.plane, self.geometry.planes);
+                let planes = match self.format {
+                    Format::Physical(_) => range(parts.plane, self.geometry.planes),
+                    // The first plane's block stands for its chunk.
+                    Format::Logical(_) => 0..=0,
+                };
                 planes.map(|plane| Place { plane, block, ..first }).collect()
             }
             Unit::Sector => {
@@ -150,6 +164,7 @@ fn set<T: std::str::FromStr>(part: &mut Option<T>, name: &str, value: &str) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_run_virtual::openchannel::AddressFormat;
 
     /// The 64 GB layout of the slides (O8).
     const SLIDES: Geometry = Geometry {
@@ -165,7 +180,7 @@ mod tests {
 
     fn places(texts: &[&str], unit: Unit) -> Result<Vec<Place>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-        let format = AddressFormat::of_geometry(&SLIDES);
+        let format = Format::Physical(AddressFormat::of_geometry(&SLIDES));
         Addresses { geometry: &SLIDES, format: &format }.places(&texts, unit)
     }
 

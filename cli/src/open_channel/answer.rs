@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use aster_lab::words::counted;
 use aster_run_virtual::driver::DriverError;
 use aster_run_virtual::openchannel::{
-    AddressFormat, BlockFlags, FieldBits, Identity12, METADATA_BYTES, Place, Status, VectorError, meaning,
+    BlockFlags, FieldBits, Format, Identity12, METADATA_BYTES, Place, Status, VectorError, meaning,
 };
 use aster_units::Geometry;
 use serde::Serialize;
@@ -167,9 +167,15 @@ impl Table {
 }
 
 /// A block's address in words, without page and sector.
-fn block_text(place: Place) -> String {
+pub(super) fn block_text(place: Place) -> String {
     let Place { channel, lun, plane, block, .. } = place;
     format!("ch{channel}.lun{lun}.pl{plane}.blk{block}")
+}
+
+/// A chunk's address in words.
+pub(super) fn chunk_text(place: Place) -> String {
+    let Place { channel, lun, block, .. } = place;
+    format!("ch{channel}.lun{lun}.blk{block}")
 }
 
 /// How a command with addresses ended.
@@ -191,7 +197,11 @@ pub(super) struct Vector {
 #[derive(Serialize)]
 struct Address {
     address: String,
-    ppa: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ppa: Option<String>,
+    /// The logical block, on a drive of 2.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lba: Option<String>,
     /// Its bit in the completion.
     failed: bool,
 }
@@ -208,6 +218,7 @@ impl Done {
     fn text(self, place: Place) -> String {
         match self.thing {
             "block" => block_text(place),
+            "chunk" => chunk_text(place),
             _ => place.to_string(),
         }
     }
@@ -218,7 +229,7 @@ impl Vector {
     /// When the command didn't end at all.
     pub(super) fn of(
         done: Done,
-        format: &AddressFormat,
+        format: &Format,
         places: &[Place],
         ended: &Result<(), VectorError>,
         microseconds: f64,
@@ -228,10 +239,11 @@ impl Vector {
             Err(VectorError::Failed { status, failed, .. }) => (*status, *failed),
             Err(VectorError::Driver(error)) => return Err(Failure::run(error)),
         };
-        let addresses = places.iter().enumerate().map(|(n, place)| Address {
-            address: done.text(*place),
-            ppa: format!("0x{:08x}", format.encode(*place)),
-            failed: bits >> n & 1 != 0,
+        let is_lba = matches!(format, Format::Logical(_));
+        let addresses = places.iter().enumerate().map(|(n, place)| {
+            let number = format!("0x{:08x}", format.encode(*place));
+            let (ppa, lba) = if is_lba { (None, Some(number)) } else { (Some(number), None) };
+            Address { address: done.text(*place), ppa, lba, failed: bits >> n & 1 != 0 }
         });
         Ok(Vector {
             done,
@@ -286,8 +298,11 @@ impl Vector {
         Err(Failure::run(format!("{} {reason} (status {}){more}", first.address, self.status)))
     }
     fn print_words(&self, sectors: Option<&[Sector]>) -> Result<(), Failure> {
-        for (n, Address { address, ppa, failed }) in self.addresses.iter().enumerate() {
-            let mut line = format!("{address} {ppa}");
+        for (n, Address { address, ppa, lba, failed }) in self.addresses.iter().enumerate() {
+            let mut line = address.clone();
+            for number in [ppa, lba].into_iter().flatten() {
+                line += &format!(" {number}");
+            }
             match sectors.and_then(|sectors| sectors[n].as_words()) {
                 Some(words) => line += &words,
                 None if *failed => line += " failed",

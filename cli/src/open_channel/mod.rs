@@ -2,6 +2,7 @@
 
 mod address;
 mod answer;
+mod chunks;
 
 use crate::args::{OpenChannelArgs, VectorCommand};
 use crate::console;
@@ -13,19 +14,21 @@ use crate::profiles::{self, Named};
 use address::{Addresses, Unit};
 use answer::{Done, Identified, Sector, Table, Vector, refused_by};
 use aster_device::Media;
+use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20};
 use aster_lab::words::counted;
 use aster_run_virtual::driver::{Config, QueueId};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::openchannel::{BlockFlags, Drive, METADATA_BYTES, Moved, Place};
+use aster_run_virtual::openchannel::{BlockFlags, Drive, Format, Identity, METADATA_BYTES, Moved, Place};
 use aster_run_virtual::{Machine, RunError, VirtualBar, keep_profile, open_image};
 use aster_units::Content;
+use chunks::{Geometry, Report};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
-/// The command set of such a drive.
-const OPEN_CHANNEL: &str = "open-channel-1.2";
+/// The command sets of such a drive.
+const OPEN_CHANNEL: [&str; 2] = [OPEN_CHANNEL_12, OPEN_CHANNEL_20];
 const QUEUE: QueueId = QueueId(1);
 /// The data of 64 sectors.
 const TRANSFER_BYTES: u32 = 256 << 10;
@@ -37,9 +40,11 @@ const OOB: usize = METADATA_BYTES as usize;
 /// When the drive can't be had, or the command is wrong or fails.
 pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
     let Named { name, mut profile } = profiles::find(&args.profile, &args.set)?;
-    if (profile.host.front_end.as_str(), profile.host.command_set.as_str()) != ("nvme", OPEN_CHANNEL) {
+    if profile.host.front_end != "nvme" || !OPEN_CHANNEL.contains(&profile.host.command_set.as_str()) {
+        let [old, new] = OPEN_CHANNEL;
         let problem = format!(
-            "host.command_set is \"{}\", but only an NVMe drive with \"{OPEN_CHANNEL}\" takes these commands",
+            "host.command_set is \"{}\", but only an NVMe drive with \"{old}\" or \"{new}\" takes these \
+             commands",
             profile.host.command_set
         );
         return Err(Failure::file(&args.profile, problem));
@@ -109,7 +114,19 @@ struct Host {
 impl Host {
     fn carry_out(&self, args: &OpenChannelArgs) -> Result<(), Failure> {
         match &args.command {
-            VectorCommand::Id => Identified::of(self.drive.identity()).print(args.json),
+            VectorCommand::Id => match self.drive.identity() {
+                Identity::V12(identity) => Identified::of(identity).print(args.json),
+                Identity::V20(geometry) => Geometry::of(geometry).print(args.json),
+            },
+            VectorCommand::Table { .. } | VectorCommand::Mark { .. } if self.has_chunks() => {
+                Err(Failure::usage(
+                    "a drive of 2.0 has no bad-block table; report tells which chunks are offline",
+                ))
+            }
+            VectorCommand::Report { .. } if !self.has_chunks() => {
+                Err(Failure::usage("a drive of 1.2 has no chunks; table tells the states of its blocks"))
+            }
+            VectorCommand::Report { luns } => self.report(luns, args.json),
             VectorCommand::Table { luns } => self.table(luns, args.json),
             VectorCommand::Read { addresses, data, metadata } => {
                 self.read(addresses, [data.as_deref(), metadata.as_deref()], args.json)
@@ -137,12 +154,32 @@ impl Host {
         Ok((ended, self.machine.now().since(began).as_nanos() as f64 / 1e3))
     }
 
-    fn table(&self, luns: &[String], json: bool) -> Result<(), Failure> {
+    fn has_chunks(&self) -> bool {
+        matches!(self.drive.format(), Format::Logical(_))
+    }
+    /// The LUNs that are named, or all.
+    fn luns(&self, luns: &[String]) -> Result<Vec<Place>, Failure> {
         let geometry = self.drive.geometry();
         let (of_channel, channels) = (geometry.luns_per_channel() as u16, geometry.channels);
         let all = (0..channels)
             .flat_map(|channel| (0..of_channel).map(move |lun| Place { channel, lun, ..Place::default() }));
-        let luns = if luns.is_empty() { all.collect() } else { self.places(luns, Unit::Lun)? };
+        if luns.is_empty() { Ok(all.collect()) } else { self.places(luns, Unit::Lun) }
+    }
+
+    fn report(&self, luns: &[String], json: bool) -> Result<(), Failure> {
+        let luns = self.luns(luns)?;
+        let (reports, _) = self.send("reading the chunk report", async move |drive| {
+            let mut reports = Vec::new();
+            for place in luns {
+                reports.push(Report::of(place, &drive.chunks(place.channel, place.lun).await?));
+            }
+            Ok::<_, aster_run_virtual::openchannel::OpenError>(reports)
+        })?;
+        Report::print_all(&reports.map_err(Failure::run)?, json)
+    }
+
+    fn table(&self, luns: &[String], json: bool) -> Result<(), Failure> {
+        let luns = self.luns(luns)?;
         let (tables, _) = self.send("reading bad-block tables", async move |drive| {
             let mut tables = Vec::new();
             for place in luns {
@@ -210,8 +247,11 @@ impl Host {
         let wanted = places.clone();
         let (ended, us) =
             self.send("erasing", async move |drive| drive.erase_blocks(QUEUE, &wanted).await)?;
-        Vector::of(Done { verb: "erased", thing: "block" }, self.drive.format(), &places, &ended, us)?
-            .print(None, json)
+        let done = match self.has_chunks() {
+            true => Done { verb: "reset", thing: "chunk" },
+            false => Done { verb: "erased", thing: "block" },
+        };
+        Vector::of(done, self.drive.format(), &places, &ended, us)?.print(None, json)
     }
 
     fn mark(&self, addresses: &[String], state: BlockFlags, json: bool) -> Result<(), Failure> {

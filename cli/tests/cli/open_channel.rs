@@ -82,6 +82,44 @@ fn the_board_says_what_it_is() {
     assert_eq!(id["address_format"]["block"], serde_json::json!([9, 12]), "P25");
 }
 
+/// P29: chunks instead of blocks. The next call finds the write pointer where the one before has left it.
+#[test]
+fn a_drive_of_chunks_reports_them() {
+    let place = Place::new();
+    let open = ["open-channel", "pocket-ocssd-2", "--image", "d.aster"];
+    let send = |command: &[&str]| place.report(&[&open[..], &["--json"], command].concat());
+    let id = send(&["id"]);
+    assert_eq!((&id["version"], &id["chunks_per_unit"]), (&"2.0".into(), &32.into()));
+    assert_eq!([&id["blocks_per_chunk"], &id["write_min"], &id["write_opt"]], [16, 1, 2]);
+    place.write("data", b"hello");
+    let written = send(&["write", "ch0.lun0.blk5.pg0", "--data", "data"]);
+    assert_eq!(
+        (&written["addresses"][1]["lba"], &written["addresses"][1]["ppa"]),
+        (&"0x00000051".into(), &Value::Null)
+    );
+    let report = send(&["report", "ch0.lun0"]);
+    let chunk = &report[0]["chunks"][5];
+    assert_eq!(
+        (&chunk["state"], &chunk["written"], &chunk["lba"]),
+        (&"open".into(), &2.into(), &"0x00000050".into())
+    );
+    let ran = place.aster(&[&open[..], &["report"]].concat());
+    assert!(ran.out.contains("\n  ch0.lun0.blk5 0x00000050 open, 2 of 16 blocks written\n"), "{}", ran.out);
+    let error = place.refused(1, &[&open[..], &["write", "ch0.lun0.blk5.pg2", "--data", "data"]].concat());
+    assert!(error.contains("isn't") && error.contains("status 42f2h"), "{error}");
+    let ran = place.aster(&[&open[..], &["erase", "0x53"]].concat());
+    assert!(ran.out.starts_with("ch0.lun0.blk5 0x00000050\n1 chunk reset in "), "{}", ran.out);
+    let error = place.refused(1, &[&open[..], &["erase", "ch0.lun0.blk5"]].concat());
+    assert!(error.contains("is of a chunk that is free already (status 42c1h)"), "{error}");
+    for (command, reason) in [("table", "has no bad-block table"), ("mark", "")] {
+        let arguments = if command == "mark" { &["mark", "free", "ch0.lun0.blk5"][..] } else { &["table"] };
+        let error = place.refused(2, &[&open[..], arguments].concat());
+        assert!(error.contains(reason), "{error}");
+    }
+    let error = place.refused(2, &["open-channel", "pocket-ocssd", "report"]);
+    assert!(error.contains("a drive of 1.2 has no chunks"), "{error}");
+}
+
 #[test]
 fn mistakes_are_told_before_an_image_is_changed() {
     let place = Place::new();

@@ -69,17 +69,19 @@ fn many_luns_of_few_small_blocks_have_room_for_whatever_comes() {
 /// Every second loss of power is of the host alone, and of the FTL that runs on it.
 #[test]
 fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
-    for (failures, content, seed, count) in [
-        (0, Content::Full, 5, cuts(30, 2_600)),
-        (0, Content::Fingerprint, 5, cuts(15, 2_600)),
-        (1_000, Content::Full, 5, cuts(12, 2_600)),
-        (1_000, Content::Fingerprint, 14, cuts(12, 2_600)),
+    for (name, failures, content, seed, count) in [
+        ("pocket-ocssd", 0, Content::Full, 5, cuts(30, 2_600)),
+        ("pocket-ocssd", 0, Content::Fingerprint, 5, cuts(15, 2_600)),
+        ("pocket-ocssd", 1_000, Content::Full, 5, cuts(12, 2_600)),
+        ("pocket-ocssd", 1_000, Content::Fingerprint, 14, cuts(12, 2_600)),
+        ("pocket-ocssd-2", 0, Content::Full, 5, cuts(30, 2_600)),
+        ("pocket-ocssd-2", 0, Content::Fingerprint, 5, cuts(15, 2_600)),
     ] {
-        let mut profile = profile("pocket-ocssd");
+        let mut profile = profile(name);
         profile.package.program_failures_per_million = failures;
         profile.package.erase_failures_per_million = failures;
         let report = go(&profile, content, seed, count);
-        assert!(report.failure.is_none(), "{failures} {:#?}", report.failure);
+        assert!(report.failure.is_none(), "{name} {failures} {:#?}", report.failure);
         let seen = report.seen;
         assert_eq!(seen.failed_blocks > 0, failures > 0, "{seen:?}");
         assert!(seen.host_cuts > 2 && seen.host_cuts < seen.cuts + seen.cuts_in_recovery, "{seen:?}");

@@ -2,21 +2,23 @@
 
 use aster_device::BuildError;
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
-use aster_device::profile::Profile;
+use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile};
 use aster_device::units::SECTOR_BYTES;
 use aster_openchannel::ADDRESSES_MAX;
 use aster_pblk::{Pblk, PblkConfig};
 
-/// The command set of an open-channel drive.
-const OPEN_CHANNEL: &str = "open-channel-1.2";
+/// The command sets of open-channel drives.
+const OPEN_CHANNEL: [&str; 2] = [OPEN_CHANNEL_12, OPEN_CHANNEL_20];
 /// The mebibytes that a map may take when the profile doesn't say: a drive of 1 TiB.
 const MAP_MIB: u32 = 1024;
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
     let host = &profile.host;
     let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
-    if (host.front_end.as_str(), host.command_set.as_str()) != ("nvme", OPEN_CHANNEL) {
-        let reason = format!("must be \"{OPEN_CHANNEL}\" of an NVMe controller under target.kind = \"pblk\"");
+    if host.front_end != "nvme" || !OPEN_CHANNEL.contains(&host.command_set.as_str()) {
+        let [old, new] = OPEN_CHANNEL;
+        let reason =
+            format!("must be \"{old}\" or \"{new}\" of an NVMe controller under target.kind = \"pblk\"");
         return refuse("host.command_set", reason);
     }
     // Vectors of 64 sectors.
