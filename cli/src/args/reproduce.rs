@@ -29,8 +29,8 @@ pub(crate) struct ReproduceArgs {
     /// Show the shapes within seconds, with fewer requests and points
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Of cosmos and softssd: find the numbers that costs/cosmos.toml and experiments/softssd.toml say are
-    /// fitted, each by its own cell
+    /// Of cosmos, softssd and host-ftl: find the numbers that costs/cosmos.toml, experiments/softssd.toml and
+    /// profiles/host-ftl.toml say are fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
     /// Of cosmos, softssd, ocssd and host-ftl: override a key of their profiles, such as
@@ -55,7 +55,7 @@ pub(crate) enum Experiment {
     /// Figures 33 to 38 of the Cosmos+ paper and the workloads of its open-channel slides: pblk beside the
     /// board's own FTL, on the whole drive (minutes)
     Ocssd,
-    /// Figures 22 to 27, 30 and 31 of the Host-FTL paper, on the whole drive under its FTL (minutes)
+    /// Figures 11 and 22 to 31 of the Host-FTL paper, on the whole drive under its FTL (minutes)
     HostFtl,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,

@@ -1,7 +1,7 @@
 //! The figures.
 
 use super::plan::Plan;
-use super::{HostFtlReport, LoadKind, LoadPoint};
+use super::{CommandPoint, CopyPoint, HostFtlReport, LoadKind, LoadPoint};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 
 type Of = fn(&LoadPoint) -> f64;
@@ -9,6 +9,8 @@ type Of = fn(&LoadPoint) -> f64;
 /// Every figure of the report.
 pub fn figures(report: &HostFtlReport, plan: &Plan) -> Vec<Figure> {
     vec![
+        copies(report, plan),
+        commands(report, plan),
         block_sizes(report, plan),
         depths(report, plan),
         writes(report, plan),
@@ -28,6 +30,62 @@ fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
 }
 fn in_flight<'a>(points: impl Iterator<Item = &'a LoadPoint>) -> Vec<(f64, f64)> {
     points.map(|point| (f64::from(point.in_flight()), point.measured.iops)).collect()
+}
+
+fn copies(report: &HostFtlReport, plan: &Plan) -> Figure {
+    let of = |of: fn(&CopyPoint) -> f64| -> Vec<(f64, f64)> {
+        report.copies.iter().map(|point| (f64::from(point.addresses), of(point))).collect()
+    };
+    let over = |value| report.copies.iter().map(move |point| (f64::from(point.addresses), value)).collect();
+    let paper = |value| Series {
+        name: "printed".to_owned(),
+        source: Source::Paper("text of III.B"),
+        points: over(value),
+    };
+    let panel = |title: &str, y, series| Panel {
+        title: title.to_owned(),
+        x: "host addresses",
+        scale: Scale::Linear,
+        y,
+        series,
+    };
+    let panels = vec![
+        panel(
+            "whole move",
+            "MCU cycles",
+            vec![
+                ours("in a loop", of(|point| point.move_looped)),
+                ours("by a table", of(|point| point.move_table)),
+            ],
+        ),
+        panel(
+            "copy of host addresses",
+            "times as fast",
+            vec![ours("by a table", of(CopyPoint::copy_times)), paper(plan.paper.fig_11_copy_times)],
+        ),
+        panel(
+            "whole move",
+            "% faster",
+            vec![ours("by a table", of(CopyPoint::move_gain_percent)), paper(plan.paper.fig_11_move_percent)],
+        ),
+    ];
+    Figure::of("fig11", "Fig 11: a command's move by a loop and by a table", panels)
+}
+
+fn commands(report: &HostFtlReport, plan: &Plan) -> Figure {
+    let panel = |&channels: &u8| {
+        let points = report.commands.iter().filter(|point| point.channels == channels);
+        let bar = |(point, n): (&CommandPoint, u8)| ours(point.name, vec![(n.into(), point.cycles)]);
+        Panel {
+            title: format!("{channels} of the channels"),
+            x: "kind of command",
+            scale: Scale::Steps,
+            y: "MCU cycles",
+            series: points.zip(1..).map(bar).collect(),
+        }
+    };
+    let panels = plan.commands.channels.iter().map(panel).collect();
+    Figure::of("fig29", "Fig 29: cycles of the MCU's clock per command", panels)
 }
 
 fn block_sizes(report: &HostFtlReport, plan: &Plan) -> Figure {

@@ -1,5 +1,6 @@
 //! Loads on the drive, each until it is steady: Figs 22 to 27, 30 and 31.
 
+use super::copy::{CopyCosts, CopyWay};
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
 use crate::pts::{Bench, Cell, Measured, PRECONDITION_PASSES, Step, Sweep, Test, Tracked, WINDOW};
@@ -23,8 +24,18 @@ pub enum LoadKind {
     PreparedAtOnce,
     /// Figs 26 and 27: sequential requests.
     Sequential,
-    /// Fig 31: one request at a time.
+    /// Fig 31: one request at a time, in steady state.
     Alone,
+    /// The same before collection begins.
+    PreparedAlone,
+    /// Fig 28: random requests of one thread, before collection begins.
+    OneThread,
+    /// The same on the drive beside.
+    OneThreadBeside,
+    /// Fig 28: sequential requests of one thread, before collection begins.
+    OneThreadInOrder,
+    /// The same on the drive beside.
+    OneThreadInOrderBeside,
 }
 
 /// What the drive does under one load.
@@ -121,11 +132,16 @@ pub(super) fn prepared(
     if at_once {
         profile.target.get_or_insert_default().gather_pages = Some(0);
     } else {
+        // H43: one read alone.
+        add(1, 1, 100);
         // H44: 24,529 reads a second are two in flight, fewer than four threads have.
         add(2, 1, 100);
         plan.random.depths.iter().for_each(|&depth| add(plan.threads, depth, 100));
     }
     plan.random.depths.iter().for_each(|&depth| add(plan.threads, depth, 0));
+    if !at_once {
+        add(1, 1, 0);
+    }
     let (pts, all) = (plan.pts(profile), loads.len());
     let mut bench =
         Bench::prepared(&pts, minute(plan.prepared.minute_ms), &loads, &mut follow(told, 0, all))?;
@@ -134,7 +150,75 @@ pub(super) fn prepared(
     let mut found = Vec::new();
     for (at, load) in loads.iter().enumerate() {
         let cells = bench.once(load, &mut follow(told, at, all))?;
+        let is_alone = load.threads * load.depth == 1;
+        let kind = if is_alone { LoadKind::PreparedAlone } else { kind };
         found.extend(points(kind, load, &cells, None));
+    }
+    Ok(found)
+}
+
+/// The most 4 KiB reads a second, by how the MCU copies commands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CopyReads {
+    /// In a loop.
+    pub looped: f64,
+    /// By a table.
+    pub table: f64,
+}
+
+/// Fig 11 on the drive, whose profile has the copy by a table: the loop's cycles take the place of its.
+pub(super) fn copy_reads(plan: &Plan) -> Result<CopyReads, ExperimentError> {
+    let (costs, copies) = (plan.profile()?.costs, CopyCosts::shipped()?);
+    let more = copies.of_command(CopyWay::Looped) - copies.of_command(CopyWay::Table);
+    let looped = (costs.command + more.round() as u64, copies.of_address(CopyWay::Looped).round() as u64);
+    Ok(CopyReads {
+        looped: most_reads(plan, looped)?,
+        table: most_reads(plan, (costs.command, costs.slice))?,
+    })
+}
+
+/// The most 4 KiB reads a second, with the greatest depth, of a drive whose MCU takes so many cycles for a
+/// command, and for a page of it.
+pub(super) fn most_reads(plan: &Plan, (command, page): (u64, u64)) -> Result<f64, ExperimentError> {
+    let mut profile = plan.profile()?;
+    (profile.costs.command, profile.costs.slice) = (command, page);
+    let depth = plan.random.depths.last().copied().unwrap_or(1);
+    let load = Sweep { precondition_passes: 1, ..random("IOPS", plan.threads, depth, cells(&[100], &[4])) };
+    let (pts, loads) = (plan.pts(profile), [load]);
+    let mut on = |_: &Step<'_>| ControlFlow::Continue(());
+    let mut bench = Bench::prepared(&pts, minute(plan.prepared.minute_ms), &loads, &mut on)?;
+    // Meanwhile what the host still has in memory is written.
+    bench.once(&loads[0], &mut on)?;
+    Ok(bench.once(&loads[0], &mut on)?[0].iops)
+}
+
+/// Requests of one thread on the drive and on the one beside it: Fig 28.
+pub(super) fn beside(plan: &Plan, told: Told<'_>) -> Result<Vec<LoadPoint>, ExperimentError> {
+    use LoadKind::{OneThread, OneThreadBeside, OneThreadInOrder, OneThreadInOrderBeside};
+    let mut found = Vec::new();
+    let drives = [
+        (plan.pts(plan.profile()?), [OneThreadInOrder, OneThread]),
+        (plan.beside()?, [OneThreadInOrderBeside, OneThreadBeside]),
+    ];
+    for (n, (pts, kinds)) in drives.iter().enumerate() {
+        let load = |access, reads| Sweep {
+            precondition_passes: 1,
+            access,
+            ..random("one thread", 1, plan.beside.depth, cells(&[reads], &[4]))
+        };
+        // Reads come before writes.
+        let all = [100, 0].map(|reads| {
+            [(kinds[0], load(Access::Sequential, reads)), (kinds[1], load(Access::Random, reads))]
+        });
+        let all = all.concat();
+        let loads: Vec<Sweep> = all.iter().map(|(_, load)| load.clone()).collect();
+        let time = minute(plan.beside.minute_ms);
+        let mut bench = Bench::prepared(pts, time, &loads, &mut follow(told, n, drives.len()))?;
+        bench.once(&loads[0], &mut follow(told, n, drives.len()))?;
+        for (kind, load) in &all {
+            let cells = bench.once(load, &mut follow(told, n, drives.len()))?;
+            found.extend(points(*kind, load, &cells, None));
+        }
     }
     Ok(found)
 }

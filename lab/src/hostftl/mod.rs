@@ -1,20 +1,26 @@
-//! `aster reproduce host-ftl`: Figs 22 to 27, 30 and 31 of the Host-FTL paper on its drive under its FTL,
-//! made with SNIA's performance test ([`pts`](crate::pts)) as the paper's were. Most curves have no digits,
-//! so what is compared are the numbers of the text ([`NumberRow`]) and its statements
+//! `aster reproduce host-ftl`: Figs 11 and 22 to 31 of the Host-FTL paper, on its drive under its FTL. Figs
+//! 22 to 28, 30 and 31 are made with SNIA's performance test ([`pts`](crate::pts)), as the paper's were. Most
+//! curves have no digits, so what is compared are the numbers of the text ([`NumberRow`]) and its statements
 //! ([`Claim`](crate::experiment::Claim)).
 
+mod calibrate;
 mod chart;
 mod claims;
+mod commands;
+mod copy;
 mod json;
 mod loads;
 mod numbers;
 mod plan;
 mod text;
 
+pub use calibrate::{HostFtlFit, calibrate, fits_table};
 pub use chart::figures;
 pub use claims::claims;
+pub use commands::CommandPoint;
+pub use copy::{CopyCosts, CopyPoint};
 pub use json::{Json, json};
-pub use loads::{LatencyRounds, LoadKind, LoadPoint};
+pub use loads::{CopyReads, LatencyRounds, LoadKind, LoadPoint};
 pub use numbers::{NumberRow, numbers};
 pub use plan::Plan;
 pub use text::table;
@@ -32,6 +38,12 @@ pub struct HostFtlReport {
     pub loads: Vec<LoadPoint>,
     /// Fig 30.
     pub latency: LatencyRounds,
+    /// Fig 11.
+    pub copies: Vec<CopyPoint>,
+    /// The most 4 KiB reads a second with either copy.
+    pub copy_reads: CopyReads,
+    /// Fig 29.
+    pub commands: Vec<CommandPoint>,
 }
 
 /// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
@@ -51,8 +63,12 @@ pub fn run(
     loads.extend(loads::prepared(plan, true, &mut |share| told("Fig 24, sent at once", share))?);
     loads.extend(loads::steady(plan, &mut |share| told("Figs 22 to 25, steady", share))?);
     loads.extend(loads::sequential(plan, &mut |share| told("Figs 26 and 27", share))?);
+    loads.extend(loads::beside(plan, &mut |share| told("Fig 28", share))?);
     loads.extend(alone);
-    Ok(HostFtlReport { bytes, loads, latency })
+    told("Fig 11", 0.0)?;
+    let (copies, copy_reads) = (CopyCosts::shipped()?.points(), loads::copy_reads(plan)?);
+    let commands = commands::measure(plan, &mut |share| told("Fig 29", share))?;
+    Ok(HostFtlReport { bytes, loads, latency, copies, copy_reads, commands })
 }
 
 impl HostFtlReport {

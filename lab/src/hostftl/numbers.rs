@@ -1,5 +1,6 @@
 //! The numbers that the paper's text prints, each beside ours.
 
+use super::copy::{CopyPoint, PLACES};
 use super::plan::Plan;
 use super::{HostFtlReport, LoadKind};
 use crate::experiment::error_percent;
@@ -34,7 +35,7 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
     let most = |kind, reads, kib, of: fn(&super::LoadPoint) -> f64| {
         report.of(kind, reads, kib).map(of).reduce(f64::max)
     };
-    let alone = |reads| report.of(LoadKind::Alone, reads, 4).next().map(|point| point.measured.mean_us);
+    let alone = |kind, reads| report.of(kind, reads, 4).next().map(|point| point.measured.mean_us);
     let largest = plan.sequential.blocks_kib.last().copied().unwrap_or(0);
     let row = |id, name, unit, ours: Option<f64>, paper: f64| {
         ours.map(|ours| NumberRow {
@@ -47,12 +48,29 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
             is_fitted: false,
         })
     };
+    let copy = |addresses| report.copies.iter().find(|point| point.addresses == addresses);
+    let (two, all) = (copy(2), copy(PLACES));
     let writes = |name, kind, in_flight, paper| row("H38", name, "IOPS", iops(kind, 0, in_flight), paper);
     let (four, flat, most_in_flight) =
         (paper.fig_24_oio_4_iops, paper.fig_24_flat_iops, paper.fig_24_oio_256_iops);
     let (at_once, gathered, steady) = (LoadKind::PreparedAtOnce, LoadKind::Prepared, LoadKind::Depths);
     let reads = |name, ours, paper| row("H39", name, "IOPS", ours, paper);
     [
+        row(
+            "H15",
+            "Fig 11: copy of 14 host addresses",
+            "times",
+            all.map(CopyPoint::copy_times),
+            paper.fig_11_copy_times,
+        ),
+        row(
+            "H15",
+            "  whole move with 2 of them",
+            "% faster",
+            two.map(CopyPoint::move_gain_percent),
+            paper.fig_11_move_percent,
+        ),
+        row("H15", "  with 14", "% faster", all.map(CopyPoint::move_gain_percent), paper.fig_11_move_percent),
         writes("Fig 24: writes sent at once, 4 in flight", at_once, 4, four),
         writes("  64 in flight", at_once, 64, flat),
         writes("  256 in flight", at_once, 256, most_in_flight),
@@ -63,7 +81,8 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
         writes("  64 in flight", steady, 64, flat),
         writes("  256 in flight", steady, 256, most_in_flight),
         reads("Fig 25: reads, 2 in flight", iops(gathered, 100, 2), paper.fig_25_least_iops),
-        reads("  the most", most(gathered, 100, 4, |p| p.measured.iops), paper.fig_25_most_iops),
+        reads("  the most", most(gathered, 100, 4, |p| p.measured.iops), paper.fig_25_most_iops)
+            .map(|row| NumberRow { is_fitted: true, ..row }),
         row(
             "H40",
             "Fig 27: large sequential reads",
@@ -71,8 +90,10 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
             most(LoadKind::Sequential, 100, largest, |point| point.measured.mb_per_s),
             paper.fig_27_mb_per_s,
         ),
-        row("H43", "Fig 31: 4 KiB read alone", "µs", alone(100), paper.fig_31_read_us),
-        row("H43", "  4 KiB write alone", "µs", alone(0), paper.fig_31_write_us),
+        row("H43", "Fig 31: read alone", "µs", alone(LoadKind::PreparedAlone, 100), paper.fig_31_read_us),
+        row("H43", "  write alone", "µs", alone(LoadKind::PreparedAlone, 0), paper.fig_31_write_us),
+        row("H43", "  read alone, steady", "µs", alone(LoadKind::Alone, 100), paper.fig_31_read_us),
+        row("H43", "  write alone, steady", "µs", alone(LoadKind::Alone, 0), paper.fig_31_write_us),
     ]
     .into_iter()
     .flatten()

@@ -31,6 +31,10 @@ pub struct Plan {
     pub sequential: Sequential,
     /// Figs 30 and 31.
     pub latency: Latency,
+    /// Fig 29.
+    pub commands: Commands,
+    /// Fig 28.
+    pub beside: Beside,
     /// What the paper prints.
     pub paper: Paper,
     /// Values that override the profile's, by key.
@@ -86,10 +90,36 @@ pub struct Latency {
     pub blocks_kib: Vec<u32>,
 }
 
+/// Fig 29.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Numbers of channels that commands go to, in ascending order.
+    pub channels: Vec<u8>,
+    /// Commands that each channel gets.
+    pub each: u32,
+}
+
+/// Fig 28.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// The shipped profile of a drive with an FTL of its own.
+    pub profile: String,
+    /// Requests in flight.
+    pub depth: u32,
+    /// The time of a cell, simulated ms.
+    pub minute_ms: u32,
+}
+
 /// What the paper prints.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
+    /// Fig 11: how many times as fast the copy of host addresses is by a table (H15).
+    pub fig_11_copy_times: f64,
+    /// By how many percent the whole move is faster.
+    pub fig_11_move_percent: f64,
     /// Fig 22: the range of small requests' IOPS (H36).
     pub fig_22_small_iops: [f64; 2],
     /// Fig 24: 4 KiB writes with 4 requests in flight, with 8 to 128, and with 256 (H38).
@@ -104,6 +134,10 @@ pub struct Paper {
     pub fig_25_most_iops: f64,
     /// The bound with few in flight.
     pub fig_25_low_iops: f64,
+    /// Fig 28: by how many percent it is faster than the drive beside (H41).
+    pub fig_28_percent: [f64; 2],
+    /// Fig 29: by how many percent four channels are better than one (H42).
+    pub fig_29_percent: f64,
     /// Fig 27: large sequential reads (H40).
     pub fig_27_mb_per_s: f64,
     /// What the data path carries at the printed clock (H44, G27).
@@ -163,6 +197,9 @@ impl Plan {
             ("prepared.minute_ms", plan.prepared.minute_ms),
             ("sequential.minute_ms", plan.sequential.minute_ms),
             ("latency.minute_ms", plan.latency.minute_ms),
+            ("commands.each", plan.commands.each),
+            ("beside.depth", plan.beside.depth),
+            ("beside.minute_ms", plan.beside.minute_ms),
         ] {
             if number == 0 {
                 return Err(wrong(name, format!("{key}: must be above 0")));
@@ -190,6 +227,13 @@ impl Plan {
         profile.restrict.blocks_per_lun = Some(self.blocks_per_lun);
         profile.restrict.pages_per_block = Some(self.pages_per_block);
         Ok(profile)
+    }
+    /// The drive of Fig 28 that has an FTL of its own, cut down as quick tests do it.
+    pub(super) fn beside(&self) -> Result<pts::Plan, ExperimentError> {
+        let name = &self.beside.profile;
+        let profile = ProfileFile::shipped(FILE, name)?.profile()?;
+        let quick = pts::Plan::new(name, profile, pts::Class::Enterprise).quick();
+        Ok(pts::Plan { name: name.clone(), ..self.pts(quick.profile) })
     }
     /// SNIA's test on a drive of the experiment.
     pub(super) fn pts(&self, profile: Profile) -> pts::Plan {
@@ -220,6 +264,8 @@ impl Plan {
         self.prepared.minute_ms /= 2;
         self.sequential.minute_ms /= 5;
         self.latency.minute_ms /= 5;
+        self.commands.each /= 10;
+        self.beside.minute_ms /= 2;
         self.random.reads_percent.retain(|percent| [100, 50, 0].contains(percent));
         self.random.blocks_kib.retain(|kib| [4, 8, 32, 128, 1024].contains(kib));
         self.random.depths.retain(|depth| [1, 2, 4, 16, 32, 64].contains(depth));
