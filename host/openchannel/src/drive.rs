@@ -18,7 +18,7 @@ use aster_wire::ocssd::{
 use zerocopy::FromBytes;
 
 /// What a drive says of itself (E2h).
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Identity {
     /// A drive of version 1.2.
     V12(Box<Identity12>),
