@@ -8,14 +8,26 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
-/// A drive that has room for the guest's files.
-const DRIVE: [&str; 6] =
-    ["tiny", "--set", "geometry.blocks_per_lun=128", "--set", "geometry.pages_per_block=64", "--image"];
+/// Drives that have room for the guest's files: one with its FTL inside, and an open-channel drive with pblk
+/// on the host.
+const DRIVES: [&[&str]; 2] = [
+    &["tiny", "--set", "geometry.blocks_per_lun=128", "--set", "geometry.pages_per_block=64"],
+    &[
+        "pocket-ocssd",
+        "--target",
+        "pblk",
+        "--set",
+        "geometry.blocks_per_lun=512",
+        "--set",
+        "geometry.pages_per_block=128",
+    ],
+];
 
-fn serve(place: &Place) -> Child {
+fn serve(place: &Place, drive: &[&str]) -> Child {
     // A killed server can't remove its socket.
     let _ = std::fs::remove_file(place.path("s"));
-    let arguments = [&["serve"][..], &DRIVE, &["d.aster", "--vfio-user", "s", "--pace", "fast"]].concat();
+    let rest = ["--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
+    let arguments = [&["serve"][..], drive, &rest].concat();
     let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The socket exists before the server listens.
     while UnixStream::connect(place.path("s")).is_err() {
@@ -33,14 +45,15 @@ fn kill(mut server: Child) {
 #[test]
 fn a_mounted_file_system_is_whole_after_the_server_was_killed() {
     // How many generations of files are on the drive by then.
-    for synced in 1..1 + aster_tests::cases(0, 3) {
+    let cases = (1..1 + aster_tests::cases(0, 3)).flat_map(|synced| DRIVES.map(|drive| (synced, drive)));
+    for (synced, drive) in cases {
         let place = Place::new();
-        let server = serve(&place);
+        let server = serve(&place, drive);
         let mut guest = Guest::boot(Kernel::Cloud, &[place.path("s")], "", "killed-write.sh");
         guest.wait_for(&format!("SYNCED {synced}"));
         kill(server);
         drop(guest);
-        let server = serve(&place);
+        let server = serve(&place, drive);
         let preamble = format!("synced={synced}");
         Guest::boot(Kernel::Cloud, &[place.path("s")], &preamble, "killed-check.sh").finish();
         kill(server);
