@@ -41,7 +41,8 @@ pub struct VectorsConfig {
     pub geometry: Geometry,
     /// Where its pages lie in the packages.
     pub restriction: Restriction,
-    /// Page buffers: at least [`VECTOR_MAX`], since the sectors of a read may lie in as many pages.
+    /// Page buffers: at least [`VECTOR_MAX`], since the sectors of a read may lie in as many pages; one
+    /// more for a drive of chunks, which copies.
     pub buffers: u32,
     /// Reads transfer only the sectors asked for, not the whole page (C59).
     pub partial_reads: bool,
@@ -84,8 +85,15 @@ impl VectorsConfig {
         check(self.restriction.holds(&all), "geometry", "within the array")?;
         let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
         check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;
-        let enough = self.buffers >= VECTOR_MAX as u32 && self.buffers <= 1 << 14;
-        check(enough, "buffer_entries", "from 64 to 16384: a vector of 64 sectors may need a page for each")
+        // A copy needs another one for what it reads.
+        let (least, must) = match self.chunks {
+            false => (VECTOR_MAX, "from 64 to 16384: a vector of 64 sectors may need a page for each"),
+            true => (
+                VECTOR_MAX + 1,
+                "from 65 to 16384: a copy of 64 sectors may need a page for each, and one more",
+            ),
+        };
+        check((least as u32..=1 << 14).contains(&self.buffers), "buffer_entries", must)
     }
     /// Blocks at the beginning of each LUN that the host doesn't see.
     pub(crate) fn hidden_blocks(&self) -> u32 {

@@ -24,6 +24,7 @@ mod boot;
 mod buffers;
 mod chunks;
 mod config;
+mod copy;
 mod drive;
 mod erase;
 mod kept;

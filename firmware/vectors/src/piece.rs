@@ -50,7 +50,7 @@ impl Translation for Vectors {
     }
     fn offers(&self) -> Operations {
         let block_states = !self.0.chunks;
-        Operations { blocks: false, vectors: true, copies: false, reports: true, block_states }
+        Operations { blocks: false, vectors: true, copies: self.0.chunks, reports: true, block_states }
     }
     fn capacity_bytes(&self) -> u64 {
         self.0.geometry.raw_bytes()

@@ -36,7 +36,7 @@ impl Worker {
                 || (!drive.table.borrow().get(run.lun, run.block).is_changing(run.page)).then_some(());
             drive.ended[run.lun.index()].wait(drive.exec(), settled).await;
         }
-        if self.names_offline() {
+        if self.names_offline(&self.runs) {
             self.leave();
             return (HostStatus::Vector(VectorFault::Offline), 0);
         }
@@ -67,12 +67,12 @@ impl Worker {
     }
 
     /// Whether an address is in a chunk that is offline.
-    fn names_offline(&self) -> bool {
+    pub(crate) fn names_offline(&self, runs: &[plan::Run]) -> bool {
         let drive = &self.drive;
         let table = drive.table.borrow();
         let is_offline =
             |run: &plan::Run| chunk_of(run.lun, run.block, &table, &drive.shape).state == ChunkFlags::Offline;
-        drive.config.chunks && self.runs.iter().any(is_offline)
+        drive.config.chunks && runs.iter().any(is_offline)
     }
 
     /// Moves each run to the host as it comes from flash, and the metadata of all of them last. Returns
@@ -134,7 +134,7 @@ impl Worker {
 }
 
 /// The sectors that a read didn't bring, one bit each.
-fn bad_sectors(outcome: &Outcome, mode: VectorMode) -> u16 {
+pub(crate) fn bad_sectors(outcome: &Outcome, mode: VectorMode) -> u16 {
     match outcome.status {
         _ if outcome.erased && !mode.raw => u16::MAX,
         FlashStatus::Done => 0,

@@ -22,6 +22,8 @@ pub(crate) struct Worker {
     pub units: Vec<Unit>,
     pub luns: Vec<LunIndex>,
     pub runs: Vec<Run>,
+    /// The runs that a copy reads.
+    pub sources: Vec<Run>,
     pub erases: Vec<ErasedBlock>,
     pub buffers: Vec<BufferId>,
     pub tags: Vec<Tag>,
@@ -33,11 +35,12 @@ impl Worker {
         let (luns, erases) = (drive.config.geometry.total_luns(), drive.config.erases_max());
         Worker {
             number,
-            units: Vec::with_capacity(VECTOR_MAX),
+            units: Vec::with_capacity(2 * VECTOR_MAX),
             luns: Vec::with_capacity((luns as usize).max(VECTOR_MAX)),
             runs: Vec::with_capacity(VECTOR_MAX),
+            sources: Vec::with_capacity(VECTOR_MAX),
             erases: Vec::with_capacity(erases),
-            buffers: Vec::with_capacity(VECTOR_MAX),
+            buffers: Vec::with_capacity(2 * VECTOR_MAX),
             tags: Vec::with_capacity(erases.max(VECTOR_MAX)),
             transfers: Vec::with_capacity(VECTOR_MAX),
             drive: Rc::clone(drive),
@@ -83,7 +86,8 @@ impl Worker {
         self.luns.clear();
         if command.op.has_addresses() {
             let addresses = (0..).map_while(|n| drive.commands.address(command.id, n));
-            for address in addresses.take(VECTOR_MAX) {
+            // A copy has a second one for each unit.
+            for address in addresses.take(2 * VECTOR_MAX) {
                 match drive.shape.unit(address) {
                     Some(unit) => self.units.push(unit),
                     None => return false,
@@ -127,6 +131,7 @@ impl Worker {
             HostOp::VectorRead(mode) => self.read(command, mode).await,
             HostOp::VectorWrite(mode) => self.write(command, mode).await,
             HostOp::VectorErase(mode) => self.erase(command, mode).await,
+            HostOp::VectorCopy if self.drive.config.chunks => self.copy().await,
             HostOp::Report(kind) => self.report(command, kind).await,
             HostOp::SetBlockState(state) => self.set_state(state).await,
             HostOp::Format { .. } => self.format().await,

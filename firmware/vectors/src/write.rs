@@ -39,6 +39,14 @@ impl Worker {
             self.give_buffers();
             return (status, 0);
         }
+        self.begin_programs(mode);
+        drive.count(|s| s.host_bytes_written += command.length);
+        self.leave();
+        self.end_programs().await
+    }
+    /// Programs the pages of the runs from their buffers.
+    pub(crate) fn begin_programs(&mut self, mode: VectorMode) {
+        let drive = Rc::clone(&self.drive);
         self.tags.clear();
         for (run, buffer) in self.runs.iter().zip(&self.buffers) {
             let (lun, block) = (run.lun, run.block);
@@ -51,9 +59,11 @@ impl Worker {
         drive.count(|s| {
             s.flash_programs.host += self.runs.len() as u64;
             s.flash_bytes_written += page_bytes * self.runs.len() as u64;
-            s.host_bytes_written += command.length;
         });
-        self.leave();
+    }
+    /// Waits until all pages are programmed, and gives the buffers back.
+    pub(crate) async fn end_programs(&mut self) -> Ended {
+        let drive = Rc::clone(&self.drive);
         let (mut status, mut failed) = (HostStatus::Success, 0);
         for (tag, run) in self.tags.iter().zip(&self.runs) {
             let outcome = drive.finished(*tag).await;
@@ -71,7 +81,7 @@ impl Worker {
         (status, failed)
     }
 
-    fn check(&self) -> Result<(), VectorFault> {
+    pub(crate) fn check(&self) -> Result<(), VectorFault> {
         let (drive, table) = (&self.drive, self.drive.table.borrow());
         match drive.config.chunks {
             true => chunks::check_write(&self.runs, &table, &drive.shape),
@@ -131,7 +141,7 @@ impl Worker {
 
     /// Finds the write pointers of the runs' blocks that nobody has looked for since power-on, once what is
     /// in flight to them has settled.
-    async fn find_pointers(&mut self) {
+    pub(crate) async fn find_pointers(&mut self) {
         let drive = Rc::clone(&self.drive);
         for n in 0..self.runs.len() {
             let (lun, block) = (self.runs[n].lun, self.runs[n].block);

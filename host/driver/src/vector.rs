@@ -121,6 +121,48 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(VectorEnd { status: ended.status, failed: ended.result })
     }
 
+    /// Sends a copy within the drive (Open-Channel SSD 2.0) and waits for its end. Its sources are in
+    /// dwords 10 and 11, its destinations, as many, in dwords 14 and 15.
+    ///
+    /// # Errors
+    /// As [`Driver::send_vector`].
+    pub async fn send_copy(
+        &self,
+        queue: QueueId,
+        opcode: u8,
+        sources: &[u64],
+        destinations: &[u64],
+    ) -> Result<VectorEnd, DriverError> {
+        self.check_queue(queue)?;
+        if !(1..=VECTOR_MAX).contains(&sources.len()) || sources.len() != destinations.len() {
+            return Err(DriverError::Argument("a copy has 1 to 64 sources, and as many destinations"));
+        }
+        let slot = self.await_slot(queue).await;
+        let page = self.page_of(queue, slot);
+        let second = page + (VECTOR_MAX * size_of::<u64>()) as u64;
+        let mut sqe = Sqe::new(opcode, self.namespace().id).with_cid(slot.0);
+        set_addresses(&mut sqe, sources, page, 0);
+        let to = if destinations.len() == 1 { destinations[0] } else { second };
+        sqe.dwords_10_15[4] = U32::new(to as u32);
+        sqe.dwords_10_15[5] = U32::new((to >> 32) as u32);
+        {
+            let mut memory = self.memory().borrow_mut();
+            for (at, list) in [(page, sources), (second, destinations)] {
+                for (at, address) in (at..).step_by(size_of::<u64>()).zip(list) {
+                    let entry = memory.bytes_mut(at, size_of::<u64>()).expect("the page was allocated");
+                    entry.copy_from_slice(&address.to_le_bytes());
+                }
+            }
+            let mut pairs = self.pairs.borrow_mut();
+            let following = Following { slba: None, awaited: true, endless: false };
+            pairs[queue.index()].push(slot, &sqe, following, self.exec().now(), &mut memory);
+        }
+        self.ring(queue);
+        let ended = self.await_completion(queue, slot).await?;
+        self.release_slot(queue, slot);
+        Ok(VectorEnd { status: ended.status, failed: ended.result })
+    }
+
     fn check_vector(&self, vector: &Vector<'_>) -> Result<(), DriverError> {
         let Vector { addresses, data, metadata, .. } = vector;
         if !(1..=VECTOR_MAX).contains(&addresses.len()) {

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_driver::{Bar, Driver, DriverError, Moved, QueueId, VENDOR_BYTES_MAX, Vector};
+use aster_driver::{Bar, Driver, DriverError, Moved, QueueId, VENDOR_BYTES_MAX, Vector, VectorEnd};
 use aster_units::Geometry;
 use aster_wire::nvme::AdminOpcode;
 use aster_wire::nvme::features::{ErrorRecovery, FeatureId};
@@ -141,6 +141,31 @@ impl<B: Bar + 'static> Drive<B> {
         self.send(queue, io::READ, VectorControl(0), sectors, data, Moved::FromDrive(metadata)).await
     }
 
+    /// Copies sectors with their metadata within the drive, on a drive of 2.0: by the rules of a write
+    /// where they go. If sources can't be read, the places that failed are theirs, otherwise those of the
+    /// destinations.
+    ///
+    /// # Errors
+    /// When the drive refuses, or some sectors can't be read or written; [`DriverError::Argument`] on a
+    /// drive of 1.2, or for lists of different lengths.
+    pub async fn copy(
+        &self,
+        queue: QueueId,
+        sources: &[Place],
+        destinations: &[Place],
+    ) -> Result<(), VectorError> {
+        if let Format::Physical(_) = self.format {
+            return Err(DriverError::Argument("a drive of 1.2 has no copies").into());
+        }
+        let (mut from, mut to) = ([0; ADDRESSES_MAX], [0; ADDRESSES_MAX]);
+        let from = self.addresses(sources, &mut from)?;
+        let to = self.addresses(destinations, &mut to)?;
+        let end = self.driver.send_copy(queue, v2::COPY, from, to).await?;
+        let is_written = [v2::status::WRITE_NEXT_UNIT, v2::status::CLOSED_EARLY];
+        let written = is_written.iter().any(|status| end.status.is(*status));
+        ended(end, if written { destinations } else { sources })
+    }
+
     async fn send(
         &self,
         queue: QueueId,
@@ -154,12 +179,7 @@ impl<B: Bar + 'static> Drive<B> {
         let addresses = self.addresses(places, &mut list)?;
         let control = (control.0 >> 16) as u16;
         let vector = Vector { opcode, control, addresses, data, metadata };
-        let ended = self.driver.send_vector(queue, vector).await?;
-        if ended.status.is_success() {
-            return Ok(());
-        }
-        let first = places.get(ended.failed.trailing_zeros() as usize).unwrap_or(&places[0]);
-        Err(VectorError::Failed { status: ended.status, failed: ended.failed, first: *first })
+        ended(self.driver.send_vector(queue, vector).await?, places)
     }
     fn addresses<'a>(
         &self,
@@ -235,6 +255,15 @@ impl<B: Bar + 'static> Drive<B> {
         let known = chunks.map(|chunk| chunk.filter(|chunk| chunk.state().is_some()));
         known.collect::<Option<_>>().ok_or(OpenError::Unknown("a chunk of it has no state, or several"))
     }
+}
+
+/// What a vector's end means for these places.
+fn ended(end: VectorEnd, places: &[Place]) -> Result<(), VectorError> {
+    if end.status.is_success() {
+        return Ok(());
+    }
+    let first = places.get(end.failed.trailing_zeros() as usize).unwrap_or(&places[0]);
+    Err(VectorError::Failed { status: end.status, failed: end.failed, first: *first })
 }
 
 /// Whether a chunk can't be written any more, not even after a reset.

@@ -2,7 +2,7 @@
 
 use aster_units::{CellMode, Duration, Geometry};
 use aster_wire::ocssd::identity::{Capabilities, MediaCapabilities, PlaneOperations, VERSION};
-use aster_wire::ocssd::v2::{self, ChunkShape, Geometry20};
+use aster_wire::ocssd::v2::{self, ChunkShape, Geometry20, MediaCapabilities as MediaCapabilities20};
 use aster_wire::ocssd::{AddressFormat, Identity12, METADATA_BYTES, SECTOR_BYTES};
 use zerocopy::little_endian::{U16, U32};
 
@@ -49,6 +49,7 @@ impl OpenChannelFacts {
         let mut geometry = Geometry20::default();
         geometry.major = v2::VERSION;
         geometry.format = shape.format();
+        geometry.capabilities = U32::new(MediaCapabilities20(0).with_copy(true).0);
         geometry.groups = U16::new(shape.groups() as u16);
         geometry.units = U16::new(shape.units() as u16);
         geometry.chunks = U32::new(shape.chunks());

@@ -13,7 +13,7 @@ use aster_wire::nvme::identify::{
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
 use aster_wire::nvme::{AdminOpcode, IoOpcode, NSID_ALL, Sqe, Status};
-use aster_wire::ocssd::v2::{CHUNK_REPORT, ChunkDescriptor, ChunkShape, VectorControl20, status};
+use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, ChunkShape, VectorControl20, status};
 use aster_wire::ocssd::{
     ADDRESSES_MAX, AddressFormat, METADATA_BYTES, Place, SECTOR_BYTES, VENDOR_SPECIFIC_VERSION, admin, io,
 };
@@ -51,9 +51,14 @@ fn address_of(sqe: &Sqe) -> u64 {
     u64::from(sqe.dword(10)) | u64::from(sqe.dword(11)) << 32
 }
 
+/// Dwords 14 and 15 of a copy: the block that it writes, or the address of a list of them.
+fn destination_of(sqe: &Sqe) -> u64 {
+    u64::from(sqe.dword(14)) | u64::from(sqe.dword(15)) << 32
+}
+
 /// Whether a command is a vector, whose completion has a bit for each block.
 fn is_vector(opcode: u8) -> bool {
-    matches!(opcode, io::ERASE | io::READ | io::WRITE)
+    matches!(opcode, io::ERASE | io::READ | io::WRITE | COPY)
 }
 
 impl OpenChannel20 {
@@ -74,6 +79,9 @@ impl OpenChannel20 {
         }
         let first = address_of(issued.sqe);
         match usize::from(VectorControl20(dword12).blocks_less_one()) + 1 {
+            1 if issued.sqe.opcode() == COPY => {
+                self.vector(issued, [first, destination_of(issued.sqe)].into_iter())
+            }
             1 => self.vector(issued, core::iter::once(first)),
             count => {
                 Ok(Decoded::Fetch { from: ListAt::Address(first), bytes: (count * size_of::<u64>()) as u16 })
@@ -103,6 +111,10 @@ impl OpenChannel20 {
         match issued.sqe.opcode() {
             io::ERASE => Ok(self.reset(issued, count)),
             io::READ => Ok(self.transfer(issued, count, false)),
+            COPY => {
+                let op = HostOp::VectorCopy;
+                Ok(Decoded::Forward(HostCommand { id: issued.id, op, offset: 0, length: 0, fua: false }))
+            }
             _ => Ok(self.transfer(issued, count, true)),
         }
     }
@@ -186,7 +198,7 @@ fn is_first(place: &Place) -> bool {
 
 impl CommandSet for OpenChannel20 {
     fn needs(&self) -> Operations {
-        Operations { blocks: false, vectors: true, copies: false, reports: true, block_states: false }
+        Operations { blocks: false, vectors: true, copies: true, reports: true, block_states: false }
     }
     fn smallest_block_bytes(&self) -> u32 {
         SECTOR_BYTES
@@ -244,6 +256,12 @@ impl CommandSet for OpenChannel20 {
         if issued.sqe.opcode() == IoOpcode::DatasetManagement.raw() {
             return self.deallocate(issued, bytes);
         }
+        // A copy has two lists of the same length, the sources first.
+        let count = usize::from(VectorControl20(issued.sqe.dword(12)).blocks_less_one()) + 1;
+        if issued.sqe.opcode() == COPY && bytes.len() == count * size_of::<u64>() {
+            let from = ListAt::Address(destination_of(issued.sqe));
+            return Ok(Decoded::Fetch { from, bytes: bytes.len() as u16 });
+        }
         let list = bytes.as_chunks().0;
         self.vector(issued, list.iter().map(|bytes| u64::from_le_bytes(*bytes)))
     }
@@ -300,6 +318,7 @@ impl CommandSet for OpenChannel20 {
             (io::READ, plain),
             (io::WRITE, changes),
             (io::ERASE, changes),
+            (COPY, changes),
         ] {
             effects.io[usize::from(opcode)] = U32::new(effect.0);
         }
