@@ -21,7 +21,8 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// The chunk of these blocks, one of each plane, with `pages` pages each. Pages are written in turns of
     /// the planes. Blocks of which that isn't true are what a reset has left that was cut off by a loss of
-    /// power: the chunk counts as written, so that it must be reset again.
+    /// power: the chunk counts as written, so that it must be reset again. If a program has failed, they are
+    /// what a write has left behind that failure, and the chunk ends there.
     pub fn of(planes: &[Block], pages: u16) -> Self {
         if !planes.iter().all(Block::is_usable) {
             return Chunk { state: ChunkFlags::Offline, written: 0 };
@@ -30,7 +31,10 @@ impl Chunk {
         let all = count * u32::from(pages);
         let of = |block: &Block| u32::from(block.written().unwrap_or(pages));
         let written: u32 = planes.iter().map(of).sum();
-        if planes.iter().any(|block| block.closed) {
+        let in_turns = |(block, plane)| of(block) == (written + count - 1 - plane) / count;
+        let is_regular = planes.iter().zip(0..).all(in_turns);
+        let has_failed = planes.iter().any(|block| block.failures > 0);
+        if planes.iter().any(|block| block.closed) || !is_regular && has_failed {
             // Up to the last page that was programmed well.
             let end = |(block, plane): (&Block, u32)| match of(block).saturating_sub(block.failures.into()) {
                 0 => 0,
@@ -39,8 +43,7 @@ impl Chunk {
             let written = planes.iter().zip(0..).map(end).max().unwrap_or(0);
             return Chunk { state: ChunkFlags::Closed, written };
         }
-        let in_turns = |(block, plane)| of(block) == (written + count - 1 - plane) / count;
-        if !planes.iter().zip(0..).all(in_turns) {
+        if !is_regular {
             return Chunk { state: ChunkFlags::Closed, written: all };
         }
         let state = match written {
@@ -147,6 +150,14 @@ mod tests {
         for written in [[0, 4], [4, 0], [0, 1], [2, 0], [3, 1], [1, 2]] {
             assert_eq!(chunk(written), (ChunkFlags::Closed, 8), "{written:?}");
         }
+    }
+
+    /// The second plane's first page failed. The first plane went on until the power went.
+    #[test]
+    fn what_a_write_has_left_behind_a_failed_page_ends_its_chunk() {
+        let mut of = blocks([3, 1]);
+        of[1].failures = 1;
+        assert_eq!(Chunk::of(&of, 4), Chunk { state: ChunkFlags::Closed, written: 5 });
     }
 
     #[test]

@@ -127,7 +127,8 @@ impl Drive {
     /// A program of a block has failed. Returns how the write ends. Without chunks the block is bad from
     /// now on. A chunk goes on behind the page, since a page may fail alone, and is closed with the second
     /// one.
-    pub fn program_failed(&self, lun: LunIndex, block: BlockAddr) -> HostStatus {
+    /// A page that is still erased is one that the package has refused: nothing will be written behind it.
+    pub fn program_failed(&self, lun: LunIndex, block: BlockAddr, is_erased: bool) -> HostStatus {
         if !self.config.chunks {
             self.grow_bad(lun, block);
             return HostStatus::WriteFault;
@@ -137,9 +138,11 @@ impl Drive {
             let failures = |block| table.get(lun, block).failures;
             let is_first = self.shape.all_planes(block).all(|block| failures(block) == 0);
             let is_open = chunk_of(lun, block, &table, &self.shape).state == ChunkFlags::Open;
+            let goes_on = is_first && is_open && !is_erased;
             let failed = table.get_mut(lun, block);
-            (failed.failures, failed.closed) = (failed.failures + 1, !(is_first && is_open));
-            is_first && is_open
+            (failed.failures, failed.closed) = (failed.failures + 1, !goes_on);
+            failed.failed_page |= !is_erased;
+            goes_on
         };
         self.save_table();
         HostStatus::Vector(if goes_on { VectorFault::NextUnit } else { VectorFault::ClosedEarly })

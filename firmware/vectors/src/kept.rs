@@ -21,7 +21,7 @@ const EXCEPTIONS_MAX: usize = 4096;
 const SIGNATURE: [u8; 4] = *b"AVBT";
 /// The bit of [`Entry::state`] for a block whose chunk was closed early.
 const CLOSED: u8 = 1 << 7;
-/// Its bit for a block of which a program has failed since the last erase.
+/// Its bit for a block with a page whose program has failed.
 const FAILED: u8 = 1 << 6;
 
 /// What stands before the entries of a record.
@@ -138,7 +138,8 @@ impl Kept {
             if let Some(flags) = BlockFlags::from_raw(entry.state & !(CLOSED | FAILED)).filter(|_| exists) {
                 let block = table.get_mut(LunIndex(lun), BlockAddr(block));
                 (block.state, block.closed) = (state_of(flags), entry.state & CLOSED != 0);
-                block.failures = u16::from(entry.state & FAILED != 0);
+                block.failed_page = entry.state & FAILED != 0;
+                block.failures = block.failed_page.into();
             }
         }
         true
@@ -151,7 +152,7 @@ impl Kept {
             block: U16::new(block.0 as u16),
             state: flags_of(of.state).raw()
                 | if of.closed { CLOSED } else { 0 }
-                | if of.failures > 0 { FAILED } else { 0 },
+                | if of.failed_page { FAILED } else { 0 },
         };
         let entries: Vec<Entry> = exceptions.map(entry).collect();
         if entries.len() > EXCEPTIONS_MAX {

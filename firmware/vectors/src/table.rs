@@ -13,9 +13,11 @@ pub(crate) struct Block {
     pub erasing: bool,
     /// Programs in flight.
     pub programs: u16,
-    /// Programs that have failed since the last erase. Those of before power-on count as one, since the
-    /// packages take no program behind one that has failed. Of chunks only.
+    /// Programs that have failed since the last erase. Of chunks only.
     pub failures: u16,
+    /// The first of them has left a page behind. The packages take no program behind one that has failed, so
+    /// that the others have left none. Of chunks only.
+    pub failed_page: bool,
     /// Its chunk was closed before all of it was written. It can be read until it is erased, and is bad then.
     pub closed: bool,
     /// Pages programmed or being programmed since the last erase; [`UNKNOWN`] since power-on.
@@ -31,6 +33,7 @@ impl Block {
         erasing: false,
         programs: 0,
         failures: 0,
+        failed_page: false,
         closed: false,
         written: UNKNOWN,
     };
@@ -52,7 +55,7 @@ impl Block {
     }
     /// Whether there is something of it to be kept over a loss of power.
     pub fn is_exception(&self) -> bool {
-        self.state != BlockState::Free || self.closed || self.failures > 0
+        self.state != BlockState::Free || self.closed || self.failed_page
     }
     /// Whether an erase or program is in flight.
     pub fn is_busy(&self) -> bool {
@@ -121,6 +124,6 @@ impl BlockTable {
         let block = self.get_mut(lun, block);
         assert!(core::mem::take(&mut block.erasing), "an erase that ends was begun");
         block.written = if erased { 0 } else { UNKNOWN };
-        block.failures = 0;
+        (block.failures, block.failed_page) = (0, false);
     }
 }

@@ -70,7 +70,8 @@ impl Worker {
             drive.table.borrow_mut().end_program(run.lun, run.block);
             if !is_done(&outcome) {
                 failed |= run.mask();
-                let now = drive.program_failed(run.lun, run.block);
+                let is_erased = drive.config.chunks && self.is_erased(run.lun, run.block, run.page).await;
+                let now = drive.program_failed(run.lun, run.block, is_erased);
                 // That a chunk is closed counts for more than that another one goes on.
                 let closed = HostStatus::Vector(VectorFault::ClosedEarly);
                 status = if status == closed { closed } else { now };

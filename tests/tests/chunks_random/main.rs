@@ -205,7 +205,8 @@ impl Host {
     // ---- what came of it ----
 
     /// A command has ended. Vectors have a bit for each block that failed, commands of NVMe have none.
-    fn settle(&mut self, sent: &Sent, (end, data, beside): &Ended) {
+    /// `now` is what the drive reports since.
+    fn settle(&mut self, sent: &Sent, (end, data, beside): &Ended, now: &[ChunkDescriptor]) {
         self.seen.insert(end.status.raw());
         let is_vector = [io::WRITE, io::READ, io::ERASE].contains(&sent.opcode);
         let failed = |n: usize| match is_vector {
@@ -220,7 +221,7 @@ impl Host {
                 for (first, count) in stretches(&sent.blocks) {
                     let (chunk, at) = self.chunk_of(sent.blocks[first]);
                     assert_eq!(at, chunk.written);
-                    closes |= chunk.written(sent.version, &all[first..first + count]);
+                    closes |= chunk.written(sent.version, &all[first..first + count], &of(now, chunk.first));
                 }
                 let told = match all.iter().any(|failed| *failed) {
                     _ if closes => status::CLOSED_EARLY,
@@ -271,18 +272,17 @@ impl Host {
     }
     /// No completion came of a command before the power went.
     fn in_flight(&mut self, sent: &Sent, now: &[ChunkDescriptor]) {
-        let of = |first: u64| *now.iter().find(|chunk| chunk.first.get() == first).expect("it is reported");
         match sent.kind {
             Kind::Write => {
                 for (first, count) in stretches(&sent.blocks) {
                     let (chunk, _) = self.chunk_of(sent.blocks[first]);
-                    chunk.learn_write(sent.version, count, &of(chunk.first));
+                    chunk.learn_write(sent.version, count, &of(now, chunk.first));
                 }
             }
             Kind::Reset => {
                 for block in &sent.blocks {
                     let (chunk, _) = self.chunk_of(*block);
-                    chunk.learn_reset(&of(chunk.first));
+                    chunk.learn_reset(&of(now, chunk.first));
                 }
             }
             Kind::Read => {}
@@ -315,11 +315,11 @@ impl Host {
                 assert!(self.machine.step(), "the drive waits for ever");
             }
         }
-        let now = if cut { report(&self.machine) } else { Vec::new() };
+        let now = report(&self.machine);
         for one in &sent {
             let ended = one.end.borrow_mut().take();
             match ended {
-                Some(ended) => self.settle(one, &ended),
+                Some(ended) => self.settle(one, &ended, &now),
                 None => self.in_flight(one, &now),
             }
         }
@@ -380,6 +380,11 @@ fn stretches(blocks: &[u64]) -> Vec<(usize, usize)> {
     runs
 }
 
+/// The descriptor of the chunk with this first block.
+fn of(report: &[ChunkDescriptor], first: u64) -> ChunkDescriptor {
+    *report.iter().find(|chunk| chunk.first.get() == first).expect("it is reported")
+}
+
 fn report(machine: &Machine) -> Vec<ChunkDescriptor> {
     let driver = Rc::clone(machine.driver());
     let bytes = machine.block_on("the chunk report", async move {
@@ -398,6 +403,7 @@ fn report(machine: &Machine) -> Vec<ChunkDescriptor> {
 fn a_random_host_finds_what_the_model_says() {
     let mut seen = BTreeSet::new();
     for seed in 0..cases(12, 400) {
+        println!("seed {seed}");
         let mut host = Host::new(seed);
         for round in 0..40 {
             match host.rng.below(8) {

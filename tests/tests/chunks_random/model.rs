@@ -20,10 +20,13 @@ pub struct Chunk {
     pub first: u64,
     pub state: ChunkFlags,
     pub blocks: Vec<Held>,
+    /// Blocks whose writes have failed.
+    pub failed: Vec<usize>,
     /// Blocks that are written.
     pub written: usize,
-    /// A write of it has failed since its last reset.
-    pub has_failed: bool,
+    /// Whether a write of it has failed since its last reset; `None` if only the drive knows, since a loss of
+    /// power came before the completion.
+    pub has_failed: Option<bool>,
 }
 
 impl Chunk {
@@ -33,8 +36,9 @@ impl Chunk {
             first: of.first.get(),
             state: of.state().expect("one state"),
             blocks: vec![Held::Nothing; of.blocks.get() as usize],
+            failed: Vec::new(),
             written: of.written.get() as usize,
-            has_failed: false,
+            has_failed: Some(false),
         }
     }
     pub fn is_writable(&self) -> bool {
@@ -45,12 +49,12 @@ impl Chunk {
     }
     /// Whether a write has closed it before its end: it goes offline with its next reset.
     pub fn is_closed_early(&self) -> bool {
-        self.state == ChunkFlags::Closed && self.has_failed
+        self.state == ChunkFlags::Closed && self.has_failed == Some(true)
     }
 
     /// A write of blocks from its write pointer on has ended. `failed` says which of them could not be
     /// written. A page is a block. Returns whether the chunk was closed by it.
-    pub fn written(&mut self, version: u64, failed: &[bool]) -> bool {
+    pub fn written(&mut self, version: u64, failed: &[bool], now: &ChunkDescriptor) -> bool {
         let first = self.written;
         for (held, failed) in self.blocks[first..].iter_mut().zip(failed) {
             *held = match failed {
@@ -59,16 +63,21 @@ impl Chunk {
             };
         }
         self.written += failed.len();
+        let lost = failed.iter().enumerate().filter(|(_, failed)| **failed);
+        self.failed.extend(lost.map(|(n, _)| first + n));
         let full = self.written == self.blocks.len();
         let failures = failed.iter().filter(|failed| **failed).count();
+        let before = self.has_failed.unwrap_or(now.state() == Some(ChunkFlags::Closed));
         // The first failure leaves it open, unless nothing follows. The second one closes it.
-        let closes = failures > 1 || failures == 1 && (self.has_failed || full);
+        let closes = failures > 1 || failures == 1 && (full || before);
         self.state = if full || closes { ChunkFlags::Closed } else { ChunkFlags::Open };
-        self.has_failed |= failures > 0;
+        if failures > 0 {
+            self.has_failed = Some(true);
+        }
         if closes {
             // It ends with the last block that was written well.
-            let well = |held: &Held| matches!(held, Held::Version(_));
-            self.written = self.blocks.iter().rposition(well).map_or(0, |last| last + 1);
+            let last = (0..self.written).rfind(|block| !self.failed.contains(block));
+            self.written = last.map_or(0, |last| last + 1);
             let end = self.written;
             self.blocks[end..].iter_mut().filter(|held| **held != Held::Nothing).for_each(|held| {
                 *held = Held::Unsure { before: None, after: None };
@@ -78,7 +87,8 @@ impl Chunk {
     }
     pub fn reset(&mut self, offline: bool) {
         self.blocks.fill(Held::Nothing);
-        (self.written, self.has_failed) = (0, false);
+        self.failed.clear();
+        (self.written, self.has_failed) = (0, Some(false));
         self.state = if offline { ChunkFlags::Offline } else { ChunkFlags::Free };
     }
 
@@ -87,16 +97,18 @@ impl Chunk {
         let (state, written) = (now.state().expect("one state"), now.written.get() as usize);
         let most = self.written + count;
         let is_cut_short = state == ChunkFlags::Closed && written < self.blocks.len();
-        let is_torn = self.has_failed && state == ChunkFlags::Closed && written == self.blocks.len();
+        // A page has failed and others came behind it, but the drive had not been told of it yet.
+        let is_torn = state == ChunkFlags::Closed && written == self.blocks.len() && count > 1;
         assert!(written <= most || is_torn, "{now:?} of {self:?}");
         assert!(written >= self.written || is_cut_short, "{now:?} of {self:?}");
         let end = most.min(self.blocks.len());
         for held in &mut self.blocks[self.written..end] {
             *held = Held::Unsure { before: None, after: Some(version) };
         }
-        if !is_torn && !is_cut_short {
+        if !is_cut_short && !is_torn {
             self.blocks[written.max(self.written)..].fill(Held::Nothing);
         }
+        self.has_failed = self.has_failed.filter(|has_failed| *has_failed);
         self.adopt(now);
     }
     /// The same for a reset.
@@ -118,6 +130,8 @@ impl Chunk {
     fn adopt(&mut self, now: &ChunkDescriptor) {
         self.state = now.state().expect("one state");
         self.written = now.written.get() as usize;
-        self.has_failed |= self.state == ChunkFlags::Closed && self.written < self.blocks.len();
+        if self.state == ChunkFlags::Closed && self.written < self.blocks.len() {
+            self.has_failed = Some(true);
+        }
     }
 }
