@@ -19,13 +19,23 @@ use aster_parties::{DriveState, VictimPolicy};
 use aster_units::BufferId;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 
-/// Pages of copies that are on their way at once.
-const COPIES: usize = 16;
-/// Page buffers of collection: a row of the victim, and copies.
-pub(super) const BUFFERS: usize = LANES_MAX + COPIES;
+/// Pages of copies that are on their way at once: a program takes as long as five rows of reads, and a row
+/// may give eight pages. The other half of the unit's slots is left to the host.
+const COPIES: usize = 32;
+/// Rows of the victim that are read at once: the next one is on its way while one is copied.
+const ROWS: usize = 2;
+/// Page buffers of collection: rows of the victim, and copies.
+pub(super) const BUFFERS: usize = ROWS * LANES_MAX + COPIES;
 
 /// Where a slot of a page of copies comes from.
 type Sources = [Option<(SectorRecord, SectorPlace)>; SECTORS_MAX];
+
+/// A page of the victim that is being read.
+struct RowRead {
+    at: PagePlace,
+    buffer: BufferId,
+    ticket: Rc<Ticket>,
+}
 
 struct Copied {
     buffer: BufferId,
@@ -41,7 +51,7 @@ struct NoRoom;
 pub(super) struct Collector {
     ftl: Rc<Ftl>,
     victims: Box<dyn VictimPolicy>,
-    rows: [BufferId; LANES_MAX],
+    rows: [BufferId; ROWS * LANES_MAX],
     free: Vec<BufferId>,
     filling: Option<(BufferId, Sources, usize)>,
     on_their_way: VecDeque<Copied>,
@@ -50,7 +60,7 @@ pub(super) struct Collector {
 impl Collector {
     /// With page buffers from `first` on.
     pub fn new(ftl: &Rc<Ftl>, first: u32, victims: Box<dyn VictimPolicy>) -> Self {
-        let copies = first + LANES_MAX as u32;
+        let copies = first + (ROWS * LANES_MAX) as u32;
         Collector {
             ftl: Rc::clone(ftl),
             victims,
@@ -89,7 +99,7 @@ impl Collector {
                 return None;
             }
             let mut victim = state.groups.empty();
-            let few = state.groups.all_free() <= ftl.few();
+            let few = state.groups.all_free() <= ftl.few(state);
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
             }
@@ -97,7 +107,7 @@ impl Collector {
                 state.collecting = true;
                 return victim;
             }
-            few && state.waits_in_vain() && state.groups.all_free() <= RESERVE
+            few && state.waits_in_vain() && state.groups.all_free() <= state.left_to_collection()
         };
         if nothing_helps {
             ftl.stop(DriveState::ReadOnly);
@@ -133,23 +143,16 @@ impl Collector {
     /// Copies what a group holds.
     async fn empty(&mut self, victim: GroupPlace) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let members = ftl.state.borrow().groups.members(victim);
-        for page in 0..ftl.info.pages {
-            if ftl.state.borrow().groups.valid(victim) == 0 {
-                break;
+        let mut ahead: VecDeque<Vec<RowRead>> = VecDeque::with_capacity(ROWS);
+        let mut next = 0;
+        loop {
+            let is_needed = ftl.state.borrow().groups.valid(victim) > 0;
+            while is_needed && next < ftl.info.pages && ahead.len() < ROWS {
+                ahead.push_back(self.read_row(victim, next));
+                next += 1;
             }
-            let row: Vec<(PagePlace, BufferId, Rc<Ticket>)> = (0u8..)
-                .zip(members)
-                .filter(|&(_, block)| block != NO_BLOCK)
-                .map(|(lane, _)| {
-                    let at = victim.page(page, lane);
-                    let span = ftl.span(&ftl.state.borrow(), at, 0, ftl.info.sectors);
-                    let buffer = self.rows[usize::from(lane)];
-                    (at, buffer, ftl.flash.read(span, buffer, 0))
-                })
-                .collect();
-            ftl.count(|stats| stats.flash_reads.gc += row.len() as u64);
-            for (at, buffer, ticket) in row {
+            let Some(row) = ahead.pop_front() else { break };
+            for RowRead { at, buffer, ticket } in row {
                 let records = ticket.done(&ftl.exec).await.records;
                 for (slot, record) in (0..).zip(records) {
                     let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
@@ -162,6 +165,23 @@ impl Collector {
         }
         self.settle().await?;
         self.mark_lost(victim).await
+    }
+    /// Begins to read a row of the victim.
+    fn read_row(&self, victim: GroupPlace, page: u16) -> Vec<RowRead> {
+        let ftl = &self.ftl;
+        let state = ftl.state.borrow();
+        let buffers = &self.rows[usize::from(page) % ROWS * LANES_MAX..][..LANES_MAX];
+        let members = state.groups.members(victim);
+        let of_lane = |(lane, (&block, &buffer)): (u8, (&u16, &BufferId))| {
+            (block != NO_BLOCK).then(|| {
+                let at = victim.page(page, lane);
+                let ticket = ftl.flash.read(ftl.span(&state, at, 0, ftl.info.sectors), buffer, 0);
+                RowRead { at, buffer, ticket }
+            })
+        };
+        let row: Vec<RowRead> = (0u8..).zip(members.iter().zip(buffers)).filter_map(of_lane).collect();
+        ftl.count(|stats| stats.flash_reads.gc += row.len() as u64);
+        row
     }
     /// What could not be read is lost. Says so where the map leads to from now on, unless a newer version
     /// is in memory: the group could never be erased otherwise.

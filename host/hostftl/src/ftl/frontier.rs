@@ -155,6 +155,13 @@ impl Frontier {
         }
         none
     }
+    /// Dies that have no open group for copies and could open one.
+    pub fn without_copies(&self, groups: &Groups) -> usize {
+        let could = |&(die, open): &(usize, &[Option<OpenGroup>; STREAMS])| {
+            open[Stream::Copies as usize].is_none() && groups.has_free(die)
+        };
+        self.open.iter().enumerate().filter(could).count()
+    }
     /// No more composite pages go to this group.
     pub fn abandon_rows(&mut self, groups: &mut Groups, of: GroupPlace) {
         let slot = &mut self.open[self.info.die(of.channel, of.die)][Stream::Composite as usize];

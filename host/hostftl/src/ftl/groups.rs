@@ -252,6 +252,10 @@ impl Groups {
             }
         }
     }
+    /// Whether a die, by its number among all, has a free group.
+    pub fn has_free(&self, die: usize) -> bool {
+        !self.dies[die].free.is_empty()
+    }
     /// Opens the group of a die that has been free longest; `None` if none is free.
     pub fn open(&mut self, channel: u8, die: u8) -> Option<u16> {
         let index = self.info.die(channel, die);

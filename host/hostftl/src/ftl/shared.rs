@@ -88,6 +88,11 @@ impl State {
     pub fn waits_in_vain(&self) -> bool {
         self.homeless || !self.due.is_empty() && self.in_flight.is_empty()
     }
+    /// Free groups that the host leaves to collection: the reserve, and one for each die without an open one
+    /// for copies. Copies that find room on few dies wait for each other, and for the reads of the victim.
+    pub fn left_to_collection(&self) -> usize {
+        RESERVE + self.frontier.without_copies(&self.groups)
+    }
 }
 
 /// Calls whoever watches the media.
@@ -153,10 +158,10 @@ impl Ftl {
     pub fn dies(&self) -> usize {
         self.info.all_dies()
     }
-    /// Collection begins when no more groups are free: the host can then open one of each die beside the
-    /// reserve.
-    pub fn few(&self) -> usize {
-        RESERVE + self.dies()
+    /// Collection begins when no more groups are free: the host can then open one of each die beside those
+    /// that are left to collection.
+    pub fn few(&self, state: &State) -> usize {
+        state.left_to_collection() + self.dies()
     }
     pub fn span(&self, state: &State, page: PagePlace, first: u8, count: u8) -> Span {
         let members = state.groups.members(page.group());
@@ -220,7 +225,7 @@ impl Ftl {
     /// Groups that the host leaves to collection now. What was acknowledged is stored even if nothing more is
     /// taken, and collection may wait for it.
     fn reserve(&self, state: &State) -> usize {
-        if self.is_stopped() || state.urgent { 0 } else { RESERVE }
+        if self.is_stopped() || state.urgent { 0 } else { state.left_to_collection() }
     }
     /// Gives pages that wait a place, as far as there is room beside the reserve of collection.
     pub fn pump(&self) {
