@@ -260,10 +260,9 @@ impl Plan {
     pub fn quick(mut self) -> Self {
         self.pages_per_block /= 2;
         self.rounds_max = pts::WINDOW;
-        self.random.minute_ms /= 5;
+        self.random.minute_ms /= 2;
         self.prepared.minute_ms /= 2;
         self.sequential.minute_ms /= 5;
-        self.latency.minute_ms /= 5;
         self.commands.each /= 10;
         self.beside.minute_ms /= 2;
         self.random.reads_percent.retain(|percent| [100, 50, 0].contains(percent));

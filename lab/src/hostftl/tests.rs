@@ -147,7 +147,7 @@ fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
         ("depths = [1, 2, 4,", "depths = [2, 1, 4,", "random.depths"),
         ("[100, 65, 50, 35, 0]", "[100, 65, 50, 35]", "random.reads_percent"),
         ("blocks_kib = [16, 8, 4]", "blocks_kib = [16, 8]", "latency.blocks_kib"),
-        ("minute_ms = 40", "minute_ms = 0", "prepared.minute_ms"),
+        ("minute_ms = 40\n", "minute_ms = 0\n", "prepared.minute_ms"),
         ("rounds_max = 25", "rounds_max = 4", "rounds_max"),
         ("fig_27_mb_per_s", "fig_27_mb", "paper.fig_27_mb"),
     ] {
