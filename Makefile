@@ -10,6 +10,7 @@ SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 # Benches boot a guest.
 SETUP_BENCH := scripts/setup.sh --guest
 SETUP_COUNT := scripts/setup.sh --valgrind
+SETUP_LIGHTNVM := scripts/setup.sh --rtl --lightnvm
 
 # What `aster` is told by `make run`.
 ARGS ?= demo
@@ -38,6 +39,8 @@ test-all: test doc ## Everything in test, documentation, many more cases, optimi
 		--package aster-ftl --package aster-tests --package aster-cli --package aster-lab
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
+	@ASTER_LIGHTNVM=1 $(SETUP_LIGHTNVM) cargo test $(LOCKED) --profile optimised \
+		--package aster-tests --test guest -- lightnvm
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second, and live drives

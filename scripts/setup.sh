@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [--lightnvm] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is
 # missing:
@@ -14,6 +14,7 @@
 #   - with --valgrind also Valgrind, which counts instructions
 #   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not
 #     installed
+#   - with --lightnvm also a Linux guest with LightNVM, whose kernel is built here, and what building it needs
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name
 # it has, and cargo never tries to download what a command doesn't need.
@@ -42,11 +43,13 @@ bare_metal=
 rtl_tools=()
 counters=()
 guest=
+lightnvm=
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
     --guest) guest=yes ;;
+    --lightnvm) lightnvm=yes ;;
     --rtl) rtl_tools=(verilator iverilog yosys cvc5) ;;
     --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
@@ -176,10 +179,16 @@ if command -v rustup >/dev/null; then
     [[ -z $bare_metal ]] || ensure_target
 fi
 
-if [[ -n $guest ]]; then
+if [[ -n $guest || -n $lightnvm ]]; then
     # The keys by which Debian's packages are checked; Debian has them, its relatives may not.
     [[ -e /usr/share/keyrings/debian-archive-keyring.gpg ]] || apt_install debian-archive-keyring
     "$root/scripts/guest.sh" fetch
+fi
+if [[ -n $lightnvm ]]; then
+    missing=$("$root/scripts/lightnvm-guest.sh" lacks)
+    # shellcheck disable=SC2086 # one word each
+    [[ -z $missing ]] || apt_install $missing
+    "$root/scripts/lightnvm-guest.sh" fetch
 fi
 
 [[ $# == 0 ]] || exec "$@"

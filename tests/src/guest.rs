@@ -15,6 +15,8 @@ pub enum Kernel {
     Cloud,
     /// Its NVMe driver is a module.
     Modular,
+    /// Linux 5.10 with LightNVM, a host of open-channel drives (`scripts/setup.sh --lightnvm`).
+    LightNvm,
 }
 
 /// A running guest; dropping it ends it.
@@ -34,7 +36,12 @@ impl Guest {
         let text = std::fs::read_to_string(root.join("tests/guest").join(script)).expect("the script");
         let (run, errors) = (folder.path().join("run.sh"), folder.path().join("errors"));
         std::fs::write(&run, format!("{preamble}\n{text}")).expect("a copy of the script");
-        let mut command = Command::new(root.join("scripts/guest.sh"));
+        let (boots, kernel) = match kernel {
+            Kernel::Cloud => ("scripts/guest.sh", "cloud"),
+            Kernel::Modular => ("scripts/guest.sh", "modular"),
+            Kernel::LightNvm => ("scripts/lightnvm-guest.sh", "cloud"),
+        };
+        let mut command = Command::new(root.join(boots));
         command.arg("boot").arg(&run);
         for (slot, socket) in (4..).zip(sockets) {
             let device = format!(
@@ -44,10 +51,6 @@ impl Guest {
             );
             command.args(["-device", &device]);
         }
-        let kernel = match kernel {
-            Kernel::Cloud => "cloud",
-            Kernel::Modular => "modular",
-        };
         let mut child = command
             .env("ASTER_GUEST_KERNEL", kernel)
             .process_group(0)

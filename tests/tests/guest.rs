@@ -1,7 +1,7 @@
 //! A stock Linux guest on a live drive. `scripts/setup.sh --guest`, which `make test` runs, installs QEMU,
 //! kernels and tools.
 
-use aster_device::profile::{Profile, TargetProfile};
+use aster_device::profile::{ContentKind, Profile, TargetProfile};
 use aster_run_live::Pace;
 use aster_tests::guest::{Guest, Kernel};
 use aster_tests::live::Running;
@@ -57,6 +57,32 @@ fn a_stock_linux_uses_a_drive_of_each_paper() {
         for expected in ["Aster live", "err= 0"] {
             assert!(console.contains(expected), "{name}: {expected}: {console}");
         }
+        drive.stop().unwrap();
+    }
+}
+
+/// O1, P22 to P28: Linux's LightNVM and pblk are hosts of an open-channel drive, and what pblk has written is
+/// there after the drive was restarted, too. Runs with `ASTER_LIGHTNVM=1`, after `scripts/setup.sh
+/// --lightnvm`.
+#[test]
+fn a_stock_lightnvm_host_uses_an_open_channel_drive() {
+    if std::env::var_os("ASTER_LIGHTNVM").is_none() {
+        return;
+    }
+    // pblk wants ten lines at least, and looks at every block when it attaches: 64 lines of 8 MiB.
+    let array = profile("cosmos-ocssd", |p| {
+        (p.geometry.channels, p.geometry.ways) = (1, 4);
+        (p.geometry.blocks_per_lun, p.geometry.pages_per_block) = (128, 64);
+        p.ecc.solver_channels = 1;
+        p.content = ContentKind::Full;
+        p.target = None;
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("drive.aster");
+    for script in ["lightnvm.sh", "lightnvm-again.sh"] {
+        let drive = Running::start(&array, Pace::Fast, Some(&image));
+        let console = Guest::boot(Kernel::LightNvm, &[drive.socket()], "", script).finish();
+        assert!(console.contains("nvm: registered nvme0n1 [4/8/64/4/1]"), "{console}");
         drive.stop().unwrap();
     }
 }
