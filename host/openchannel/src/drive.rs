@@ -194,8 +194,9 @@ impl<B: Bar + 'static> Drive<B> {
     }
 
     /// The states of a LUN's blocks: block `b` of plane `p` has index `b · planes + p`. On a drive of 2.0 the
-    /// blocks of a chunk are bad if it is offline, or was closed early and will go offline with its next
-    /// reset.
+    /// blocks of a chunk that is offline are bad as if from the factory on, since nothing can be read from
+    /// it; those of one that was closed early, and will go offline with its next reset, have gone bad in
+    /// use.
     ///
     /// # Errors
     /// When the drive doesn't answer, or with something that is no table.
@@ -203,10 +204,7 @@ impl<B: Bar + 'static> Drive<B> {
         if let Format::Logical(_) = self.format {
             let chunks = self.chunks(channel, lun).await?;
             let planes = usize::from(self.geometry.planes);
-            let states = chunks.iter().map(|chunk| match is_lost(chunk) {
-                true => BlockFlags::GrownBad,
-                false => BlockFlags::Free,
-            });
+            let states = chunks.iter().map(state_of_blocks);
             return Ok(states.flat_map(|state| core::iter::repeat_n(state, planes)).collect());
         }
         let header = size_of::<TableHeader>();
@@ -266,12 +264,13 @@ fn ended(end: VectorEnd, places: &[Place]) -> Result<(), VectorError> {
     Err(VectorError::Failed { status: end.status, failed: end.failed, first: *first })
 }
 
-/// Whether a chunk can't be written any more, not even after a reset.
-fn is_lost(chunk: &ChunkDescriptor) -> bool {
+/// The state of a chunk's blocks. Those of a chunk that can't be written any more, not even after a reset,
+/// are bad.
+fn state_of_blocks(chunk: &ChunkDescriptor) -> BlockFlags {
     match chunk.state() {
-        Some(ChunkFlags::Offline) => true,
-        Some(ChunkFlags::Closed) => chunk.written < chunk.blocks,
-        _ => false,
+        Some(ChunkFlags::Offline) => BlockFlags::FactoryBad,
+        Some(ChunkFlags::Closed) if chunk.written < chunk.blocks => BlockFlags::GrownBad,
+        _ => BlockFlags::Free,
     }
 }
 
@@ -379,6 +378,16 @@ mod tests {
     fn the_array_of_a_drive_of_chunks_follows_from_its_best_writes() {
         let (geometry, format, _) = of_geometry(&geometry20()).unwrap();
         assert_eq!((geometry, format), (BOARD, Format::Logical(ChunkShape::of(&BOARD))));
+    }
+
+    #[test]
+    fn chunks_that_no_reset_makes_writable_are_bad() {
+        let of = |state, written| state_of_blocks(&ChunkDescriptor::sequential(state, 0, 0, 16, written));
+        assert_eq!(of(ChunkFlags::Offline, 0), BlockFlags::FactoryBad);
+        assert_eq!(of(ChunkFlags::Closed, 15), BlockFlags::GrownBad);
+        assert_eq!(of(ChunkFlags::Closed, 16), BlockFlags::Free);
+        assert_eq!(of(ChunkFlags::Open, 15), BlockFlags::Free);
+        assert_eq!(of(ChunkFlags::Free, 0), BlockFlags::Free);
     }
 
     #[test]
