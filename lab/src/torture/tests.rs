@@ -90,6 +90,22 @@ fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
     }
 }
 
+/// A bad chunk can't be erased. In this life versions that one still held came back after newer ones had been
+/// deallocated and erased, before pblk kept a list of such chunks.
+#[test]
+fn what_a_bad_chunk_still_holds_does_not_come_back() {
+    let mut profile = profile("pocket-ocssd");
+    profile.package.program_failures_per_million = 3_000;
+    profile.package.erase_failures_per_million = 3_000;
+    let rounds = vec![0, 1, 2, 3, 4, 6, 7, 9];
+    let life = Case { seed: 46, rounds, depth: DEPTH, cut_recovery: true };
+    let plan = Plan { name: "pocket-ocssd".into(), seed: life.seed, cuts: None, only: Some(life) };
+    let mut here = Here::new("pocket-ocssd", &profile, Some(Content::Full));
+    let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+    assert!(report.seen.failed_blocks > 0 && report.seen.drive_cuts > 0, "{:?}", report.seen);
+}
+
 /// H20, H25: each loss of power closes the groups that were being written. Any number of them leaves room.
 #[test]
 fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
