@@ -132,14 +132,13 @@ impl Ftl {
         let mut found = Vec::new();
         for line in (0..self.shape.lines()).map(LineId) {
             let mut newest = None;
-            let luns: Vec<u32> = (0..self.shape.luns()).collect();
-            for luns in luns.chunks(ADDRESSES_MAX) {
-                let sectors: Vec<_> = luns.iter().map(|&lun| self.shape.unit(line, 0, lun)).collect();
-                let read = self.look(&sectors, &mut scratch).await?.read;
+            let firsts = (0..self.shape.luns()).map(|lun| self.shape.unit(line, 0, lun));
+            let firsts: Vec<_> = firsts.filter(|&first| !self.is_spent(first)).collect();
+            for sectors in firsts.chunks(ADDRESSES_MAX) {
+                let read = self.look(sectors, &mut scratch).await?.read;
                 for (n, oob) in scratch.oob.as_chunks::<OOB>().0[..sectors.len()].iter().enumerate() {
                     let (sequence, _) = parse_oob(oob);
-                    let counts = sequence >= counts_from && !self.is_spent(sectors[n]);
-                    if read >> n & 1 != 0 && counts {
+                    if read >> n & 1 != 0 && sequence >= counts_from {
                         newest = newest.max(Some(sequence));
                     }
                 }
@@ -252,23 +251,22 @@ impl Ftl {
     ) -> Result<bool, String> {
         let Row { line, page, sequence, maps } = row;
         let first = self.shape.unit(line, page, 0).0;
-        let row: Vec<_> = (first..first + self.shape.luns() * self.shape.unit_sectors()).collect();
+        // Chunks on which nothing counts aren't asked: a drive may refuse to read from some of them.
+        let row = (first..first + self.shape.luns() * self.shape.unit_sectors()).map(SectorAddr);
+        let row: Vec<_> = row.filter(|&sector| !self.is_spent(sector)).collect();
         let mut any = false;
         for sectors in row.chunks(ADDRESSES_MAX) {
-            let sectors: Vec<_> = sectors.iter().copied().map(SectorAddr).collect();
-            let Found { read, rest_is_empty } = self.look(&sectors, scratch).await?;
+            let Found { read, rest_is_empty } = self.look(sectors, scratch).await?;
             any |= read != 0 || !rest_is_empty;
             if let Some(scan) = scan.as_deref_mut() {
-                self.note_written(&sectors, read, rest_is_empty, sequence, scratch, scan).await?;
+                self.note_written(sectors, read, rest_is_empty, sequence, scratch, scan).await?;
             }
             let state = &mut *self.state.borrow_mut();
             for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| read >> n & 1 != 0) {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
                 // A chunk that was left out may still hold what the line had before.
-                let chunk = state.lines.chunk(line, self.shape.lun_of(sector));
                 if maps
                     && of == sequence
-                    && !state.spent.has(chunk)
                     && let Some(block) = block.filter(|&block| block < state.map.blocks())
                 {
                     state.map.set(block, Some(sector));
@@ -293,7 +291,7 @@ impl Ftl {
             let index = self.shape.index_of(sector);
             if read >> n & 1 != 0 {
                 let (of, block) = parse_oob(&scratch.oob.as_chunks::<OOB>().0[n]);
-                let belongs = of == sequence && !self.is_spent(sector);
+                let belongs = of == sequence;
                 scan.note(index, block.filter(|_| belongs));
                 if belongs && index < self.shape.luns() * self.shape.unit_sectors() {
                     scan.is_found();
