@@ -95,15 +95,15 @@ fetch() {
     grep -q '^CONFIG_NVM_PBLK=y' "$tree/.config" || fail "the kernel would have no pblk: see $tree/.config"
     # A cache for scripts/guest.sh that differs in kernel and programs.
     local its=$new/cache/guest/${guest##*/}
-    mkdir -p "$its" "$new/root/sbin"
+    mkdir -p "$its" "$new/added/sbin"
     ln -s "$guest/tree" "$its/tree"
     cp "$tree/arch/x86/boot/bzImage" "$its/vmlinuz-cloud"
-    cp "$new/tool/usr/sbin/nvme" "$new/root/sbin/lnvm"
-    (cd "$new/root" &&
+    cp "$new/tool/usr/sbin/nvme" "$new/added/sbin/lnvm"
+    (cd "$new/added" &&
         printf 'sbin/lnvm\n' | "$guest/tree/usr/bin/busybox" cpio -o -H newc -R 0:0 2>/dev/null) |
         cat "$guest/initrd-cloud" - >"$its/initrd-cloud"
     touch "$its/ready"
-    rm -rf "$new/source" "$new"/*.deb "$new/tool" "$new/root"
+    rm -rf "$new/source" "$new"/*.deb "$new/tool" "$new/added"
     rm -rf "$here"
     mv "$new" "$here"
     touch "$here/ready"
