@@ -12,19 +12,30 @@ use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 use std::rc::Rc;
 
+/// The same drive in both versions of Open-Channel SSD.
+const VERSIONS: [&str; 2] = ["pocket-ocssd", "pocket-ocssd-2"];
+
 /// A drive of four LUNs whose lines have 64 sectors of 4 KiB.
 fn pocket(change: impl FnOnce(&mut Profile)) -> Profile {
-    profile("pocket-ocssd", |p| {
+    pocket_of("pocket-ocssd", change)
+}
+fn pocket_of(version: &str, change: impl FnOnce(&mut Profile)) -> Profile {
+    profile(version, |p| {
         p.target = Some(TargetProfile { kind: "pblk".to_owned(), ..TargetProfile::default() });
         change(p);
     })
 }
 /// A drive with pages of four sectors, as the board has them.
 fn large_pages(change: impl FnOnce(&mut Profile)) -> Profile {
-    pocket(|p| {
+    large_pages_of("pocket-ocssd", |p| {
+        p.host.transfer_bytes_max = 1 << 20;
+        change(p);
+    })
+}
+fn large_pages_of(version: &str, change: impl FnOnce(&mut Profile)) -> Profile {
+    pocket_of(version, |p| {
         (p.geometry.page_bytes, p.geometry.spare_bytes) = (16_384, 1_664);
         p.geometry.pages_per_block = 16;
-        p.host.transfer_bytes_max = 1 << 20;
         change(p);
     })
 }
@@ -48,13 +59,19 @@ fn counter(machine: &Machine, name: &str) -> u64 {
     machine.device().translation().counter(name).expect("it is counted")
 }
 
-// O7, O10, O11, P30.
+// O7, O10, O11, P29, P30.
 #[test]
 fn jobs_are_written_and_read_back_for_many_times_the_capacity() {
     for (profile, content) in [
         (pocket(|_| ()), Content::Full),
         (large_pages(|_| ()), Content::Full),
         (large_pages(|_| ()), Content::Fingerprint),
+        (pocket_of(VERSIONS[1], |_| ()), Content::Full),
+        (large_pages_of(VERSIONS[1], |_| ()), Content::Full),
+        (
+            large_pages_of(VERSIONS[1], |p| p.target.as_mut().unwrap().one_write_per_lun = Some(false)),
+            Content::Fingerprint,
+        ),
     ] {
         let machine = power_on(&profile, content, Media::fresh());
         let ftl = machine.device().stats().ftl;
@@ -90,7 +107,11 @@ fn forced_writes_to_a_full_drive_all_end() {
 
 #[test]
 fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
-    for (profile, content) in [(pocket(|_| ()), Content::Full), (large_pages(|_| ()), Content::Fingerprint)] {
+    let cases_of = |version| {
+        let large = large_pages_of(version, |_| ());
+        [(pocket_of(version, |_| ()), Content::Full), (large, Content::Fingerprint)]
+    };
+    for (profile, content) in VERSIONS.into_iter().flat_map(cases_of) {
         let mut machine = power_on(&profile, content, Media::fresh());
         let mut contents: Contents = versioned(&machine);
         for round in 0..cases(6, 40) {
@@ -106,6 +127,41 @@ fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
             contents = run(&machine, &[everything(&machine)], contents);
         }
     }
+}
+
+/// The same job takes the same programs on both versions: only the commands differ.
+#[test]
+fn both_versions_are_written_alike() {
+    let programs = |name| {
+        let profile = profile(name, |p| p.package.factory_bad_per_mille = 0);
+        let machine = power_on(&profile, Content::Full, Media::fresh());
+        // The flush sends what is left in the write buffer.
+        let write = job("write", Access::Sequential, Mix::Write, 32 << 10, 100);
+        run(&machine, &[Job { flush_every: 100, ..write }], versioned(&machine));
+        let totals = machine.device().nand().totals_of_drive();
+        (totals.programs, machine.device().stats().ftl.flash_programs)
+    };
+    assert_eq!(programs(VERSIONS[0]), programs(VERSIONS[1]));
+}
+
+/// Writes that fail leave their chunk open or close it early, and resets that fail take it offline.
+#[test]
+fn chunks_that_fail_lose_nothing() {
+    let profile = pocket_of(VERSIONS[1], |p| {
+        p.package.program_failures_per_million = 500;
+        p.package.erase_failures_per_million = 6_000;
+        p.ftl.over_provisioning_percent = 60.0;
+    });
+    let machine = power_on(&profile, Content::Full, Media::fresh());
+    let pages = drive(&machine).bytes / 4096;
+    let contents = run(&machine, &[random(Mix::Write, 4096, 6 * pages)], versioned(&machine));
+    let contents = run(&machine, &[everything(&machine)], contents);
+    let totals = machine.device().nand().totals_of_drive();
+    assert!(totals.program_failures > 0 && totals.erase_failures > 0, "{totals:?}");
+    let again = power_on(&profile, Content::Full, machine.shut_down().unwrap());
+    let contents = run(&again, &[everything(&again)], contents);
+    let again = power_on(&profile, Content::Full, again.cut_power());
+    run(&again, &[everything(&again)], contents);
 }
 
 #[test]

@@ -294,7 +294,7 @@ impl Ftl {
                 let belongs = of == sequence;
                 scan.note(index, block.filter(|_| belongs));
                 if belongs && index < self.shape.luns() * self.shape.unit_sectors() {
-                    scan.is_found();
+                    scan.note_found();
                 }
             } else if !rest_is_empty {
                 let found = self.look(&[sector], &mut alone).await?;

@@ -40,7 +40,7 @@ impl Scan {
         self.blocks[index as usize] = block.unwrap_or(NO_BLOCK);
     }
     /// A sector of a LUN's first page can be read and belongs to the line.
-    pub(crate) fn is_found(&mut self) {
+    pub(crate) fn note_found(&mut self) {
         self.is_found = true;
     }
     fn is_used(&self, index: u32) -> bool {
