@@ -1,5 +1,6 @@
 //! Open-Channel SSD: command sets whose host addresses flash directly (O1, P22 to P29).
 
+mod common;
 mod identity;
 mod set12;
 mod set20;

@@ -1,5 +1,6 @@
 //! The command set of Open-Channel SSD 1.2 (O1, O5, O6, P22 to P28).
 
+use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, refuse};
 use super::identity::OpenChannelFacts;
 use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
 use aster_ports::host::{
@@ -8,7 +9,7 @@ use aster_ports::host::{
 };
 use aster_wire::nvme::identify::{Cns, IdentifyNamespace, LbaFormat};
 use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
-use aster_wire::nvme::{IoOpcode, NSID_ALL, Sqe, Status};
+use aster_wire::nvme::{IoOpcode, Sqe, Status};
 use aster_wire::ocssd::vector::{TableControl, planes};
 use aster_wire::ocssd::{
     ADDRESSES_MAX, AddressFormat, BlockFlags, METADATA_BYTES, SECTOR_BYTES, TableHeader,
@@ -16,11 +17,6 @@ use aster_wire::ocssd::{
 };
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
-
-/// Relative performance of the only LBA format: good.
-const RELATIVE_PERFORMANCE: u8 = 2;
-/// Metadata capabilities: metadata are in a buffer of their own (NVMe 1.4 §5.15.2.1, MC bit 1).
-const METADATA_SEPARATE: u8 = 1 << 1;
 
 /// Vectors of up to 64 sectors by their physical addresses, Identify and bad-block tables.
 ///
@@ -31,10 +27,6 @@ const METADATA_SEPARATE: u8 = 1 << 1;
 pub struct OpenChannel12 {
     facts: OpenChannelFacts,
     format: AddressFormat,
-}
-
-const fn refuse(status: Status) -> Status {
-    status.with_dnr(true)
 }
 
 impl OpenChannel12 {
@@ -137,11 +129,6 @@ impl OpenChannel12 {
     }
 }
 
-/// Dwords 10 and 11: the address, or that of the list of addresses.
-fn address_of(sqe: &Sqe) -> u64 {
-    u64::from(sqe.dword(10)) | u64::from(sqe.dword(11)) << 32
-}
-
 impl CommandSet for OpenChannel12 {
     fn needs(&self) -> Operations {
         Operations { blocks: false, vectors: true, copies: false, reports: true, block_states: true }
@@ -155,14 +142,10 @@ impl CommandSet for OpenChannel12 {
     /// Reads and writes of logical blocks get what the board's firmware answers (P28): Access Denied. It
     /// knows no Dataset Management.
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
+        if let Some(flush) = flush(issued)? {
+            return Ok(flush);
+        }
         let opcode = issued.sqe.opcode();
-        if opcode == IoOpcode::Flush.raw() {
-            let command = HostCommand { id: issued.id, op: HostOp::Flush, offset: 0, length: 0, fua: false };
-            return Ok(Decoded::Forward(command));
-        }
-        if issued.sqe.nsid.get() == NSID_ALL {
-            return Err(refuse(Status::INVALID_NAMESPACE_OR_FORMAT));
-        }
         match opcode {
             io::ERASE | io::READ | io::WRITE => {
                 self.mode(issued)?;

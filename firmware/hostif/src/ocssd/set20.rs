@@ -1,5 +1,6 @@
 //! The command set of Open-Channel SSD 2.0 (P29).
 
+use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, refuse};
 use super::identity::OpenChannelFacts;
 use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
 use aster_ports::host::{
@@ -12,7 +13,7 @@ use aster_wire::nvme::identify::{
 };
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
-use aster_wire::nvme::{AdminOpcode, IoOpcode, NSID_ALL, Sqe, Status};
+use aster_wire::nvme::{AdminOpcode, IoOpcode, Sqe, Status};
 use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, ChunkShape, VectorControl20, status};
 use aster_wire::ocssd::{
     ADDRESSES_MAX, AddressFormat, METADATA_BYTES, Place, SECTOR_BYTES, VENDOR_SPECIFIC_VERSION, admin, io,
@@ -20,10 +21,6 @@ use aster_wire::ocssd::{
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Relative performance of the only LBA format: good.
-const RELATIVE_PERFORMANCE: u8 = 2;
-/// Metadata capabilities: metadata are in a buffer of their own (NVMe 1.4 §5.15.2.1, MC bit 1).
-const METADATA_SEPARATE: u8 = 1 << 1;
 /// DLFEAT: blocks that nobody wrote read as zeroes.
 const READS_ZEROES: u8 = 1;
 /// Bits of dword 12 between the number of blocks and what 1.2 has as control bits: reserved.
@@ -40,15 +37,6 @@ pub struct OpenChannel20 {
     /// How the translation writes addresses.
     format: AddressFormat,
     shape: ChunkShape,
-}
-
-const fn refuse(status: Status) -> Status {
-    status.with_dnr(true)
-}
-
-/// Dwords 10 and 11: the logical block, or the address of a list of them.
-fn address_of(sqe: &Sqe) -> u64 {
-    u64::from(sqe.dword(10)) | u64::from(sqe.dword(11)) << 32
 }
 
 /// Dwords 14 and 15 of a copy: the block that it writes, or the address of a list of them.
@@ -210,14 +198,10 @@ impl CommandSet for OpenChannel20 {
         true
     }
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
+        if let Some(flush) = flush(issued)? {
+            return Ok(flush);
+        }
         let opcode = issued.sqe.opcode();
-        if opcode == IoOpcode::Flush.raw() {
-            let command = HostCommand { id: issued.id, op: HostOp::Flush, offset: 0, length: 0, fua: false };
-            return Ok(Decoded::Forward(command));
-        }
-        if issued.sqe.nsid.get() == NSID_ALL {
-            return Err(refuse(Status::INVALID_NAMESPACE_OR_FORMAT));
-        }
         if is_vector(opcode) {
             return self.addressed(issued);
         }
