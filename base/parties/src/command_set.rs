@@ -93,6 +93,9 @@ pub enum Decoded {
         from: ListAt,
         /// Its length in bytes, at least 1. All lists of a command together have at most 4096 bytes.
         bytes: u16,
+        /// Firmware that manages lists asks for this one and waits for it (C86); without such firmware the
+        /// controller fetches it at once. Only for I/O commands.
+        managed: bool,
     },
 }
 

@@ -4,6 +4,7 @@
 //! data by DMA requests relative to a command's data; the front end knows where that is in host memory.
 
 use crate::flash::Tag;
+use crate::lists::Lists;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -330,6 +331,7 @@ pub struct CommandPort {
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
     dma_chained: Cell<bool>,
+    lists: Lists,
 }
 
 /// The token that the front end's handler gets when the FTL has requested DMA or completed a command.
@@ -359,6 +361,7 @@ impl CommandPort {
             back: Cell::new(None),
             rung: Cell::new(false),
             dma_chained: Cell::new(false),
+            lists: Lists::new(commands),
         })
     }
 
@@ -366,11 +369,15 @@ impl CommandPort {
 
     /// Waits for a command.
     pub async fn next_command(&self) -> HostCommand {
-        self.commands.pop(&self.exec).await
+        let command = self.commands.pop(&self.exec).await;
+        self.lists.taken();
+        command
     }
     /// Takes a command, if one is there.
     pub fn try_next_command(&self) -> Option<HostCommand> {
-        self.commands.try_pop(&self.exec)
+        let command = self.commands.try_pop(&self.exec)?;
+        self.lists.taken();
+        Some(command)
     }
     /// When the front end handed the command to the firmware.
     pub fn pushed_at(&self, command: CommandId) -> Instant {
@@ -437,6 +444,29 @@ impl CommandPort {
         let slot = &self.dma[usize::from(tag.0)];
         slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
     }
+    /// Has commands with [lists](CommandPort::next_list) come to the firmware before their lists are fetched
+    /// (C86).
+    pub fn manage_lists(&self) {
+        self.lists.manage();
+    }
+    /// Takes a command whose list has to be fetched before it can be decoded further, if none without came
+    /// before it. The firmware must then call [`CommandPort::fetch_list`].
+    pub fn next_list(&self) -> Option<CommandId> {
+        self.lists.pop().map(CommandId)
+    }
+    /// Asks the front end for the DMA of the command's list. The firmware asks for one list at a time.
+    pub fn fetch_list(&self, command: CommandId) {
+        self.lists.ask(command.0);
+        self.ring();
+    }
+    /// Whether the list that was asked for last has arrived, or never will.
+    pub fn list_ended(&self) -> bool {
+        self.lists.has_ended()
+    }
+    /// Whether the firmware has had the command before, for its list.
+    pub fn is_known(&self, command: CommandId) -> bool {
+        self.lists.is_known(command.0)
+    }
     /// Whether the lower side chains DMA: it takes a DMA request together with the flash request that it
     /// follows, both submitted in one go. It starts the DMA by itself as soon as the flash request has
     /// read the page that it expects ([`crate::flash::FlashRequest::expecting`]).
@@ -471,9 +501,39 @@ impl CommandPort {
     pub fn acknowledge(&self) {
         self.rung.set(false);
     }
+    /// Whether lists are fetched when the firmware asks for them ([`CommandPort::manage_lists`]).
+    #[inline]
+    pub fn manages_lists(&self) -> bool {
+        self.lists.are_managed()
+    }
+    /// Hands over a command whose list has to be fetched. Each command has one list at a time.
+    pub fn push_list(&self, command: CommandId) {
+        self.pushed[usize::from(command.0)].set(self.exec.now());
+        self.lists.push(command.0);
+        self.kick_back();
+    }
+    /// Takes the command whose list the firmware asks for.
+    pub fn next_list_request(&self) -> Option<CommandId> {
+        self.lists.take_asked().map(CommandId)
+    }
+    /// Answers [`CommandPort::fetch_list`]: the list is there, or the command has ended without.
+    pub fn list_done(&self) {
+        self.lists.end();
+        self.kick_back();
+    }
+    /// Hands over a command that the firmware has had before, for its list. As
+    /// [`CommandPort::push_command`].
+    pub fn push_known(&self, command: HostCommand) {
+        self.hand_over(command, true);
+    }
     /// Hands a command to the FTL. There is always room: the bound is the number of command slots.
     #[inline]
     pub fn push_command(&self, command: HostCommand) {
+        self.hand_over(command, false);
+    }
+    #[inline]
+    fn hand_over(&self, command: HostCommand, known: bool) {
+        self.lists.handed_over(command.id.0, known);
         self.pushed[usize::from(command.id.0)].set(self.exec.now());
         assert!(self.commands.try_push(&self.exec, command).is_ok(), "more commands than command slots");
         self.kick_back();

@@ -25,6 +25,7 @@ pub mod flash;
 pub mod host;
 pub mod layout;
 pub mod link;
+mod lists;
 mod local;
 pub mod medium;
 pub mod order;

@@ -245,6 +245,9 @@ impl Controller {
             }
             self.requested.push_back((at, tag, request));
         }
+        if let Some(command) = ports.commands.next_list_request() {
+            self.list_asked(ports, command.0);
+        }
         while let Some(completion) = ports.commands.next_completion() {
             self.ftl_completed(ports, completion);
         }

@@ -118,6 +118,41 @@ impl Controller {
         Ok(())
     }
 
+    /// Has the firmware ask for a list (C86). The slot stays the command's until it does, whatever becomes of
+    /// the command in the meantime.
+    pub(crate) fn leave_list_to_firmware(
+        &mut self,
+        ports: &ControllerPorts,
+        id: u16,
+        from: ListAt,
+        bytes: u16,
+    ) {
+        let slot = &mut self.slots[id];
+        slot.waits_for = Some((from, bytes));
+        slot.stage = CommandStage::ListWaits;
+        ports.commands.push_list(slot.command.id);
+    }
+    /// The firmware asks for a list.
+    #[cold]
+    pub(crate) fn list_asked(&mut self, ports: &mut ControllerPorts, id: u16) {
+        let slot = &mut self.slots[id];
+        assert!(slot.stage == CommandStage::ListWaits, "command {id} has no list that waits");
+        let (from, bytes) = slot.waits_for.take().expect("a list that waits is somewhere");
+        slot.managed = true;
+        let begun = match (slot.orphan, slot.abort) {
+            (true, _) => None,
+            (_, true) => Some(Err(Status::ABORT_REQUESTED)),
+            _ => Some(self.fetch_list(ports, id, from, bytes)),
+        };
+        match begun {
+            Some(Ok(())) => return,
+            Some(Err(status)) => self.finish(ports, id, status, 0),
+            None => self.drop_command(ports, id),
+        }
+        self.pause.leave(id);
+        ports.commands.list_done();
+    }
+
     fn scratch_segments(
         &mut self,
         ports: &mut ControllerPorts,
@@ -149,6 +184,7 @@ impl Controller {
     ) {
         let slot = &self.slots[id];
         let fetching = slot.stage == CommandStage::Fetching;
+        let managed = fetching && slot.managed;
         match result {
             _ if slot.orphan => self.drop_command(ports, id),
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),
@@ -157,6 +193,9 @@ impl Controller {
         }
         if fetching {
             self.leave_pause(id);
+        }
+        if managed {
+            ports.commands.list_done();
         }
     }
 

@@ -117,7 +117,11 @@ impl Controller {
                 self.take_decoded(id, command)?;
                 Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
             }
-            Decoded::Fetch { from, bytes } => {
+            Decoded::Fetch { from, bytes, managed: true } if ports.commands.manages_lists() => {
+                self.leave_list_to_firmware(ports, id, from, bytes);
+                Ok(false)
+            }
+            Decoded::Fetch { from, bytes, .. } => {
                 self.fetch_list(ports, id, from, bytes)?;
                 Ok(false)
             }
@@ -168,7 +172,10 @@ impl Controller {
         slot.stage = CommandStage::Ftl;
         (slot.with_ftl, slot.moved) = (true, 0);
         self.health.started(ports.now());
-        ports.commands.push_command(slot.command);
+        match slot.managed {
+            true => ports.commands.push_known(slot.command),
+            false => ports.commands.push_command(slot.command),
+        }
     }
 
     /// Counts moved bytes of a command's data. With the last byte the command is completed, if moving the

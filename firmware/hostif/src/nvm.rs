@@ -138,5 +138,9 @@ fn start_dataset(dsm: DatasetManagement) -> Decoded {
     if !dsm.attributes.deallocate() {
         return Decoded::Done { result: 0 };
     }
-    Decoded::Fetch { from: ListAt::DataPointer, bytes: dsm.range_count() * RANGE_BYTES as u16 }
+    Decoded::Fetch {
+        from: ListAt::DataPointer,
+        bytes: dsm.range_count() * RANGE_BYTES as u16,
+        managed: false,
+    }
 }

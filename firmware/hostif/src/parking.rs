@@ -3,7 +3,6 @@
 use crate::async_events::EventSource;
 use crate::controller::Controller;
 use crate::ports::ControllerPorts;
-use crate::slots::CommandStage;
 use aster_events::Event;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::registers::ShutdownStatus;
@@ -69,7 +68,7 @@ impl Controller {
 
     /// The write in slot `id` no longer counts as parked, unless it still waits for a list that it needs.
     pub(crate) fn leave_pause(&mut self, id: u16) {
-        if !matches!(self.slots[id].stage, CommandStage::List | CommandStage::Fetching) {
+        if !self.slots[id].stage.fetches_list() {
             self.pause.leave(id);
         }
     }

@@ -148,6 +148,7 @@ impl Controller {
             CommandStage::Fetched
             | CommandStage::List
             | CommandStage::Scratch
+            | CommandStage::ListWaits
             | CommandStage::Fetching
             | CommandStage::Ftl
             | CommandStage::Finished

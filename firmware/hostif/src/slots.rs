@@ -3,6 +3,7 @@
 use crate::config::ADMIN_SLOTS;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use aster_parties::ListAt;
 use aster_ports::host::{CommandId, HostCommand, HostOp};
 use aster_wire::nvme::prp::PrpWalk;
 use aster_wire::nvme::{Sqe, Status};
@@ -22,6 +23,8 @@ pub(crate) enum CommandStage {
     List,
     /// Scratch memory is being sent to the host.
     Scratch,
+    /// Firmware has yet to ask for a list of addresses.
+    ListWaits,
     /// Ranges or addresses are being fetched into scratch memory.
     Fetching,
     /// With the FTL.
@@ -38,6 +41,13 @@ pub(crate) enum CommandStage {
     Posting,
     /// Completed or dropped, but the FTL still has it. The host may have used its identifier again.
     CompletedEarly,
+}
+
+impl CommandStage {
+    /// Whether the command can't go on without a list of the host's.
+    pub fn fetches_list(self) -> bool {
+        matches!(self, CommandStage::List | CommandStage::ListWaits | CommandStage::Fetching)
+    }
 }
 
 /// A command.
@@ -61,6 +71,10 @@ pub(crate) struct CommandSlot {
     pub metadata_bytes: u32,
     /// Bytes fetched into scratch memory for it.
     pub fetched: u16,
+    /// The list that firmware has yet to ask for, and its length in bytes.
+    pub waits_for: Option<(ListAt, u16)>,
+    /// Firmware has asked for a list of the command.
+    pub managed: bool,
     pub walk: Option<PrpWalk>,
     /// Pages that the walk has found.
     pub pages: u32,
@@ -86,6 +100,8 @@ impl CommandSlot {
             moved: 0,
             metadata_bytes: 0,
             fetched: 0,
+            waits_for: None,
+            managed: false,
             walk: None,
             pages: 0,
             status: Status::SUCCESS,
@@ -103,6 +119,7 @@ impl CommandSlot {
         self.orphan = false;
         self.abort = false;
         (self.metadata_bytes, self.fetched) = (0, 0);
+        (self.waits_for, self.managed) = (None, false);
     }
 }
 

@@ -128,15 +128,16 @@ fn drive_latencies(report: &OcssdReport) -> Option<Claim> {
     })
 }
 
-/// C86: what the DMA of a command's addresses takes.
+/// C86: for how long the manager waits for a command's addresses.
 fn list_fetch(report: &OcssdReport, plan: &Plan) -> Option<Claim> {
-    let fetch = points(report, Ftl::Pblk, false).first()?.list_fetch_us?;
+    let point = *points(report, Ftl::Pblk, false).first()?;
+    let (fetch, wait) = (point.list_fetch_us?, point.list_wait_us?);
     let paper = plan.paper.list_fetch_us;
     Some(Claim {
         id: "C86",
-        says: format!("the DMA of a command's addresses takes {paper:.1} µs on average"),
-        ours: format!("{fetch:.2} µs"),
-        holds: (paper / 1.5..=paper * 1.5).contains(&fetch),
+        says: format!("the manager waits for {paper:.1} µs on average for a command's addresses"),
+        ours: format!("{wait:.2} µs, {fetch:.2} µs of them the DMA"),
+        holds: (paper / 1.5..=paper * 1.5).contains(&wait),
     })
 }
 

@@ -27,6 +27,8 @@ pub struct SweepPoint {
     pub below_program: f64,
     /// Of reads by pblk: the mean time of a fetch of addresses, µs (C86).
     pub list_fetch_us: Option<f64>,
+    /// Of reads by pblk: for how long the drive's manager waits for a list of addresses, µs (C86).
+    pub list_wait_us: Option<f64>,
 }
 
 /// Steps of a curve of quantiles.
@@ -88,8 +90,12 @@ fn point(plan: &Plan, ftl: Ftl, write: bool, outstanding: u32) -> Result<SweepPo
     let mut drive = PaperDrive::of_load(plan, ftl)?;
     let work = prepared(plan, &mut drive, write, outstanding, requests(plan, outstanding))?;
     let sample = Duration::from_micros(plan.load.sample_us.into());
+    let big_loop = |drive: &PaperDrive| drive.drive.machine.device().stats().big_loop.unwrap_or_default();
+    let before = big_loop(&drive);
     let (done, heard) = drive.watched("sweep", &work, sample)?;
-    Ok(of_point(plan, ftl, &work, &done, &heard))
+    let lists = big_loop(&drive).since(&before);
+    let waits = (!write && lists.lists > 0).then(|| lists.list_time.as_secs_f64() * 1e6 / lists.lists as f64);
+    Ok(SweepPoint { list_wait_us: waits, ..of_point(plan, ftl, &work, &done, &heard) })
 }
 
 fn of_point(plan: &Plan, ftl: Ftl, work: &Work, done: &Done, heard: &Heard) -> SweepPoint {
@@ -111,6 +117,7 @@ fn of_point(plan: &Plan, ftl: Ftl, work: &Work, done: &Done, heard: &Heard) -> S
         drive_us: curve(&drive),
         below_program: below as f64 / host.len().max(1) as f64,
         list_fetch_us: (!work.write && !fetches.is_empty()).then(|| mean(fetches)),
+        list_wait_us: None,
     }
 }
 

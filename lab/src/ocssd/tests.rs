@@ -9,7 +9,7 @@ fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
 fn little() -> Plan {
     let mut plan = Plan::shipped().unwrap();
     plan.load.outstanding = vec![1, 16, 64];
-    plan.load.requests = 512;
+    plan.load.requests = 2_048;
     plan.load.steady_requests = 4_096;
     plan.slides.share = 0.004;
     plan.slides.random_writes = 4_000;
@@ -28,7 +28,7 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
         "before a flash operation could",
         "the longer the latencies",
         "don't depend on the outstanding I/Os",
-        "the DMA of a command's addresses",
+        "for a command's addresses",
         "so that others are idle",
         "four commands of eight sectors",
         "higher average latency under pblk",

@@ -103,7 +103,7 @@ impl OpenChannel {
             1 => self.forward(issued, &[address(issued.sqe)]),
             units if units <= VECTOR_MAX => {
                 let from = ListAt::Address(address(issued.sqe));
-                Ok(Decoded::Fetch { from, bytes: (units * size_of::<u64>()) as u16 })
+                Ok(Decoded::Fetch { from, bytes: (units * size_of::<u64>()) as u16, managed: false })
             }
             _ => Err(Status::INVALID_FIELD.with_dnr(true)),
         }

@@ -36,8 +36,9 @@ impl Controller {
                 self.finish(ports, id, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
             }
-            // The command ends when the transfer or latency that it waits for is over.
-            CommandStage::List | CommandStage::Fetched | CommandStage::Fetching => {
+            // The command ends when the transfer or latency that it waits for is over, or when the firmware
+            // asks for its list.
+            CommandStage::List | CommandStage::Fetched | CommandStage::ListWaits | CommandStage::Fetching => {
                 slot.abort = true;
                 Ok(Reply::Done(0))
             }

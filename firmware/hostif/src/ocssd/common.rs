@@ -1,6 +1,6 @@
 //! What the command sets of both versions share.
 
-use aster_parties::{Decoded, Issued};
+use aster_parties::{Decoded, Issued, ListAt, Source};
 use aster_ports::host::{HostCommand, HostOp};
 use aster_wire::nvme::{IoOpcode, NSID_ALL, Sqe, Status};
 
@@ -17,6 +17,12 @@ pub(super) const fn refuse(status: Status) -> Status {
 /// Dwords 10 and 11: the address, or that of the list of addresses.
 pub(super) fn address_of(sqe: &Sqe) -> u64 {
     u64::from(sqe.dword(10)) | u64::from(sqe.dword(11)) << 32
+}
+
+/// A list of `bytes` bytes of addresses. The manager of a big loop fetches those of I/O commands (C86).
+pub(super) fn list_of(issued: &Issued, at: u64, bytes: usize) -> Decoded {
+    let managed = issued.from == Source::Io;
+    Decoded::Fetch { from: ListAt::Address(at), bytes: bytes as u16, managed }
 }
 
 /// A flush, which may name all namespaces. `None` for any other command, which must name one.

@@ -1,8 +1,8 @@
 //! The command set of Open-Channel SSD 1.2 (O1, O5, O6, P22 to P28).
 
-use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, refuse};
+use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, list_of, refuse};
 use super::identity::OpenChannelFacts;
-use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
+use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, Operations, Source, status_of};
 use aster_ports::host::{
     BlockState, Completion, HostCommand, HostOp, HostStatus, ReportKind, VectorAddress, VectorFault,
     VectorMode,
@@ -57,9 +57,7 @@ impl OpenChannel12 {
         let first = address_of(issued.sqe);
         match count {
             1 => self.forward(issued, &[first.to_le_bytes()]),
-            2..=ADDRESSES_MAX => {
-                Ok(Decoded::Fetch { from: ListAt::Address(first), bytes: (count * size_of::<u64>()) as u16 })
-            }
+            2..=ADDRESSES_MAX => Ok(list_of(issued, first, count * size_of::<u64>())),
             _ => Err(refuse(Status::INVALID_FIELD)),
         }
     }

@@ -1,6 +1,6 @@
 //! The command set of Open-Channel SSD 2.0 (P29).
 
-use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, refuse};
+use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, list_of, refuse};
 use super::identity::OpenChannelFacts;
 use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
 use aster_ports::host::{
@@ -71,9 +71,7 @@ impl OpenChannel20 {
                 self.vector(issued, [first, destination_of(issued.sqe)].into_iter())
             }
             1 => self.vector(issued, core::iter::once(first)),
-            count => {
-                Ok(Decoded::Fetch { from: ListAt::Address(first), bytes: (count * size_of::<u64>()) as u16 })
-            }
+            count => Ok(list_of(issued, first, count * size_of::<u64>())),
         }
     }
     /// Names the blocks for the translation. Returns how many they are.
@@ -213,7 +211,7 @@ impl CommandSet for OpenChannel20 {
             }
             IoCommand::DatasetManagement(dsm) if usize::from(dsm.range_count()) <= ADDRESSES_MAX => {
                 let bytes = dsm.range_count() * RANGE_BYTES as u16;
-                Ok(Decoded::Fetch { from: ListAt::DataPointer, bytes })
+                Ok(Decoded::Fetch { from: ListAt::DataPointer, bytes, managed: false })
             }
             IoCommand::DatasetManagement(_) => Err(refuse(Status::INVALID_FIELD)),
             _ => Err(refuse(Status::INVALID_OPCODE)),
@@ -243,8 +241,7 @@ impl CommandSet for OpenChannel20 {
         // A copy has two lists of the same length, the sources first.
         let count = usize::from(VectorControl20(issued.sqe.dword(12)).blocks_less_one()) + 1;
         if issued.sqe.opcode() == COPY && bytes.len() == count * size_of::<u64>() {
-            let from = ListAt::Address(destination_of(issued.sqe));
-            return Ok(Decoded::Fetch { from, bytes: bytes.len() as u16 });
+            return Ok(list_of(issued, destination_of(issued.sqe), bytes.len()));
         }
         let list = bytes.as_chunks().0;
         self.vector(issued, list.iter().map(|bytes| u64::from_le_bytes(*bytes)))

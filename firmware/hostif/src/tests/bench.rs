@@ -119,7 +119,7 @@ impl Handler for Link {
 /// An FTL over a byte vector. Commands wait while it is paused.
 pub struct Ftl {
     exec: Exec,
-    port: Rc<CommandPort>,
+    pub port: Rc<CommandPort>,
     dram: SharedDram,
     pub disk: RefCell<Vec<u8>>,
     pub seen: RefCell<Vec<HostCommand>>,

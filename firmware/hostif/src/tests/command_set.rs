@@ -24,27 +24,27 @@ use aster_wire::nvme::status::StatusType;
 use aster_wire::nvme::{IoOpcode, Sqe, Status};
 use zerocopy::FromBytes;
 
-const ERASE: u8 = 0x90;
+pub(super) const ERASE: u8 = 0x90;
 const WRITE: u8 = 0x91;
-const READ: u8 = 0x92;
-const COPY: u8 = 0x93;
+pub(super) const READ: u8 = 0x92;
+pub(super) const COPY: u8 = 0x93;
 /// As an I/O command it forwards an operation reserved for the controller, as an admin command one that
 /// only an I/O queue may forward.
 const STRAY: u8 = 0x94;
 const IDENTITY: u8 = 0xe2;
-const SET_STATE: u8 = 0xf1;
+pub(super) const SET_STATE: u8 = 0xf1;
 const STATES: u8 = 0xf2;
 /// A log page and a feature. The feature makes reads that nearly failed report so.
 const CHUNKS: u8 = 0xca;
 const NEARLY: Status = Status::new(StatusType::Vendor, 0);
 const ADDRESS_BYTES: usize = 8;
 /// Where lists of addresses and metadata lie.
-const LIST: u64 = DATA + 0x10_0000;
-const LIST_TO: u64 = LIST + 0x1000;
+pub(super) const LIST: u64 = DATA + 0x10_0000;
+pub(super) const LIST_TO: u64 = LIST + 0x1000;
 const BESIDE: u64 = LIST + 0x2000;
 
 #[derive(Debug, Default)]
-struct Vectors {
+pub(super) struct Vectors {
     warns: bool,
 }
 
@@ -99,7 +99,7 @@ impl CommandSet for Vectors {
             1 if sqe.opcode() != COPY => vector(issued, core::iter::once(pointer(sqe, 10))),
             units if units <= VECTOR_MAX => {
                 let bytes = (units * ADDRESS_BYTES) as u16;
-                Ok(Decoded::Fetch { from: ListAt::Address(pointer(sqe, 10)), bytes })
+                Ok(Decoded::Fetch { from: ListAt::Address(pointer(sqe, 10)), bytes, managed: true })
             }
             _ => Err(Status::INVALID_FIELD),
         }
@@ -118,7 +118,7 @@ impl CommandSet for Vectors {
             }
             (SET_STATE, _) => {
                 let bytes = (count(sqe) * ADDRESS_BYTES) as u16;
-                AdminAnswer::Decoded(Decoded::Fetch { from: ListAt::DataPointer, bytes })
+                AdminAnswer::Decoded(Decoded::Fetch { from: ListAt::DataPointer, bytes, managed: false })
             }
             (STRAY, _) => {
                 let op = [HostOp::Write, HostOp::VectorWrite(VectorMode::default()), HostOp::VectorCopy]
@@ -150,6 +150,7 @@ impl CommandSet for Vectors {
             return Ok(Decoded::Fetch {
                 from: ListAt::Address(pointer(issued.sqe, 14)),
                 bytes: bytes.len() as u16,
+                managed: true,
             });
         }
         vector(issued, addresses.iter().map(|address| u64::from_le_bytes(*address)))
@@ -172,7 +173,7 @@ impl CommandSet for Vectors {
     }
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let mut bench = Bench::with_set(config(), Box::new(Vectors::default()));
     bench.enable();
     bench.create_pair(1, 64);
@@ -180,7 +181,7 @@ fn bench() -> Bench {
 }
 
 /// A vector over these units, with a list of its own if there are several.
-fn of(bench: &mut Bench, opcode: u8, units: &[u64]) -> Sqe {
+pub(super) fn of(bench: &mut Bench, opcode: u8, units: &[u64]) -> Sqe {
     let mut sqe = Sqe::new(opcode, 1);
     (sqe.prp1, sqe.mptr) = (DATA.into(), BESIDE.into());
     sqe.dwords_10_15[2] = (units.len() as u32 - 1).into();
@@ -190,7 +191,7 @@ fn of(bench: &mut Bench, opcode: u8, units: &[u64]) -> Sqe {
     put(bench, LIST, units);
     sqe
 }
-fn put(bench: &mut Bench, at: u64, units: &[u64]) {
+pub(super) fn put(bench: &mut Bench, at: u64, units: &[u64]) {
     let list: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
     bench.memory.0[at as usize..][..list.len()].copy_from_slice(&list);
 }

@@ -10,6 +10,7 @@ mod data;
 mod doorbells;
 mod events;
 mod lifecycle;
+mod lists;
 mod mandatory;
 mod message;
 mod nvm;

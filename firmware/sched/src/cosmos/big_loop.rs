@@ -123,6 +123,7 @@ impl BigLoop {
         ports.requests.collect(bell_id);
         ports.controllers.watch(bell_id);
         ports.ftl.chain_dma();
+        ports.host.manage_lists();
         let (commands, transfers) = ports.host.bounds();
         let ways = geometry.total_luns();
         let of_channel = |channel| {
@@ -186,7 +187,7 @@ impl BigLoop {
             (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
             self.bell.still();
             self.spend(Function::NvmeManager, self.config.costs.pass);
-            let taken = self.take_command();
+            let taken = self.take_command().await;
             let mut moved = taken;
             self.account(LoopPart::Commands);
             // What the host DMA engine has been given has left its queue.

@@ -6,8 +6,8 @@ use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag};
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag, HostOp, HostStatus};
-use aster_units::BufferId;
+use aster_ports::host::{CommandId, DmaDirection, DmaError, DmaRequest, DmaTag, HostOp, HostStatus};
+use aster_units::{BufferId, Instant};
 
 /// Words of a command that the NVMe manager copies out of the controller's memory (P12: 64 bytes a slot).
 const COMMAND_WORDS: u64 = 16;
@@ -36,11 +36,15 @@ fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [Operat
 
 impl BigLoop {
     /// GetHostCommand(): one command per pass, if one waits.
-    pub(super) fn take_command(&mut self) -> bool {
+    pub(super) async fn take_command(&mut self) -> bool {
         self.access(Function::NvmeManager, &self.ports.buses.host, 1);
+        if let Some(command) = self.ports.host.next_list() {
+            self.fetch_list(command).await;
+            return true;
+        }
         let Some(command) = self.ports.host.try_next_command() else { return false };
-        let waited = self.core.now().since(self.ports.host.pushed_at(command.id));
-        self.access(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
+        let known = self.ports.host.is_known(command.id);
+        let since = if known { self.taken[usize::from(command.id.0)].since } else { self.read(command.id) };
         if command.op == HostOp::Deallocate {
             let host = &self.ports.host;
             let ranges = (0..).map_while(|index| host.range(command.id, index));
@@ -52,10 +56,42 @@ impl BigLoop {
             self.ports.ftl.set_addresses(command.id, addresses);
         }
         let automatic = self.config.auto_completion && command.ends_with_data();
-        self.taken[usize::from(command.id.0)] =
-            TakenCommand { automatic, since: self.core.now() - waited, moved: None };
+        self.taken[usize::from(command.id.0)] = TakenCommand { automatic, since, moved: None };
         self.ports.ftl.push_command(command);
         true
+    }
+    /// Copies a command out of the controller's memory. Returns when that was done, minus the time that the
+    /// command waited.
+    fn read(&self, command: CommandId) -> Instant {
+        let waited = self.core.now().since(self.ports.host.pushed_at(command));
+        self.access(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
+        self.core.now() - waited
+    }
+    /// The handler of a command with a list of addresses has the list fetched and waits for it: it reads the
+    /// host DMA engine's register until the list is there. FTL and scheduler stand still (C86).
+    async fn fetch_list(&mut self, command: CommandId) {
+        let since = self.read(command);
+        self.taken[usize::from(command.0)] = TakenCommand { automatic: false, since, moved: None };
+        let words = OperationKind::RxDma.register_words(1);
+        self.access(Function::NvmeManager, &self.ports.buses.host, words);
+        self.core.settle().await;
+        let asked = self.core.now();
+        self.ports.host.fetch_list(command);
+        while !self.ports.host.list_ended() {
+            let before = self.core.now();
+            self.access(Function::NvmeManager, &self.ports.buses.host, 1);
+            if self.core.now() == before {
+                // A bus that takes no time: the loop would read its register for ever.
+                self.bell.still();
+                self.bell.wait().await;
+            }
+            self.core.settle().await;
+        }
+        let took = self.core.now().since(asked);
+        self.count(|s| {
+            s.lists += 1;
+            s.list_time += took;
+        });
     }
 
     /// Completes the commands that the FTL has finished.

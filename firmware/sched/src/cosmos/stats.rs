@@ -41,6 +41,10 @@ pub struct LoopStats {
     pub candidates: u64,
     /// Commands answered.
     pub commands: u64,
+    /// Lists of addresses that the NVMe manager had fetched.
+    pub lists: u64,
+    /// The time for which it waited for them, FTL and scheduler with it (C86).
+    pub list_time: Duration,
     /// System latency, summed over all commands: from when the firmware has read a command out of the
     /// controller to when it has sensed that the last of its data has been moved, which completes the command
     /// (P13), or to its completion if it has no data.
@@ -73,6 +77,8 @@ impl LoopStats {
         all.looks -= before.looks;
         all.candidates -= before.candidates;
         all.commands -= before.commands;
+        all.lists -= before.lists;
+        all.list_time = all.list_time.saturating_sub(before.list_time);
         all.system = all.system.saturating_sub(before.system);
         all.held_back -= before.held_back;
         all.retries -= before.retries;
