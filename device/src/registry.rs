@@ -2,8 +2,8 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
-    AssignerName, D_CHOICES, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, Profile, VECTORS,
-    WINDOWED_GREEDY,
+    AssignerName, D_CHOICES, FIL, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, Profile,
+    VECTORS, WINDOWED_GREEDY,
 };
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
@@ -248,7 +248,7 @@ impl Default for Registry<MakeScheduler> {
             Ok(Box::new(FlashInterface(configure::interface_layer(profile, &flash))))
         });
         let ours = [
-            ("fil", fil),
+            (FIL, fil),
             ("fifo", workers()),
             ("reads-first", workers()),
             ("cosmos", cosmos),

@@ -1,13 +1,14 @@
 //! A whole open-channel drive (Open-Channel SSD 1.2): its host addresses sectors of flash in vectors.
 
 use aster_device::Media;
-use aster_device::profile::Profile;
+use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Driver, DriverError, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::profile;
-use aster_units::{Geometry, LunIndex};
+use aster_units::{Duration, Geometry, LunIndex};
 use aster_wire::nvme::Status;
+use aster_wire::ocssd::vector::planes;
 use aster_wire::ocssd::{
     AddressFormat, BlockFlags, Identity12, Place, TableHeader, VectorControl, admin, io, status,
 };
@@ -204,6 +205,44 @@ fn sectors_are_written_read_and_erased_by_their_place() {
     host.must_hold(&kept, 1);
     assert_eq!(host.write(&gone, 2), DONE);
     host.must_hold(&gone, 2);
+}
+
+/// How long the drive takes to write, read and erase a page of both planes of a LUN, in that order.
+fn times_of_both_planes(change: impl FnOnce(&mut Profile)) -> [Duration; 3] {
+    let host = Host::power_on(&drive(change), Media::fresh());
+    let blocks = host.good_blocks(0);
+    let places = host.pages(&blocks[..1], 0..1);
+    let timed = |work: &dyn Fn()| {
+        let from = host.machine.now();
+        work();
+        host.machine.now().since(from)
+    };
+    let write = timed(&|| assert_eq!(host.write(&places, 1), DONE));
+    let read = timed(&|| host.must_hold(&places, 1));
+    let both = VectorControl(0).with_plane_mode(planes::DUAL);
+    let erase = timed(&|| assert_eq!(host.send(io::ERASE, both, &blocks[..1], 0), DONE));
+    // Pages of one plane alone are as before.
+    assert_eq!(host.write(&places[..4], 2), DONE);
+    host.must_hold(&places[..4], 2);
+    assert_eq!(host.read(&places[4..]).0, VectorEnd { status: status::EMPTY_PAGE, failed: 0b1111 });
+    [write, read, erase]
+}
+
+/// G13: off by default. Then the planes of a LUN take their turns.
+#[test]
+fn with_mp_native_the_planes_of_a_page_are_one_operation() {
+    let commands = |p: &mut Profile| p.package.commands = vec![CommandName::MultiPlane];
+    let apart = times_of_both_planes(commands);
+    let together = times_of_both_planes(|p| {
+        commands(p);
+        p.ftl.mp_native = true;
+    });
+    let [program, read, erase] = [481, 58, 5_000].map(Duration::from_micros);
+    for ((apart, together), array) in apart.into_iter().zip(together).zip([program, read, erase]) {
+        // One of the two array times is saved, but for what multi-plane commands take.
+        let saved = apart.saturating_sub(together);
+        assert!(saved >= array * 3 / 4 && saved <= array * 5 / 4, "{apart:?} and {together:?}");
+    }
 }
 
 #[test]

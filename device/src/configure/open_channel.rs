@@ -26,6 +26,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
             TableBlocksName::Hide => TableBlocks::Hide,
         },
         chunks: profile.is_of_chunks(),
+        multi_plane: f.mp_native,
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
     }

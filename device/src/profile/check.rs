@@ -1,9 +1,11 @@
 //! The checks of a profile that types can't make: ranges and relations.
 
 use super::ftl::{MappingName, TableBlocksName};
+use super::package::CommandName;
 use super::package::{coupling, numbers};
 use super::schema::{
-    AssignerName, COSMOS, ContentKind, D_CHOICES, DataModeName, Profile, VECTORS, WINDOWED_GREEDY,
+    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, Profile, VECTORS,
+    WINDOWED_GREEDY,
 };
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
@@ -320,10 +322,31 @@ impl Profile {
                 return refuse("must stay \"off\" with one block per plane, which it would take away");
             }
         }
+        self.check_multi_plane()?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
         range("ftl.refresh_corrected_percent", f64::from(self.ftl.refresh_corrected_percent), 0.0, 100.0)?;
         range("ftl.background_gap_us", f64::from(self.ftl.background_gap_us), 0.0, 1e6)
+    }
+
+    /// What carries out multi-plane operations, and what splits them again (G13).
+    fn check_multi_plane(&self) -> Result<(), Refused> {
+        let needs = |ok, what: &str| match ok || !self.ftl.mp_native {
+            true => Ok(()),
+            false => Err(("ftl.mp_native", format!("must go with {what}"))),
+        };
+        needs(self.ftl.kind == VECTORS, "ftl.kind = \"vectors\", which alone reads it")?;
+        needs(self.used_geometry().planes > 1, "several planes")?;
+        let has = self.package.commands.contains(&CommandName::MultiPlane);
+        needs(has, "a package that has the command: package.commands = [\"multi-plane\"]")?;
+        let software = self.channel.controller == ControllerName::Software;
+        needs(software, "channel.controller = \"software\", since the others do one plane after the other")?;
+        let policy = &self.scheduler.policy;
+        needs(
+            policy != COSMOS,
+            "another scheduler.policy than \"cosmos\", whose operations are of one page",
+        )?;
+        needs(policy != FIL, "another scheduler.policy than \"fil\", whose transactions are of one page")
     }
 
     fn check_scheduler(&self) -> Result<(), Refused> {

@@ -322,6 +322,8 @@ pub struct CoresProfile {
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
+/// The name of SoftSSD's flash interface layer among them.
+pub const FIL: &str = "fil";
 /// The translation that drives have.
 pub const PAGE_MAPPING: &str = "page-mapping";
 /// The command set of Open-Channel SSD 1.2.
@@ -477,6 +479,10 @@ pub struct FtlProfile {
     /// Cosmos+ board's bad-block table: all; nothing; or it doesn't see it.
     #[serde(default)]
     pub table_blocks: TableBlocksName,
+    /// A drive without a map carries out what a command names at the same page of several planes as one
+    /// multi-plane operation. The package must have the command, and channels must be in software.
+    #[serde(default)]
+    pub mp_native: bool,
 }
 
 impl FtlProfile {

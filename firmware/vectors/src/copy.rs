@@ -6,7 +6,7 @@ use crate::read::bad_sectors;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_ports::flash::FlashOp;
+use aster_ports::flash::{Flags, FlashOp};
 use aster_ports::host::{HostStatus, VectorFault, VectorMode};
 use aster_units::SECTOR_BYTES;
 
@@ -81,24 +81,24 @@ impl Worker {
         let mut unread = Unread::default();
         for first in (0..self.sources.len()).step_by(together) {
             let count = together.min(self.sources.len() - first);
-            self.tags.clear();
-            for (run, buffer) in self.sources[first..][..count].iter().zip(&self.buffers[self.runs.len()..]) {
-                let sectors = if drive.config.partial_reads { run.sectors } else { drive.whole() };
-                let request = drive.request(FlashOp::Read, run.lun, run.block, run.page, sectors, *buffer);
-                self.tags.push(drive.submit(request));
-            }
+            self.sent.clear();
+            let pages = self.sources[first..][..count].iter().zip(&self.buffers[self.runs.len()..]);
+            let pages = pages.map(|(run, buffer)| drive.page_of(run, *buffer));
+            drive.submit_all(FlashOp::Read, Flags::default(), pages, &mut self.sent);
             drive.count(|s| s.flash_reads.host += count as u64);
-            for n in 0..count {
-                let outcome = drive.finished(self.tags[n]).await;
-                let source = self.sources[first + n];
-                let bad = source
-                    .mask_of(bad_sectors(&outcome, VectorMode { metadata: true, ..Default::default() }));
-                match outcome.erased {
-                    true => unread.empty |= bad,
-                    false => unread.lost |= bad,
-                }
-                if bad == 0 {
-                    self.move_sectors(n, &source);
+            let mut of = 0..count;
+            for sent in &self.sent {
+                for (outcome, n) in drive.finished_all(*sent).await.zip(of.by_ref()) {
+                    let source = self.sources[first + n];
+                    let mode = VectorMode { metadata: true, ..Default::default() };
+                    let bad = source.mask_of(bad_sectors(&outcome, mode));
+                    match outcome.erased {
+                        true => unread.empty |= bad,
+                        false => unread.lost |= bad,
+                    }
+                    if bad == 0 {
+                        self.move_sectors(n, &source);
+                    }
                 }
             }
         }

@@ -4,16 +4,20 @@ use crate::buffers::BufferPool;
 use crate::chunks::chunk_of;
 use crate::config::VectorsConfig;
 use crate::kept::Kept;
+use crate::plan::{PlaneSet, Run};
 use crate::shape::Shape;
 use crate::table::BlockTable;
 use crate::turns::Turns;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Tag, Target};
+use aster_ports::flash::{
+    Flags, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag, Target,
+};
 use aster_ports::host::{
     BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest, HostStatus, VectorFault,
 };
@@ -23,6 +27,22 @@ use core::cell::{Cell, RefCell};
 
 /// Calls whoever watches the media.
 type Watcher = Box<dyn Fn(MediaState)>;
+
+/// A page, or a block with any of its pages, that a request is for.
+pub(crate) struct Page {
+    pub lun: LunIndex,
+    pub block: BlockAddr,
+    pub page: PageInBlock,
+    pub sectors: SectorRange,
+    pub buffer: BufferId,
+}
+
+/// A request in flight, and how many pages it is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    pub tag: Tag,
+    pub targets: u8,
+}
 
 pub(crate) struct Drive {
     pub core: Core,
@@ -86,6 +106,48 @@ impl Drive {
     ) -> FlashRequest {
         FlashRequest::single(phase, lun, Target { row: self.shape.row(lun, block, page), sectors, buffer })
     }
+    /// Submits what a command does to several pages: a request for each, or one for those that a multi-plane
+    /// operation carries out. Pages that go together must follow each other.
+    pub fn submit_all(
+        &self,
+        phase: FlashOp,
+        flags: Flags,
+        pages: impl Iterator<Item = Page>,
+        sent: &mut Vec<Sent>,
+    ) {
+        let planes = self.config.geometry.planes;
+        let mut waits: Option<(PlaneSet, LunIndex, [Target; MAX_TARGETS], usize)> = None;
+        let submit = |lun, targets: &[Target]| {
+            let request = FlashRequest::vector(phase, lun, targets);
+            let mut request = request.expect("a target for each plane at most");
+            request.flags = flags;
+            Sent { tag: self.submit(request), targets: targets.len() as u8 }
+        };
+        for Page { lun, block, page, sectors, buffer } in pages {
+            let target = Target { row: self.shape.row(lun, block, page), sectors, buffer };
+            let set = PlaneSet::of(lun, block, page, planes);
+            let joined =
+                waits.as_mut().filter(|_| self.config.multi_plane).and_then(|(of, _, targets, n)| {
+                    *of = of.with(set)?;
+                    targets[*n] = target;
+                    *n += 1;
+                    Some(())
+                });
+            if joined.is_none()
+                && let Some((_, lun, targets, n)) = waits.replace((set, lun, [target; MAX_TARGETS], 1))
+            {
+                sent.push(submit(lun, &targets[..n]));
+            }
+        }
+        if let Some((_, lun, targets, n)) = waits {
+            sent.push(submit(lun, &targets[..n]));
+        }
+    }
+    /// The page that a read of `run` is for.
+    pub fn page_of(&self, run: &Run, buffer: BufferId) -> Page {
+        let sectors = if self.config.partial_reads { run.sectors } else { self.whole() };
+        Page { lun: run.lun, block: run.block, page: run.page, sectors, buffer }
+    }
     /// All sectors of a page.
     pub fn whole(&self) -> SectorRange {
         SectorRange::whole(self.config.geometry.sectors_per_page())
@@ -100,6 +162,10 @@ impl Drive {
             buffer: request.targets()[0].buffer.0,
         });
         self.flash.submit(request).expect("the port has room for what workers have in flight")
+    }
+    /// How each page of a request has ended.
+    pub async fn finished_all(&self, sent: Sent) -> impl Iterator<Item = Outcome> + use<> {
+        self.flash.finished(sent.tag).await.into_iter().take(sent.targets.into())
     }
     pub async fn finished(&self, tag: Tag) -> Outcome {
         self.flash.finished(tag).await[0]

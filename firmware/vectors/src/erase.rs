@@ -1,11 +1,11 @@
 //! Vector erases, formats, and states that the host sets.
 
 use crate::chunks;
-use crate::drive::is_done;
+use crate::drive::{Page, is_done};
 use crate::plan::{self, ErasedBlock};
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
-use aster_ports::flash::FlashOp;
+use aster_ports::flash::{Flags, FlashOp};
 use aster_ports::host::{
     BlockState, DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode,
 };
@@ -82,32 +82,41 @@ impl Worker {
     }
     fn begin_erases(&mut self, slc: bool) {
         let drive = Rc::clone(&self.drive);
-        self.tags.clear();
+        self.sent.clear();
         for ErasedBlock { lun, block, .. } in &self.erases {
-            let page = PageInBlock(0);
-            let mut request = drive.request(FlashOp::Erase, *lun, *block, page, drive.whole(), BufferId(0));
-            request.flags.slc = slc;
             drive.table.borrow_mut().begin_erase(*lun, *block);
-            self.tags.push(drive.submit(request));
         }
+        let page = |&ErasedBlock { lun, block, .. }: &ErasedBlock| Page {
+            lun,
+            block,
+            page: PageInBlock(0),
+            sectors: drive.whole(),
+            buffer: BufferId(0),
+        };
+        let (flags, pages) = (Flags { slc, ..Flags::default() }, self.erases.iter().map(page));
+        drive.submit_all(FlashOp::Erase, flags, pages, &mut self.sent);
         drive.count(|s| s.flash_erases.host += self.erases.len() as u64);
     }
     /// Waits for the erases.
     async fn end_erases(&mut self) -> Erased {
         let drive = Rc::clone(&self.drive);
         let mut ended = Erased::default();
-        for (tag, ErasedBlock { lun, block, mask }) in self.tags.iter().zip(&self.erases) {
-            let done = is_done(&drive.finished(*tag).await);
-            let before = *drive.table.borrow().get(*lun, *block);
-            drive.table.borrow_mut().end_erase(*lun, *block, done);
-            ended.failed |= if done { 0 } else { *mask };
-            ended.retired |= if before.closed { *mask } else { 0 };
-            if !done || before.closed {
-                drive.grow_bad(*lun, *block);
-            } else if before.failures > 0 {
-                drive.save_table();
+        let mut blocks = self.erases.iter();
+        for sent in &self.sent {
+            for (outcome, of) in drive.finished_all(*sent).await.zip(blocks.by_ref()) {
+                let ErasedBlock { lun, block, mask } = *of;
+                let done = is_done(&outcome);
+                let before = *drive.table.borrow().get(lun, block);
+                drive.table.borrow_mut().end_erase(lun, block, done);
+                ended.failed |= if done { 0 } else { mask };
+                ended.retired |= if before.closed { mask } else { 0 };
+                if !done || before.closed {
+                    drive.grow_bad(lun, block);
+                } else if before.failures > 0 {
+                    drive.save_table();
+                }
+                drive.block_ended(lun);
             }
-            drive.block_ended(*lun);
         }
         drive.tell_media();
         ended

@@ -54,6 +54,31 @@ pub(crate) fn runs(units: &[Unit], into: &mut Vec<Run>) {
     }
 }
 
+/// The pages that one multi-plane operation carries out: the same one of different planes of a LUN, at the
+/// same block of each (G13).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PlaneSet {
+    lun: LunIndex,
+    /// The number that the blocks have in their planes.
+    block: u32,
+    page: PageInBlock,
+    /// A bit for each plane.
+    planes: u32,
+}
+
+impl PlaneSet {
+    pub fn of(lun: LunIndex, block: BlockAddr, page: PageInBlock, planes: u8) -> Self {
+        let planes = u32::from(planes);
+        PlaneSet { lun, block: block.0 / planes, page, planes: 1 << (block.0 % planes) }
+    }
+    /// Both as one, if one operation can carry them out.
+    pub fn with(self, other: PlaneSet) -> Option<PlaneSet> {
+        let same = (self.lun, self.block, self.page) == (other.lun, other.block, other.page);
+        let planes = self.planes | other.planes;
+        (same && self.planes & other.planes == 0).then_some(PlaneSet { planes, ..self })
+    }
+}
+
 /// Checks that each run of a write is a whole page, and the next one of its block. The write pointers of
 /// the blocks must be known.
 pub(crate) fn check_write(runs: &[Run], table: &BlockTable, sectors_per_page: u8) -> Result<(), VectorFault> {

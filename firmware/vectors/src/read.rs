@@ -6,7 +6,7 @@ use crate::plan;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_ports::flash::{FlashOp, FlashStatus, Outcome};
+use aster_ports::flash::{Flags, FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
 use aster_units::SECTOR_BYTES;
 use aster_wire::ocssd::v2::ChunkFlags;
@@ -41,13 +41,10 @@ impl Worker {
             return (HostStatus::Vector(VectorFault::Offline), 0);
         }
         self.take_buffers().await;
-        self.tags.clear();
-        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
-            let sectors = if drive.config.partial_reads { run.sectors } else { drive.whole() };
-            let mut request = drive.request(FlashOp::Read, run.lun, run.block, run.page, sectors, *buffer);
-            (request.flags.raw, request.flags.slc) = (mode.raw, mode.slc);
-            self.tags.push(drive.submit(request));
-        }
+        self.sent.clear();
+        let pages = self.runs.iter().zip(&self.buffers).map(|(run, buffer)| drive.page_of(run, *buffer));
+        let flags = Flags { raw: mode.raw, slc: mode.slc, one_shot: false };
+        drive.submit_all(FlashOp::Read, flags, pages, &mut self.sent);
         drive.count(|s| s.flash_reads.host += self.runs.len() as u64);
         self.leave();
         let (failed, moved) = self.deliver(command, mode).await;
@@ -85,39 +82,41 @@ impl Worker {
             drive.dram.borrow_mut().page_mut(side)[..BYTES * self.units.len()].fill(0);
         }
         self.transfers.clear();
-        for ((tag, run), buffer) in self.tags.iter().zip(&self.runs).zip(&self.buffers) {
-            let outcome = drive.finished(*tag).await;
-            let zeroes = outcome.erased && mode.unwritten_is_zero;
-            let bad = if zeroes { 0 } else { bad_sectors(&outcome, mode) };
-            if zeroes {
-                let mut buffers = drive.dram.borrow_mut();
-                let (page, oob) = buffers.page_and_oob_mut(*buffer);
-                page.fill(0);
-                oob.fill(0);
-            }
-            let of = if outcome.erased { &mut failed.empty } else { &mut failed.lost };
-            *of |= run.mask_of(bad);
-            let limit = drive.config.marginal;
-            if bad == 0 && limit > 0 && outcome.worst_chunk >= limit {
-                failed.marginal |= run.mask();
-            }
-            let good = run.sectors.mask() & !bad;
-            if mode.metadata {
-                let mut buffers = drive.dram.borrow_mut();
-                for sector in (0..16).filter(|sector| good >> sector & 1 != 0) {
-                    let index = usize::from(run.first) + sector - usize::from(run.sectors.first);
-                    let one = metadata_of(buffers.oob(*buffer), sector);
-                    metadata_at(buffers.page_mut(side), index).copy_from_slice(&one);
+        let mut pages = self.runs.iter().zip(&self.buffers);
+        for sent in &self.sent {
+            for (outcome, (run, buffer)) in drive.finished_all(*sent).await.zip(pages.by_ref()) {
+                let zeroes = outcome.erased && mode.unwritten_is_zero;
+                let bad = if zeroes { 0 } else { bad_sectors(&outcome, mode) };
+                if zeroes {
+                    let mut buffers = drive.dram.borrow_mut();
+                    let (page, oob) = buffers.page_and_oob_mut(*buffer);
+                    page.fill(0);
+                    oob.fill(0);
                 }
-            }
-            for (first, count) in stretches(good) {
-                let index = u32::from(run.first) + first - u32::from(run.sectors.first);
-                let at = (index * SECTOR_BYTES as u32, count * SECTOR_BYTES as u32);
-                let from = (*buffer, first * SECTOR_BYTES as u32);
-                let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, from);
-                match drive.commands.submit_dma(request) {
-                    Some(tag) => self.transfers.push(tag),
-                    None => moved &= drive.commands.dma(request).await.is_ok(),
+                let of = if outcome.erased { &mut failed.empty } else { &mut failed.lost };
+                *of |= run.mask_of(bad);
+                let limit = drive.config.marginal;
+                if bad == 0 && limit > 0 && outcome.worst_chunk >= limit {
+                    failed.marginal |= run.mask();
+                }
+                let good = run.sectors.mask() & !bad;
+                if mode.metadata {
+                    let mut buffers = drive.dram.borrow_mut();
+                    for sector in (0..16).filter(|sector| good >> sector & 1 != 0) {
+                        let index = usize::from(run.first) + sector - usize::from(run.sectors.first);
+                        let one = metadata_of(buffers.oob(*buffer), sector);
+                        metadata_at(buffers.page_mut(side), index).copy_from_slice(&one);
+                    }
+                }
+                for (first, count) in stretches(good) {
+                    let index = u32::from(run.first) + first - u32::from(run.sectors.first);
+                    let at = (index * SECTOR_BYTES as u32, count * SECTOR_BYTES as u32);
+                    let from = (*buffer, first * SECTOR_BYTES as u32);
+                    let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, from);
+                    match drive.commands.submit_dma(request) {
+                        Some(tag) => self.transfers.push(tag),
+                        None => moved &= drive.commands.dma(request).await.is_ok(),
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A worker: takes commands, one after the other.
 
-use crate::drive::Drive;
+use crate::drive::{Drive, Sent};
 use crate::plan::{ErasedBlock, Run};
 use crate::shape::Unit;
 use crate::turns;
@@ -8,7 +8,6 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
-use aster_ports::flash::Tag;
 use aster_ports::host::{Completion, DmaTag, HostCommand, HostOp, HostStatus, VECTOR_MAX};
 use aster_units::{BufferId, LunIndex};
 
@@ -26,7 +25,7 @@ pub(crate) struct Worker {
     pub sources: Vec<Run>,
     pub erases: Vec<ErasedBlock>,
     pub buffers: Vec<BufferId>,
-    pub tags: Vec<Tag>,
+    pub sent: Vec<Sent>,
     pub transfers: Vec<DmaTag>,
 }
 
@@ -41,7 +40,7 @@ impl Worker {
             sources: Vec::with_capacity(VECTOR_MAX),
             erases: Vec::with_capacity(erases),
             buffers: Vec::with_capacity(2 * VECTOR_MAX),
-            tags: Vec::with_capacity(erases.max(VECTOR_MAX)),
+            sent: Vec::with_capacity(erases.max(VECTOR_MAX)),
             transfers: Vec::with_capacity(VECTOR_MAX),
             drive: Rc::clone(drive),
         }

@@ -1,14 +1,14 @@
 //! Vector writes.
 
 use crate::chunks;
-use crate::drive::{METADATA_BYTES as BYTES, is_done, metadata_at, metadata_of};
+use crate::drive::{METADATA_BYTES as BYTES, Page, is_done, metadata_at, metadata_of};
 use crate::plan;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_ports::flash::{FlashOp, FlashStatus};
+use aster_ports::flash::{Flags, FlashOp, FlashStatus};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
-use aster_units::{BlockAddr, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
+use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
 
 impl Worker {
     /// Programs what the addresses name: whole pages, each the next one of its block.
@@ -47,14 +47,20 @@ impl Worker {
     /// Programs the pages of the runs from their buffers.
     pub(crate) fn begin_programs(&mut self, mode: VectorMode) {
         let drive = Rc::clone(&self.drive);
-        self.tags.clear();
-        for (run, buffer) in self.runs.iter().zip(&self.buffers) {
-            let (lun, block) = (run.lun, run.block);
-            let mut request = drive.request(FlashOp::Program, lun, block, run.page, drive.whole(), *buffer);
-            (request.flags.raw, request.flags.slc) = (mode.raw, mode.slc);
-            drive.table.borrow_mut().begin_program(lun, block);
-            self.tags.push(drive.submit(request));
+        self.sent.clear();
+        for run in &self.runs {
+            drive.table.borrow_mut().begin_program(run.lun, run.block);
         }
+        let page = |(run, buffer): (&plan::Run, &BufferId)| Page {
+            lun: run.lun,
+            block: run.block,
+            page: run.page,
+            sectors: drive.whole(),
+            buffer: *buffer,
+        };
+        let flags = Flags { raw: mode.raw, slc: mode.slc, one_shot: false };
+        let pages = self.runs.iter().zip(&self.buffers).map(page);
+        drive.submit_all(FlashOp::Program, flags, pages, &mut self.sent);
         let page_bytes = u64::from(drive.config.geometry.page_bytes);
         drive.count(|s| {
             s.flash_programs.host += self.runs.len() as u64;
@@ -65,18 +71,20 @@ impl Worker {
     pub(crate) async fn end_programs(&mut self) -> Ended {
         let drive = Rc::clone(&self.drive);
         let (mut status, mut failed) = (HostStatus::Success, 0);
-        for (tag, run) in self.tags.iter().zip(&self.runs) {
-            let outcome = drive.finished(*tag).await;
-            drive.table.borrow_mut().end_program(run.lun, run.block);
-            if !is_done(&outcome) {
-                failed |= run.mask();
-                let is_erased = drive.config.chunks && self.is_erased(run.lun, run.block, run.page).await;
-                let now = drive.program_failed(run.lun, run.block, is_erased);
-                // That a chunk is closed counts for more than that another one goes on.
-                let closed = HostStatus::Vector(VectorFault::ClosedEarly);
-                status = if status == closed { closed } else { now };
+        let mut runs = self.runs.iter();
+        for sent in &self.sent {
+            for (outcome, run) in drive.finished_all(*sent).await.zip(runs.by_ref()) {
+                drive.table.borrow_mut().end_program(run.lun, run.block);
+                if !is_done(&outcome) {
+                    failed |= run.mask();
+                    let is_erased = drive.config.chunks && self.is_erased(run.lun, run.block, run.page).await;
+                    let now = drive.program_failed(run.lun, run.block, is_erased);
+                    // That a chunk is closed counts for more than that another one goes on.
+                    let closed = HostStatus::Vector(VectorFault::ClosedEarly);
+                    status = if status == closed { closed } else { now };
+                }
+                drive.block_ended(run.lun);
             }
-            drive.block_ended(run.lun);
         }
         self.give_buffers();
         (status, failed)

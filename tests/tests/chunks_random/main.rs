@@ -5,7 +5,7 @@
 mod model;
 
 use aster_device::Media;
-use aster_device::profile::Profile;
+use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Driver, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
@@ -35,6 +35,7 @@ const OUTSIDE: u64 = 1 << 9;
 fn drive() -> Profile {
     profile("pocket-ocssd-2", |p| {
         p.target = None;
+        p.package.commands = vec![CommandName::MultiPlane];
         p.geometry.blocks_per_lun = 16;
         p.package.program_failures_per_million = 10_000;
         p.package.erase_failures_per_million = 8000;
@@ -124,7 +125,9 @@ async fn send(driver: Rc<Driver<VirtualBar>>, sent: Rc<Sent>) {
 
 impl Host {
     fn new(seed: u64) -> Self {
-        let profile = Profile { seed, ..drive() };
+        let mut profile = Profile { seed, ..drive() };
+        // G13: every second drive works on both planes at once.
+        profile.ftl.mp_native = seed % 2 == 1;
         let machine = power_on(&profile, Media::fresh());
         let chunks = report(&machine).iter().map(Chunk::new).collect();
         Host { machine, chunks, rng: Rng::new(seed), version: 0, seen: BTreeSet::new(), profile }

@@ -5,7 +5,7 @@
 mod model;
 
 use aster_device::Media;
-use aster_device::profile::Profile;
+use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Driver, DriverError, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
@@ -31,6 +31,7 @@ const DUAL: u16 = 1;
 fn drive() -> Profile {
     profile("pocket-ocssd", |p| {
         p.target = None;
+        p.package.commands = vec![CommandName::MultiPlane];
         p.geometry.page_bytes = 16_384;
         p.geometry.spare_bytes = 1_664;
         p.geometry.blocks_per_lun = 16;
@@ -121,7 +122,9 @@ async fn send(driver: Rc<Driver<VirtualBar>>, format: AddressFormat, sent: Rc<Se
 
 impl Host {
     fn new(seed: u64) -> Self {
-        let profile = Profile { seed, ..drive() };
+        let mut profile = Profile { seed, ..drive() };
+        // G13: every second drive works on both planes at once.
+        profile.ftl.mp_native = seed % 2 == 1;
         let geometry = profile.used_geometry();
         let mut host = Host {
             machine: power_on(&profile, Media::fresh()),
