@@ -162,6 +162,17 @@ impl Host {
         assert_eq!(found.first.get(), first);
         (found.state().expect("one state"), found.written.get())
     }
+    fn geometry20(&self) -> Geometry20 {
+        let bytes = self.run(async |driver| {
+            let mut into = vec![0; 4096];
+            driver.vendor_admin(admin::IDENTITY, [0; 6], &mut into).await.unwrap();
+            into
+        });
+        Geometry20::read_from_bytes(&bytes).unwrap()
+    }
+    fn end(self) -> Media {
+        self.machine.cut_power()
+    }
     /// The first blocks of chunks that are free, one of each parallel unit, after `skip` others.
     fn free_chunks(&self, skip: usize) -> Vec<u64> {
         let report = self.report();
@@ -194,12 +205,7 @@ fn blocks(first: u64, range: std::ops::Range<u64>) -> Vec<u64> {
 fn geometry_and_report_tell_the_array() {
     let profile = drive(|p| p.package.factory_bad_per_mille = 60);
     let host = Host::power_on(&profile, Media::fresh());
-    let bytes = host.run(async |driver| {
-        let mut into = vec![0; 4096];
-        driver.vendor_admin(admin::IDENTITY, [0; 6], &mut into).await.unwrap();
-        into
-    });
-    let geometry = Geometry20::read_from_bytes(&bytes).unwrap();
+    let geometry = host.geometry20();
     assert_eq!((geometry.major, geometry.minor, geometry.capabilities.get()), (VERSION, 0, 1));
     assert_eq!(geometry.format, host.shape.format());
     assert_eq!((geometry.groups.get(), geometry.units.get()), (2, 2));
@@ -306,6 +312,32 @@ fn what_is_illegal_is_refused_and_changes_nothing() {
     assert_eq!(invalid(io::WRITE_RAW), Status::INVALID_OPCODE.with_dnr(true));
     assert_eq!((host.totals(), host.report()), before, "nothing was programmed, erased or changed");
     assert_eq!(host.write(&blocks(first, 8..12), 1), DONE, "the chunk goes on where it was");
+}
+
+/// P29, MAXOC: a bound that the profile sets.
+#[test]
+fn no_more_chunks_are_open_than_the_drive_allows() {
+    let profile = drive(|p| p.ftl.open_chunks_max = 3);
+    let host = Host::power_on(&profile, Media::fresh());
+    assert_eq!(host.geometry20().open_max.get(), 3);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|unit| host.free_chunks(0)[unit]);
+    let refused = refused(status::OUT_OF_ORDER);
+    let of_four = [a, b, c, d].map(|chunk| blocks(chunk, 0..4)).concat();
+    assert_eq!(host.write(&of_four, 1), refused, "four in one vector");
+    assert_eq!(host.write(&of_four[..12], 1), DONE);
+    let before = (host.totals(), host.report());
+    assert_eq!(host.write(&blocks(d, 0..4), 1), refused);
+    assert_eq!(host.copy(&blocks(a, 0..4), &blocks(d, 0..4)), refused, "a copy writes");
+    assert_eq!((host.totals(), host.report()), before);
+    assert_eq!(host.write(&blocks(a, 4..8), 1), DONE, "what is open goes on");
+    // A chunk that is full or free again makes room for another one, also after a loss of power.
+    assert_eq!(host.write(&blocks(b, 4..64), 1), DONE);
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!(host.write(&blocks(d, 0..4), 1), DONE);
+    assert_eq!(host.reset(&[d]).0, DONE);
+    let next = host.free_chunks(1)[0];
+    assert_eq!(host.write(&[blocks(next, 0..4), blocks(a, 8..12)].concat(), 1), DONE);
+    assert_eq!(host.write(&blocks(d, 0..4), 1), refused);
 }
 
 #[test]

@@ -662,14 +662,16 @@ fn listed() -> BTreeSet<String> {
 fn no_key_is_left_out() {
     // The description is for people who list profiles and doesn't affect the drive. Patience has its own
     // test. Which translations can be chosen depends on the program, and their own keys depend on the
-    // translation (translations.rs). Table blocks and multi-plane operations are those of an open-channel
-    // drive (table_blocks.rs, vectors.rs). A target has tests of its own (targets.rs, pblk.rs, host_ftl.rs).
+    // translation (translations.rs). Table blocks, multi-plane operations and the bound of open chunks are
+    // those of an open-channel drive (table_blocks.rs, vectors.rs, chunks.rs). A target has tests of its own
+    // (targets.rs, pblk.rs, host_ftl.rs).
     let elsewhere = [
         "description",
         "poll.patience",
         "ftl.kind",
         "ftl.table_blocks",
         "ftl.mp_native",
+        "ftl.open_chunks_max",
         "host.front_end",
         "host.command_set",
         "own",

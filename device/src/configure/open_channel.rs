@@ -26,6 +26,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
             TableBlocksName::Hide => TableBlocks::Hide,
         },
         chunks: profile.is_of_chunks(),
+        open_chunks_max: f.open_chunks_max,
         multi_plane: f.mp_native,
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
@@ -78,6 +79,7 @@ pub(crate) fn open_channel(profile: &Profile) -> Result<OpenChannelFacts, BuildE
         (of_type(0), longest + deviation)
     };
     let facts = OpenChannelFacts {
+        open_chunks_max: profile.ftl.open_chunks_max,
         geometry: profile.addressed_geometry(),
         cells: if profile.restrict.lsb_pages { CellMode::Slc } else { cells },
         read: times(&p.read_us),

@@ -4,8 +4,8 @@ use super::ftl::{MappingName, TableBlocksName};
 use super::package::CommandName;
 use super::package::{coupling, numbers};
 use super::schema::{
-    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, Profile, VECTORS,
-    WINDOWED_GREEDY,
+    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_20,
+    Profile, VECTORS, WINDOWED_GREEDY,
 };
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
@@ -323,6 +323,7 @@ impl Profile {
             }
         }
         self.check_multi_plane()?;
+        self.check_open_chunks()?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
         range("ftl.refresh_corrected_percent", f64::from(self.ftl.refresh_corrected_percent), 0.0, 100.0)?;
@@ -347,6 +348,21 @@ impl Profile {
             "another scheduler.policy than \"cosmos\", whose operations are of one page",
         )?;
         needs(policy != FIL, "another scheduler.policy than \"fil\", whose transactions are of one page")
+    }
+
+    /// The bound of open chunks (P29). pblk begins a line before all chunks of the one before it are full.
+    fn check_open_chunks(&self) -> Result<(), Refused> {
+        let (most, g) = (self.ftl.open_chunks_max, self.used_geometry());
+        if most == 0 {
+            return Ok(());
+        }
+        if self.ftl.kind != VECTORS || !self.is_of_chunks() {
+            let reason =
+                format!("must go with host.command_set = \"{OPEN_CHANNEL_20}\", which alone has chunks");
+            return Err(("ftl.open_chunks_max", reason));
+        }
+        let least = if self.target.is_some() { 2 * g.total_luns() } else { 1 };
+        range("ftl.open_chunks_max", most.into(), least.into(), f64::from(1u32 << 31))
     }
 
     fn check_scheduler(&self) -> Result<(), Refused> {

@@ -483,6 +483,9 @@ pub struct FtlProfile {
     /// multi-plane operation. The package must have the command, and channels must be in software.
     #[serde(default)]
     pub mp_native: bool,
+    /// Chunks of a drive of Open-Channel SSD 2.0 that may be open at a time; 0 for any number.
+    #[serde(default)]
+    pub open_chunks_max: u32,
 }
 
 impl FtlProfile {

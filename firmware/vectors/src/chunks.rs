@@ -74,6 +74,34 @@ pub(crate) fn check_write(runs: &[Run], table: &BlockTable, shape: &Shape) -> Re
     Ok(())
 }
 
+/// Checks that `most` chunks at most would be open after a write (P29, MAXOC); 0 for no bound.
+pub(crate) fn check_open(
+    runs: &[Run],
+    table: &BlockTable,
+    shape: &Shape,
+    most: u32,
+) -> Result<(), VectorFault> {
+    let planes = u32::from(shape.geometry.planes);
+    let of = |run: &Run| (run.lun, run.block.0 / planes);
+    let opens = |(n, run): &(usize, &Run)| {
+        let is_free = chunk_of(run.lun, run.block, table, shape).state == ChunkFlags::Free;
+        is_free && runs[..*n].iter().all(|before| of(before) != of(run))
+    };
+    if most == 0 {
+        return Ok(());
+    }
+    let opened = runs.iter().enumerate().filter(opens).count();
+    if opened == 0 {
+        return Ok(());
+    }
+    // A chunk is opened so seldom that all may be looked at.
+    let luns = (0..shape.geometry.total_luns()).map(LunIndex);
+    let blocks = luns.flat_map(|lun| table.of_lun(lun).chunks(planes as usize));
+    let pages = shape.geometry.pages_per_block;
+    let open = blocks.filter(|of| Chunk::of(of, pages).state == ChunkFlags::Open);
+    if open.count() + opened > most as usize { Err(VectorFault::OutOfOrder) } else { Ok(()) }
+}
+
 /// Checks that chunks may be reset. A free one may not: resets wear, and this drive counts on the host to
 /// look before it resets.
 pub(crate) fn check_reset(

@@ -50,6 +50,8 @@ pub struct VectorsConfig {
     pub table_blocks: TableBlocks,
     /// The blocks of all planes are a chunk of Open-Channel SSD 2.0, and are written and erased as one (P29).
     pub chunks: bool,
+    /// Chunks that may be open at a time; 0 for all (P29, MAXOC).
+    pub open_chunks_max: u32,
     /// What a command names at the same page of several planes of a LUN is one multi-plane operation (G13).
     pub multi_plane: bool,
     /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.

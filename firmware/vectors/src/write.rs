@@ -93,7 +93,9 @@ impl Worker {
     pub(crate) fn check(&self) -> Result<(), VectorFault> {
         let (drive, table) = (&self.drive, self.drive.table.borrow());
         match drive.config.chunks {
-            true => chunks::check_write(&self.runs, &table, &drive.shape),
+            true => chunks::check_write(&self.runs, &table, &drive.shape).and_then(|()| {
+                chunks::check_open(&self.runs, &table, &drive.shape, drive.config.open_chunks_max)
+            }),
             false => plan::check_write(&self.runs, &table, drive.config.geometry.sectors_per_page()),
         }
     }

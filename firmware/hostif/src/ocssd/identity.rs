@@ -11,6 +11,8 @@ use zerocopy::little_endian::{U16, U32};
 pub struct OpenChannelFacts {
     /// The array that the host addresses.
     pub geometry: Geometry,
+    /// Chunks that may be open at a time; 0 for all. Of 2.0 only.
+    pub open_chunks_max: u32,
     /// How its cells are used.
     pub cells: CellMode,
     /// Array read: typical, longest.
@@ -42,7 +44,7 @@ impl OpenChannelFacts {
         fits(g.planes <= 4, "geometry.planes", "1, 2 or 4, since 1.2 has no mode for more")
     }
     /// Geometry of 2.0 (P29). A write of a page in all planes suits the drive best. Nothing stays in volatile
-    /// memory once a write has completed, and as many chunks as the host likes may be open.
+    /// memory once a write has completed.
     pub(crate) fn geometry20(&self) -> Geometry20 {
         let shape = ChunkShape::of(&self.geometry);
         let nanos = |time: Duration| U32::new(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
@@ -56,6 +58,7 @@ impl OpenChannelFacts {
         geometry.chunk_blocks = U32::new(shape.chunk_blocks());
         geometry.write_min = U32::new(shape.page_blocks());
         geometry.write_opt = U32::new(shape.row_blocks());
+        geometry.open_max = U32::new(self.open_chunks_max);
         geometry.read_typical = nanos(self.read.0);
         geometry.read_max = nanos(self.read.1);
         geometry.write_typical = nanos(self.program.0);
