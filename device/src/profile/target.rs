@@ -11,9 +11,9 @@ pub(crate) const TARGETS: &[&str] = &["hostftl", "page-mapping", "pblk"];
 pub struct TargetProfile {
     /// Which one: `hostftl` (the FTL of the Host-FTL paper, over a drive that takes command frames; its
     /// over-provisioning and its page buffers are those of `[ftl]`), `page-mapping` (the page-mapping
-    /// FTL, with the keys of `[ftl]`, over a drive that takes command frames), `pblk` (an FTL for
-    /// open-channel drives in the manner of Linux's; its over-provisioning is that of `[ftl]`), or one of
-    /// a reader's own.
+    /// FTL, with the keys of `[ftl]`, over a drive that takes command frames or an open-channel drive of
+    /// version 1.2), `pblk` (an FTL for open-channel drives in the manner of Linux's; its over-provisioning
+    /// is that of `[ftl]`), or one of a reader's own.
     pub kind: String,
     /// Time that the host's software takes for a command, nanoseconds: one command after the other. None when
     /// absent.

@@ -4,7 +4,6 @@
 //! - [`bench`]: a host without an FTL, which measures commands
 //! - [`driver`]: brings the drive's message unit up, gathers commands into frames and takes status frames
 //! - [`ftl`]: an FTL of the host's own, as the paper describes it
-//! - [`over_frames`]: a translation that knows nothing of frames, at work over them
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -13,7 +12,6 @@ extern crate alloc;
 pub mod bench;
 pub mod driver;
 pub mod ftl;
-pub mod over_frames;
 
 #[cfg(test)]
 mod tests;

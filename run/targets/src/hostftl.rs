@@ -5,8 +5,15 @@ use aster_device::profile::Profile;
 use aster_device::{BuildError, victims_on_host};
 use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig};
 
+/// The front end of drives that take command frames.
+pub(crate) const MESSAGE_UNIT: &str = "message-unit";
+
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
     let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
+    if profile.host.front_end != MESSAGE_UNIT {
+        let reason = format!("must be \"{MESSAGE_UNIT}\" under target.kind = \"hostftl\"");
+        return refuse("host.front_end", reason);
+    }
     if facts.lost_together > 1 {
         let reason =
             "must be false under target.kind = \"hostftl\", which doesn't complete word lines for a flush";

@@ -3,8 +3,6 @@
 use aster_device::BuildError;
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile};
-use aster_device::units::SECTOR_BYTES;
-use aster_openchannel::ADDRESSES_MAX;
 use aster_pblk::{Pblk, PblkConfig};
 
 /// The command sets of open-channel drives.
@@ -21,18 +19,7 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
             format!("must be \"{old}\" or \"{new}\" of an NVMe controller under target.kind = \"pblk\"");
         return refuse("host.command_set", reason);
     }
-    // Vectors of 64 sectors.
-    let (vector, has) = ((ADDRESSES_MAX * SECTOR_BYTES) as u32, host.transfer_bytes_max);
-    if has < vector {
-        return refuse(
-            "host.transfer_bytes_max",
-            format!("must be {vector} at least for pblk, but is {has}"),
-        );
-    }
-    let (queues, has) = (Pblk::QUEUE_PAIRS, host.queue_pairs);
-    if has < queues {
-        return refuse("host.queue_pairs", format!("must be {queues} at least for pblk, but is {has}"));
-    }
+    crate::nvme::check(profile, Pblk::QUEUE_PAIRS)?;
     let target = profile.target.as_ref().expect("a target is made of a profile that has one");
     let config = PblkConfig {
         geometry: facts.geometry,

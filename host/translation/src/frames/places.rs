@@ -1,14 +1,12 @@
 //! How frames name what flash requests name, and where things lie in the host's memory.
 
-use crate::driver::{ArrayInfo, CommandTag, REGION_BYTES, TAGS};
+use crate::target::SECTOR_OOB;
+use aster_hostftl::driver::{ArrayInfo, CommandTag, REGION_BYTES, TAGS};
 use aster_parties::TargetMemory;
 use aster_ports::flash::Target;
-use aster_units::{Geometry, LunIndex, RowAddr};
+use aster_units::{Geometry, LunIndex};
 use aster_wire::array::{Blocks, Command, Opcode, SectorSpan};
-use aster_wire::ocssd::{METADATA_BYTES, TableHeader};
-
-/// OOB bytes beside each sector.
-pub(super) const SECTOR_OOB: usize = METADATA_BYTES as usize;
+use aster_wire::ocssd::TableHeader;
 
 /// The array as the translation counts it, and as frames do.
 #[derive(Clone, Copy)]
@@ -49,10 +47,6 @@ impl Places {
         let (_, block, page) = self.geometry.split_row(target.row);
         let sectors = SectorSpan::of(target.sectors.first, target.sectors.count.max(1));
         self.command(opcode, lun, block.0).at(page.0, sectors)
-    }
-    /// The block of a row.
-    pub fn block_of(&self, row: RowAddr) -> u32 {
-        self.geometry.split_row(row).1.0
     }
 }
 

@@ -1,24 +1,91 @@
-//! A translation as the target of a drive that takes frames.
+//! A translation as the target of a drive.
 
-use super::flash::{Bell, FlashOverFrames, Served};
-use super::places::{Layout, Places, SECTOR_OOB};
-use crate::driver::ArrayDriver;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use aster_events::Function;
+use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_parties::{
-    DriveState, MediaState, NvramSlice, PieceError, PreferredWrites, Promises, TargetMemory, TargetNeeds,
+    DriveFunction, DriveState, MediaState, NvramSlice, PieceError, PreferredWrites, Promises, TargetNeeds,
     TargetPiece, TargetPorts, TargetView, Translation, TranslationPorts, TranslationStats, TranslationView,
 };
 use aster_ports::cores::Interrupt;
-use aster_ports::flash::FlashPort;
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::{FlashPort, FlashRequest, Tag};
 use aster_ports::link::HostMemory;
 use aster_ports::medium::Nvram;
 use aster_units::{Duration, Geometry, Lpn, Ppa};
+use aster_wire::ocssd::METADATA_BYTES;
 use core::cell::RefCell;
+use core::pin::Pin;
+
+/// OOB bytes beside each sector.
+pub(crate) const SECTOR_OOB: usize = METADATA_BYTES as usize;
+
+/// The driver of a drive that carries flash requests.
+pub trait Carrier {
+    /// The drive's message: `data` is written to `address`.
+    fn interrupt(&self, address: u64, data: u32);
+    /// The memory that the drive's DMA reaches.
+    fn memory(&self) -> &RefCell<dyn HostMemory>;
+    /// Why the drive can't be worked with any more.
+    fn fault(&self) -> Option<String>;
+}
+
+/// A driver, and the bringing up of its drive: it serves the port from its end on.
+pub struct Connection {
+    /// The driver.
+    pub carrier: Rc<dyn Carrier>,
+    /// Ends when the port is served, or with the reason why it can't be.
+    pub brings_up: Pin<Box<dyn Future<Output = Result<(), String>>>>,
+}
+
+/// What a port is connected with.
+pub struct Wiring {
+    /// The core for the tasks that serve it.
+    pub core: Core,
+    /// The drive.
+    pub function: Rc<dyn DriveFunction>,
+    /// The array, as the translation counts it.
+    pub geometry: Geometry,
+    /// The translation's port.
+    pub port: Rc<FlashPort>,
+    /// The buffers that its requests name.
+    pub buffers: SharedDram,
+    pub(crate) bell: Rc<Bell>,
+}
+
+impl Wiring {
+    /// Waits for a request, and takes it.
+    pub(crate) async fn next(&self) -> (Tag, FlashRequest) {
+        self.bell.dispatcher.wait(self.core.exec(), || self.port.try_collect()).await
+    }
+}
+
+/// Connects a port to a drive of some kind.
+pub type Connect = Box<dyn FnOnce(Wiring) -> Result<Connection, PieceError>>;
+
+/// The handler that a port tells of requests: it wakes the dispatcher, if there is one already.
+pub(crate) struct Bell {
+    exec: Exec,
+    dispatcher: WaitCell,
+}
+
+impl Bell {
+    fn attach(exec: &Exec, port: &FlashPort) -> Rc<Self> {
+        let bell = Rc::new(Bell { exec: exec.clone(), dispatcher: WaitCell::default() });
+        port.collect(exec.register(bell.clone()));
+        bell
+    }
+}
+
+impl Handler for Bell {
+    fn fire(&self, _: u64) {
+        self.dispatcher.wake(&self.exec);
+    }
+}
 
 /// A translation before it runs on the host. What it would keep in NVRAM is lost with the host's power: each
 /// power-on is recovery from the flash alone (record 8).
@@ -26,11 +93,12 @@ pub struct TranslationTarget {
     translation: Box<dyn Translation>,
     geometry: Geometry,
     oob_bytes: u8,
+    connect: Connect,
 }
 
 impl TranslationTarget {
     /// `translation`, which counts rows as those of an array of this geometry and writes `oob_bytes` beside
-    /// each page.
+    /// each page, over a drive that `connect` reaches.
     ///
     /// # Errors
     /// When these are more than a sector has room for, since each sector of a page has all of them.
@@ -38,6 +106,7 @@ impl TranslationTarget {
         translation: Box<dyn Translation>,
         geometry: Geometry,
         oob_bytes: u8,
+        connect: Connect,
     ) -> Result<Self, PieceError> {
         if usize::from(oob_bytes) > SECTOR_OOB {
             let reason = format!(
@@ -46,7 +115,7 @@ impl TranslationTarget {
             );
             return Err(PieceError::new("ftl.mapping_unit_bytes", reason));
         }
-        Ok(TranslationTarget { translation, geometry, oob_bytes })
+        Ok(TranslationTarget { translation, geometry, oob_bytes, connect })
     }
 }
 
@@ -68,46 +137,36 @@ impl TargetPiece for TranslationTarget {
     }
     fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
         let TargetPorts { core, commands, command_slots, buffers, function, recorder, .. } = ports;
-        let TranslationTarget { translation, geometry, .. } = *self;
+        let TranslationTarget { translation, geometry, connect, .. } = *self;
         let needs = translation.needs();
         // A host's memory: it is empty after each power-on, which is recovery from the flash alone.
         let volatile = Nvram::volatile(needs.nvram_bytes);
         let nvram = NvramSlice::new(&volatile, 0, needs.nvram_bytes);
-        let layout = Layout::new(&geometry);
-        let memory = Rc::new(RefCell::new(TargetMemory::new(layout.bytes(), &buffers)));
-        let driver = ArrayDriver::new(&core, function, Rc::clone(&memory), Layout::DRIVER);
         let notice = Interrupt { latency: Duration::ZERO };
         let port = FlashPort::new(core.exec(), geometry.total_luns(), needs.flash_requests, notice);
         let bell = Bell::attach(core.exec(), &port);
+        let wiring = Wiring {
+            core: core.clone(),
+            function,
+            geometry,
+            port: Rc::clone(&port),
+            buffers: buffers.clone(),
+            bell,
+        };
+        let Connection { carrier, brings_up } = connect(wiring)?;
         let inner = translation.start(TranslationPorts {
             core: core.clone(),
             commands,
             command_slots,
             completes_early: false,
-            flash: Rc::clone(&port),
-            buffers: buffers.clone(),
+            flash: port,
+            buffers,
             nvram,
             recorder,
         })?;
-        let running = Rc::new(Running { inner, driver, memory, error: RefCell::new(None) });
-        let (up, its_core) = (Rc::clone(&running), core.clone());
-        core.spawn(async move {
-            let places = match up.driver.bring_up().await.map_err(|error| error.to_string()) {
-                Ok(info) => Places::of(geometry, &info)
-                    .map_err(|what| format!("the drive reports other {what} than its profile has")),
-                Err(error) => Err(error),
-            };
-            let failed = match places {
-                Ok(places) => {
-                    let (driver, memory) = (Rc::clone(&up.driver), Rc::clone(&up.memory));
-                    let served = Served { driver, memory, buffers, port, layout, places, bell };
-                    let serves = FlashOverFrames::serve(&its_core, served).await;
-                    (!serves).then(|| "the drive doesn't report the states of its blocks".to_string())
-                }
-                Err(error) => Some(error),
-            };
-            *up.error.borrow_mut() = failed;
-        });
+        let running = Rc::new(Running { inner, carrier, error: RefCell::new(None) });
+        let up = Rc::clone(&running);
+        core.spawn(async move { *up.error.borrow_mut() = brings_up.await.err() });
         Ok(running)
     }
 }
@@ -115,8 +174,7 @@ impl TargetPiece for TranslationTarget {
 /// A translation at work on the host, and the driver of its drive.
 struct Running {
     inner: Rc<dyn TranslationView>,
-    driver: Rc<ArrayDriver>,
-    memory: Rc<RefCell<TargetMemory>>,
+    carrier: Rc<dyn Carrier>,
     /// Why the drive can't be worked with.
     error: RefCell<Option<String>>,
 }
@@ -129,8 +187,8 @@ impl TranslationView for Running {
         }
     }
     fn boot_error(&self) -> Option<String> {
-        let of_drive = self.driver.fault().map(|fault| fault.to_string());
-        of_drive.or_else(|| self.error.borrow().clone()).or_else(|| self.inner.boot_error())
+        let of_drive = self.carrier.fault().or_else(|| self.error.borrow().clone());
+        of_drive.or_else(|| self.inner.boot_error())
     }
     fn stats(&self) -> TranslationStats {
         TranslationStats { state: self.state(), ..self.inner.stats() }
@@ -153,10 +211,10 @@ impl TranslationView for Running {
 }
 
 impl TargetView for Running {
-    fn interrupt(&self, _address: u64, data: u32) {
-        self.driver.interrupt(data);
+    fn interrupt(&self, address: u64, data: u32) {
+        self.carrier.interrupt(address, data);
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
-        &*self.memory
+        self.carrier.memory()
     }
 }
