@@ -6,7 +6,7 @@ use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
-use aster_units::Content;
+use aster_units::{BlockAddr, Content, LunIndex, PageInBlock};
 use aster_wire::nvme::admin::SecureErase;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
@@ -127,6 +127,41 @@ fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
             contents = run(&machine, &[everything(&machine)], contents);
         }
     }
+}
+
+/// P30: boot reads the tails of closed lines, and the metadata of all sectors only where a tail is missing or
+/// damaged. Fingerprints keep no tails.
+#[test]
+fn tails_of_lines_spare_reads_at_boot_and_a_damaged_one_is_not_believed() {
+    let boot = |content, damage: bool| {
+        let profile = large_pages(|p| p.package.factory_bad_per_mille = 0);
+        let machine = power_on(&profile, content, Media::fresh());
+        let pages = drive(&machine).bytes / 4096;
+        let write = random(Mix::Write, 4096, 2 * pages);
+        let contents = run(&machine, &[write], versioned(&machine));
+        let below = machine.device().below().expect("the drive");
+        if damage {
+            // The last page of the last LUN, in which a line's tail ends.
+            let g = *below.geometry();
+            let (lun, page) = (LunIndex(g.total_luns() - 1), PageInBlock(g.pages_per_block - 1));
+            for block in (0..g.blocks_per_lun).map(BlockAddr) {
+                machine.device().nand().flip_random_bits(lun, block, page, (0, 256), 60, 9);
+            }
+        }
+        drop(below);
+        let machine = power_on(&profile, content, machine.shut_down().unwrap());
+        let ftl = machine.device().stats().ftl;
+        assert_eq!(ftl.boot, Boot::Clean);
+        run(&machine, &[everything(&machine)], contents);
+        (ftl.boot_reads, counter(&machine, "tails_read"), counter(&machine, "lines_scanned"))
+    };
+    let (reads, by_tail, scanned) = boot(Content::Full, false);
+    assert!(by_tail > 10 && scanned < 3, "{by_tail} by tail, {scanned} scanned");
+    let (all_reads, none, all) = boot(Content::Fingerprint, false);
+    assert_eq!((none, all), (0, by_tail + scanned));
+    assert!(3 * reads < all_reads, "{reads} of {all_reads}");
+    let (_, believed, scanned) = boot(Content::Full, true);
+    assert_eq!((believed, scanned), (0, all), "each tail is damaged");
 }
 
 /// The same job takes the same programs on both versions: only the commands differ.

@@ -172,6 +172,9 @@ pub(crate) struct Counters {
     pub(crate) lun_waits: Cell<u64>,
     pub(crate) limited: Cell<u64>,
     pub(crate) rewritten: Cell<u64>,
+    /// Lines of which boot found by their tail what they hold, and by the metadata of all sectors.
+    pub(crate) tails_read: Cell<u64>,
+    pub(crate) lines_scanned: Cell<u64>,
 }
 
 pub(crate) fn count(counter: &Cell<u64>, more: u64) {

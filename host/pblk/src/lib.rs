@@ -11,8 +11,8 @@
 //! These are plain values that know nothing of time. [`Pblk`] is the FTL as a target: a writer gives sectors
 //! of the buffer their addresses in order, and tasks of their own send each command (`writer`, `submit`); a
 //! collector empties lines (`collect`); workers serve the host's commands (`intake`); power-on reads the
-//! metadata of what is on the media (`recover`), and the line that was being written is written on
-//! (`resume`).
+//! tails of lines (`tails`), or the metadata of all sectors where there is none (`recover`), and the line
+//! that was being written is written on (`resume`).
 //!
 //! What is durable when: a sector counts as written once it has left the buffer, and they leave in the order
 //! in which they came. Only then does the map change, and only then is the version before no longer valid.
@@ -38,6 +38,7 @@ mod ring;
 mod shape;
 mod spent;
 mod submit;
+mod tails;
 mod writer;
 
 pub use config::PblkConfig;

@@ -17,6 +17,9 @@
 //!
 //! A drive that keeps fingerprints has room for eight bytes per sector: there a head's or tail's sectors hold
 //! their checksums, and what a line holds is found by the metadata of its sectors alone.
+//!
+//! Heads and tails come from the media, so that every byte of them may be anything ([`parse_head`],
+//! [`parse_tail`]).
 
 use crate::lines::Lines;
 use crate::shape::{LineId, Shape};
@@ -32,6 +35,15 @@ pub(crate) const SECTOR_BYTES: usize = aster_units::SECTOR_BYTES;
 pub(crate) const NO_BLOCK: u32 = u32::MAX;
 const HEAD: [u8; 8] = *b"AsterLin";
 const TAIL: [u8; 8] = *b"AsterEnd";
+
+/// What a line's head says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Head {
+    pub(crate) line: LineId,
+    pub(crate) sequence: u64,
+    /// The LUNs whose chunk the line lacks.
+    pub(crate) left_out: Vec<bool>,
+}
 
 /// A sector's metadata.
 pub(crate) fn oob(sequence: u64, block: Option<u32>) -> [u8; 16] {
@@ -84,6 +96,37 @@ pub(crate) fn tail(shape: &Shape, lines: &Lines, line: LineId, blocks: &[u32]) -
     assert!(bytes.len() <= whole, "a tail of {} bytes has room for {whole}", bytes.len());
     bytes.resize(whole, 0);
     bytes
+}
+
+/// What a line's head says, if this sector is the first of one.
+pub(crate) fn parse_head(shape: &Shape, sector: &[u8]) -> Option<Head> {
+    let line = u32::try_from(value(sector, HEAD)?).ok()?;
+    let left_out = (0..shape.luns()).map(|lun| is_left_out(sector, lun)).collect();
+    Some(Head { line: LineId(line), sequence: word(sector, 16)?, left_out })
+}
+/// The logical blocks of a line's data sectors in their order, if these bytes are the tail of the line with
+/// this head. [`NO_BLOCK`] stands for padding.
+pub(crate) fn parse_tail(shape: &Shape, head: &Head, bytes: &[u8]) -> Option<Vec<u32>> {
+    let sector = bytes.get(..SECTOR_BYTES)?;
+    let count = usize::try_from(value(sector, TAIL)?).ok()?;
+    let same = |lun: u32| is_left_out(sector, lun) == head.left_out[lun as usize];
+    let belongs = word(sector, 16)? == head.sequence && (0..shape.luns()).all(same);
+    let list = bytes.get(SECTOR_BYTES..)?.get(..count.checked_mul(4)?)?;
+    let is_whole = sector[12..16] == crc32c(list).to_le_bytes();
+    let blocks = || list.as_chunks().0.iter().map(|block| u32::from_le_bytes(*block)).collect();
+    (belongs && is_whole).then(blocks)
+}
+fn word(sector: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(sector.get(at..at + 8)?.try_into().ok()?))
+}
+/// The word at byte 24 of a sector with this magic, if its checksum is right.
+fn value(sector: &[u8], magic: [u8; 8]) -> Option<u64> {
+    let sector = sector.get(..SECTOR_BYTES)?;
+    let is_whole = sector[..8] == magic && sector[8..12] == crc32c(&sector[12..]).to_le_bytes();
+    if is_whole { word(sector, 24) } else { None }
+}
+fn is_left_out(sector: &[u8], lun: u32) -> bool {
+    sector[32 + lun as usize / 8] >> (lun % 8) & 1 != 0
 }
 
 /// What a drive keeps of `bytes`: themselves, or a checksum of each sector.
@@ -139,6 +182,39 @@ mod tests {
         );
         assert_eq!(head[8..12], crc32c(&head[12..4096]).to_le_bytes());
         assert_eq!(head.len(), 8 * 4096);
+    }
+
+    #[test]
+    fn a_head_and_a_tail_say_what_was_written_and_nothing_if_a_bit_of_them_is_wrong() {
+        let shape = Shape::of(&slides()).unwrap();
+        let mut lines = Lines::new(shape);
+        lines.mark_bad(LineId(3), 63);
+        lines.release(LineId(3));
+        assert_eq!(lines.choose_next(), Some(LineId(3)));
+        lines.open(LineId(3), 77);
+        let mut bytes = head(&shape, &lines, LineId(3), 77);
+        let head = parse_head(&shape, &bytes).unwrap();
+        assert_eq!((head.line, head.sequence), (LineId(3), 77));
+        assert!(head.left_out[63] && !head.left_out[..63].contains(&true));
+        for bit in 0..8 * SECTOR_BYTES {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(parse_head(&shape, &bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let blocks: Vec<u32> = (0..shape.data_sectors(63)).map(|n| n ^ 5).collect();
+        let mut bytes = tail(&shape, &lines, LineId(3), &blocks);
+        assert_eq!(parse_tail(&shape, &head, &bytes).as_ref(), Some(&blocks));
+        for bit in (0..8 * SECTOR_BYTES).chain((8 * SECTOR_BYTES..8 * 4 * blocks.len()).step_by(9973)) {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(parse_tail(&shape, &head, &bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(parse_tail(&shape, &Head { sequence: 78, ..head.clone() }, &bytes), None);
+        let mut other = head;
+        other.left_out[0] = true;
+        assert_eq!(parse_tail(&shape, &other, &bytes), None);
+        assert_eq!(parse_head(&shape, &bytes), None, "a tail is no head");
+        assert_eq!(parse_head(&shape, &[]), None);
     }
 
     #[test]

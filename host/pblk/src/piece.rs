@@ -201,6 +201,8 @@ impl TranslationView for Ftl {
         each("lun_waits", counters.lun_waits.get());
         each("limited", counters.limited.get());
         each("rewritten", counters.rewritten.get());
+        each("tails_read", counters.tails_read.get());
+        each("lines_scanned", counters.lines_scanned.get());
         let state = self.state.borrow();
         each("free_lines", state.lines.free_count() as u64);
         each("free_sectors", self.available(&state).max(0) as u64);

@@ -1,8 +1,8 @@
-//! Power-on: what the media hold, found by the metadata of their sectors.
+//! Power-on: what the media hold, found by the tails of lines and the metadata of sectors.
 
-use crate::ftl::{Ftl, Job, SPENT_FULL, State};
+use crate::ftl::{Ftl, Job, SPENT_FULL, State, count};
 use crate::lines::LineState;
-use crate::media::parse_oob;
+use crate::media::{Head, parse_head, parse_oob};
 use crate::record::{Left, Record};
 use crate::resume::Scan;
 use crate::shape::{LineId, SectorAddr};
@@ -14,11 +14,20 @@ use alloc::vec::Vec;
 use aster_driver::enumerate;
 use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError};
 use aster_parties::{Boot, DriveState};
+use aster_units::Content;
+
+/// A line that has been written.
+struct FoundLine {
+    sequence: u64,
+    line: LineId,
+    /// What its head says, if it could be read.
+    head: Option<Head>,
+}
 
 /// What reading a vector of sectors found.
-struct Found {
+pub(crate) struct Found {
     /// A bit for each sector that was read.
-    read: u64,
+    pub(crate) read: u64,
     /// None of the others has been written.
     rest_is_empty: bool,
 }
@@ -35,9 +44,9 @@ struct Row {
 }
 
 /// The room for reads of recovery.
-struct Scratch {
-    data: Vec<u8>,
-    oob: Vec<u8>,
+pub(crate) struct Scratch {
+    pub(crate) data: Vec<u8>,
+    pub(crate) oob: Vec<u8>,
 }
 
 impl Ftl {
@@ -127,11 +136,11 @@ impl Ftl {
     /// The lines that have been written, in the order in which they were opened. Its head is the first thing
     /// on a line, but the LUN that it is on may have been another one then: so the first page of all LUNs
     /// tells. Lines of smaller sequence numbers than `counts_from` were written before a format.
-    async fn find_lines(&self, counts_from: u64) -> Result<Vec<(u64, LineId)>, String> {
+    async fn find_lines(&self, counts_from: u64) -> Result<Vec<FoundLine>, String> {
         let mut scratch = self.scratch();
         let mut found = Vec::new();
         for line in (0..self.shape.lines()).map(LineId) {
-            let mut newest = None;
+            let (mut newest, mut heads) = (None, Vec::new());
             let firsts = (0..self.shape.luns()).map(|lun| self.shape.unit(line, 0, lun));
             let firsts: Vec<_> = firsts.filter(|&first| !self.is_spent(first)).collect();
             for sectors in firsts.chunks(ADDRESSES_MAX) {
@@ -140,20 +149,33 @@ impl Ftl {
                     let (sequence, _) = parse_oob(oob);
                     if read >> n & 1 != 0 && sequence >= counts_from {
                         newest = newest.max(Some(sequence));
+                        heads.extend(self.head_in(&scratch.data, n));
                     }
                 }
             }
-            found.extend(newest.map(|sequence| (sequence, line)));
+            found.extend(newest.map(|sequence| {
+                let is_its = |head: &Head| head.line == line && head.sequence == sequence;
+                FoundLine { sequence, line, head: heads.into_iter().find(is_its) }
+            }));
         }
-        found.sort_unstable();
+        found.sort_unstable_by_key(|line| line.sequence);
         Ok(found)
     }
-    fn scratch(&self) -> Scratch {
+    /// The head in the sector with this number among those just read. A drive that keeps fingerprints has
+    /// none.
+    fn head_in(&self, data: &[u8], n: usize) -> Option<Head> {
+        let len = self.config.content.sector_len();
+        match self.config.content {
+            Content::Full => parse_head(&self.shape, &data[n * len..][..len]),
+            Content::Fingerprint => None,
+        }
+    }
+    pub(crate) fn scratch(&self) -> Scratch {
         let len = self.config.content.sector_len();
         Scratch { data: vec![0; ADDRESSES_MAX * len], oob: vec![0; ADDRESSES_MAX * OOB] }
     }
     /// Reads sectors. Those of a block that the drive keeps for itself count as empty.
-    async fn look(&self, sectors: &[SectorAddr], scratch: &mut Scratch) -> Result<Found, String> {
+    pub(crate) async fn look(&self, sectors: &[SectorAddr], scratch: &mut Scratch) -> Result<Found, String> {
         let len = self.config.content.sector_len();
         let Scratch { data, oob } = scratch;
         let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
@@ -204,17 +226,26 @@ impl Ftl {
         state.spent.has(state.lines.chunk(self.shape.line_of(sector), self.shape.lun_of(sector)))
     }
 
-    /// Reads the metadata of all sectors of these lines, oldest line first: a later version of a block takes
-    /// the place of an earlier one.
-    async fn read_lines(&self, found: &[(u64, LineId)]) -> Result<(), String> {
+    /// Finds what is on these lines, oldest line first: a later version of a block takes the place of an
+    /// earlier one. The tail of a line tells, or else the metadata of all its sectors. The newest line may be
+    /// written on, which takes the latter.
+    async fn read_lines(&self, found: &[FoundLine]) -> Result<(), String> {
         let mut scratch = self.scratch();
         let mut newest = Scan::new(&self.shape);
-        for (n, &(sequence, line)) in found.iter().enumerate() {
-            let mut scan = (n + 1 == found.len()).then_some(&mut newest);
-            for page in 0..self.shape.pages() {
-                let row = Row { line, page, sequence, maps: true };
-                if !self.read_row(row, &mut scratch, scan.as_deref_mut()).await? {
-                    break;
+        for (n, &FoundLine { sequence, line, ref head }) in found.iter().enumerate() {
+            let is_newest = n + 1 == found.len();
+            let by_tail = match head {
+                Some(head) if !is_newest => self.read_by_tail(head, &mut scratch).await?,
+                _ => false,
+            };
+            if !by_tail {
+                count(&self.counters.lines_scanned, 1);
+                let mut scan = is_newest.then_some(&mut newest);
+                for page in 0..self.shape.pages() {
+                    let row = Row { line, page, sequence, maps: true };
+                    if !self.read_row(row, &mut scratch, scan.as_deref_mut()).await? {
+                        break;
+                    }
                 }
             }
             let state = &mut *self.state.borrow_mut();
@@ -225,8 +256,8 @@ impl Ftl {
             let state = &mut *self.state.borrow_mut();
             state.map.iter().for_each(|(_, sector)| state.lines.validate(sector));
         }
-        if let Some(&(_, line)) = found.last() {
-            self.resume(line, &newest);
+        if let Some(newest_line) = found.last() {
+            self.resume(newest_line.line, &newest);
         }
         Ok(())
     }
@@ -306,10 +337,10 @@ impl Ftl {
         Ok(())
     }
     /// All other lines are free, and so are those of which nothing counts any more.
-    fn free_others(&self, found: &[(u64, LineId)]) -> Result<(), String> {
+    fn free_others(&self, found: &[FoundLine]) -> Result<(), String> {
         let state = &mut *self.state.borrow_mut();
         for line in (0..self.shape.lines()).map(LineId) {
-            if !found.iter().any(|(_, other)| *other == line) || state.lines.valid_count(line) == 0 {
+            if !found.iter().any(|other| other.line == line) || state.lines.valid_count(line) == 0 {
                 state.release(line, self.shape.luns()).then_some(()).ok_or(SPENT_FULL)?;
             }
         }
