@@ -12,7 +12,7 @@ use aster_workload::RequestKind;
 use aster_workload::runner::{Contents, HostTask, LatencySink, OnFailure, Runner, Statistics};
 use std::rc::Rc;
 
-/// A new drive that keeps fingerprints and has booted.
+/// A new drive that has booted.
 pub(crate) struct ExperimentDrive {
     pub(crate) machine: Machine,
     pub(crate) profile: Profile,
@@ -39,7 +39,7 @@ impl LatencySink for Latencies {
 }
 
 impl ExperimentDrive {
-    /// Powers a drive on. `config` is the host's, with `transfer_bytes_max` left to the profile.
+    /// Powers a drive on that keeps fingerprints. `config` is the host's, with `transfer_bytes_max` left to the profile.
     ///
     /// # Errors
     /// When the profile makes no drive, or it doesn't come up.
@@ -50,9 +50,23 @@ impl ExperimentDrive {
         config: Config,
         recorder: &Recorder,
     ) -> Result<Self, ExperimentError> {
+        Self::keeping(Content::Fingerprint, name, profile, pieces, config, recorder)
+    }
+    /// Powers a drive on that keeps data so.
+    ///
+    /// # Errors
+    /// As [`ExperimentDrive::power_on`].
+    pub(crate) fn keeping(
+        content: Content,
+        name: &str,
+        profile: Profile,
+        pieces: Pieces,
+        config: Config,
+        recorder: &Recorder,
+    ) -> Result<Self, ExperimentError> {
         let config = Config { transfer_bytes_max: profile.host.transfer_bytes_max, ..config };
-        let (content, media) = (Some(Content::Fingerprint), Media::fresh());
-        let machine = Machine::power_on_with(pieces, name, &profile, content, media, recorder, config)?;
+        let (kept, media) = (Some(content), Media::fresh());
+        let machine = Machine::power_on_with(pieces, name, &profile, kept, media, recorder, config)?;
         machine.boot()?;
         let contents = Some(crate::measure::unversioned(&machine, profile.seed));
         Ok(ExperimentDrive { machine, profile, contents })

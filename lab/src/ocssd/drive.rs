@@ -7,7 +7,7 @@ use aster_device::Pieces;
 use aster_device::profile::Profile;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::Duration;
+use aster_units::{Content, Duration};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,13 +47,19 @@ impl PaperDrive {
         Self::of(plan.slides_profile(ftl, random)?)
     }
     pub(super) fn of(profile: Profile) -> Result<Self, ExperimentError> {
+        Self::keeping(Content::Fingerprint, profile)
+    }
+    /// A drive that keeps data so.
+    pub(super) fn keeping(content: Content, profile: Profile) -> Result<Self, ExperimentError> {
         let config = Config {
             queue_pairs: 1,
             depth: DEPTH_MAX.min(profile.host.queue_entries - 1),
+            content,
             ..Config::default()
         };
         let recorder = Recorder::default();
-        let drive = ExperimentDrive::power_on("ocssd", profile, Pieces::default(), config, &recorder)?;
+        let drive =
+            ExperimentDrive::keeping(content, "ocssd", profile, Pieces::default(), config, &recorder)?;
         Ok(PaperDrive { drive, recorder })
     }
     /// Bytes that the host sees.

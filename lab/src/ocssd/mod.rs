@@ -7,6 +7,7 @@ mod claims;
 mod drive;
 mod json;
 mod load;
+mod places;
 mod plan;
 mod slides;
 mod sweep;
@@ -17,6 +18,7 @@ pub use chart::{figures, timelines};
 pub use claims::claims;
 pub use json::{Json, json};
 pub use load::{LoadReport, OverTime};
+pub use places::{Place, PlaceRow};
 pub use plan::{Ftl, Plan};
 pub use slides::{CommandSize, EraseParts, SlidesRow, Workload};
 pub use sweep::SweepPoint;
@@ -35,6 +37,8 @@ pub struct OcssdReport {
     pub load: Vec<LoadReport>,
     /// The slides' workloads.
     pub slides: Vec<SlidesRow>,
+    /// One FTL, two places.
+    pub places: Vec<PlaceRow>,
 }
 
 /// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
@@ -51,6 +55,7 @@ pub fn run(
         sweep: sweep::measure(plan, &mut |share| told("Figs 33 to 35", share))?,
         load: load::measure(plan, &mut |share| told("Figs 36 to 38", share))?,
         slides: slides::measure(plan, &mut |share| told("the slides' workloads", share))?,
+        places: places::measure(plan, &mut |share| told("one FTL, two places", share))?,
     })
 }
 

@@ -1,7 +1,8 @@
 //! The experiment file (design §5).
 
+use super::places::Place;
 use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
-use aster_device::profile::{CellUse, Profile};
+use aster_device::profile::{CellUse, Profile, RestrictProfile};
 use serde::{Deserialize, Serialize};
 
 /// The shipped experiment file.
@@ -10,6 +11,8 @@ const TEXT: &str = include_str!("../../../experiments/ocssd.toml");
 
 /// Lines that pblk has beside the host's data, where the drive is so small that its percentage gives fewer.
 const SPARE_LINES: f64 = 6.0;
+/// The FTL of our drives, as a translation and as a target.
+const PAGE_MAPPING: &str = "page-mapping";
 /// The fewest lines of a drive of the slides.
 const LINES_MIN: u32 = 8;
 
@@ -51,6 +54,8 @@ pub struct Plan {
     pub load: Load,
     /// The slides' workloads.
     pub slides: SlidesPlan,
+    /// One FTL, two places.
+    pub places: PlacesPlan,
     /// What the sources print.
     pub paper: Paper,
     /// Values that override the profiles', by key.
@@ -106,6 +111,26 @@ pub struct SlidesPlan {
     pub random_bytes: u32,
 }
 
+/// One FTL, two places.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacesPlan {
+    /// What the drives have of the array.
+    restrict: RestrictProfile,
+    /// Of all FTLs.
+    over_provisioning_percent: f64,
+    /// Bytes of a write.
+    pub write_bytes: u32,
+    /// Bytes of a read.
+    pub read_bytes: u32,
+    /// Requests outstanding.
+    pub outstanding: u32,
+    /// How many times the capacity is written at random, before what is measured and in it.
+    pub written: f64,
+    /// Reads.
+    pub reads: u64,
+}
+
 /// What the sources print.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -143,6 +168,15 @@ impl Plan {
         }
         if !(plan.slides.share > 0.0 && plan.slides.share <= 1.0) {
             return Err(wrong(name, "slides.share: must be above 0 and at most 1"));
+        }
+        let places = &plan.places;
+        if places.outstanding == 0 || places.reads == 0 || !(places.written > 0.0 && places.written <= 100.0)
+        {
+            let reason = "must be above 0, and places.written at most 100";
+            return Err(wrong(
+                name,
+                &format!("places.outstanding, places.reads and places.written: {reason}"),
+            ));
         }
         Ok(plan)
     }
@@ -191,6 +225,23 @@ impl Plan {
         let spare = slides.over_provisioning_percent.max(100.0 * SPARE_LINES / (lines - SPARE_LINES));
         self.with(ftl, blocks, spare, [slides.read_us, slides.program_us])
     }
+    /// The open-channel drive in small with an FTL on its host, or as a drive with an FTL of its own.
+    pub(super) fn places_profile(&self, place: Place) -> Result<Profile, ExperimentError> {
+        let mut profile = self.profile(Ftl::Pblk)?;
+        profile.restrict = self.places.restrict.clone();
+        profile.package.factory_bad_per_mille = 0;
+        profile.ftl.over_provisioning_percent = self.places.over_provisioning_percent;
+        match (place, &mut profile.target) {
+            (Place::Pblk, _) => {}
+            (Place::Host, Some(target)) => target.kind = PAGE_MAPPING.to_owned(),
+            (_, target) => {
+                *target = None;
+                profile.ftl.kind = PAGE_MAPPING.to_owned();
+                profile.host.command_set = "nvm".to_owned();
+            }
+        }
+        Ok(profile)
+    }
     /// What takes the place of the profiles' values, by keys.
     pub(super) fn changes(&self) -> &Changes {
         &self.changed
@@ -205,8 +256,10 @@ impl Plan {
     pub fn quick(mut self) -> Self {
         self.load.outstanding.retain(|outstanding| [1, 4, 16, 64].contains(outstanding));
         self.load.requests /= 4;
-        self.slides.share /= 2.0;
-        self.slides.random_writes /= 2;
+        self.slides.share /= 4.0;
+        self.slides.random_writes /= 3;
+        self.places.written /= 4.0;
+        self.places.reads /= 4;
         self
     }
     /// The most requests outstanding.

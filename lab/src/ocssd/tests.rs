@@ -13,6 +13,8 @@ fn little() -> Plan {
     plan.load.steady_requests = 4_096;
     plan.slides.share = 0.004;
     plan.slides.random_writes = 4_000;
+    plan.places.written = 0.25;
+    plan.places.reads = 2_000;
     plan
 }
 
@@ -46,15 +48,27 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     assert!(pblk.iter().all(|speed| (0.85..1.15).contains(&(speed / pblk[0]))), "{pblk:?}");
     assert!(legacy[2] > 20.0 * legacy[0], "{legacy:?}");
     let text = table(&report, &plan);
-    for part in
-        ["Figs 33 to 35", "Figs 36 to 38", "The slides' workloads", "Blocks erased", "Nothing is fitted"]
-    {
+    for part in [
+        "Figs 33 to 35",
+        "Figs 36 to 38",
+        "The slides' workloads",
+        "Blocks erased",
+        "One FTL, two places",
+        "Nothing is fitted",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     let json = serde_json::to_value(json(&report, &plan)).unwrap();
     assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
     assert_eq!(json["sweep"].as_array().unwrap().len(), 12);
     assert_eq!(json["slides"].as_array().unwrap().len(), 8);
+    // One FTL does the same work in two places, but what it copies crosses the link only from the host.
+    let [drive, host, pblk] = &report.places[..] else { panic!("{:?}", report.places) };
+    assert_eq!([drive, host, pblk].map(|row| row.place), Place::ALL);
+    assert!((host.programmed / drive.programmed - 1.0).abs() < 0.05, "{drive:?} {host:?}");
+    assert!(drive.over_link < 1.1 && host.over_link > host.programmed, "{drive:?} {host:?}");
+    assert!(pblk.over_link > pblk.programmed, "{pblk:?}");
+    assert_eq!(json["places"][1]["place"], "host");
     assert_eq!(figures(&report, &plan).len(), 7);
     let timelines = timelines(&report);
     assert_eq!(timelines.len(), 2);
@@ -86,6 +100,8 @@ fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
     for (from, to, key) in [
         ("[1, 2, 4,", "[2, 1, 4,", "load.outstanding"),
         ("share = 0.25", "share = 1.5", "slides.share"),
+        ("written = 2.0", "written = 0.0", "places.written"),
+        ("reads = 40000", "writes = 40000", "places.writes"),
         ("sample_us = 200 ", "sample_us = 0 ", "load.sample_us"),
         ("list_fetch_us = 1.4", "list_fetch = 1.4", "paper.list_fetch"),
     ] {

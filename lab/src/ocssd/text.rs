@@ -15,6 +15,7 @@ pub fn table(report: &OcssdReport, plan: &Plan) -> String {
     sweep(&mut out, report, plan);
     load(&mut out, report, plan);
     slides(&mut out, report, plan);
+    places(&mut out, report, plan);
     write_claims(&mut out, &claims(report, plan));
     let _ = writeln!(
         out,
@@ -106,6 +107,39 @@ fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
     }
     erases(out, report, plan);
     out.push('\n');
+}
+
+fn places(out: &mut String, report: &OcssdReport, plan: &Plan) {
+    let of = &plan.places;
+    let _ = writeln!(
+        out,
+        "One FTL, two places: random writes of {} KiB to a full drive, then random reads of {} KiB, {} \
+         outstanding",
+        of.write_bytes >> 10,
+        of.read_bytes >> 10,
+        of.outstanding
+    );
+    let cells = Cells { name: 28, width: 11 };
+    let columns =
+        ["writes/s", "mean, µs", "reads/s", "mean, µs", "programmed", "erased", "over link", "core, %"];
+    cells.head(out, "", columns.into_iter());
+    for row in &report.places {
+        let values = [
+            format!("{:.0}", row.write_iops),
+            format!("{:.0}", row.write_us),
+            format!("{:.0}", row.read_iops),
+            format!("{:.0}", row.read_us),
+            format!("{:.2}", row.programmed),
+            row.erased.to_string(),
+            format!("{:.2}", row.over_link),
+            format!("{:.0}", row.core * 100.0),
+        ];
+        cells.head(out, row.place.name(), values.into_iter());
+    }
+    out.push_str(
+        "Of the writes: bytes programmed per byte written, blocks erased, bytes on the drive's link per byte \
+         written,\nand the share of time in which the drive's core worked.\n\n",
+    );
 }
 
 /// O12: the parts of the blocks erased.
