@@ -39,7 +39,8 @@ impl LatencySink for Latencies {
 }
 
 impl ExperimentDrive {
-    /// Powers a drive on that keeps fingerprints. `config` is the host's, with `transfer_bytes_max` left to the profile.
+    /// Powers a drive on that keeps fingerprints. `config` is the host's, with `transfer_bytes_max` left to
+    /// the profile.
     ///
     /// # Errors
     /// When the profile makes no drive, or it doesn't come up.

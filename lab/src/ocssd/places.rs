@@ -2,35 +2,10 @@
 //! and pblk beside it, over the same array with the same job.
 
 use super::drive::{PaperDrive, Work};
-use super::plan::Plan;
+use super::plan::{Place, Plan};
 use crate::experiment::ExperimentError;
 use aster_units::{Content, Duration};
 use serde::Serialize;
-
-/// Which FTL is where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// The page mapping, in the drive.
-    Drive,
-    /// The same, on the host.
-    Host,
-    /// pblk, on the host.
-    Pblk,
-}
-
-impl Place {
-    /// All of them.
-    pub const ALL: [Place; 3] = [Place::Drive, Place::Host, Place::Pblk];
-    /// Its name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Place::Drive => "page mapping, in the drive",
-            Place::Host => "page mapping, on the host",
-            Place::Pblk => "pblk, on the host",
-        }
-    }
-}
 
 /// What an FTL does at its place: random writes to a drive that is full, and then random reads of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,7 +76,7 @@ fn row(plan: &Plan, place: Place) -> Result<PlaceRow, ExperimentError> {
     let link = |stats: &aster_device::DriveStats| stats.link.to_host + stats.link.from_host;
     let busy = |stats: &aster_device::DriveStats| {
         let core = &stats.cores[0];
-        core.cycles as f64 / (f64::from(profile.cores.frequency_mhz) * 1e6) + core.stalled.as_secs_f64()
+        core.cycles as f64 / (profile.cores.frequency_mhz * 1e6) + core.stalled.as_secs_f64()
     };
     Ok(PlaceRow {
         place,

@@ -1,6 +1,5 @@
 //! The experiment file (design §5).
 
-use super::places::Place;
 use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
 use aster_device::profile::{CellUse, Profile, RestrictProfile};
 use serde::{Deserialize, Serialize};
@@ -34,6 +33,31 @@ impl Ftl {
         match self {
             Ftl::Pblk => "pblk",
             Ftl::Drive => "legacy",
+        }
+    }
+}
+
+/// Which FTL is where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The page mapping, in the drive.
+    Drive,
+    /// The same, on the host.
+    Host,
+    /// pblk, on the host.
+    Pblk,
+}
+
+impl Place {
+    /// All of them.
+    pub const ALL: [Place; 3] = [Place::Drive, Place::Host, Place::Pblk];
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Place::Drive => "page mapping, in the drive",
+            Place::Host => "page mapping, on the host",
+            Place::Pblk => "pblk, on the host",
         }
     }
 }
@@ -175,7 +199,7 @@ impl Plan {
             let reason = "must be above 0, and places.written at most 100";
             return Err(wrong(
                 name,
-                &format!("places.outstanding, places.reads and places.written: {reason}"),
+                format!("places.outstanding, places.reads and places.written: {reason}"),
             ));
         }
         Ok(plan)
