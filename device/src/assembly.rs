@@ -66,6 +66,8 @@ pub(crate) struct Face {
     pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
     pub(crate) translation: Rc<dyn TranslationView>,
+    /// Where events of the commands that the host sends go, and of what serves them.
+    pub(crate) recorder: Recorder,
 }
 
 /// The flash of a running drive and what belongs to it: media, channels, cores, scheduler.
@@ -425,8 +427,17 @@ impl<'a> Base<'a> {
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
         let functions =
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();
-        let face =
-            Face { exec: self.exec, dram: self.dram, link, pci, bar_bytes, front, arrivals, translation };
+        let face = Face {
+            exec: self.exec,
+            dram: self.dram,
+            link,
+            pci,
+            bar_bytes,
+            front,
+            arrivals,
+            translation,
+            recorder: recorder.clone(),
+        };
         let kept = Kept {
             recorder: recorder.clone(),
             content,

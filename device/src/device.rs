@@ -388,9 +388,15 @@ impl Device {
     pub fn restriction(&self) -> &Restriction {
         &self.kept.restriction
     }
-    /// Where events go.
+    /// Where the events of the drive with the flash go.
     pub fn recorder(&self) -> &Recorder {
         &self.kept.recorder
+    }
+    /// Where the events of the host's commands go, and of the translation that serves them: those of a
+    /// target and of the controller before it, which have command slots, tasks and buffers of their own.
+    /// Without a target the same as [`Device::recorder`].
+    pub fn command_recorder(&self) -> &Recorder {
+        &self.face.recorder
     }
     /// What each part has done.
     pub fn stats(&self) -> DriveStats {

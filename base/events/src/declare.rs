@@ -165,7 +165,8 @@ events! {
         /// Firmware task.
         task: u32,
         /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the
-        /// queue of flash requests, 5 the command's other slices, 6 others' pages of the same word line.
+        /// queue of flash requests, 5 the command's other slices, 6 others' pages of the same word line, 7
+        /// room in the write buffer of an FTL on the host, 8 the programs of what it holds.
         reason: u8,
         /// Data buffer entry; all ones when any will do, and for other reasons.
         buffer: u32,
@@ -217,9 +218,9 @@ events! {
     }
     /// Garbage collection chose a block.
     VictimChosen {
-        /// LUN over the drive.
+        /// LUN over the drive; all ones for a line of blocks of all LUNs.
         lun: u32,
-        /// Block in the LUN.
+        /// Block in the LUN, or line.
         block: u32,
         /// Valid mapping units to move.
         valid: u32,

@@ -43,7 +43,8 @@ pub enum Activity {
     Waiting {
         /// What it waits for.
         reason: Wait,
-        /// If it waited for a data buffer entry: the task that had the entry.
+        /// If it waited for a data buffer entry, or for the write buffer: the task that had the entry, or
+        /// whose program made the room.
         holder: Option<Holder>,
     },
     /// Under the big loop: an operation waits for those before it, and for the dependency checker to take
@@ -172,6 +173,8 @@ struct ArrayOperation {
     row: u32,
     buffer: u32,
     owner: Owner,
+    /// The array has worked for it.
+    has_array: bool,
 }
 
 #[derive(Clone, Default)]
@@ -180,6 +183,18 @@ struct LunState {
     open: VecDeque<ArrayOperation>,
     // The last reads that have ended, since when: one of them may go to the ECC engine.
     read: VecDeque<ArrayOperation>,
+}
+
+impl LunState {
+    /// Whose work the array begins, which is of this kind.
+    fn array_begins(&mut self, kind: u8) -> Option<Owner> {
+        let first = self.open.iter().position(|o| o.kind == kind && !o.has_array);
+        // An operation may have its array work several times, as a read does that is tried again.
+        let place = first.or_else(|| self.open.iter().rposition(|o| o.kind == kind));
+        let operation = self.open.get_mut(place.or(self.open.len().checked_sub(1))?)?;
+        operation.has_array = true;
+        Some(operation.owner)
+    }
 }
 
 /// The most operations that are followed per LUN; further ones have an unknown origin. A port's ring is
@@ -194,8 +209,9 @@ type Ended = Box<dyn FnMut(&CommandSpan)>;
 /// Puts [`Piece`]s together and passes each to a function when it ends.
 ///
 /// It sees only beginnings after it was attached, and ignores ends without a beginning. It assigns a
-/// LUN's transactions to the LUN's oldest operation, and the work of the array to the youngest one,
-/// because a page read may start while the page before is being transferred.
+/// LUN's transactions to the LUN's oldest operation, and the work of the array to the oldest one of its kind
+/// for which the array hasn't worked yet, because a page read may start while the page before is being
+/// transferred, and a host may have sent several operations.
 pub struct Lives<F> {
     geometry: Geometry,
     spans: Spans<Ended>,
@@ -278,7 +294,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
     fn wait_ended(&mut self, at: Instant, task: u32) {
         if let Some(wait) = &mut self.worker(task).wait {
             wait.ended = Some(at);
-            if wait.reason != Wait::BufferEntry {
+            if !wait.reason.has_holder() {
                 self.wait_over(task, None);
             }
         }
@@ -289,8 +305,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
             return;
         };
         self.worker(task).wait = None;
-        let of_entry = reason == Wait::BufferEntry;
-        let holder = if of_entry { self.releases.behind(task, since, buffer, got) } else { None };
+        let holder = if reason.has_holder() { self.releases.behind(task, since, buffer, got) } else { None };
         self.tell(Activity::Waiting { reason, holder }, self.owner(task), since, ended);
     }
     fn released(&mut self, at: Instant, task: u32, buffer: u32) {
@@ -309,7 +324,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let asked = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
         let asked = asked.and_then(|at| state.queued.remove(at));
         let (owner, buffer) = asked.map_or((Owner::default(), u32::MAX), |o| (o.owner, o.buffer));
-        state.open.push_back(ArrayOperation { since: at, kind, row, buffer, owner });
+        state.open.push_back(ArrayOperation { since: at, kind, row, buffer, owner, has_array: false });
         if let Some(ArrayOperation { since, .. }) = asked {
             self.tell(Activity::Queued { lun: LunIndex(lun), kind, row }, owner, since, at);
         }
@@ -432,7 +447,8 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 if let Some(state) = self.luns.get_mut(lun as usize)
                     && state.queued.len() < QUEUED_MAX
                 {
-                    state.queued.push_back(ArrayOperation { since: at, kind, row, buffer, owner });
+                    let asked = ArrayOperation { since: at, kind, row, buffer, owner, has_array: false };
+                    state.queued.push_back(asked);
                 }
             }
             Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),
@@ -463,8 +479,8 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             }
             Event::ArrayBusy { channel, way, lun, kind, picoseconds } => {
                 let lun = self.geometry.lun_index(LunAddr { channel, way, lun });
-                let open = self.luns.get(lun.index()).and_then(|state| state.open.back());
-                let owner = open.map_or(Owner::default(), |o| o.owner);
+                let owner = self.luns.get_mut(lun.index()).and_then(|state| state.array_begins(kind));
+                let owner = owner.unwrap_or_default();
                 let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
                 self.tell(Activity::Array { lun, kind }, owner, at, until);
             }

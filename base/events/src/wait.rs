@@ -18,11 +18,15 @@ pub enum Wait {
     Slices,
     /// Other tasks' pages of the same word line.
     WordLine,
+    /// Room in the write buffer of an FTL on the host.
+    WriteBuffer,
+    /// The programs of what that write buffer holds.
+    Flush,
 }
 
 impl Wait {
     /// All in the order of their numbers.
-    pub const ALL: [Wait; 7] = [
+    pub const ALL: [Wait; 9] = [
         Wait::BufferEntry,
         Wait::Room,
         Wait::LogPage,
@@ -30,10 +34,17 @@ impl Wait {
         Wait::FlashQueue,
         Wait::Slices,
         Wait::WordLine,
+        Wait::WriteBuffer,
+        Wait::Flush,
     ];
     /// The reason with this number in events.
     pub fn of_number(number: u8) -> Option<Wait> {
         Self::ALL.get(usize::from(number)).copied()
+    }
+    /// Whether another task has what is waited for, and tells when it lets go of it
+    /// ([`EntryReleased`](crate::Event::EntryReleased)).
+    pub(crate) const fn has_holder(self) -> bool {
+        matches!(self, Wait::BufferEntry | Wait::WriteBuffer | Wait::Flush)
     }
     /// Its number in events.
     pub const fn number(self) -> u8 {

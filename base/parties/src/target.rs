@@ -66,7 +66,8 @@ pub struct TargetPorts {
     pub nvram: NvramSlice,
     /// The drive.
     pub function: Rc<dyn DriveFunction>,
-    /// Where events go. The drive's own events go there as well.
+    /// Where its events go, and those of the controller before it. The drive's own go elsewhere: their
+    /// command slots, tasks and buffers are others.
     pub recorder: Recorder,
 }
 

@@ -155,8 +155,8 @@ pub trait TranslationView {
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many
     /// more blocks have been erased. A new watcher replaces the one before.
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>);
-    /// Where a logical page is. `None` if it is unmapped, is beyond the capacity, or can't be looked up
-    /// without waiting.
+    /// Where a logical page is, or a block of 4 KiB of an FTL on the host that maps those. `None` if it is
+    /// unmapped, is beyond the capacity, or can't be looked up without waiting.
     fn location_of(&self, page: Lpn) -> Option<Ppa>;
     /// The functions of the firmware for which it charges its core.
     fn functions(&self) -> Vec<Function>;

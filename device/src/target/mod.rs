@@ -199,7 +199,7 @@ impl Side {
         drive: Rc<Device>,
     ) -> Result<(Face, Rc<Below>), BuildError> {
         let Side { target, front_end } = self;
-        let (exec, silent, kept) = (Exec::new(), Recorder::default(), drive.kept());
+        let (exec, recorder, kept) = (Exec::new(), Recorder::default(), drive.kept());
         exec.catch_up(drive.now());
         let (needs, front_needs, spec) = (target.needs(), front_end.needs(), front_end.function());
         let completes_early = front_end.completes_early();
@@ -217,7 +217,7 @@ impl Side {
         let FrontEndNeeds { command_slots, dma_requests, link_operations, .. } = front_needs;
         let link_port = LinkPort::new(&exec, link_operations);
         let config = LinkConfig { latency: LATENCY, ..LinkConfig::default() };
-        let link = Link::start(&exec, &link_port, config, Bandwidth::new(0), &silent);
+        let link = Link::start(&exec, &link_port, config, Bandwidth::new(0), &recorder);
         let commands = CommandPort::new(&exec, command_slots, dma_requests);
         let clock = Frequency::from_hertz(CORE_HERTZ).expect("not zero");
         let core = Core::new(&exec, clock);
@@ -230,7 +230,7 @@ impl Side {
             memory: dram.clone(),
             saved: target_front_end_part(&kept.nvram),
             backlog: kept.backlog.clone(),
-            recorder: silent,
+            recorder: recorder.clone(),
         })?;
         let view = target.start(TargetPorts {
             core,
@@ -240,7 +240,7 @@ impl Side {
             buffers: dram.clone(),
             nvram: target_part(&kept.nvram, needs.nvram_bytes),
             function: Rc::clone(&below) as Rc<dyn DriveFunction>,
-            recorder: kept.recorder.clone(),
+            recorder: recorder.clone(),
         })?;
         below.serve(&view);
         let translation: Rc<dyn TranslationView> = view;
@@ -249,7 +249,7 @@ impl Side {
         let pci = Rc::new(RefCell::new(PciFunction::new(spec, configure::pci_link(profile))?));
         let link = Rc::new(HostLink { port: link_port, carrier: Carrier::Operations(link) });
         let arrivals = pci::start_arrivals(&exec, &pci, &front, &link);
-        let face = Face { exec, dram, link, pci, bar_bytes, front, arrivals, translation };
+        let face = Face { exec, dram, link, pci, bar_bytes, front, arrivals, translation, recorder };
         Ok((face, below))
     }
 }

@@ -8,6 +8,7 @@
 use crate::ftl::{Ftl, READS, WRITES};
 use crate::media::{from_drive, to_drive};
 use crate::shape::{LineId, SectorAddr};
+use crate::told::Operation;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use aster_driver::{DriverError, enumerate};
@@ -78,7 +79,10 @@ impl Ftl {
         loop {
             self.attached().await;
             let into = from_drive(self.config.content, data);
-            match self.drive().read(READS, &places[..sectors.len()], into, oob).await {
+            self.read_issued(sectors);
+            let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
+            self.finished(Operation::Read, sectors, &ended);
+            match ended {
                 Err(error) if is_lost(&error) && !self.is_failed() => {}
                 ended => return ended,
             }
@@ -94,13 +98,20 @@ impl Ftl {
         self.attached().await;
         let places = self.places(sectors);
         let data = to_drive(self.config.content, data);
-        self.drive().write(WRITES, &places[..sectors.len()], data, oob).await
+        self.issued(Operation::Program, sectors);
+        let ended = self.drive().write(WRITES, &places[..sectors.len()], data, oob).await;
+        self.finished(Operation::Program, sectors, &ended);
+        ended
     }
     /// Erases a chunk.
     pub(crate) async fn erase(&self, line: LineId, lun: u32) -> Result<(), VectorError> {
         loop {
             self.attached().await;
-            match self.drive().erase(WRITES, self.shape.block(line, lun)).await {
+            let chunk = [self.shape.unit(line, 0, lun)];
+            self.issued(Operation::Erase, &chunk);
+            let ended = self.drive().erase(WRITES, self.shape.block(line, lun)).await;
+            self.finished(Operation::Erase, &chunk, &ended);
+            match ended {
                 Err(error) if is_lost(&error) && !self.is_failed() => {}
                 ended => return ended,
             }

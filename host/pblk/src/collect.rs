@@ -19,6 +19,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
         if ftl.is_failed() {
             return;
         }
+        ftl.chosen(victim);
         ftl.empty(victim, &mut data, &mut oob).await;
         ftl.end_collection(victim);
         ftl.work.wake_all(&ftl.exec);

@@ -13,6 +13,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use aster_driver::{Driver, FunctionBar, QueueId, SharedMemory};
+use aster_events::{Recorder, Wait};
 use aster_exec::{Core, Exec, Ring as Queue, WaitQueue};
 use aster_openchannel::{ADDRESSES_MAX, Drive, Place};
 use aster_parties::{DriveFunction, DriveState, MediaState, TranslationStats};
@@ -37,6 +38,8 @@ pub(crate) type Watcher = Box<dyn Fn(MediaState)>;
 pub(crate) enum Job {
     /// Sectors of the write buffer.
     Data {
+        /// Its number, as events tell it.
+        job: u32,
         /// The first one's place in the buffer.
         first: Position,
         /// How many there are. The other sectors are padding.
@@ -208,6 +211,10 @@ pub(crate) struct Ftl {
     pub(crate) counters: Counters,
     pub(crate) watcher: RefCell<Option<Watcher>>,
     pub(crate) jobs: Queue<Job>,
+    pub(crate) jobs_made: Cell<u32>,
+    /// How often sectors have left the write buffer.
+    pub(crate) retired: Cell<u32>,
+    pub(crate) recorder: Recorder,
     /// Chunks that are bad, which the drive's table must say.
     pub(crate) marks: Queue<(LineId, u32)>,
     /// The media have changed, which the front end must be told at once: it may be asked next.
@@ -279,23 +286,26 @@ impl Ftl {
 
     /// Puts a sector of the host into the write buffer, if it may come in now (G15): collection keeps a part
     /// of the buffer, and room for what it copies.
-    pub(crate) fn try_put(&self, block: u32, data: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// What it waits for, if it may not.
+    pub(crate) fn try_put(&self, block: u32, data: &[u8]) -> Result<(), Wait> {
         let state = &mut *self.state.borrow_mut();
         let for_users = state.ring.capacity() - (state.ring.capacity() / 8).max(1);
         if state.ring.room() == 0 || state.ring.users() >= for_users {
-            return false;
+            return Err(Wait::WriteBuffer);
         }
         if self.available(state) <= self.reserve() {
             count(&self.counters.limited, 1);
             self.collect.wake_all(&self.exec);
-            return false;
+            return Err(Wait::Room);
         }
         state.ring.push(block, Kind::User, data);
         if self.available(state) < self.collect_below() {
             self.collect.wake_all(&self.exec);
         }
         self.work.wake_all(&self.exec);
-        true
+        Ok(())
     }
 
     /// Waits until what is before `end` in the write buffer is on flash.
@@ -307,9 +317,10 @@ impl Ftl {
         self.work.wake_all(&self.exec);
         let done = || {
             let state = self.state.borrow();
-            (state.ring.sync() >= end || state.starved || self.is_failed()).then_some(())
+            let is_done = state.ring.sync() >= end || state.starved || self.is_failed();
+            is_done.then_some(()).ok_or(Wait::Flush)
         };
-        self.left.wait(&self.exec, done).await;
+        self.wait_for(&self.left, done).await;
     }
 
     /// Only reads are possible from now on.
@@ -321,8 +332,9 @@ impl Ftl {
         }
     }
 
-    /// Sectors that have been written leave the buffer, and the map says where they are.
-    pub(crate) fn retire(&self) {
+    /// Sectors that have been written leave the buffer, the last of them by the program of `job`, and the map
+    /// says where they are.
+    pub(crate) fn retire(&self, job: u32) {
         let state = &mut *self.state.borrow_mut();
         let mut any = false;
         while let Some(retired) = state.ring.retire() {
@@ -338,9 +350,14 @@ impl Ftl {
                     state.lines.invalidate(before);
                 }
                 state.lines.validate(retired.sector);
+                self.mapped(block, Some(retired.sector));
+                if matches!(retired.kind, Kind::Moved { .. }) {
+                    self.moved(block, retired.sector);
+                }
             }
         }
         if any {
+            self.made_room(job);
             self.room.wake_all(&self.exec);
             self.left.wake_all(&self.exec);
             self.collect.wake_all(&self.exec);

@@ -8,6 +8,7 @@ use crate::submit::OOB;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::{Event, Wait};
 use aster_openchannel::{ADDRESSES_MAX, VectorError};
 use aster_parties::DriveState;
 use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
@@ -26,6 +27,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>, id: u32) {
     };
     loop {
         let command = ftl.commands.next_command().await;
+        ftl.began(&command);
         ftl.core.charge(ftl.command_cycles);
         ftl.core.settle().await;
         let ended = ftl.serve(&command, &mut work).await;
@@ -33,6 +35,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>, id: u32) {
             Ok(()) => (HostStatus::Success, None),
             Err(failed) => failed,
         };
+        ftl.ended(&command);
         ftl.count(|stats| stats.commands += 1);
         ftl.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
     }
@@ -259,7 +262,12 @@ impl Ftl {
                 length: bytes as u32,
                 after: None,
             };
-            self.commands.dma(request).await.map_err(|_| (HostStatus::DataTransfer, None))?;
+            let (task, from_host) = (self.task(), direction == DmaDirection::FromHost);
+            let (bytes, buffer, compare) = (bytes as u32, work.buffer.0, command.op == HostOp::Compare);
+            self.emit(|| Event::TransferQueued { task, from_host, bytes, buffer, compare });
+            let moved = self.commands.dma(request).await;
+            self.emit(|| Event::TransferEnded { task, failed: moved.is_err() });
+            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
             if direction == DmaDirection::FromHost {
                 let buffers = self.buffers.borrow();
                 work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
@@ -314,7 +322,7 @@ impl Ftl {
     async fn put(&self, part: Part, work: &Worker) -> Ended {
         self.keep_record(Left::InUse);
         let turn = self.turns.take();
-        self.room.wait(&self.exec, || self.turns.is_up(turn).then_some(())).await;
+        self.wait_for(&self.room, || self.turns.is_up(turn).then_some(()).ok_or(Wait::WriteBuffer)).await;
         let ended = self.put_in_turn(part, work).await;
         self.turns.end();
         self.room.wake_all(&self.exec);
@@ -325,11 +333,11 @@ impl Ftl {
         for n in 0..part.count {
             let data = &work.data[n * len..][..len];
             let put = || match self.condition.get() {
-                DriveState::ReadOnly => Some(Err((HostStatus::ReadOnly, None))),
-                DriveState::Failed => Some(Err((HostStatus::WriteFault, None))),
-                _ => self.try_put(part.block + n as u32, data).then_some(Ok(())),
+                DriveState::ReadOnly => Ok(Err((HostStatus::ReadOnly, None))),
+                DriveState::Failed => Ok(Err((HostStatus::WriteFault, None))),
+                _ => self.try_put(part.block + n as u32, data).map(Ok),
             };
-            self.room.wait(&self.exec, put).await?;
+            self.wait_for(&self.room, put).await?;
         }
         Ok(())
     }
@@ -343,6 +351,7 @@ impl Ftl {
             state.ring.forget(block as u32);
             if let Some(before) = state.map.set(block as u32, None) {
                 state.lines.invalidate(before);
+                self.mapped(block as u32, None);
             }
         }
         self.collect.wake_all(&self.exec);

@@ -39,6 +39,7 @@ mod shape;
 mod spent;
 mod submit;
 mod tails;
+mod told;
 mod writer;
 
 pub use config::PblkConfig;

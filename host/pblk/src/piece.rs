@@ -64,8 +64,17 @@ impl TargetPiece for Pblk {
         u64::from(self.blocks) * SECTOR_BYTES as u64
     }
     fn start(self: Box<Self>, ports: TargetPorts) -> Result<Rc<dyn TargetView>, PieceError> {
-        let TargetPorts { core, commands, command_slots, command_cycles, buffers, nvram, function, .. } =
-            ports;
+        let TargetPorts {
+            core,
+            commands,
+            command_slots,
+            command_cycles,
+            buffers,
+            nvram,
+            function,
+            recorder,
+            ..
+        } = ports;
         let submitters = self.submitters();
         let Pblk { config, shape, blocks } = *self;
         let workers = command_slots.min(WORKERS_MAX);
@@ -132,6 +141,9 @@ impl TargetPiece for Pblk {
             counters: Counters::default(),
             watcher: RefCell::new(None),
             jobs: Queue::new(usize::from(submitters)),
+            jobs_made: Cell::new(0),
+            retired: Cell::new(0),
+            recorder,
             marks: Queue::new(ADDRESSES_MAX),
             changed: Queue::new(1),
             room: queue(),
@@ -214,9 +226,11 @@ impl TranslationView for Ftl {
         watcher(self.media());
         *self.watcher.borrow_mut() = Some(watcher);
     }
-    fn location_of(&self, page: Lpn) -> Option<Ppa> {
-        let _ = page;
-        None
+    /// Where the block of this number is, or will be: pblk maps blocks of 4 KiB.
+    fn location_of(&self, block: Lpn) -> Option<Ppa> {
+        let state = self.state.borrow();
+        let sector = (block.0 < state.map.blocks()).then(|| state.map.get(block.0)).flatten();
+        sector.map(|sector| self.page_of(sector))
     }
     fn functions(&self) -> Vec<Function> {
         Vec::new()

@@ -7,6 +7,7 @@ use crate::record::{Left, Record};
 use crate::resume::Scan;
 use crate::shape::{LineId, SectorAddr};
 use crate::submit::OOB;
+use crate::told::Operation;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -356,7 +357,8 @@ impl Ftl {
                     state.lines.state(line) == LineState::Free && !state.lines.is_bad(line, lun)
                 };
                 if is_erased {
-                    self.take_lun(lun).await;
+                    let chunk = self.shape.unit(line, 0, lun);
+                    self.take_lun(self.next_job(), Operation::Erase, chunk).await;
                     self.jobs.push(&self.exec, Job::Erase { line, lun }).await;
                 }
             }

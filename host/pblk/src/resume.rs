@@ -9,6 +9,7 @@ use crate::ftl::{Ftl, Job, Open, count};
 use crate::lines::Lines;
 use crate::media::NO_BLOCK;
 use crate::shape::{LineId, SectorAddr, Shape};
+use crate::told::Operation;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -123,7 +124,7 @@ impl Ftl {
     pub(crate) async fn pad_open_line(&self) {
         let pads = core::mem::take(&mut self.state.borrow_mut().pads);
         for first in pads {
-            self.take_lun(self.shape.lun_of(first)).await;
+            self.take_lun(self.next_job(), Operation::Program, first).await;
             {
                 let mut state = self.state.borrow_mut();
                 state.lines.hold(self.shape.line_of(first));

@@ -19,9 +19,12 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
     let mut oob = vec![0; most * OOB];
     loop {
         match ftl.jobs.pop(&ftl.exec).await {
-            Job::Data { first, entries, sectors, count } => {
+            Job::Data { job, first, entries, sectors, count } => {
                 let sectors = &sectors[..usize::from(count)];
-                ftl.send_data(first, entries, sectors, &mut data, &mut oob).await;
+                if ftl.send_data(first, entries, sectors, &mut data, &mut oob).await {
+                    ftl.retire(job);
+                }
+                ftl.give_back(sectors).await;
             }
             Job::Meta { unit, bytes, from, is_head } => {
                 ftl.send_meta(unit, &bytes[from..], is_head, &mut data, &mut oob).await;
@@ -33,6 +36,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
 }
 
 impl Ftl {
+    /// Sends sectors of the write buffer. Returns whether they have been written.
     async fn send_data(
         &self,
         first: Position,
@@ -40,7 +44,7 @@ impl Ftl {
         sectors: &[SectorAddr],
         data: &mut [u8],
         oob: &mut [u8],
-    ) {
+    ) -> bool {
         let len = self.config.content.sector_len();
         let (data, oob) = (&mut data[..sectors.len() * len], &mut oob[..sectors.len() * OOB]);
         let line = self.shape.line_of(sectors[0]);
@@ -68,9 +72,8 @@ impl Ftl {
                 stats.flash_programs.gc += pages - of_users;
                 stats.flash_bytes_written += (sectors.len() * media::SECTOR_BYTES) as u64;
             });
-            self.retire();
         }
-        self.give_back(sectors).await;
+        ended.is_ok()
     }
     /// Copies sectors of the write buffer, with what their metadata say. Returns how many are the host's.
     fn gather(&self, first: Position, entries: u8, line: LineId, data: &mut [u8], oob: &mut [u8]) -> u8 {

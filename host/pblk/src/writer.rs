@@ -4,6 +4,7 @@ use crate::ftl::{Ftl, Job, Next, Open, State, count};
 use crate::media;
 use crate::ring::Position;
 use crate::shape::{LineId, SectorAddr};
+use crate::told::Operation;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -176,7 +177,7 @@ impl Ftl {
         if !self.begin_erase(lun, line) {
             return;
         }
-        self.take_lun(lun).await;
+        self.take_lun(self.next_job(), Operation::Erase, self.shape.unit(line, 0, lun)).await;
         self.jobs.push(&self.exec, Job::Erase { line, lun }).await;
     }
     /// Notes that a LUN's chunk of the next line is erased from now on. `false` if there is nothing to do.
@@ -191,8 +192,10 @@ impl Ftl {
         begins
     }
 
-    /// Waits until a LUN has no write and no erase in flight, and counts one (C90).
-    pub(crate) async fn take_lun(&self, lun: u32) {
+    /// Waits until a page's LUN has no write and no erase in flight, and counts one (C90).
+    pub(crate) async fn take_lun(&self, task: u32, operation: Operation, page: SectorAddr) {
+        self.queued(task, operation, page);
+        let lun = self.shape.lun_of(page);
         let is_free = || {
             let mut state = self.state.borrow_mut();
             let busy = &mut state.busy[lun as usize];
@@ -227,7 +230,7 @@ impl Ftl {
         let of_unit = self.shape.unit_sectors() as usize * media::SECTOR_BYTES;
         for from in (0..bytes.len()).step_by(of_unit) {
             let Some(unit) = self.next_unit() else { return };
-            self.take_lun(self.shape.lun_of(unit)).await;
+            self.take_lun(self.next_job(), Operation::Program, unit).await;
             {
                 let mut state = self.state.borrow_mut();
                 state.lines.hold(self.shape.line_of(unit));
@@ -249,10 +252,11 @@ impl Ftl {
             let most = (self.config.per_write(&self.shape) / unit_sectors).min(open.left);
             (waiting as u32).div_ceil(unit_sectors).min(most)
         };
+        let job = self.next_job();
         let (mut sectors, mut count_all) = ([SectorAddr(0); ADDRESSES_MAX], 0);
         for _ in 0..units {
             let Some(first) = self.next_unit() else { break };
-            self.take_lun(self.shape.lun_of(first)).await;
+            self.take_lun(job, Operation::Program, first).await;
             for n in 0..unit_sectors {
                 sectors[(count_all + n) as usize] = SectorAddr(first.0 + n);
             }
@@ -263,7 +267,7 @@ impl Ftl {
         }
         let (first, entries) = self.give_addresses(&sectors[..count_all as usize]);
         self.room.wake_all(&self.exec);
-        let job = Job::Data { first, entries, sectors, count: count_all as u8 };
+        let job = Job::Data { job, first, entries, sectors, count: count_all as u8 };
         self.jobs.push(&self.exec, job).await;
         let is_full = self.state.borrow().open.as_ref().is_some_and(|open| open.left == 0);
         if is_full {

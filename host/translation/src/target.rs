@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use aster_events::Function;
+use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_parties::{
     DriveFunction, DriveState, MediaState, NvramSlice, PieceError, PreferredWrites, Promises, TargetNeeds,
@@ -13,10 +13,10 @@ use aster_parties::{
 };
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashPort, FlashRequest, Tag};
+use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, Outcome, Tag, Target};
 use aster_ports::link::HostMemory;
 use aster_ports::medium::Nvram;
-use aster_units::{Duration, Geometry, Lpn, Ppa};
+use aster_units::{Duration, Geometry, Lpn, LunIndex, Ppa};
 use aster_wire::ocssd::METADATA_BYTES;
 use core::cell::RefCell;
 use core::pin::Pin;
@@ -54,10 +54,24 @@ pub struct Wiring {
     pub port: Rc<FlashPort>,
     /// The buffers that its requests name.
     pub buffers: SharedDram,
+    /// Where events go.
+    pub recorder: Recorder,
     pub(crate) bell: Rc<Bell>,
 }
 
 impl Wiring {
+    /// A target of a request is sent to the drive, as a flash scheduler would issue it.
+    pub(crate) fn issued(&self, lun: LunIndex, phase: FlashOp, target: &Target) {
+        let (lun, kind, row) = (lun.0, phase.class(), target.row.0);
+        self.recorder.emit(self.core.exec().now(), || Event::FlashIssued { lun, kind, row });
+    }
+    /// It has ended.
+    pub(crate) fn ended(&self, lun: LunIndex, phase: FlashOp, target: &Target, outcome: &Outcome) {
+        let (lun, kind, row) = (lun.0, phase.class(), target.row.0);
+        let (status, corrected) = (outcome.status.code(), outcome.corrected);
+        let ended = || Event::FlashFinished { lun, kind, row, status, corrected };
+        self.recorder.emit(self.core.exec().now(), ended);
+    }
     /// Waits for a request, and takes it.
     pub(crate) async fn next(&self) -> (Tag, FlashRequest) {
         self.bell.dispatcher.wait(self.core.exec(), || self.port.try_collect()).await
@@ -151,6 +165,7 @@ impl TargetPiece for TranslationTarget {
             geometry,
             port: Rc::clone(&port),
             buffers: buffers.clone(),
+            recorder: recorder.clone(),
             bell,
         };
         let Connection { carrier, brings_up } = connect(wiring)?;

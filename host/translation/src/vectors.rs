@@ -194,6 +194,9 @@ impl FlashOverVectors {
         let mut metadata = vec![0; sectors * SECTOR_OOB];
         loop {
             let (tag, request) = self.jobs.pop(self.exec()).await;
+            for target in request.targets() {
+                self.wiring.issued(request.lun, request.phase, target);
+            }
             let outcomes = match request.phase {
                 FlashOp::Read => self.read(&request, &mut data, &mut metadata).await,
                 FlashOp::Program => self.program(&request, &mut data, &mut metadata).await,
@@ -203,6 +206,9 @@ impl FlashOverVectors {
             let (phase, count) = lun.flight.get();
             lun.flight.set((phase, count - 1));
             lun.ended.wake(self.exec());
+            for (target, outcome) in request.targets().iter().zip(&outcomes) {
+                self.wiring.ended(request.lun, request.phase, target, outcome);
+            }
             self.wiring.port.complete(tag, outcomes);
         }
     }

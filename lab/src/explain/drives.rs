@@ -60,12 +60,20 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
             _ => open.entry(command).or_default().hear(piece, histories),
         }
     });
+    let recorder = machine.device().command_recorder().clone();
     recorder.attach(lives);
     run(work);
     if flush {
         let driver = Rc::clone(machine.driver());
         let queue = driver.queues().next().unwrap();
-        machine.block_on("flush", async move { driver.flush(queue).await }).unwrap().unwrap();
+        let flush = async move {
+            driver.flush(queue).await?;
+            // The controller notes the end of a command after the host.
+            let later = driver.exec().now() + aster_units::Duration::from_micros(1);
+            driver.exec().sleep_until(later).await;
+            Ok::<_, aster_driver::DriverError>(())
+        };
+        machine.block_on("flush", flush).unwrap().unwrap();
     }
     drop(recorder.detach());
     Rc::into_inner(kept).unwrap().into_inner().1
@@ -100,6 +108,34 @@ fn a_flush_is_told_by_the_programs_that_it_waited_for() {
     let flush = all.iter().find(|told| told.name == "Flush").unwrap();
     let programs = [LUN, CHANNEL, PROGRAM_ARRAY, OPERATION].map(|what| share(flush, what));
     assert!(programs.iter().sum::<f64>() > 95.0 && programs[2] > 25.0, "{}", flush.table());
+}
+
+/// O7, C90: what an FTL on the host waits for is told of the host's commands, not of the drive's.
+#[test]
+fn a_flush_through_pblk_is_told_by_the_luns_and_programs_that_it_waited_for() {
+    let told = |one_write_per_lun| {
+        let mut profile = shipped("pocket-ocssd").unwrap();
+        profile.target.as_mut().unwrap().one_write_per_lun = Some(one_write_per_lun);
+        let some = |job: Job| Job { size: Some(Extent::Bytes(1 << 20)), ..job };
+        let writes = some(job(Access::Random, Mix::Write, 16 << 10, 40));
+        let reads = some(job(Access::Random, Mix::Read, 4096, 40));
+        let fill = job(Access::Sequential, Mix::Write, 16 << 10, 200);
+        let all = explained(&profile, &[fill], &[writes, reads], true);
+        add_up(&all);
+        assert_eq!(all.len(), 81, "the host's commands alone");
+        all
+    };
+    let all = told(true);
+    let flush = all.iter().find(|told| told.name == "Flush").unwrap();
+    let waits = holder_name(Wait::Flush).unwrap();
+    let [program, lun] = [OPERATION, LUN].map(|what| share(flush, &format!("{waits}: {what}")));
+    assert!(program > 20.0 && lun > 0.0, "{}", flush.table());
+    let of_flash: Vec<_> =
+        all.iter().filter(|told| told.name == "Read" && share(told, OPERATION) > 50.0).collect();
+    assert!(of_flash.len() > 10, "{} reads of flash", of_flash.len());
+    let all = told(false);
+    let flush = all.iter().find(|told| told.name == "Flush").unwrap();
+    assert_eq!(share(flush, &format!("{waits}: {LUN}")), 0.0, "{}", flush.table());
 }
 
 #[test]

@@ -27,12 +27,24 @@ pub(super) const REST: &str = "FTL";
 pub(super) const fn wait_name(reason: Wait) -> &'static str {
     match reason {
         Wait::BufferEntry => "FTL: waiting for a data buffer entry that others hold or bring to flash",
-        Wait::Room => "FTL: waiting for garbage collection to make room in the LUN",
+        Wait::Room => "FTL: waiting for garbage collection to make room",
         Wait::LogPage => "FTL: waiting for a log page",
         Wait::MergeBuffer => "FTL: waiting for a merge buffer",
         Wait::FlashQueue => "FTL: waiting for room in the queue of flash requests",
         Wait::Slices => "FTL: waiting for the command's other slices",
         Wait::WordLine => "FTL: waiting for others' pages of the same word line",
+        Wait::WriteBuffer => "FTL: waiting for room in the write buffer",
+        Wait::Flush => "FTL: waiting for what is in the write buffer to be programmed",
+    }
+}
+
+/// Who has what a slice waits for, if somebody has.
+pub(super) const fn holder_name(reason: Wait) -> Option<&'static str> {
+    match reason {
+        Wait::BufferEntry => Some("waiting for a data buffer entry, its holder"),
+        Wait::WriteBuffer => Some("waiting for room in the write buffer, the program before"),
+        Wait::Flush => Some("waiting for the write buffer to be programmed, the last program"),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where a command's time went: every instant of it has one name.
 
 use super::holders::Followed;
-use super::names::{COMPLETION, CORE, DIVIDE, FRONT, LAST, QUEUE, REST, names, rank, wait_name};
+use super::names::{COMPLETION, CORE, DIVIDE, FRONT, LAST, QUEUE, REST, holder_name, names, rank, wait_name};
 use aster_run_virtual::events::{Activity, CommandSpan, Piece, Stage, Wait};
 use aster_units::{Duration, Instant};
 use serde::Serialize;
@@ -21,20 +21,19 @@ pub struct Share {
 /// What a part of the time was spent on, and by whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct What {
-    /// By the holder of a data buffer entry for which the command waited.
-    holder: bool,
+    /// By the holder of what the command waited for.
+    holder: Option<Wait>,
     name: &'static str,
 }
 
 impl What {
     const fn own(name: &'static str) -> Self {
-        What { holder: false, name }
+        What { holder: None, name }
     }
     fn told(self) -> String {
-        if self.holder {
-            format!("waiting for a data buffer entry, its holder: {}", self.name)
-        } else {
-            self.name.to_owned()
+        match self.holder.and_then(holder_name) {
+            Some(holder) => format!("{holder}: {}", self.name),
+            None => self.name.to_owned(),
         }
     }
 }
@@ -108,10 +107,11 @@ impl<'a> Slices<'a> {
         let mut at = from;
         for edge in edges {
             let own = first_of(&inside, at, edge).unwrap_or(CORE);
-            let holder = (own == wait_name(Wait::BufferEntry)).then(|| first_of(&of_holder, at, edge));
-            match holder.flatten() {
-                _ if own == wait_name(Wait::Slices) => self.others(slice, at, edge, parts),
-                Some(name) => parts.push((edge, What { holder: true, name })),
+            let waits = Wait::ALL.into_iter().find(|&wait| own == wait_name(wait));
+            let held = waits.filter(|&wait| holder_name(wait).is_some());
+            match held.and_then(|wait| Some((wait, first_of(&of_holder, at, edge)?))) {
+                _ if waits == Some(Wait::Slices) => self.others(slice, at, edge, parts),
+                Some((wait, name)) => parts.push((edge, What { holder: Some(wait), name })),
                 None => parts.push((edge, What::own(own))),
             }
             at = edge;
@@ -185,7 +185,8 @@ pub(super) fn shares(
     until(span.at(Stage::Completed), What::own(COMPLETION));
     let percent = |part: Duration| 100.0 * part.as_picos() as f64 / (total.as_picos().max(1)) as f64;
     let of = |holder| names().map(move |name| What { holder, name });
-    let told = of(false).chain(of(true)).filter_map(|what| Some((what, *spent.get(&what)?)));
+    let held = Wait::ALL.into_iter().flat_map(|wait| of(Some(wait)));
+    let told = of(None).chain(held).filter_map(|what| Some((what, *spent.get(&what)?)));
     told.map(|(what, part)| Share { what: what.told(), us: part.as_micros_f64(), percent: percent(part) })
         .collect()
 }

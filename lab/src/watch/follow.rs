@@ -2,12 +2,12 @@
 
 use super::error::{WatchError, create};
 use super::slowest::Slowest;
-use super::spans::{SLOTS, add};
+use super::spans::{SLOTS, add_to_commands};
 use super::window::WorkWindow;
 use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::{Activity, Lives, Piece, Tee};
+use aster_run_virtual::events::{Activity, Lives, Piece};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::BufWriter;
@@ -113,7 +113,7 @@ impl Followers {
             lives.queue_created(queue.0, driver.depth(queue) + 1);
         }
         let lives = Rc::new(RefCell::new(lives));
-        add(machine, Tee::default().with(Rc::clone(&lives)));
+        add_to_commands(machine, &lives);
         *self.lives.borrow_mut() = Some(lives);
     }
 

@@ -4,7 +4,7 @@ use crate::words::counted;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
     CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram,
-    SpanTable, Spans, Stage, Tee,
+    Recorder, SpanTable, Spans, Stage, Tee,
 };
 use aster_units::Instant;
 use serde::Serialize;
@@ -65,7 +65,7 @@ impl SpanSink {
             spans.queue_created(queue.0, driver.depth(queue) + 1);
         }
         let spans = Rc::new(RefCell::new(spans));
-        add(machine, Tee::default().with(Rc::clone(&spans)));
+        add_to_commands(machine, &spans);
         *self.commands.borrow_mut() = Some(spans);
     }
 
@@ -126,7 +126,39 @@ impl SpanSink {
 
 /// Adds `sink` to the listeners of the machine's drive.
 pub fn add(machine: &Machine, sink: Tee) {
-    let recorder = machine.device().recorder();
+    add_to(machine.device().recorder(), sink);
+}
+
+/// Adds `sink` to the listeners of what serves the host's commands: the drive, or its target. Where there is
+/// a target, `sink` also hears what the drive's channels and arrays do, but nothing of the drive's own
+/// commands.
+pub(super) fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
+    let device = machine.device();
+    add_to(device.command_recorder(), Tee::default().with(Rc::clone(sink)));
+    if device.below().is_some() {
+        add(machine, Tee::default().with(Hardware(Rc::clone(sink))));
+    }
+}
+
+/// Passes on what channels and arrays do.
+struct Hardware<S>(Rc<RefCell<S>>);
+
+impl<S: EventSink> EventSink for Hardware<S> {
+    fn event(&mut self, at: Instant, event: &Event) {
+        let is_hardware = matches!(
+            event,
+            Event::TransactionStarted { .. }
+                | Event::TransactionEnded { .. }
+                | Event::TransactionFailed { .. }
+                | Event::ArrayBusy { .. }
+        );
+        if is_hardware {
+            self.0.borrow_mut().event(at, event);
+        }
+    }
+}
+
+fn add_to(recorder: &Recorder, sink: Tee) {
     let all = match recorder.detach() {
         Some(before) => Tee::default().with(Before(before)).with(sink),
         None => sink,

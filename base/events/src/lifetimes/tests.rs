@@ -137,14 +137,38 @@ fn a_read_behind_another_has_its_own_array_and_the_first_ones_transfer_is_the_fi
         (2, queued(5, 0, 10)),
         (2, queued(6, 0, 20)),
         (3, issued(0, 10)),
+        (4, Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind: 0, picoseconds: 1 }),
         (9, issued(0, 20)),
         (10, Event::TransactionStarted { channel: 0, slot: 0 }),
         (11, Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind: 0, picoseconds: 1 }),
         (12, Event::TransactionEnded { channel: 0, slot: 0, bytes: 9 }),
     ]);
-    let whose = |f: fn(&Activity) -> bool| all.iter().find(|p| f(&p.activity)).map(|p| p.command);
-    assert_eq!(whose(|a| matches!(a, Activity::Transaction { .. })), Some(Some(0)));
-    assert_eq!(whose(|a| matches!(a, Activity::Array { .. })), Some(Some(1)));
+    let whose = |f: fn(&Activity) -> bool| -> Vec<_> {
+        all.iter().filter(|p| f(&p.activity)).map(|p| p.command).collect()
+    };
+    assert_eq!(whose(|a| matches!(a, Activity::Transaction { .. })), [Some(0)]);
+    assert_eq!(whose(|a| matches!(a, Activity::Array { .. })), [Some(0), Some(1)]);
+}
+
+#[test]
+fn arrays_of_operations_that_were_sent_together_are_theirs_in_turn() {
+    let array = |kind| Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind, picoseconds: 1 };
+    let program = |row| Event::FlashIssued { lun: 0, kind: 1, row };
+    let all = pieces(&[
+        (1, Event::FlashQueued { task: 5, lun: 0, kind: 1, row: 10, buffer: 0 }),
+        (1, Event::FlashQueued { task: 6, lun: 0, kind: 1, row: 11, buffer: 0 }),
+        (1, queued(7, 0, 20)),
+        (2, program(10)),
+        (2, program(11)),
+        (2, issued(0, 20)),
+        (3, array(1)),
+        (4, array(1)),
+        (5, array(0)),
+        // Of the last program: the page's other plane.
+        (6, array(1)),
+    ]);
+    let arrays = all.iter().filter(|p| matches!(p.activity, Activity::Array { .. }));
+    assert_eq!(arrays.map(|p| p.task).collect::<Vec<_>>(), [5, 6, 7, 6].map(Some));
 }
 
 #[test]

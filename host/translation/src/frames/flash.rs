@@ -92,6 +92,7 @@ impl FlashOverFrames {
             let make = |tag| self.command(tag, request, target);
             let command = self.served.driver.submit_made_soon(make).await;
             let (phase, lun, target) = (request.phase, request.lun, *target);
+            self.served.wiring.issued(lun, phase, &target);
             let flight = Flight { command, request: tag, phase, lun, index, target };
             self.given[command.index()].set(Some(flight));
             self.workers[command.index()].wake(self.exec());
@@ -132,6 +133,7 @@ impl FlashOverFrames {
             let flight = self.workers[number].wait(self.exec(), next).await;
             let ended = self.served.driver.finished(flight.command).await;
             let outcome = self.outcome(&flight, ended);
+            self.served.wiring.ended(flight.lun, flight.phase, &flight.target, &outcome);
             let pending = &self.pending[flight.request.index()];
             let mut now = pending.get();
             now.outcomes[flight.index] = outcome;
