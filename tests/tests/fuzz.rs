@@ -95,6 +95,16 @@ fn rings_between_cores() {
 }
 
 #[test]
+fn vectors_of_open_channel_drives() {
+    holds("vectors", 40, 4_000);
+}
+
+#[test]
+fn what_pblk_finds_on_the_media() {
+    holds("pblk_media", 20, 1_000);
+}
+
+#[test]
 fn image_files() {
     holds("image", 40, 4_000);
 }

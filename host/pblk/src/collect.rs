@@ -83,7 +83,7 @@ impl Ftl {
             for (n, &sector) in sectors.iter().enumerate().filter(|(n, _)| lost >> n & 1 == 0) {
                 let (_, block) = parse_oob(oob.as_chunks::<OOB>().0[n..][..1].first().expect("one each"));
                 let len = self.config.content.sector_len();
-                self.move_sector(sector, block, &data[n * len..][..len]).await;
+                is_stuck |= !self.move_sector(sector, block, &data[n * len..][..len]).await;
             }
         }
         if is_stuck {
@@ -133,27 +133,27 @@ impl Ftl {
             }
         }
     }
-    /// Puts a sector of a victim into the write buffer, unless there is a newer version of its block.
-    async fn move_sector(&self, from: SectorAddr, block: Option<u32>, data: &[u8]) {
+    /// Puts a sector of a victim into the write buffer, unless there is a newer version of its block. Returns
+    /// `false` if its metadata name another block than its line's tail: nobody knows what it holds, and the
+    /// block that the map has there can't be read.
+    async fn move_sector(&self, from: SectorAddr, block: Option<u32>, data: &[u8]) -> bool {
         let moved = || {
             let state = &mut *self.state.borrow_mut();
-            let Some(block) = block.filter(|&block| block < state.map.blocks()) else { return Some(()) };
+            let here = |block: &u32| *block < state.map.blocks() && state.map.get(*block) == Some(from);
+            let Some(block) = block.filter(here) else { return Some(!state.lines.is_valid(from)) };
             // A version in the buffer is newer, and comes before this copy: it would look older.
-            if state.map.get(block) != Some(from) {
-                return Some(());
-            }
             if state.ring.holds(block) {
                 state.moving = true;
-                return Some(());
+                return Some(true);
             }
             if state.ring.room() == 0 {
-                return (self.is_failed() || state.starved).then_some(());
+                return (self.is_failed() || state.starved).then_some(true);
             }
             state.moving = true;
             state.ring.push(block, Kind::Moved { from }, data);
             self.work.wake_all(&self.exec);
-            Some(())
+            Some(true)
         };
-        self.room.wait(&self.exec, moved).await;
+        self.room.wait(&self.exec, moved).await
     }
 }

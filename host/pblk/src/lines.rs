@@ -202,6 +202,12 @@ impl Lines {
         of.valid[word] |= bit;
         of.count += 1;
     }
+    /// Whether a sector has the newest durable version of its block.
+    pub(crate) fn is_valid(&self, sector: SectorAddr) -> bool {
+        let index = self.shape.index_of(sector) as usize;
+        let bits = self.line(self.shape.line_of(sector)).valid.get(index / 64);
+        bits.is_some_and(|bits| bits >> (index % 64) & 1 != 0)
+    }
     /// It has it no longer.
     pub fn invalidate(&mut self, sector: SectorAddr) {
         let (line, index) = (self.shape.line_of(sector), self.shape.index_of(sector));

@@ -17,6 +17,10 @@ use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError};
 use aster_parties::{Boot, DriveState};
 use aster_units::Content;
 
+/// No line has this sequence number: no drive lives so long. Each line that is opened has a larger one than
+/// those before, so that a line with this one was not written by this FTL.
+const SEQUENCE_MAX: u64 = 1 << 62;
+
 /// A line that has been written.
 struct FoundLine {
     sequence: u64,
@@ -149,6 +153,9 @@ impl Ftl {
                 for (n, oob) in scratch.oob.as_chunks::<OOB>().0[..sectors.len()].iter().enumerate() {
                     let (sequence, _) = parse_oob(oob);
                     if read >> n & 1 != 0 && sequence >= counts_from {
+                        if sequence >= SEQUENCE_MAX {
+                            return Err(format!("{line:?} has a sequence number that no line reaches"));
+                        }
                         newest = newest.max(Some(sequence));
                         heads.extend(self.head_in(&scratch.data, n));
                     }

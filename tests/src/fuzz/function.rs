@@ -104,6 +104,7 @@ pub struct Function {
     pub device: Device,
     /// The host's memory.
     pub memory: Memory,
+    profile: Profile,
     ends: [Ends; QUEUES as usize],
     next_cid: u16,
 }
@@ -119,18 +120,23 @@ fn small() -> Profile {
 impl Function {
     /// A drive whose host has found it on the bus and done nothing else.
     pub fn new() -> Self {
-        Function::on(Media::fresh())
+        Function::of(small())
+    }
+    /// As [`Function::new`], a drive of this profile.
+    pub fn of(profile: Profile) -> Self {
+        Function::on(profile, Media::fresh())
     }
     /// Cycles the power: the drive begins to boot, and its host has found it again.
     #[must_use]
     pub fn lose_power(self) -> Self {
-        Function::on(self.device.power_off())
+        Function::on(self.profile, self.device.power_off())
     }
-    fn on(media: Media) -> Self {
-        let device = Device::power_on("fuzz", &small(), Some(Content::Full), media, &Recorder::default())
+    fn on(profile: Profile, media: Media) -> Self {
+        let device = Device::power_on("fuzz", &profile, Some(Content::Full), media, &Recorder::default())
             .unwrap_or_else(|e| panic!("power-on: {e}"));
         let memory = Memory { bytes: vec![0; Memory::BYTES as usize], absent: 0..0, accesses: Cell::new(0) };
-        let function = Function { device, memory, ends: [Ends::default(); QUEUES as usize], next_cid: SENT };
+        let ends = [Ends::default(); QUEUES as usize];
+        let function = Function { device, memory, profile, ends, next_cid: SENT };
         function.enable_function();
         function
     }
@@ -299,6 +305,21 @@ impl Function {
     /// After a reset of the function the host must find a working drive, without transfers of earlier
     /// commands.
     pub fn must_work_after_a_reset(&mut self) {
+        self.must_come_up_after_a_reset();
+        // Whatever was formatted: a block of 4 KiB is eight of 512 bytes or one.
+        let (data, content) = (Self::data(), [0xc3; 512]);
+        self.memory.at(data, 512).copy_from_slice(&content);
+        let range = BlockRange::new(PROBED, 1);
+        let status = self.send(1, IoCommand::Write(range).to_sqe(1, 0, data, data + 4096)).status();
+        assert!(status.is_success(), "{status}");
+        self.memory.at(data, 512).fill(0);
+        let status = self.send(1, IoCommand::Read(range).to_sqe(1, 0, data, data + 4096)).status();
+        assert!(status.is_success(), "{status}");
+        assert_eq!(self.memory.at(data, 512), content, "what was written is read");
+    }
+    /// After a reset of the function the host must bring the controller up, with one I/O queue pair, and
+    /// nothing of earlier commands may be transferred.
+    pub fn must_come_up_after_a_reset(&mut self) {
         assert_eq!(self.device.fault(), None);
         self.reset_function();
         self.memory.give_back();
@@ -311,16 +332,6 @@ impl Function {
         assert_eq!(self.memory.accesses(), before, "memory was used after the reset");
         self.enable();
         self.create_pair(1);
-        // Whatever was formatted: a block of 4 KiB is eight of 512 bytes or one.
-        let (data, content) = (Self::data(), [0xc3; 512]);
-        self.memory.at(data, 512).copy_from_slice(&content);
-        let range = BlockRange::new(PROBED, 1);
-        let status = self.send(1, IoCommand::Write(range).to_sqe(1, 0, data, data + 4096)).status();
-        assert!(status.is_success(), "{status}");
-        self.memory.at(data, 512).fill(0);
-        let status = self.send(1, IoCommand::Read(range).to_sqe(1, 0, data, data + 4096)).status();
-        assert!(status.is_success(), "{status}");
-        assert_eq!(self.memory.at(data, 512), content, "what was written is read");
     }
 }
 

@@ -13,11 +13,13 @@ mod image;
 mod input;
 mod maps;
 mod messages;
+mod pblk_media;
 mod prp_lists;
 mod rings;
 mod script;
 mod shadow;
 mod tlps;
+mod vectors;
 
 pub use function::{Function, Memory};
 
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
@@ -44,6 +46,8 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "frames", run: frames::run, bytes: 900 },
     Target { name: "rings", run: rings::run, bytes: 800 },
     Target { name: "tlps", run: tlps::run, bytes: 1_500 },
+    Target { name: "vectors", run: vectors::run, bytes: 1_500 },
+    Target { name: "pblk_media", run: pblk_media::run, bytes: 300 },
     Target { name: "image", run: image::run, bytes: 60 },
 ];
 

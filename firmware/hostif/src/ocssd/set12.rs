@@ -80,7 +80,9 @@ impl OpenChannel12 {
         let bytes = list.len() as u64 * u64::from(SECTOR_BYTES);
         match (source, opcode) {
             (Source::Io, io::ERASE) => {
-                Ok(Decoded::Forward(command(HostOp::VectorErase(self.mode(issued)?), 0)))
+                // An erase has no metadata, whatever its pointer says.
+                let mode = VectorMode { metadata: false, ..self.mode(issued)? };
+                Ok(Decoded::Forward(command(HostOp::VectorErase(mode), 0)))
             }
             (Source::Io, io::READ | io::WRITE) => {
                 let mode = VectorMode { all_planes: false, ..self.mode(issued)? };
