@@ -664,7 +664,8 @@ fn no_key_is_left_out() {
     // test. Which translations can be chosen depends on the program, and their own keys depend on the
     // translation (translations.rs). Table blocks, multi-plane operations and the bound of open chunks are
     // those of an open-channel drive (table_blocks.rs, vectors.rs, chunks.rs). A target has tests of its own
-    // (targets.rs, pblk.rs, host_ftl.rs).
+    // (targets.rs, pblk.rs, host_ftl.rs,
+    // host_ftl_raid.rs).
     let elsewhere = [
         "description",
         "poll.patience",
@@ -683,6 +684,7 @@ fn no_key_is_left_out() {
         "target.gather_pages",
         "target.composite_bytes",
         "target.hot_writes",
+        "target.raid",
     ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

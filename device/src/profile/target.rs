@@ -42,4 +42,23 @@ pub struct TargetProfile {
     /// Sectors are cold if none of so many writes before has written them. 0 when absent: all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_writes: Option<u32>,
+    /// Which lane of a group of `hostftl` has the sum of the others (H33, G25): `fixed` the last one,
+    /// `rotating` another one for each group. All that is written goes as whole rows of a page of each lane
+    /// then, whatever `composite_bytes` says, a flush fills its last row with padding, and a page that can't
+    /// be read is made of the others. `off` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid: Option<RaidName>,
+}
+
+/// Where parity lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaidName {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// On the last lane of each group.
+    Fixed,
+    /// On another lane of each group.
+    Rotating,
 }

@@ -1,6 +1,6 @@
 use super::*;
 use aster_device::BadBlock;
-use aster_device::profile::{COSMOS, Profile, shipped};
+use aster_device::profile::{COSMOS, Profile, RaidName, shipped};
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
@@ -109,16 +109,19 @@ fn what_a_bad_chunk_still_holds_does_not_come_back() {
 /// H20, H25: each loss of power closes the groups that were being written. Any number of them leaves room.
 #[test]
 fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
-    for (failures, content, count) in [
-        (0, Content::Full, cuts(30, 2_600)),
-        (0, Content::Fingerprint, cuts(70, 2_600)),
-        (2_000, Content::Fingerprint, cuts(40, 2_600)),
+    for (failures, content, raid, count) in [
+        (0, Content::Full, RaidName::Off, cuts(30, 2_600)),
+        (0, Content::Fingerprint, RaidName::Off, cuts(70, 2_600)),
+        (2_000, Content::Fingerprint, RaidName::Off, cuts(40, 2_600)),
+        (0, Content::Full, RaidName::Fixed, cuts(30, 2_600)),
+        (2_000, Content::Fingerprint, RaidName::Rotating, cuts(40, 2_600)),
     ] {
         let mut profile = profile("host-ftl-small");
+        profile.target.as_mut().expect("a target").raid = Some(raid);
         profile.package.program_failures_per_million = failures;
         profile.package.erase_failures_per_million = failures;
         let report = go(&profile, content, 11, count);
-        assert!(report.failure.is_none(), "{failures} {:#?}", report.failure);
+        assert!(report.failure.is_none(), "{failures} {raid:?} {:#?}", report.failure);
         let seen = report.seen;
         assert!(seen.host_cuts > 5 && seen.torn_programs > 0 && seen.torn_erases > 0, "{seen:?}");
         assert_eq!(seen.failed_blocks > 0, failures > 0, "{seen:?}");

@@ -1,9 +1,9 @@
 //! The FTL of the Host-FTL paper, from a profile.
 
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
-use aster_device::profile::Profile;
+use aster_device::profile::{Profile, RaidName};
 use aster_device::{BuildError, victims_on_host};
-use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig};
+use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity};
 
 /// The front end of drives that take command frames.
 pub(crate) const MESSAGE_UNIT: &str = "message-unit";
@@ -32,6 +32,11 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         gather_pages: gather_pages.filter(|&pages| pages > 0).unwrap_or(profile.ftl.buffer_entries),
         gathers: gather_pages != Some(0),
         composite,
+        raid: match target.and_then(|target| target.raid).unwrap_or_default() {
+            RaidName::Off => None,
+            RaidName::Fixed => Some(Parity::Fixed),
+            RaidName::Rotating => Some(Parity::Rotating),
+        },
     };
     Ok(Box::new(HostFtl::new(config, victims_on_host(profile)?)?))
 }

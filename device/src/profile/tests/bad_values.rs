@@ -101,6 +101,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[package]", "[target]\nkind = \"pblk\"\nmap_mib = 0\n[package]", "target.map_mib"),
     ("[package]", "[target]\nkind = \"x\"\ngather_pages = 65537\n[package]", "target.gather_pages"),
     ("[package]", "[target]\nkind = \"x\"\ncomposite_bytes = 512\n[package]", "target.composite_bytes"),
+    ("[package]", "[target]\nkind = \"x\"\nraid = \"both\"\n[package]", "target.raid"),
     ("[package]", "[target]\nkind = \"x\"\nhot_writes = 65537\n[package]", "target.hot_writes"),
     ("[package]", "[target]\nkind = \"pblk\"\none_write_per_lun = 2\n[package]", "target.one_write_per_lun"),
     ("[package]", "[target]\nkind = \"ours\"\ncommand_ns = 2000000000\n[package]", "target.command_ns"),

@@ -10,14 +10,15 @@ use super::frontier::Stream;
 use super::groups::GroupPlace;
 use super::oob::{SectorKind, SectorRecord};
 use super::place::{PagePlace, SectorPlace};
-use super::shared::Ftl;
+use super::rows::DataPage;
+use super::shared::{Ftl, SentRow, State};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_parties::{DriveState, VictimPolicy};
 use aster_units::BufferId;
-use aster_wire::array::{LANES_MAX, NO_BLOCK};
+use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 
 /// Pages of copies that are on their way at once: a program takes as long as five rows of reads, and a row
 /// may give eight pages. The other half of the unit's slots is left to the host.
@@ -45,16 +46,26 @@ struct Copied {
     ticket: Rc<Ticket>,
 }
 
+/// A page of copies that waits for its row, or is on its way in one.
+struct CopiedPage {
+    buffer: BufferId,
+    sources: Sources,
+    records: Records,
+}
+
 /// No page can be written for lack of a group.
 struct NoRoom;
 
 pub(super) struct Collector {
     ftl: Rc<Ftl>,
     victims: Box<dyn VictimPolicy>,
-    rows: [BufferId; ROWS * LANES_MAX],
+    read: [BufferId; ROWS * LANES_MAX],
     free: Vec<BufferId>,
     filling: Option<(BufferId, Sources, usize)>,
     on_their_way: VecDeque<Copied>,
+    /// With parity: pages that wait for their row, and rows on their way.
+    waiting: Vec<CopiedPage>,
+    rows: VecDeque<(SentRow, Vec<CopiedPage>)>,
 }
 
 impl Collector {
@@ -64,10 +75,12 @@ impl Collector {
         Collector {
             ftl: Rc::clone(ftl),
             victims,
-            rows: core::array::from_fn(|lane| BufferId(first + lane as u32)),
+            read: core::array::from_fn(|lane| BufferId(first + lane as u32)),
             free: (copies..copies + COPIES as u32).map(BufferId).collect(),
             filling: None,
             on_their_way: VecDeque::with_capacity(COPIES),
+            waiting: Vec::with_capacity(LANES_MAX),
+            rows: VecDeque::with_capacity(COPIES),
         }
     }
     pub async fn run(mut self) {
@@ -88,7 +101,8 @@ impl Collector {
             ftl.gate.wake_all(&ftl.exec);
         }
     }
-    /// The next victim: a group that holds nothing at once, others when free groups are few. Groups that are
+    /// The next victim: a group that holds nothing, or of which a page can't be read, at once, others when
+    /// free groups are few. Groups that are
     /// not full go first, for example those that a loss of power has closed. The drive is read-only when
     /// pages wait for a place and no victim would free more than its copies take.
     fn victim(&mut self) -> Option<GroupPlace> {
@@ -98,7 +112,7 @@ impl Collector {
             if state.closed || state.collecting || ftl.is_stopped() {
                 return None;
             }
-            let mut victim = state.groups.empty();
+            let mut victim = state.groups.empty().or_else(|| state.groups.harmed());
             let few = state.groups.all_free() <= ftl.few(state);
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
@@ -153,7 +167,11 @@ impl Collector {
             }
             let Some(row) = ahead.pop_front() else { break };
             for RowRead { at, buffer, ticket } in row {
-                let records = ticket.done(&ftl.exec).await.records;
+                let done = ticket.done(&ftl.exec).await;
+                let mut records = done.records;
+                if !done.is_good() && done.code != Ok(StatusCode::Erased) {
+                    self.rebuild(at, buffer, &mut records).await;
+                }
                 for (slot, record) in (0..).zip(records) {
                     let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
                     let from = SectorPlace { page: at, slot };
@@ -166,11 +184,23 @@ impl Collector {
         self.settle().await?;
         self.mark_lost(victim).await
     }
+    /// Completes a page of the victim by the others of its row.
+    async fn rebuild(&self, at: PagePlace, buffer: BufferId, records: &mut Records) {
+        let ftl = &self.ftl;
+        let Some((rebuilt, content)) = ftl.rebuild(at, |_| true).await else { return };
+        let sectors = content.chunks_exact(ftl.config.content.sector_len());
+        for (slot, ((record, rebuilt), sector)) in records.iter_mut().zip(rebuilt).zip(sectors).enumerate() {
+            if record.is_none() && rebuilt.is_some() {
+                ftl.sector(buffer, slot, |bytes| bytes.copy_from_slice(sector));
+                *record = rebuilt;
+            }
+        }
+    }
     /// Begins to read a row of the victim.
     fn read_row(&self, victim: GroupPlace, page: u16) -> Vec<RowRead> {
         let ftl = &self.ftl;
         let state = ftl.state.borrow();
-        let buffers = &self.rows[usize::from(page) % ROWS * LANES_MAX..][..LANES_MAX];
+        let buffers = &self.read[usize::from(page) % ROWS * LANES_MAX..][..LANES_MAX];
         let members = state.groups.members(victim);
         let of_lane = |(lane, (&block, &buffer)): (u8, (&u16, &BufferId))| {
             (block != NO_BLOCK).then(|| {
@@ -224,8 +254,7 @@ impl Collector {
         let ftl = Rc::clone(&self.ftl);
         if self.filling.is_none() {
             while self.free.is_empty() {
-                let copied = self.on_their_way.pop_front().expect("a buffer is free or on its way");
-                self.finish(copied).await?;
+                self.finish_one().await?.expect("a buffer is free or on its way");
             }
             let into = self.free.pop().expect("a buffer is free");
             self.filling = Some((into, [None; SECTORS_MAX], 0));
@@ -257,6 +286,10 @@ impl Collector {
             self.free.push(buffer);
             return Ok(());
         }
+        if ftl.config.raid.is_some() {
+            self.waiting.push(CopiedPage { buffer, sources, records });
+            return self.submit_rows(state, false);
+        }
         // One group is always opened; more are for speed, and are left to the host when few are free.
         let placed = self.program(state, RESERVE, buffer, records);
         let (at, ticket) = placed.or_else(|NoRoom| self.program(state, 0, buffer, records))?;
@@ -264,9 +297,39 @@ impl Collector {
         ftl.count(|stats| stats.flash_programs.gc += 1);
         Ok(())
     }
+    /// Gives rows of the pages that wait a place: those that are full, or with `all` the last one as well.
+    fn submit_rows(&mut self, state: &mut State, all: bool) -> Result<(), NoRoom> {
+        let ftl = Rc::clone(&self.ftl);
+        while !self.waiting.is_empty() {
+            let next = ftl.next_row(state, (Stream::Copies, RESERVE));
+            let Some(row) = next.or_else(|| ftl.next_row(state, (Stream::Copies, 0))) else {
+                let is_due = all || self.waiting.len() + 1 >= usize::from(ftl.info.lanes);
+                return if is_due { Err(NoRoom) } else { Ok(()) };
+            };
+            if !all && self.waiting.len() < row.room() {
+                break;
+            }
+            let count = row.room().min(self.waiting.len());
+            let pages: Vec<CopiedPage> = self.waiting.drain(..count).collect();
+            let sent = ftl.program_row(state, (Stream::Copies, row), &data_of(&pages));
+            ftl.count(|stats| stats.flash_programs.gc += row.room() as u64 + 1);
+            self.rows.push_back((sent, pages));
+        }
+        Ok(())
+    }
+    /// Awaits a row of copies, and has the map lead there.
+    async fn finish_row(&mut self, sent: SentRow, pages: Vec<CopiedPage>) -> Result<(), NoRoom> {
+        let ftl = Rc::clone(&self.ftl);
+        let moved = |state: &mut State, n: usize, at| ftl.take_copies(state, &pages[n].sources, at);
+        if !ftl.end_row(Stream::Copies, &sent, &data_of(&pages), moved).await {
+            return Err(NoRoom);
+        }
+        self.free.extend(pages.iter().map(|page| page.buffer));
+        Ok(())
+    }
     fn program(
         &self,
-        state: &mut super::shared::State,
+        state: &mut State,
         reserve: usize,
         buffer: BufferId,
         records: Records,
@@ -276,10 +339,20 @@ impl Collector {
     /// Stores what has been copied.
     async fn settle(&mut self) -> Result<(), NoRoom> {
         self.submit()?;
-        while let Some(copied) = self.on_their_way.pop_front() {
-            self.finish(copied).await?;
-        }
+        self.submit_rows(&mut Rc::clone(&self.ftl).state.borrow_mut(), true)?;
+        while self.finish_one().await?.is_some() {}
         Ok(())
+    }
+    /// Awaits the first copies on their way; `None` if none is.
+    async fn finish_one(&mut self) -> Result<Option<()>, NoRoom> {
+        if let Some((sent, pages)) = self.rows.pop_front() {
+            self.finish_row(sent, pages).await?;
+        } else if let Some(copied) = self.on_their_way.pop_front() {
+            self.finish(copied).await?;
+        } else {
+            return Ok(None);
+        }
+        Ok(Some(()))
     }
     /// Awaits a page of copies, and has the map lead there.
     async fn finish(&mut self, mut copied: Copied) -> Result<(), NoRoom> {
@@ -298,14 +371,25 @@ impl Collector {
             (copied.at, copied.ticket) = self.program(state, 0, copied.buffer, copied.records)?;
         }
         let state = &mut *ftl.state.borrow_mut();
-        for (slot, source) in (0..).zip(copied.sources) {
-            if let Some((record, from)) = source
-                && state.map.place_of(record.sector) == Some(from)
-            {
-                ftl.moved(state, record.sector, Some(SectorPlace { page: copied.at, slot }));
-            }
-        }
+        ftl.take_copies(state, &copied.sources, copied.at);
         self.free.push(copied.buffer);
         Ok(())
+    }
+}
+
+fn data_of(pages: &[CopiedPage]) -> Vec<DataPage> {
+    pages.iter().map(|page| (page.buffer, page.records)).collect()
+}
+
+impl Ftl {
+    /// The map leads to a page of copies, for sectors that have no newer version.
+    fn take_copies(&self, state: &mut State, sources: &Sources, page: PagePlace) {
+        for (slot, source) in (0..).zip(sources) {
+            if let &Some((record, from)) = source
+                && state.map.place_of(record.sector) == Some(from)
+            {
+                self.moved(state, record.sector, Some(SectorPlace { page, slot }));
+            }
+        }
     }
 }

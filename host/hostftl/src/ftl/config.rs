@@ -19,8 +19,19 @@ pub struct HostFtlConfig {
     pub gather_pages: u32,
     /// Sectors wait until their page is full. Otherwise the pages of each write are sent at once.
     pub gathers: bool,
-    /// Which writes become composite pages; `None` if none do.
+    /// Which writes become composite pages; `None` if none do. With [`raid`](HostFtlConfig::raid) all do.
     pub composite: Option<CompositeConfig>,
+    /// Where parity lies; `None` if there is none.
+    pub raid: Option<Parity>,
+}
+
+/// Which lane of a group has the sum of the others (H33, G25).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parity {
+    /// The last one that can be written.
+    Fixed,
+    /// Another one for each group.
+    Rotating,
 }
 
 /// Which writes become composite pages: large ones of cold sectors (H22).
@@ -49,8 +60,12 @@ impl HostFtlConfig {
     /// [stream](super::frontier::Stream), and one is free when collection begins, beside the reserve. One
     /// more is stale, for collection to gain something by each victim.
     pub(super) fn working_groups(&self, dies: u64) -> u64 {
-        let streams = 2 + u64::from(self.composite.is_some());
+        let streams = 2 + u64::from(self.composite.is_some() && self.raid.is_none());
         (streams + 1) * dies + RESERVE as u64 + 1
+    }
+    /// Lanes of a group that hold no data.
+    pub(super) fn parity_lanes(&self) -> u64 {
+        u64::from(self.raid.is_some())
     }
     /// Checks it. Returns the logical sectors.
     ///
@@ -69,6 +84,15 @@ impl HostFtlConfig {
                 "must be 1 at least for target.kind = \"hostftl\"",
             ));
         }
+        let lanes = lanes_of(g.channels);
+        if self.raid.is_some() && (lanes < 2 || self.gather_pages < COMPOSITE_BUFFERS) {
+            let reason = format!(
+                "needs two lanes and {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else \
+                 ftl.buffer_entries), but there are {lanes} and {}",
+                self.gather_pages
+            );
+            return Err(PieceError::new("target.raid", reason));
+        }
         if self.composite.is_some() && self.gather_pages < COMPOSITE_BUFFERS {
             let reason = format!(
                 "needs {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else ftl.buffer_entries), \
@@ -77,7 +101,9 @@ impl HostFtlConfig {
             );
             return Err(PieceError::new("target.composite_bytes", reason));
         }
-        let of_blocks = u64::from(g.total_luns()) * u64::from(g.pages_per_block) * sectors;
+        let with_data =
+            u64::from(g.total_luns()) / u64::from(lanes) * (u64::from(lanes) - self.parity_lanes());
+        let of_blocks = with_data * u64::from(g.pages_per_block) * sectors;
         let all = of_blocks * u64::from(g.blocks_per_lun);
         let capacity = (all as f64 / (1.0 + self.over_provisioning_percent / 100.0)) as u64;
         // Whole pages, as each namespace has.

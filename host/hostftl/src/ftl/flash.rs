@@ -4,7 +4,7 @@
 //! carry them out, each with one command at a time, so that no command waits for a slot behind another.
 
 use super::groups::{GroupPlace, Members};
-use super::oob::{RECORD_BYTES, SectorRecord};
+use super::oob::{Mark, RECORD_BYTES, SectorRecord};
 use super::place::PagePlace;
 use crate::driver::{ArrayDriver, CommandTag, Ended, Gone, REGION_BYTES, TAGS};
 use alloc::rc::Rc;
@@ -14,7 +14,7 @@ use aster_exec::{Core, Exec, Ring, WaitCell};
 use aster_parties::TargetMemory;
 use aster_units::{BufferId, SECTOR_BYTES};
 use aster_wire::array::{
-    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
+    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, NO_BLOCK, Opcode, SectorSpan, StatusCode,
 };
 use aster_wire::ocssd::TableHeader;
 use core::cell::{Cell, RefCell};
@@ -50,6 +50,16 @@ pub(super) struct RowSpan {
     pub buffers: Vec<BufferId>,
     /// What is programmed beside them.
     pub records: Vec<Records>,
+    /// The lane, beside those of the buffers, that gets their sum.
+    pub parity: Option<u8>,
+}
+
+impl RowSpan {
+    /// The lanes of its buffers.
+    fn lanes(&self) -> impl Iterator<Item = u8> {
+        let blocks = (0u8..).zip(self.members).filter(|&(_, block)| block != NO_BLOCK);
+        blocks.map(|(lane, _)| lane).filter(|&lane| Some(lane) != self.parity)
+    }
 }
 
 /// How an operation ended.
@@ -87,12 +97,18 @@ pub(super) struct Ticket {
     done: Cell<Option<Done>>,
     /// What a read of a row found, by page.
     row: RefCell<Vec<Records>>,
+    /// What is stored beside the sectors of a page, whatever it is.
+    stored: RefCell<Vec<[u8; RECORD_BYTES]>>,
     waiter: WaitCell,
 }
 
 impl Ticket {
     pub async fn done(&self, exec: &Exec) -> Done {
         self.waiter.wait(exec, || self.done.get()).await
+    }
+    /// What lies beside the `index`-th sector that [`read_all`](Flash::read_all) has brought.
+    pub fn stored(&self, index: usize) -> [u8; RECORD_BYTES] {
+        self.stored.borrow()[index]
     }
     /// What a read of a row, which has ended, found of its `index`-th page.
     pub fn of_row(&self, index: usize) -> Records {
@@ -102,7 +118,7 @@ impl Ticket {
 
 #[derive(Clone)]
 enum Operation {
-    Read { span: Span, buffer: BufferId, into: u8 },
+    Read { span: Span, buffer: BufferId, into: u8, all: bool },
     Program { span: Span, buffer: BufferId, records: Records },
     ReadRow(Rc<RowSpan>),
     ProgramRow(Rc<RowSpan>),
@@ -117,6 +133,10 @@ pub(super) struct Flash {
     asked: Ring<(Operation, Rc<Ticket>)>,
     /// Sectors of a page.
     sectors: u8,
+    /// Records have the mark of their lane, since rows have sums.
+    marked: bool,
+    /// The highest sequence number of a record that was written otherwise.
+    foreign: Cell<u64>,
 }
 
 impl Flash {
@@ -124,12 +144,13 @@ impl Flash {
     pub const fn memory_bytes(blocks: u32) -> usize {
         REPORT_AT + size_of::<TableHeader>() + blocks as usize
     }
-    /// Spawns its tasks. `bound` is the most operations that are asked for at once; a page has `sectors`.
+    /// Spawns its tasks. `bound` is the most operations that are asked for at once; a page has `sectors`; if
+    /// `marked`, rows have sums.
     pub fn start(
         core: &Core,
         driver: &Rc<ArrayDriver>,
         memory: &Rc<RefCell<TargetMemory>>,
-        (bound, sectors): (usize, u8),
+        (bound, sectors, marked): (usize, u8, bool),
     ) -> Rc<Self> {
         let flash = Rc::new(Flash {
             exec: core.exec().clone(),
@@ -137,6 +158,8 @@ impl Flash {
             memory: Rc::clone(memory),
             asked: Ring::new(bound),
             sectors,
+            marked,
+            foreign: Cell::new(0),
         });
         for _ in 0..TAGS {
             let flash = Rc::clone(&flash);
@@ -153,7 +176,23 @@ impl Flash {
     }
     /// Reads sectors of a page into a buffer, from its sector `into` on.
     pub fn read(&self, span: Span, buffer: BufferId, into: u8) -> Rc<Ticket> {
-        self.ask(Operation::Read { span, buffer, into })
+        self.ask(Operation::Read { span, buffer, into, all: false })
+    }
+    /// Reads a page into a buffer, and keeps what lies beside its sectors even if it is no record.
+    pub fn read_all(&self, span: Span, buffer: BufferId) -> Rc<Ticket> {
+        self.ask(Operation::Read { span, buffer, into: 0, all: true })
+    }
+    /// Sectors of a page.
+    pub fn sectors(&self) -> u8 {
+        self.sectors
+    }
+    /// The highest sequence number of a record that was read and written by an FTL with other rows.
+    pub fn foreign(&self) -> u64 {
+        self.foreign.get()
+    }
+    /// What is flipped in the records of a lane.
+    pub fn mark(&self, lane: u8) -> Mark {
+        if self.marked { Mark::of_lane(lane) } else { Mark::NONE }
     }
     /// Programs a whole page from a buffer, with these records.
     pub fn program(&self, span: Span, buffer: BufferId, records: Records) -> Rc<Ticket> {
@@ -211,9 +250,9 @@ impl Flash {
             Operation::Program { span, .. } => (Opcode::Write, span),
         };
         let (buffer, into) = match operation {
-            Operation::Read { buffer, into, .. } => (*buffer, *into),
+            &Operation::Read { buffer, into, .. } => (buffer, into),
             Operation::Program { buffer, records, .. } => {
-                self.put_records(tag, core::slice::from_ref(records), span.count);
+                self.put_records(tag, [(span.page.lane, records)].into_iter(), span.count);
                 (*buffer, 0)
             }
             _ => unreachable!("operations of no page have commands by now"),
@@ -235,7 +274,7 @@ impl Flash {
         let run = pages * usize::from(self.sectors) * RECORD_BYTES;
         match opcode {
             Opcode::Read => self.clear_records(tag, pages * usize::from(self.sectors)),
-            _ => self.put_records(tag, &row.records, self.sectors),
+            _ => self.put_records(tag, row.lanes().zip(&row.records), self.sectors),
         }
         let page_bytes = u32::from(self.sectors) * SECTOR_BYTES as u32;
         let memory = self.memory.borrow();
@@ -246,16 +285,17 @@ impl Flash {
             command.with_host(HostAddress::of(memory.address_of(*buffer, 0), page_bytes))
         };
         let command = row.buffers.iter().fold(command, of_page);
-        command.with_host(HostAddress::of(self.run(tag), run as u32))
+        let command = command.with_host(HostAddress::of(self.run(tag), run as u32));
+        row.parity.map_or(command, |lane| command.with_parity_on(lane))
     }
     /// Writes the records of pages, of so many sectors each, into the command's run.
-    fn put_records(&self, tag: CommandTag, pages: &[Records], sectors: u8) {
-        let records = pages.iter().flat_map(|page| &page[..usize::from(sectors)]);
+    fn put_records<'a>(&self, tag: CommandTag, pages: impl Iterator<Item = (u8, &'a Records)>, sectors: u8) {
         let mut memory = self.memory.borrow_mut();
-        let run = memory.bytes_mut(self.run(tag), pages.len() * usize::from(sectors) * RECORD_BYTES);
-        let run = run.expect("the command's run is in memory");
-        for (bytes, record) in run.chunks_exact_mut(RECORD_BYTES).zip(records) {
-            bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode());
+        let run = memory.bytes_mut(self.run(tag), RUN_BYTES).expect("the command's run is in memory");
+        for (run, (lane, page)) in run.chunks_exact_mut(usize::from(sectors) * RECORD_BYTES).zip(pages) {
+            for (bytes, record) in run.chunks_exact_mut(RECORD_BYTES).zip(page) {
+                bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode(self.mark(lane)));
+            }
         }
     }
     /// What an earlier page has left in the command's run must not be taken for this one's.
@@ -274,17 +314,21 @@ impl Flash {
         let failed = ended.map_or(0, |ended| ended.failed);
         let mut done = Done { code: ended.map(|ended| ended.code), failed, records: [None; SECTORS_MAX] };
         match operation {
-            Operation::Read { span, .. } => self.records(tag, span.count, |sector, record| {
-                let sector = span.first + sector as u8;
+            Operation::Read { span, all, .. } => self.stored(tag, span.count, |n, bytes| {
+                let sector = span.first + n as u8;
                 if done.has(sector) {
-                    done.records[usize::from(sector)] = record;
+                    done.records[usize::from(sector)] = self.record(bytes, span.page.lane);
+                }
+                if *all {
+                    ticket.stored.borrow_mut().push(*bytes);
                 }
             }),
             Operation::ReadRow(row) => {
                 let sectors = usize::from(self.sectors);
                 let mut pages = vec![[None; SECTORS_MAX]; row.buffers.len()];
-                self.records(tag, (pages.len() * sectors) as u8, |n, record| {
-                    pages[n / sectors][n % sectors] = record;
+                let lanes: Vec<u8> = row.lanes().collect();
+                self.stored(tag, (pages.len() * sectors) as u8, |n, bytes| {
+                    pages[n / sectors][n % sectors] = self.record(bytes, lanes[n / sectors]);
                 });
                 *ticket.row.borrow_mut() = pages;
             }
@@ -292,11 +336,22 @@ impl Flash {
         }
         done
     }
-    /// Calls `each` with the records that a read has brought.
-    fn records(&self, tag: CommandTag, sectors: u8, mut each: impl FnMut(usize, Option<SectorRecord>)) {
+    /// Calls `each` with what a read has brought of what is beside the sectors.
+    fn stored(&self, tag: CommandTag, sectors: u8, mut each: impl FnMut(usize, &[u8; RECORD_BYTES])) {
         let memory = self.memory.borrow();
         let run = memory.bytes(self.run(tag), usize::from(sectors) * RECORD_BYTES);
         let (records, _) = run.expect("the command's run is in memory").as_chunks::<RECORD_BYTES>();
-        records.iter().enumerate().for_each(|(n, bytes)| each(n, SectorRecord::decode(bytes)));
+        records.iter().enumerate().for_each(|(n, bytes)| each(n, bytes));
+    }
+    /// The record in these bytes of a lane. One of other rows is remembered.
+    fn record(&self, bytes: &[u8; RECORD_BYTES], lane: u8) -> Option<SectorRecord> {
+        let record = SectorRecord::decode(bytes, self.mark(lane));
+        let other = if self.marked { Mark::NONE } else { Mark::of_lane(lane) };
+        if record.is_none()
+            && let Some(foreign) = SectorRecord::decode(bytes, other)
+        {
+            self.foreign.set(self.foreign.get().max(foreign.sequence));
+        }
+        record
     }
 }

@@ -5,6 +5,7 @@
 //! copied once have lived longer, and change less. A composite page is the same page of all lanes of a group,
 //! and the next one is another channel's, then another die's (H22).
 
+use super::config::Parity;
 use super::groups::{GroupPlace, Groups};
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
@@ -60,6 +61,32 @@ pub enum NextRow {
     Wait,
     /// No group that is free has a block of each lane.
     NotWhole,
+}
+
+/// A row to be written with the sum of its pages on one lane (H33).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SummedRow {
+    /// The group.
+    pub of: GroupPlace,
+    /// The page of each of its blocks.
+    pub page: u16,
+    /// It is the first of its group: all members must have been erased before.
+    pub opens: bool,
+    /// The lanes of the data, as bits.
+    pub data: u8,
+    /// The lane of their sum.
+    pub parity: u8,
+}
+
+impl SummedRow {
+    /// Pages of data that it takes.
+    pub fn room(&self) -> usize {
+        self.data.count_ones() as usize
+    }
+    /// All of its lanes, as bits.
+    pub fn lanes(&self) -> u8 {
+        self.data | 1 << self.parity
+    }
 }
 
 /// The write pointers.
@@ -155,6 +182,51 @@ impl Frontier {
         }
         none
     }
+    /// The next row of a stream with a sum, on the lanes that can be written: as with
+    /// [`next`](Frontier::next), but it is the next one until it [is taken](Frontier::take_summed).
+    pub fn next_summed(
+        &mut self,
+        groups: &mut Groups,
+        (stream, reserve): (Stream, usize),
+        parity: Parity,
+    ) -> Option<SummedRow> {
+        let (channels, dies) = (u64::from(self.info.channels), u64::from(self.info.dies));
+        for _ in 0..channels * dies {
+            let turn = self.turns[stream as usize];
+            let (channel, die) = ((turn % channels) as u8, (turn / channels % dies) as u8);
+            let slot = &mut self.open[self.info.die(channel, die)][stream as usize];
+            if slot.is_none() && groups.all_free() > reserve {
+                *slot = groups.open(channel, die).map(|group| OpenGroup { group, ..OpenGroup::default() });
+            }
+            let Some(open) = *slot else {
+                self.turns[stream as usize] += 1;
+                continue;
+            };
+            let of = GroupPlace { channel, die, group: open.group };
+            let alive = (0..self.info.lanes).filter(|&lane| groups.is_alive(of, lane));
+            let lanes = alive.clone().fold(0u8, |lanes, lane| lanes | 1 << lane);
+            let count = lanes.count_ones() as usize;
+            let last = match parity {
+                Parity::Fixed => count - 1,
+                Parity::Rotating => usize::from(of.group) % count,
+            };
+            let parity = alive.clone().nth(last).expect("a group that was opened has two lanes");
+            let data = lanes & !(1 << parity);
+            return Some(SummedRow { of, page: open.next[0], opens: !open.begun, data, parity });
+        }
+        None
+    }
+    /// The next row of a stream is submitted.
+    pub fn take_summed(&mut self, groups: &mut Groups, stream: Stream, row: &SummedRow) {
+        self.turns[stream as usize] += 1;
+        let slot = &mut self.open[self.info.die(row.of.channel, row.of.die)][stream as usize];
+        let is_full = row.page + 1 == self.info.pages;
+        let group = row.of.group;
+        *slot = (!is_full).then_some(OpenGroup { group, next: [row.page + 1; LANES_MAX], begun: true });
+        if is_full {
+            groups.close(row.of);
+        }
+    }
     /// Dies that have no open group for copies and could open one.
     pub fn without_copies(&self, groups: &Groups) -> usize {
         let could = |&(die, open): &(usize, &[Option<OpenGroup>; STREAMS])| {
@@ -162,11 +234,12 @@ impl Frontier {
         };
         self.open.iter().enumerate().filter(could).count()
     }
-    /// No more composite pages go to this group.
+    /// No more rows go to this group.
     pub fn abandon_rows(&mut self, groups: &mut Groups, of: GroupPlace) {
-        let slot = &mut self.open[self.info.die(of.channel, of.die)][Stream::Composite as usize];
-        if slot.take_if(|open| open.group == of.group).is_some() {
-            groups.close(of);
+        for slot in &mut self.open[self.info.die(of.channel, of.die)] {
+            if slot.take_if(|open| open.group == of.group).is_some() {
+                groups.close(of);
+            }
         }
     }
     /// No group is open any more.

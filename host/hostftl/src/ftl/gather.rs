@@ -33,6 +33,16 @@ pub enum Due {
     Row(Vec<usize>),
 }
 
+impl Due {
+    /// The buffers of its pages.
+    pub fn into_pages(self) -> Vec<usize> {
+        match self {
+            Due::Page(buffer) => vec![buffer],
+            Due::Row(buffers) => buffers,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BufferState {
     Free,

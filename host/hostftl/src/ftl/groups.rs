@@ -70,6 +70,8 @@ struct Group {
     closed_at: u64,
     /// Erases since power-on.
     erases: u32,
+    /// A page of it could only be read from the others of its row.
+    harmed: bool,
 }
 
 impl Group {
@@ -99,6 +101,10 @@ pub struct Groups {
     free: usize,
     /// Closed groups to which the map leads nowhere: without one, nobody need look for it.
     stale: usize,
+    /// Groups that are harmed: without one, nobody need look for it.
+    harmed: usize,
+    /// Lanes of a group that hold no data.
+    parity: u32,
 }
 
 impl Groups {
@@ -126,13 +132,20 @@ impl Groups {
                     erased: false,
                     closed_at: 0,
                     erases: 0,
+                    harmed: false,
                 });
                 dies.push(Die { groups: groups.collect(), free: (0..count as u16).collect() });
             }
         }
         let free = dies.iter().map(|die| die.free.len()).sum();
-        Groups { info: *info, dies, closings: 0, free, stale: 0 }
+        Groups { info: *info, dies, closings: 0, free, stale: 0, harmed: 0, parity: 0 }
     }
+    /// The same, with a lane of each group for the sum of the others (H33).
+    #[must_use]
+    pub fn with_parity(self) -> Self {
+        Groups { parity: 1, ..self }
+    }
+
     fn get(&self, at: GroupPlace) -> &Group {
         &self.dies[self.info.die(at.channel, at.die)].groups[usize::from(at.group)]
     }
@@ -154,9 +167,9 @@ impl Groups {
         };
         (0..most).flat_map(of).collect()
     }
-    /// Sectors of a group that has all its members.
+    /// Sectors of data of a group that has all its members.
     pub fn sectors(&self) -> u32 {
-        u32::from(self.info.lanes) * self.of_lane()
+        (u32::from(self.info.lanes) - self.parity) * self.of_lane()
     }
     fn of_lane(&self) -> u32 {
         u32::from(self.info.pages) * u32::from(self.info.sectors)
@@ -177,9 +190,10 @@ impl Groups {
     pub fn all_free(&self) -> usize {
         self.free
     }
-    /// Blocks that can be written, of all groups.
-    pub fn blocks_alive(&self) -> u64 {
-        self.dies.iter().flat_map(|die| die.groups.iter()).map(|group| u64::from(group.alive())).sum()
+    /// Blocks of all groups that can be written with data.
+    pub fn blocks_for_data(&self) -> u64 {
+        let of = |group: &Group| u64::from(group.alive().saturating_sub(self.parity));
+        self.dies.iter().flat_map(|die| die.groups.iter()).map(of).sum()
     }
     /// Whether a group's block of this lane can be written.
     pub fn is_alive(&self, at: GroupPlace, lane: u8) -> bool {
@@ -204,8 +218,24 @@ impl Groups {
     /// Its blocks have been erased, or are being erased before all else.
     pub fn erased(&mut self, at: GroupPlace) {
         let group = self.get_mut(at);
-        (group.erased, group.written) = (true, 0);
+        let was_harmed = group.harmed;
+        (group.erased, group.written, group.harmed) = (true, 0, false);
         group.erases += 1;
+        self.harmed -= usize::from(was_harmed);
+    }
+    /// A page of a group could only be read from the others of its row: it is to be emptied.
+    pub fn harm(&mut self, at: GroupPlace) {
+        let group = self.get_mut(at);
+        let is_new = !group.harmed;
+        group.harmed = true;
+        self.harmed += usize::from(is_new);
+    }
+    /// A closed group that is harmed.
+    pub fn harmed(&self) -> Option<GroupPlace> {
+        if self.harmed == 0 {
+            return None;
+        }
+        self.victims(|group| group.harmed).map(|(_, at)| at).next()
     }
     /// Whether it must be erased before it is written.
     pub fn must_be_erased(&self, at: GroupPlace) -> bool {
@@ -238,13 +268,14 @@ impl Groups {
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
-        (self.free, self.stale) = (0, 0);
+        (self.free, self.stale, self.harmed) = (0, 0, 0);
+        let parity = self.parity;
         for die in &mut self.dies {
             die.free.clear();
             for (n, group) in (0..).zip(die.groups.iter_mut()) {
                 assert!(group.is_settled(), "no page is on its way");
-                (group.valid, group.written) = (0, 0);
-                group.state = if group.alive() == 0 { GroupState::Dead } else { GroupState::Free };
+                (group.valid, group.written, group.harmed) = (0, 0, false);
+                group.state = if group.alive() <= parity { GroupState::Dead } else { GroupState::Free };
                 if group.state == GroupState::Free {
                     die.free.push_back(n);
                     self.free += 1;
@@ -263,7 +294,7 @@ impl Groups {
         while let Some(n) = of.free.pop_front() {
             self.free -= 1;
             let group = &mut of.groups[usize::from(n)];
-            if group.alive() > 0 {
+            if group.alive() > self.parity {
                 group.state = GroupState::Open;
                 return Some(n);
             }
@@ -299,7 +330,7 @@ impl Groups {
         let state = (of.state, of.valid, of.is_settled());
         assert_eq!(state, (GroupState::Closed, 0, true), "only an empty group becomes free");
         self.stale -= 1;
-        if of.alive() == 0 {
+        if of.alive() <= self.parity {
             of.state = GroupState::Dead;
         } else {
             of.state = GroupState::Free;
@@ -364,7 +395,7 @@ impl Groups {
     /// Whether its room is larger by a row of pages than its copies are.
     fn gains(&self, group: &Group) -> bool {
         let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
-        group.valid + row <= group.alive() * self.of_lane()
+        group.valid + row <= group.alive().saturating_sub(self.parity) * self.of_lane()
     }
     fn victims(&self, which: impl Fn(&Group) -> bool) -> impl Iterator<Item = (&Group, GroupPlace)> {
         let dies = usize::from(self.info.dies);

@@ -218,7 +218,8 @@ impl Worker {
             }
             let mut rest = &runs[..];
             while let Some(&(n, place, count)) = rest.first() {
-                let row = if ftl.config.composite.is_some() { self.row_of(rest) } else { 0 };
+                let has_rows = ftl.config.composite.is_some() || ftl.config.raid.is_some();
+                let row = if has_rows { self.row_of(rest) } else { 0 };
                 if row > 1 {
                     let (pages, others) = rest.split_at(row);
                     rest = others;
@@ -233,7 +234,7 @@ impl Worker {
             }
         }
         ftl.count(|stats| stats.flash_reads.host += reads.len() as u64);
-        let mut lost = None;
+        let mut missing = vec![];
         for read in reads {
             let (n, span) = (read.n, read.span);
             let records = self.records_of(read).await;
@@ -241,9 +242,16 @@ impl Worker {
                 let of = records[usize::from(slot)];
                 let is_data = |record: SectorRecord| record.kind == SectorKind::Data;
                 if !of.is_some_and(|record| is_data(record) && record.sector == first + n) {
-                    ftl.count(|stats| stats.uncorrectable_sectors += 1);
-                    lost = lost.or(Some(u64::from(first + n) * SECTOR_BYTES as u64));
+                    let from = SectorPlace { page: span.page, slot };
+                    missing.push((n, from, of.is_some_and(|record| record.kind == SectorKind::Lost)));
                 }
+            }
+        }
+        let mut lost = None;
+        for (n, from, is_lost) in missing {
+            if is_lost || !ftl.read_otherwise(first + n, from, self.buffer_of(n)).await {
+                ftl.count(|stats| stats.uncorrectable_sectors += 1);
+                lost = lost.or(Some(u64::from(first + n) * SECTOR_BYTES as u64));
             }
         }
         match lost {
@@ -280,6 +288,7 @@ impl Worker {
             members,
             buffers: pages.iter().map(|&(n, ..)| self.buffer_of(n).0).collect(),
             records: vec![],
+            parity: None,
         });
         let of_page = |(index, (span, &(n, ..))): (usize, (Span, &Run))| PageRead {
             n,
@@ -358,7 +367,9 @@ impl Worker {
 
     /// Whether a write becomes composite pages: it is large, and nothing of it was written lately (H22).
     fn gathered(&self, offset: u64, length: u64) -> Gathered {
-        let Some(composite) = self.ftl.config.composite else { return Gathered::Page };
+        let Some(composite) = self.ftl.config.composite.filter(|_| self.ftl.config.raid.is_none()) else {
+            return Gathered::Page;
+        };
         let (first, end) = (offset / SECTOR_BYTES as u64, (offset + length).div_ceil(SECTOR_BYTES as u64));
         let (first, count) = (first as u32, (end - first) as u32);
         let recent = &mut self.ftl.state.borrow_mut().recent;

@@ -13,6 +13,7 @@
 //!
 //! What carries them out: `piece` starts the FTL as a target, `recover` finds what is on the drive, `intake`
 //! serves the host's commands, `shared` has what is in memory and on its way, `collect` makes groups free,
+//! `rows` writes rows with parity, `rebuild` and `others` make pages of them that can't be read,
 //! `flash` makes commands of frames, `root` and `retired` are what is kept in NVRAM, and `spare` counts
 //! blocks.
 
@@ -25,16 +26,19 @@ mod groups;
 mod intake;
 mod map;
 mod oob;
+mod others;
 mod piece;
 mod place;
+mod rebuild;
 mod recent;
 mod recover;
 mod retired;
 mod root;
+mod rows;
 mod shared;
 mod spare;
 
-pub use config::{CompositeConfig, HostFtlConfig};
+pub use config::{CompositeConfig, HostFtlConfig, Parity};
 pub use piece::HostFtl;
 
 #[cfg(test)]

@@ -6,10 +6,14 @@
 //! | 4–9 | sequence number of the page that the host's data were written with: a higher one is newer |
 //! | 10 | kind (bits 3:0), and how many pages of its block were on their way before it (bits 7:4, 15 at most) |
 //! | 11 | how often the data were copied since, modulo 256 |
-//! | 12–15 | CRC-32C of the bytes before |
+//! | 12–15 | CRC-32C of the bytes before; with parity its bit of each byte that is the lane's is flipped |
 //!
 //! A copy keeps the number of what it is a copy of. So two versions are told apart, and of copies of one
 //! version any will do.
+//!
+//! Records are summed with their sectors where a row has parity (H33). The sum of an odd number of records
+//! has a valid CRC, so each lane flips bits of its own in it. So no sum is a record of any lane, but that of
+//! the others of a row: it is the record of the lane that is left out.
 
 use aster_codec::checksum::crc32c;
 use aster_wire::ocssd::METADATA_BYTES;
@@ -18,6 +22,20 @@ use aster_wire::ocssd::METADATA_BYTES;
 pub const RECORD_BYTES: usize = METADATA_BYTES as usize;
 /// The highest sequence number.
 pub const SEQUENCE_MAX: u64 = (1 << 48) - 1;
+
+/// What is flipped in a record's CRC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(u32);
+
+impl Mark {
+    /// Nothing.
+    pub const NONE: Mark = Mark(0);
+    /// That of a lane whose rows have parity: sums of marks are marks only if all but one take each other
+    /// away.
+    pub const fn of_lane(lane: u8) -> Self {
+        Mark(0x0101_0101 << lane)
+    }
+}
 
 /// What a sector holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,23 +109,23 @@ impl SectorRecord {
         let younger = self.copies.wrapping_sub(other.copies) > u8::MAX / 2;
         self.sequence > other.sequence || self.sequence == other.sequence && younger
     }
-    /// Its bytes. Asserts that the sequence number has 48 bits: a drive of 1 TiB is written four million
-    /// times before they are used up.
-    pub fn encode(&self) -> [u8; RECORD_BYTES] {
+    /// Its bytes, with the mark of its lane. Asserts that the sequence number has 48 bits: a drive of 1 TiB
+    /// is written four million times before they are used up.
+    pub fn encode(&self, mark: Mark) -> [u8; RECORD_BYTES] {
         assert!(self.sequence <= SEQUENCE_MAX, "a sequence number has 48 bits");
         let mut bytes = [0; RECORD_BYTES];
         bytes[..4].copy_from_slice(&self.sector.to_le_bytes());
         bytes[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
         bytes[10] = self.behind.min(BEHIND_MAX) << 4 | self.kind.code();
         bytes[11] = self.copies;
-        let crc = crc32c(&bytes[..12]);
+        let crc = crc32c(&bytes[..12]) ^ mark.0;
         bytes[12..].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
-    /// The record in these bytes; `None` if they are none.
-    pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+    /// The record in these bytes, with the mark of its lane; `None` if they are none.
+    pub fn decode(bytes: &[u8; RECORD_BYTES], mark: Mark) -> Option<Self> {
         let (body, crc) = bytes.split_at(12);
-        if crc32c(body).to_le_bytes() != crc {
+        if (crc32c(body) ^ mark.0).to_le_bytes() != crc {
             return None;
         }
         let mut sequence = [0; 8];

@@ -6,8 +6,9 @@ use super::flash::{Flash, SECTORS_MAX};
 use super::frontier::Frontier;
 use super::gather::Gather;
 use super::intake;
+use super::others::{self, Rebuilder};
 use super::recent::RecentWrites;
-use super::recover::{self, Recovery, SIDE_BY_SIDE};
+use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
@@ -24,7 +25,7 @@ use aster_parties::{
     TargetView, TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_ports::link::HostMemory;
-use aster_units::{Lpn, Ppa, SECTOR_BYTES};
+use aster_units::{BufferId, Lpn, Ppa, SECTOR_BYTES};
 use core::cell::{Cell, OnceCell, RefCell};
 
 /// The most commands that are served at once.
@@ -47,9 +48,13 @@ impl HostFtl {
         let sectors = config.check()?;
         Ok(HostFtl { config, sectors, victims })
     }
-    /// Page buffers: those that gather, those of collection, and those of the workers. Power-on uses the
+    /// Page buffers: those that gather, those of collection, those of the workers, and with parity one of
+    /// zeroes and those of a rebuilding. Power-on uses the
     /// first ones.
     fn buffers(&self) -> u32 {
+        self.raid_from() + if self.config.raid.is_some() { 1 + others::BUFFERS } else { 0 }
+    }
+    fn raid_from(&self) -> u32 {
         self.workers_from() + u32::from(WORKERS_MAX) * intake::BUFFERS
     }
     fn nvram_bytes(&self) -> usize {
@@ -96,15 +101,16 @@ impl TargetPiece for HostFtl {
 
 /// Brings the drive up, finds what is on it, and begins to serve.
 async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), String> {
-    const { assert!(SIDE_BY_SIDE <= WORKERS_MAX as usize * intake::BUFFERS as usize) };
+    const { assert!(recover::BUFFERS <= WORKERS_MAX as usize * intake::BUFFERS as usize) };
     let exec = ports.core.exec().clone();
     let begun = exec.now();
     let info = up.driver.bring_up().await.map_err(|error| error.to_string())?;
     let format = recover::check(&piece.config, &info)?;
     let bound = piece.buffers() as usize * SECTORS_MAX
         + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
-        + SIDE_BY_SIDE;
-    let flash = Flash::start(&ports.core, &up.driver, &up.memory, (bound, info.sectors));
+        + recover::BUFFERS;
+    let flash =
+        Flash::start(&ports.core, &up.driver, &up.memory, (bound, info.sectors, piece.config.raid.is_some()));
     let root = Root::read(&ports.nvram);
     let found = Recovery {
         exec: &exec,
@@ -118,6 +124,10 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     };
     let found = found.run(root).await?;
     let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
+    let (padding, has_parity) = (BufferId(piece.raid_from()), piece.config.raid.is_some());
+    if has_parity {
+        ports.buffers.borrow_mut().page_mut(padding).fill(0);
+    }
     let hot_writes = piece.config.composite.map_or(0, |composite| composite.hot_writes as usize);
     let boot = match root {
         Some(Root { clean: true, .. }) => Boot::Clean,
@@ -152,9 +162,13 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
             due: VecDeque::new(),
             in_flight: VecDeque::new(),
             homeless: false,
+            waits_for_place: false,
+            placed: 0,
+            close_to: 0,
             urgent: false,
             padded: 0,
             composite: 0,
+            rebuilt: 0,
             sent: 0,
             stored: 0,
             root,
@@ -172,6 +186,8 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         merge: Ring::new(1),
         spare: found.spare,
         worn_out: Cell::new(false),
+        padding,
+        rebuilder: has_parity.then(|| Rebuilder::new(padding.0 + 1)),
         watcher: RefCell::new(up.watcher.borrow_mut().take()),
     });
     ftl.count(|stats| {
@@ -226,6 +242,7 @@ impl TranslationView for Running {
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
             each("padded_sectors", state.padded);
+            each("rebuilt_pages", state.rebuilt);
             each("spare_percent", ftl.spare.of(&state.groups).into());
         }
     }

@@ -11,7 +11,8 @@ use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
 use super::oob::{BEHIND_MAX, SectorRecord};
-use super::place::{PlaceFormat, SectorPlace};
+use super::others::{self, Others};
+use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::spare::Spare;
@@ -29,7 +30,9 @@ use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 use aster_wire::ocssd::BlockFlags;
 
 /// Blocks that are read side by side.
-pub(super) const SIDE_BY_SIDE: usize = 64;
+const SIDE_BY_SIDE: usize = 64;
+/// Page buffers: those of the blocks, and those of the other pages of a row.
+pub(super) const BUFFERS: usize = SIDE_BY_SIDE + others::BUFFERS as usize;
 
 /// What was found at power-on.
 pub(super) struct Found {
@@ -135,6 +138,8 @@ struct FoundGroup {
     written: u32,
     /// Some of them are from after the last format, or can't be read.
     counts: bool,
+    /// A page of them was rebuilt.
+    harmed: bool,
 }
 
 /// What the records say.
@@ -160,7 +165,7 @@ impl Versions {
     }
 }
 
-/// What power-on works with: what is expected of the drive, and the first [`SIDE_BY_SIDE`] page buffers.
+/// What power-on works with: what is expected of the drive, and the first [`BUFFERS`] page buffers.
 pub(super) struct Recovery<'a> {
     pub exec: &'a Exec,
     pub flash: &'a Rc<Flash>,
@@ -181,6 +186,9 @@ impl Recovery<'_> {
         let &Recovery { exec, flash, driver, nvram, config, info, format, sectors } = self;
         let mut retired = Retired::read(nvram, ROOT_BYTES, info);
         let (mut groups, factory_bad) = groups(flash, info).await?;
+        if config.raid.is_some() {
+            groups = groups.with_parity();
+        }
         let blocks = u64::from(config.geometry.total_luns()) * u64::from(info.blocks);
         let spare = Spare::new(config, info, sectors, blocks - factory_bad);
         let floor = root.unwrap_or_default().floor;
@@ -221,14 +229,20 @@ impl Recovery<'_> {
                 }
                 reads += tickets.len() as u64;
                 for (n, ticket) in tickets {
-                    let done = ticket.done(exec).await;
+                    let mut done = ticket.done(exec).await;
                     let scan = &mut scans[n];
+                    let at = scan.at.page(page, scan.lane);
+                    let harmed = self.rebuild(at, &mut done, (&groups, &retired)).await;
                     let is_alive = groups.is_alive(scan.at, scan.lane);
                     let of_group: &mut FoundGroup = of_groups.entry(scan.at).or_default();
+                    of_group.harmed |= harmed;
                     look(scan, page, &done, (is_alive, of_group), &mut versions)
                         .map_err(|error| driver.fault().map_or(error, |fault| fault.to_string()))?;
                 }
             }
+        }
+        if flash.foreign() > floor {
+            return Err("what is on the drive was written with another target.raid".to_string());
         }
         for sector in 0..sectors {
             if let Some(place) = versions.map.place_of(sector) {
@@ -236,9 +250,14 @@ impl Recovery<'_> {
             }
         }
         let mut stale = vec![];
-        for (at, FoundGroup { written, counts }) in of_groups {
+        for (at, FoundGroup { written, counts, harmed }) in of_groups {
             match (groups.valid(at) > 0, counts) {
-                (true, _) => groups.found(at, written),
+                (true, _) => {
+                    groups.found(at, written);
+                    if harmed {
+                        groups.harm(at);
+                    }
+                }
                 (false, true) => stale.push(at),
                 // Blank, or from before a format.
                 (false, false) => {}
@@ -250,6 +269,26 @@ impl Recovery<'_> {
         Ok(Found { map, groups, retired, sequence: newest + 1, root, any, factory_bad, reads, erases, spare })
     }
 
+    /// Completes what a read of a page found by the other pages of its row. Returns whether it could.
+    async fn rebuild(&self, at: PagePlace, done: &mut Done, (groups, retired): (&Groups, &Retired)) -> bool {
+        let is_lost = matches!(done.code, Ok(StatusCode::Uncorrectable | StatusCode::OobLost));
+        if self.config.raid.is_none() || !is_lost {
+            return false;
+        }
+        let of = at.group();
+        let is_read =
+            |&(lane, block): &(u8, u16)| block != NO_BLOCK && !retired.has((of.channel, of.die, lane, block));
+        let blocks = (0..).zip(groups.members(of)).filter(is_read);
+        let others = Others::read(self.flash, at, blocks, SIDE_BY_SIDE as u32);
+        let rebuilt = others.records(self.exec, self.flash, |_| ()).await;
+        for (record, rebuilt) in done.records.iter_mut().zip(rebuilt) {
+            *record = record.or(rebuilt);
+        }
+        if done.records[..usize::from(self.info.sectors)].iter().all(Option::is_some) {
+            done.code = Ok(StatusCode::Done);
+        }
+        rebuilt.iter().any(Option::is_some)
+    }
     /// Erases groups of which nothing counts. Returns how many blocks were erased.
     async fn erase(&self, groups: &mut Groups, stale: &[GroupPlace]) -> u64 {
         let mut erases = 0;

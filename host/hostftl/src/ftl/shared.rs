@@ -1,12 +1,13 @@
 //! What all tasks of the FTL share: sectors in memory, on their way, and on flash.
 
 use super::config::{HostFtlConfig, RESERVE};
-use super::flash::{Done, Flash, Records, RowSpan, Span, Ticket};
-use super::frontier::{Frontier, NextPage, NextRow, Stream};
+use super::flash::{Flash, Records, RowSpan, Span, Ticket};
+use super::frontier::{Frontier, NextPage, NextRow, Stream, SummedRow};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
 use super::oob::{BEHIND_MAX, SectorRecord};
+use super::others::Rebuilder;
 use super::place::{PagePlace, SectorPlace};
 use super::recent::RecentWrites;
 use super::retired::Retired;
@@ -23,7 +24,7 @@ use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::BufferId;
-use aster_wire::array::{NO_BLOCK, StatusCode};
+use aster_wire::array::NO_BLOCK;
 use core::cell::{Cell, RefCell};
 
 /// A page of the host's that is on its way.
@@ -33,6 +34,15 @@ pub(super) struct SentPage {
     pub records: Records,
 }
 
+/// A row that is on its way, with the places of the pages of data that it took.
+pub(super) struct SentRow {
+    pub row: SummedRow,
+    pub at: Vec<PagePlace>,
+    pub ticket: Rc<Ticket>,
+    /// The erase of its group that came before it.
+    pub erase: Option<Rc<Ticket>>,
+}
+
 /// A page, or the pages of a composite page by lane, that are on their way by one command.
 pub(super) struct InFlight {
     pub pages: Vec<SentPage>,
@@ -40,6 +50,8 @@ pub(super) struct InFlight {
     pub is_row: bool,
     /// The erase of the composite page's group that came before it.
     pub erase: Option<Rc<Ticket>>,
+    /// The row, if it has parity.
+    pub summed: Option<SentRow>,
 }
 
 /// What became of pages that wait for a place.
@@ -66,6 +78,11 @@ pub(super) struct State {
     pub in_flight: VecDeque<Rc<InFlight>>,
     /// A page of the oldest on their way could not be programmed, and waits for another place.
     pub homeless: bool,
+    /// Pages wait for a place that there isn't.
+    pub waits_for_place: bool,
+    /// Pages that have got a place in a row, and up to which number they must get one now.
+    pub placed: u64,
+    pub close_to: u64,
     /// Collection waits for what is in memory, and leaves its reserve to the host for that.
     pub urgent: bool,
     /// Pages that were sent, and those of them that are on flash.
@@ -75,6 +92,8 @@ pub(super) struct State {
     pub padded: u64,
     /// Composite pages that were sent.
     pub composite: u64,
+    /// Pages that were made of the others of their row.
+    pub rebuilt: u64,
     pub root: Root,
     pub retired: Retired,
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
@@ -86,7 +105,7 @@ pub(super) struct State {
 impl State {
     /// Whether pages wait for a place, and none is on its way to the flash.
     pub fn waits_in_vain(&self) -> bool {
-        self.homeless || !self.due.is_empty() && self.in_flight.is_empty()
+        self.homeless || self.waits_for_place && self.in_flight.is_empty()
     }
     /// Free groups that the host leaves to collection: the reserve, and one for each die without an open one
     /// for copies. Copies that find room on few dies wait for each other, and for the reads of the victim.
@@ -123,6 +142,10 @@ pub(super) struct Ftl {
     pub spare: Spare,
     /// The last spare block is gone, and nobody was told yet.
     pub worn_out: Cell<bool>,
+    /// A page buffer of zeroes.
+    pub padding: BufferId,
+    /// What makes pages that can't be read, if there is parity.
+    pub rebuilder: Option<Rebuilder>,
 }
 
 impl Ftl {
@@ -212,11 +235,14 @@ impl Ftl {
     /// Sends what is full, or with `flush` also what isn't. Returns how many pages were sent so far.
     pub fn send(&self, flush: bool) -> u64 {
         let sent = {
-            let State { gather, due, sent, .. } = &mut *self.state.borrow_mut();
+            let State { gather, due, sent, close_to, .. } = &mut *self.state.borrow_mut();
             gather.send(flush, |of| {
                 *sent += if let Due::Row(buffers) = &of { buffers.len() as u64 } else { 1 };
                 due.push_back(of);
             });
+            if flush {
+                *close_to = *sent;
+            }
             *sent
         };
         self.pump();
@@ -224,13 +250,17 @@ impl Ftl {
     }
     /// Groups that the host leaves to collection now. What was acknowledged is stored even if nothing more is
     /// taken, and collection may wait for it.
-    fn reserve(&self, state: &State) -> usize {
+    pub fn reserve(&self, state: &State) -> usize {
         if self.is_stopped() || state.urgent { 0 } else { state.left_to_collection() }
     }
     /// Gives pages that wait a place, as far as there is room beside the reserve of collection.
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
         let reserve = self.reserve(state);
+        if self.config.raid.is_some() {
+            self.pump_rows(state, reserve);
+            return self.work.wake_all(&self.exec);
+        }
         while let Some(due) = state.due.pop_front() {
             let sent = match &due {
                 Due::Page(buffer) => self.send_page(state, *buffer, reserve),
@@ -250,11 +280,12 @@ impl Ftl {
                 }
             }
         }
+        state.waits_for_place = !state.due.is_empty();
         self.work.wake_all(&self.exec);
     }
     /// The records of a buffer's sectors, if they are sent now: a page is newer than all that were sent
     /// before it.
-    fn records(&self, state: &mut State, buffer: usize) -> Records {
+    pub fn records(&self, state: &mut State, buffer: usize) -> Records {
         let mut records: Records = [None; super::flash::SECTORS_MAX];
         for (record, sector) in records.iter_mut().zip(state.gather.sectors(buffer)) {
             *record = sector.map(|sector| SectorRecord::data(sector, state.sequence));
@@ -270,7 +301,7 @@ impl Ftl {
         let records = self.records(state, buffer);
         let ticket = self.program_at(state, next, BufferId(buffer as u32), records);
         let pages = vec![SentPage { buffer, at: next.at, records }];
-        Sent::On(InFlight { pages, ticket, is_row: false, erase: None })
+        Sent::On(InFlight { pages, ticket, is_row: false, erase: None, summed: None })
     }
     /// Programs a composite page by one command (H22). If there is no group for it and none will be, it is
     /// made of pages.
@@ -295,8 +326,9 @@ impl Ftl {
             members: state.groups.members(of),
             buffers: buffers.iter().map(|&buffer| BufferId(buffer as u32)).collect(),
             records: row,
+            parity: None,
         });
-        Sent::On(InFlight { pages, ticket, is_row: true, erase })
+        Sent::On(InFlight { pages, ticket, is_row: true, erase, summed: None })
     }
     /// Programs a page at the next place of a stream, beside a reserve of groups; `None` without one.
     pub fn program(
@@ -326,7 +358,7 @@ impl Ftl {
         self.flash.program(span, buffer, records)
     }
     /// A page is on its way. Returns its records for that place.
-    fn begin(&self, state: &mut State, at: PagePlace, mut records: Records) -> Records {
+    pub fn begin(&self, state: &mut State, at: PagePlace, mut records: Records) -> Records {
         let behind = state.groups.begin(at).min(BEHIND_MAX);
         records.iter_mut().flatten().for_each(|record| record.behind = behind);
         let page_bytes = u64::from(self.config.geometry.page_bytes);
@@ -387,10 +419,15 @@ impl Ftl {
     /// Awaits the oldest pages on their way. Pages that fail go elsewhere one by one. Returns false if the
     /// drive is gone.
     async fn store_pages(&self, in_flight: &InFlight) -> bool {
+        if let Some(row) = &in_flight.summed {
+            return self.store_row(in_flight, row).await;
+        }
         let done = in_flight.ticket.done(&self.exec).await;
         let is_row = in_flight.is_row;
         if is_row && !done.is_good() {
-            self.row_failed(in_flight, &done).await;
+            let lanes = in_flight.pages.iter().fold(0, |lanes, page| lanes | 1 << page.at.lane);
+            let of = in_flight.pages[0].at.group();
+            self.row_failed((of, lanes), in_flight.erase.as_deref(), &done).await;
         }
         for page in &in_flight.pages {
             let (mut at, mut done) = (page.at, done);
@@ -420,24 +457,6 @@ impl Ftl {
             self.stored.wake_all(&self.exec);
         }
         true
-    }
-    /// A composite page was not programmed, or not on all lanes: its group gets no more. The drive refuses
-    /// all of it if one block is bad, by the erase before or by a page that was on its way; if it is none of
-    /// these, nobody knows which one.
-    async fn row_failed(&self, in_flight: &InFlight, done: &Done) {
-        let erased = match &in_flight.erase {
-            Some(erase) => erase.done(&self.exec).await.failed,
-            None => 0,
-        };
-        let refused = done.code.is_ok_and(|code| code != StatusCode::ProgramFailed);
-        let failed = erased | if refused { 0 } else { done.failed };
-        let state = &mut *self.state.borrow_mut();
-        let of = in_flight.pages[0].at.group();
-        let unknown = refused && erased == 0 && state.groups.is_whole(of);
-        for page in in_flight.pages.iter().filter(|page| unknown || failed >> page.at.lane & 1 != 0) {
-            self.failed(state, page.at);
-        }
-        state.frontier.abandon_rows(&mut state.groups, of);
     }
     /// Programs a page of the oldest on their way once more, elsewhere. It keeps its number: pages behind it
     /// may hold newer versions.

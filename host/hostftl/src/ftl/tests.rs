@@ -4,7 +4,7 @@ use super::frontier::{Frontier, NextRow, Stream};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
-use super::oob::{RECORD_BYTES, SectorKind, SectorRecord};
+use super::oob::{Mark, RECORD_BYTES, SectorKind, SectorRecord};
 use super::place::{NOWHERE, PagePlace, PlaceFormat, SectorPlace};
 use crate::driver::ArrayInfo;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -80,7 +80,7 @@ fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order
         .flat_map(|channel| (0..2).flat_map(move |die| good(channel, die)))
         .map(|of_lane| of_lane.len())
         .sum();
-    assert_eq!(groups.blocks_alive(), blocks as u64);
+    assert_eq!(groups.blocks_for_data(), blocks as u64);
     let mut frontier = Frontier::new(&INFO);
     let mut next: BTreeMap<(u8, u8, u8, u16), u16> = BTreeMap::new();
     let (mut pages, mut opened) = (0, 0);
@@ -216,25 +216,25 @@ fn a_forgotten_version_is_not_sent_behind_a_newer_one() {
 fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
     let (sector, sequence, kind) = (0x0102_0304, 0x0a0b_0c0d_0e0f, SectorKind::Data);
     let record = SectorRecord { sector, sequence, kind, copies: 0xfe, behind: 5 };
-    let bytes = record.encode();
+    let bytes = record.encode(Mark::NONE);
     assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0x51, 0xfe]);
     let many = SectorRecord { behind: 200, ..record };
-    assert_eq!(SectorRecord::decode(&many.encode()).unwrap().behind, 15);
-    assert_eq!(SectorRecord::decode(&bytes), Some(record));
+    assert_eq!(SectorRecord::decode(&many.encode(Mark::NONE), Mark::NONE).unwrap().behind, 15);
+    assert_eq!(SectorRecord::decode(&bytes, Mark::NONE), Some(record));
     for at in 0..RECORD_BYTES {
         for bit in 0..8 {
             let mut wrong = bytes;
             wrong[at] ^= 1 << bit;
-            assert_eq!(SectorRecord::decode(&wrong), None);
+            assert_eq!(SectorRecord::decode(&wrong, Mark::NONE), None);
         }
     }
-    assert_eq!(SectorRecord::decode(&[0xff; RECORD_BYTES]), None);
+    assert_eq!(SectorRecord::decode(&[0xff; RECORD_BYTES], Mark::NONE), None);
     for kind in [SectorKind::Data, SectorKind::Padding, SectorKind::Lost] {
         let record = SectorRecord { kind, ..record };
-        assert_eq!(SectorRecord::decode(&record.encode()), Some(record));
+        assert_eq!(SectorRecord::decode(&record.encode(Mark::NONE), Mark::NONE), Some(record));
         assert_eq!(record.is_mapped(), kind != SectorKind::Padding);
     }
-    assert_eq!(SectorRecord::decode(&[0; RECORD_BYTES]), None);
+    assert_eq!(SectorRecord::decode(&[0; RECORD_BYTES], Mark::NONE), None);
 }
 
 #[test]
@@ -467,4 +467,38 @@ fn what_is_read_is_the_newest_version_wherever_it_is() {
         assert_eq!(model.read(sector), model.newest.get(&sector).copied());
     }
     assert!(released > 500 && from_memory > 1_000, "{released} {from_memory}");
+}
+
+/// H33: what a lane lacks is the sum of the others of its row, and no other sum is a record.
+#[test]
+fn only_the_sum_of_all_others_of_a_row_is_a_record() {
+    let record = |lane: u8| SectorRecord::data(77 + u32::from(lane) * 1_001, 40 + u64::from(lane) * 3);
+    let kinds = [SectorKind::Data, SectorKind::Padding];
+    for kind in kinds {
+        for with_data in 1..8u8 {
+            let parity = with_data;
+            let of_lane = |lane| SectorRecord { kind, ..record(lane) }.encode(Mark::of_lane(lane));
+            let sum = |lanes: &mut dyn Iterator<Item = u8>| {
+                lanes.fold([0; RECORD_BYTES], |sum: [u8; RECORD_BYTES], lane| {
+                    let bytes = of_lane(lane);
+                    core::array::from_fn(|n| sum[n] ^ bytes[n])
+                })
+            };
+            for lanes in 1u32..1 << (with_data + 1) {
+                let has = |lane: u8| lanes >> lane & 1 != 0;
+                // The page of parity is the sum of all lanes with data.
+                let stored = |lane: u8| has(lane) != has(parity);
+                let bytes = sum(&mut (0..with_data).filter(|&lane| stored(lane)));
+                for lane in (0..=parity).filter(|&lane| !has(lane)) {
+                    let is_whole = lanes | 1 << lane == (1 << (with_data + 1)) - 1;
+                    let expected = is_whole && lane != parity;
+                    let found = SectorRecord::decode(&bytes, Mark::of_lane(lane));
+                    assert_eq!(found, expected.then(|| SectorRecord { kind, ..record(lane) }));
+                }
+                let alone = (0..with_data).filter(|&lane| stored(lane)).count() == 1;
+                assert!(alone || (0..8).all(|l| SectorRecord::decode(&bytes, Mark::of_lane(l)).is_none()));
+                assert_eq!(SectorRecord::decode(&bytes, Mark::NONE), None);
+            }
+        }
+    }
 }
