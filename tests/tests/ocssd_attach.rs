@@ -7,6 +7,7 @@ use aster_driver::{Config, Driver, DriverError, Moved, QueueId, Vector};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::profile;
+use aster_units::{BlockAddr, LunAddr, PageInBlock};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::identify::IdentifyNamespace;
 use aster_wire::nvme::opcode::AdminOpcode;
@@ -26,8 +27,10 @@ const SUSPEND: u16 = 0x080;
 const DUAL: u16 = 0x001;
 /// What an empty page must answer: the kernel compares the whole field.
 const EMPTY_PAGE: u16 = 0x42ff;
-/// What a chunk that is being written may answer besides.
-const TOLERATED: [u16; 3] = [0x4004, 0x4281, 0x4700];
+/// What a page that is written may answer: it can't be moved or read, or has many wrong bits.
+const TOLERATED: [u16; 3] = [0x4004, ECC_FAIL, HIGH_ECC];
+const ECC_FAIL: u16 = 0x4281;
+const HIGH_ECC: u16 = 0x4700;
 
 /// What the kernel knows of the drive.
 #[derive(Clone, Copy, Debug)]
@@ -340,6 +343,51 @@ fn stock_linux_attaches_to_a_new_drive_and_again_to_a_written_one() {
         assert_eq!(host.chunks().unwrap_or_else(|e| panic!("{what}: again: {e}")), wanted, "{what}");
         // What is written goes on where it was.
         assert_eq!(host.write(open, 3), (0, 0), "{what}");
+    }
+}
+
+/// The kernel takes a page that can't be read, or hardly, for a written one, and goes on to the first empty
+/// one.
+#[test]
+fn a_page_that_can_hardly_be_read_counts_as_written() {
+    for (what, mut profile) in drives() {
+        // One corrected bit is enough for the host to be told.
+        profile.ftl.refresh_corrected_percent = 1;
+        let geometry = profile.used_geometry();
+        let host = Linux::attach(&profile, Media::fresh()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let damage = |Place { channel, lun, plane, block, page, .. }: Place, bits: u32| {
+            let lun = geometry.lun_index(LunAddr { channel, way: lun as u8, lun: 0 });
+            let block = BlockAddr(block * u32::from(geometry.planes) + u32::from(plane));
+            // Of pairs of pages the board uses one.
+            let page = PageInBlock(page * profile.restriction().page_step);
+            // Far apart and within the first sector.
+            let bits: Vec<u32> = (0..bits).map(|n| n * 7).collect();
+            assert!(host.machine.device().nand().flip_bits(lun, block, page, &bits), "{what}");
+        };
+        let chunks = host.chunks().unwrap_or_else(|e| panic!("{what}: {e}"));
+        let free = chunks.iter().filter(|(_, state)| **state == Chunk::Free).map(|(place, _)| *place);
+        let free: Vec<Place> = free.take(4).collect();
+        let (full, last) = (free[3], host.geo.pages - 1);
+        for page in 0..=last {
+            assert_eq!(host.write(full, page), (0, 0), "{what}");
+        }
+        for (chunk, page) in free[..3].iter().flat_map(|chunk| [0, 1, 2].map(|page| (*chunk, page))) {
+            assert_eq!(host.write(chunk, page), (0, 0), "{what}");
+        }
+        let end = Place { page: last, plane: host.geo.planes - 1, ..full };
+        for (page, bits, told) in [
+            (free[0], 400, ECC_FAIL),
+            (free[1], 1, HIGH_ECC),
+            (Place { page: 1, plane: 1, ..free[2] }, 400, ECC_FAIL),
+            (end, 400, ECC_FAIL),
+        ] {
+            damage(page, bits);
+            assert_eq!(host.sense(page), told, "{what}: {page}");
+        }
+        for chunk in &free[..3] {
+            assert_eq!(host.scan(*chunk), Ok(Chunk::Open(3 * host.geo.ws_opt)), "{what}: {chunk}");
+        }
+        assert_eq!(host.scan(full), Ok(Chunk::Open(host.geo.clba)), "{what}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! A random host of a drive of Open-Channel SSD 2.0, against a model (P29): statuses, bits of failed
 //! blocks, data, metadata, states and write pointers, with failing programs and erases, bit errors, and
-//! losses of power at any event.
+//! losses of power at any event. It reads, writes, copies, resets and deallocates.
 
+mod draw;
 mod model;
 
 use aster_device::Media;
@@ -13,8 +14,9 @@ use aster_tests::{cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::{AdminOpcode, IoOpcode, Status};
 use aster_wire::ocssd::io;
-use aster_wire::ocssd::v2::{CHUNK_REPORT, ChunkDescriptor, ChunkFlags, status};
-use model::{Chunk, Held};
+use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, ChunkFlags, status};
+use draw::deallocation;
+use model::{Chunk, Held, Stamp};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -28,6 +30,8 @@ const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
 const TOGETHER: u64 = 6;
 /// The most steps between the sending of vectors and a loss of power.
 const STEPS_MAX: u64 = 1500;
+/// Blocks of a chunk.
+const BLOCKS: u64 = 16;
 /// Blocks behind the last one of the drive.
 const OUTSIDE: u64 = 1 << 9;
 
@@ -49,18 +53,22 @@ enum Kind {
     Write,
     Reset,
     Read,
+    Copy,
 }
 
 /// How a vector ended, and the data and metadata that it has read.
 type Ended = (VectorEnd, Vec<u8>, Vec<u8>);
 
 /// A command, and how it ended if it did.
+#[derive(Debug)]
 struct Sent {
     kind: Kind,
     opcode: u8,
     blocks: Vec<u64>,
-    /// What a write stores. A block's content depends on its address as well.
-    version: u64,
+    /// What a copy reads, a block for each that it writes.
+    sources: Vec<u64>,
+    /// What a write stores.
+    stamps: Vec<Stamp>,
     end: RefCell<Option<Ended>>,
 }
 
@@ -73,8 +81,8 @@ struct Host {
     seen: BTreeSet<u16>,
 }
 
-/// Data and metadata of a block of this version.
-fn content(block: u64, version: u64) -> (Vec<u8>, Vec<u8>) {
+/// The data and metadata of this stamp.
+fn content(Stamp { block, version }: Stamp) -> (Vec<u8>, Vec<u8>) {
     let seed = block.wrapping_mul(1031).wrapping_add(version << 20);
     let bytes = |seed: u64, count: usize| -> Vec<u8> {
         (0..).flat_map(|n: u64| aster_units::mix64(seed ^ n << 40).to_le_bytes()).take(count).collect()
@@ -102,11 +110,10 @@ async fn send(driver: Rc<Driver<VirtualBar>>, sent: Rc<Sent>) {
     let (mut data, mut beside) = (Vec::new(), Vec::new());
     match sent.kind {
         Kind::Write => {
-            let (all, metadata): (Vec<_>, Vec<_>) =
-                sent.blocks.iter().map(|block| content(*block, sent.version)).unzip();
+            let (all, metadata): (Vec<_>, Vec<_>) = sent.stamps.iter().map(|stamp| content(*stamp)).unzip();
             (data, beside) = (all.concat(), metadata.concat());
         }
-        Kind::Reset => {}
+        Kind::Reset | Kind::Copy => {}
         Kind::Read => {
             data = vec![0xee; sent.blocks.len() * SECTOR];
             beside = vec![0xee; sent.blocks.len() * METADATA_BYTES];
@@ -114,12 +121,21 @@ async fn send(driver: Rc<Driver<VirtualBar>>, sent: Rc<Sent>) {
     }
     let moved = match sent.kind {
         Kind::Write => (Moved::ToDrive(&data), Moved::ToDrive(&beside)),
-        Kind::Reset => (Moved::Nothing, Moved::Nothing),
+        Kind::Reset | Kind::Copy => (Moved::Nothing, Moved::Nothing),
         Kind::Read => (Moved::FromDrive(&mut data), Moved::FromDrive(&mut beside)),
     };
-    let vector =
-        Vector { opcode: sent.opcode, control: 0, addresses: &sent.blocks, data: moved.0, metadata: moved.1 };
-    let end = driver.send_vector(QUEUE, vector).await.unwrap();
+    let whole = |block: &u64| (block - block % BLOCKS, BLOCKS as u32);
+    let (dwords, list) = deallocation(&sent.blocks.iter().map(whole).collect::<Vec<_>>());
+    let (opcode, addresses) = (sent.opcode, &sent.blocks);
+    let vector = Vector { opcode, control: 0, addresses, data: moved.0, metadata: moved.1 };
+    let end = if sent.kind == Kind::Copy {
+        driver.send_copy(QUEUE, COPY, &sent.sources, &sent.blocks).await.unwrap()
+    } else if opcode == IoOpcode::DatasetManagement.raw() {
+        let vector = Vector { addresses: &[dwords], data: Moved::ToDrive(&list), ..vector };
+        driver.send_vector(QUEUE, vector).await.unwrap()
+    } else {
+        driver.send_vector(QUEUE, vector).await.unwrap()
+    };
     *sent.end.borrow_mut() = Some((end, data, beside));
 }
 
@@ -128,6 +144,8 @@ impl Host {
         let mut profile = Profile { seed, ..drive() };
         // G13: every second drive works on both planes at once.
         profile.ftl.mp_native = seed % 2 == 1;
+        // P29, MAXOC: every third one has a bound.
+        profile.ftl.open_chunks_max = if seed % 3 == 1 { 6 } else { 0 };
         let machine = power_on(&profile, Media::fresh());
         let chunks = report(&machine).iter().map(Chunk::new).collect();
         Host { machine, chunks, rng: Rng::new(seed), version: 0, seen: BTreeSet::new(), profile }
@@ -144,87 +162,30 @@ impl Host {
         (chunk, at)
     }
 
-    // ---- what is drawn ----
-
-    /// A command that is legal, and whose chunks none of `taken` names.
-    fn draw(&mut self, taken: &mut BTreeSet<usize>) -> Option<Rc<Sent>> {
-        let (kind, mut opcode, blocks) = match self.below(8) {
-            0..4 => (Kind::Write, io::WRITE, self.draw_write(taken)),
-            4 => (Kind::Reset, io::ERASE, self.draw_reset(taken)),
-            _ => (Kind::Read, io::READ, self.draw_read(taken)),
-        };
-        if blocks.is_empty() {
-            return None;
-        }
-        // A write or read of NVMe is a vector of one block.
-        if blocks.len() == 1 && self.below(2) == 0 {
-            opcode = match kind {
-                Kind::Write => IoOpcode::Write.raw(),
-                Kind::Read => IoOpcode::Read.raw(),
-                Kind::Reset => opcode,
-            };
-        }
-        self.version += 1;
-        Some(Rc::new(Sent { kind, opcode, blocks, version: self.version, end: RefCell::new(None) }))
-    }
-    fn draw_write(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
-        let mut blocks = Vec::new();
-        for _ in 0..1 + self.below(5) {
-            let n = self.below(self.chunks.len());
-            if self.chunks[n].is_writable() && taken.insert(n) {
-                let left = self.chunks[n].blocks.len() - self.chunks[n].written;
-                let count = 1 + self.below(left.min(12));
-                let next = self.chunks[n].first + self.chunks[n].written as u64;
-                blocks.extend(next..next + count as u64);
-            }
-        }
-        blocks
-    }
-    fn draw_reset(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
-        let mut blocks = Vec::new();
-        for _ in 0..1 + self.below(4) {
-            let n = self.below(self.chunks.len());
-            if self.chunks[n].is_resettable() && taken.insert(n) {
-                // Any block of a chunk names it.
-                blocks.push(self.chunks[n].first + self.below(self.chunks[n].blocks.len()) as u64);
-            }
-        }
-        blocks
-    }
-    fn draw_read(&mut self, taken: &mut BTreeSet<usize>) -> Vec<u64> {
-        let (mut blocks, mut named) = (Vec::new(), BTreeSet::new());
-        for _ in 0..1 + self.below(64) {
-            let n = self.below(self.chunks.len());
-            if !taken.contains(&n) && self.chunks[n].state != ChunkFlags::Offline {
-                blocks.push(self.chunks[n].first + self.below(self.chunks[n].blocks.len()) as u64);
-                named.insert(n);
-            }
-        }
-        // What is written in the same round could overtake the read.
-        taken.extend(named);
-        blocks
-    }
-
-    // ---- what came of it ----
-
     /// A command has ended. Vectors have a bit for each block that failed, commands of NVMe have none.
     /// `now` is what the drive reports since.
     fn settle(&mut self, sent: &Sent, (end, data, beside): &Ended, now: &[ChunkDescriptor]) {
         self.seen.insert(end.status.raw());
-        let is_vector = [io::WRITE, io::READ, io::ERASE].contains(&sent.opcode);
+        let is_vector = [io::WRITE, io::READ, io::ERASE, COPY].contains(&sent.opcode);
         let failed = |n: usize| match is_vector {
             true => end.failed >> n & 1 != 0,
             false => !end.status.is_success() && end.status != status::HIGH_ECC,
         };
         assert!(is_vector || end.failed == 0, "{end:?}");
         match sent.kind {
-            Kind::Write => {
+            Kind::Copy if [status::UNWRITTEN, status::ECC_FAIL].contains(&end.status) => {
+                self.check_unread(sent, *end);
+            }
+            Kind::Write | Kind::Copy => {
                 let all: Vec<bool> = (0..sent.blocks.len()).map(failed).collect();
+                let held = self.stored(sent);
+                assert!(!held.iter().any(Held::is_lost), "a copy of what can't be read: {sent:?}");
                 let mut closes = false;
                 for (first, count) in stretches(&sent.blocks) {
                     let (chunk, at) = self.chunk_of(sent.blocks[first]);
                     assert_eq!(at, chunk.written);
-                    closes |= chunk.written(sent.version, &all[first..first + count], &of(now, chunk.first));
+                    let range = first..first + count;
+                    closes |= chunk.written(&held[range.clone()], &all[range], &of(now, chunk.first));
                 }
                 let told = match all.iter().any(|failed| *failed) {
                     _ if closes => status::CLOSED_EARLY,
@@ -234,16 +195,47 @@ impl Host {
                 assert_eq!(end.status, told, "{end:?}");
             }
             Kind::Reset => {
-                let is_any = end.failed != 0;
+                // A deallocation doesn't say which of its chunks went offline. The report does.
+                let is_offline =
+                    |block: &u64| of(now, block - block % BLOCKS).state() == Some(ChunkFlags::Offline);
+                let offline: Vec<bool> = sent.blocks.iter().map(is_offline).collect();
+                let is_any = offline.contains(&true);
                 assert_eq!(end.status, if is_any { status::OFFLINE } else { Status::SUCCESS }, "{end:?}");
                 for (n, block) in sent.blocks.iter().enumerate() {
                     let (chunk, _) = self.chunk_of(*block);
-                    assert!(failed(n) || !chunk.is_closed_early(), "{chunk:?} goes offline");
-                    chunk.reset(failed(n));
+                    assert!(offline[n] || !chunk.is_closed_early(), "{chunk:?} goes offline");
+                    assert!(!is_vector || failed(n) == offline[n], "{chunk:?} {end:?}");
+                    chunk.reset(offline[n]);
                 }
             }
             Kind::Read => self.check_read(sent, *end, is_vector, (data, beside)),
         }
+    }
+    /// What the blocks of a write or a copy hold once it is done.
+    fn stored(&mut self, sent: &Sent) -> Vec<Held> {
+        match sent.kind {
+            Kind::Copy => sent.sources.iter().map(|block| self.held(*block)).collect(),
+            _ => sent.stamps.iter().map(|stamp| Held::Version(*stamp)).collect(),
+        }
+    }
+    fn held(&mut self, block: u64) -> Held {
+        let (chunk, at) = self.chunk_of(block);
+        chunk.blocks[at]
+    }
+    /// A copy has told that sources could not be read. It has written nothing, as the report will show.
+    fn check_unread(&mut self, sent: &Sent, end: VectorEnd) {
+        let mut unwritten_only = true;
+        for (n, source) in sent.sources.iter().enumerate() {
+            let (failed, held) = (end.failed >> n & 1 != 0, self.held(*source));
+            match held {
+                Held::Nothing => assert!(failed, "{source:x}h holds nothing: {end:?}"),
+                Held::Version(_) => assert!(!failed, "{source:x}h: {end:?}"),
+                Held::Unsure { .. } => assert!(failed || !held.is_lost(), "{source:x}h: {end:?}"),
+            }
+            unwritten_only &= !failed || held == Held::Nothing;
+        }
+        assert!(end.failed != 0, "{end:?}");
+        assert!(!unwritten_only || end.status == status::UNWRITTEN, "{end:?}");
     }
     fn check_read(&mut self, sent: &Sent, end: VectorEnd, is_vector: bool, (data, beside): (&[u8], &[u8])) {
         let marginal = end.status == status::HIGH_ECC;
@@ -252,8 +244,8 @@ impl Host {
         let read = data.chunks(SECTOR).zip(beside.chunks(METADATA_BYTES));
         for (n, (read, block)) in read.zip(&sent.blocks).enumerate() {
             let failed = fails && (!is_vector || end.failed >> n & 1 != 0);
-            let is = |version| {
-                let (data, beside) = content(*block, version);
+            let is = |stamp| {
+                let (data, beside) = content(stamp);
                 read == (&data[..], &beside[..])
             };
             let (chunk, at) = self.chunk_of(*block);
@@ -262,7 +254,7 @@ impl Host {
                     assert!(failed, "{block:x}h holds nothing: {end:?}");
                     must.insert(status::UNWRITTEN.raw());
                 }
-                Held::Version(version) => assert!(!failed && is(version), "{block:x}h: {end:?}"),
+                Held::Version(stamp) => assert!(!failed && is(stamp), "{block:x}h: {end:?}"),
                 Held::Unsure { before, after } => {
                     let known = before.into_iter().chain(after).any(is);
                     assert!(failed || known, "{block:x}h holds what nobody wrote");
@@ -276,10 +268,11 @@ impl Host {
     /// No completion came of a command before the power went.
     fn in_flight(&mut self, sent: &Sent, now: &[ChunkDescriptor]) {
         match sent.kind {
-            Kind::Write => {
+            Kind::Write | Kind::Copy => {
+                let held = self.stored(sent);
                 for (first, count) in stretches(&sent.blocks) {
                     let (chunk, _) = self.chunk_of(sent.blocks[first]);
-                    chunk.learn_write(sent.version, count, &of(now, chunk.first));
+                    chunk.learn_write(&held[first..first + count], &of(now, chunk.first));
                 }
             }
             Kind::Reset => {
@@ -329,41 +322,6 @@ impl Host {
         self.check_report();
     }
 
-    /// Sends a command that must be refused, and checks that nothing was done.
-    fn illegal(&mut self) {
-        let n = self.below(self.chunks.len());
-        let (state, first) = (self.chunks[n].state, self.chunks[n].first);
-        let next = first + self.chunks[n].written as u64;
-        let before = self.totals();
-        let is_writable = self.chunks[n].is_writable();
-        let (opcode, blocks, expected): (u8, Vec<u64>, Status) = match self.below(8) {
-            0 | 1 if is_writable && next + 1 < first + 16 => {
-                (io::WRITE, vec![next + 1], status::OUT_OF_ORDER)
-            }
-            0 | 1 => (io::WRITE, vec![first], status::OUT_OF_ORDER),
-            2 | 3 if state == ChunkFlags::Offline => (io::ERASE, vec![first], status::OFFLINE),
-            2 | 3 if state == ChunkFlags::Free => (io::ERASE, vec![first + 3], status::INVALID_RESET),
-            4 if state == ChunkFlags::Offline => (io::READ, vec![first + 1], status::OFFLINE),
-            5 => (io::ERASE, vec![first, OUTSIDE], status::OUT_OF_RANGE),
-            6 => (IoOpcode::Compare.raw(), vec![first], Status::INVALID_OPCODE.with_dnr(true)),
-            7 => (io::WRITE, vec![first; 64], status::OUT_OF_ORDER),
-            _ => return,
-        };
-        let end = self.machine.block_on("an illegal command", {
-            let driver = Rc::clone(self.machine.driver());
-            async move {
-                let data = vec![0x55; blocks.len() * SECTOR];
-                let data = if opcode == io::ERASE { Moved::Nothing } else { Moved::ToDrive(&data) };
-                let vector =
-                    Vector { opcode, control: 0, addresses: &blocks, data, metadata: Moved::Nothing };
-                driver.send_vector(QUEUE, vector).await.unwrap()
-            }
-        });
-        let end = end.unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(end, VectorEnd { status: expected, failed: 0 }, "{opcode:x}h {first:x}h {state:?}");
-        self.seen.insert(end.status.raw());
-        assert_eq!(self.totals(), before, "a refused command does nothing");
-    }
     fn totals(&self) -> (u64, u64) {
         let totals = self.machine.device().nand().totals_of_drive();
         (totals.programs, totals.erases)
@@ -376,7 +334,7 @@ fn stretches(blocks: &[u64]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (n, block) in blocks.iter().enumerate() {
         match runs.last_mut() {
-            Some((_, count)) if blocks[n - 1] + 1 == *block && block % 16 != 0 => *count += 1,
+            Some((_, count)) if blocks[n - 1] + 1 == *block && block % BLOCKS != 0 => *count += 1,
             _ => runs.push((n, 1)),
         }
     }
@@ -428,6 +386,7 @@ fn a_random_host_finds_what_the_model_says() {
         status::HIGH_ECC,
         status::OUT_OF_RANGE,
         Status::INVALID_OPCODE.with_dnr(true),
+        Status::INVALID_FIELD.with_dnr(true),
     ];
     let missing: Vec<_> = must.iter().filter(|status| !seen.contains(&status.raw())).collect();
     assert!(missing.is_empty(), "never seen: {missing:?}");

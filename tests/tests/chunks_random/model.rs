@@ -2,16 +2,38 @@
 
 use aster_wire::ocssd::v2::{ChunkDescriptor, ChunkFlags};
 
+/// What a write stores in a block: content that no other block and write has. A copy takes it elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    pub block: u64,
+    pub version: u64,
+}
+
 /// What a block may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
     /// Nothing since the last reset.
     Nothing,
     /// This version, and nothing else.
-    Version(u64),
+    Version(Stamp),
     /// Whatever a failed or cut-off operation has left: nothing, something that can't be read, or one of
     /// these versions.
-    Unsure { before: Option<u64>, after: Option<u64> },
+    Unsure { before: Option<Stamp>, after: Option<Stamp> },
+}
+
+impl Held {
+    /// Whether a read of it must fail.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Held::Nothing | Held::Unsure { before: None, after: None })
+    }
+    /// What is left where an operation that stores this has failed or was cut off.
+    fn perhaps(self) -> Held {
+        match self {
+            Held::Nothing => Held::Unsure { before: None, after: None },
+            Held::Version(stamp) => Held::Unsure { before: None, after: Some(stamp) },
+            unsure @ Held::Unsure { .. } => unsure,
+        }
+    }
 }
 
 /// A chunk, by the host's knowledge of it.
@@ -52,15 +74,13 @@ impl Chunk {
         self.state == ChunkFlags::Closed && self.has_failed == Some(true)
     }
 
-    /// A write of blocks from its write pointer on has ended. `failed` says which of them could not be
-    /// written. A page is a block. Returns whether the chunk was closed by it.
-    pub fn written(&mut self, version: u64, failed: &[bool], now: &ChunkDescriptor) -> bool {
+    /// A write of blocks from its write pointer on has ended. `stored` is what they hold now, and `failed`
+    /// says which of them could not be written. A page is a block. Returns whether the chunk was closed by
+    /// it.
+    pub fn written(&mut self, stored: &[Held], failed: &[bool], now: &ChunkDescriptor) -> bool {
         let first = self.written;
-        for (held, failed) in self.blocks[first..].iter_mut().zip(failed) {
-            *held = match failed {
-                true => Held::Unsure { before: None, after: Some(version) },
-                false => Held::Version(version),
-            };
+        for (held, (stored, failed)) in self.blocks[first..].iter_mut().zip(stored.iter().zip(failed)) {
+            *held = if *failed { stored.perhaps() } else { *stored };
         }
         self.written += failed.len();
         let lost = failed.iter().enumerate().filter(|(_, failed)| **failed);
@@ -93,7 +113,8 @@ impl Chunk {
     }
 
     /// What a loss of power has made of a write that was in flight, by what the drive reports now.
-    pub fn learn_write(&mut self, version: u64, count: usize, now: &ChunkDescriptor) {
+    pub fn learn_write(&mut self, stored: &[Held], now: &ChunkDescriptor) {
+        let count = stored.len();
         let (state, written) = (now.state().expect("one state"), now.written.get() as usize);
         let most = self.written + count;
         let is_cut_short = state == ChunkFlags::Closed && written < self.blocks.len();
@@ -101,9 +122,8 @@ impl Chunk {
         let is_torn = state == ChunkFlags::Closed && written == self.blocks.len() && count > 1;
         assert!(written <= most || is_torn, "{now:?} of {self:?}");
         assert!(written >= self.written || is_cut_short, "{now:?} of {self:?}");
-        let end = most.min(self.blocks.len());
-        for held in &mut self.blocks[self.written..end] {
-            *held = Held::Unsure { before: None, after: Some(version) };
+        for (held, stored) in self.blocks[self.written..].iter_mut().zip(stored) {
+            *held = stored.perhaps();
         }
         if !is_cut_short && !is_torn {
             self.blocks[written.max(self.written)..].fill(Held::Nothing);
