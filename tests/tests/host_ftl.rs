@@ -226,6 +226,37 @@ fn keeps_what_was_flushed(profile: &Profile) {
     }
 }
 
+/// The host has what the drive loses, and sends it again.
+#[test]
+fn a_loss_of_power_of_the_drive_alone_takes_nothing_along() {
+    for (profile, block) in [(pages(), 8192), (composite(), 96 << 10)] {
+        let now = machine(&profile, Content::Full, Media::fresh());
+        let mut contents = versioned(&now);
+        for round in 0..24 {
+            contents = run(&now, &[Job { seed: round, ..random(400, block, Mix::ReadWrite) }], contents);
+            // Pages of it, and reads, are on their way.
+            let driver = Rc::clone(now.driver());
+            now.host().spawn(async move {
+                let mut page = vec![0; 4096];
+                for lba in 0..512 {
+                    let _ = driver.read(aster_driver::QueueId(1), lba * 8 % 512, &mut page).await;
+                }
+            });
+            for _ in 0..13 * round {
+                assert!(now.step());
+            }
+            let pieces = aster_device::Pieces::default();
+            now.restart_drive(pieces, "h", &profile).unwrap_or_else(|e| panic!("power-on: {e}"));
+            contents = run(&now, &[everything(&now)], contents);
+        }
+        assert!(now.device().stats().ftl.flash_erases.gc > 0);
+        let flush = Job { flush_every: 1, ..random(1, 4096, Mix::Write) };
+        contents = run(&now, &[flush], contents);
+        let next = machine(&profile, Content::Full, now.cut_power());
+        run(&next, &[everything(&next)], contents);
+    }
+}
+
 /// The health that the host reads.
 fn health(machine: &Machine) -> HealthLog {
     let driver = Rc::clone(machine.driver());

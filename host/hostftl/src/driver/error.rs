@@ -43,6 +43,9 @@ pub enum ArrayError {
     /// A status entry has a code that isn't defined.
     #[error("a status came with code {0:#04x}, which means nothing")]
     UnknownCode(u8),
+    /// A drive with another array came back after a loss of power.
+    #[error("another drive came back than the one that was lost")]
+    AnotherDrive,
     /// A command has taken too long.
     #[error("command {id} has not ended within {waited}")]
     Overdue {

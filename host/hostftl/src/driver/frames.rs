@@ -36,6 +36,11 @@ impl FrameQueue {
         self.waiting.push_back(tag);
         self.commands += 1;
     }
+    /// The drive has lost its frames, and those that wait are for nothing.
+    pub fn lose(&mut self) {
+        self.waiting.clear();
+        self.fetched = self.sent;
+    }
     /// Commands that were added.
     pub const fn commands(&self) -> u64 {
         self.commands

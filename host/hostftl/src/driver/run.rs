@@ -11,7 +11,7 @@ use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_parties::{DriveFunction, TargetMemory};
 use aster_units::Duration;
 use aster_wire::array::registers::{self, UnitStatus, VECTOR_FATAL, VECTOR_STATUS};
-use aster_wire::array::{Command, FrameAddress, STATUS_FRAME_BYTES, StatusEntry};
+use aster_wire::array::{Command, FrameAddress, STATUS_FRAME_BYTES, STATUS_FRAMES, StatusEntry};
 use core::cell::{Cell, RefCell};
 
 /// How often the driver looks for commands that take too long, and how long that is.
@@ -34,6 +34,11 @@ pub struct ArrayDriver {
     pump: WaitCell,
     watch: WaitCell,
     fault: Cell<Option<ArrayError>>,
+    /// The drive takes commands.
+    is_attached: Cell<bool>,
+    attached: WaitQueue,
+    /// How often it has lost its power.
+    losses: Cell<u32>,
 }
 
 impl ArrayDriver {
@@ -59,6 +64,9 @@ impl ArrayDriver {
             pump: WaitCell::default(),
             watch: WaitCell::default(),
             fault: Cell::new(None),
+            is_attached: Cell::new(true),
+            attached: WaitQueue::default(),
+            losses: Cell::new(0),
         });
         let (pump, watch) = (Rc::clone(&driver), Rc::clone(&driver));
         core.spawn(async move { pump.send_frames().await });
@@ -74,6 +82,59 @@ impl ArrayDriver {
         bring_up(&self.exec, &*self.function, self.region).await
     }
 
+    /// The drive has lost its power and has it again: all commands that were submitted end as lost. Others
+    /// wait until it [is attached](ArrayDriver::attach_again).
+    pub fn lose_drive(&self) {
+        self.losses.set(self.losses.get() + 1);
+        self.is_attached.set(false);
+        self.frames.borrow_mut().lose();
+        *self.status.borrow_mut() = StatusReader::default();
+        let mut memory = self.memory.borrow_mut();
+        let bytes = STATUS_FRAMES * STATUS_FRAME_BYTES;
+        memory.bytes_mut(self.region, bytes).expect("the region is in memory").fill(0);
+        drop(memory);
+        self.tags.give_up(&self.exec);
+    }
+    /// How often the drive was [lost](ArrayDriver::lose_drive).
+    pub fn losses(&self) -> u32 {
+        self.losses.get()
+    }
+    /// Brings the drive up once more after it was lost, until it stays.
+    ///
+    /// # Errors
+    /// Why that can't be: it doesn't come up, or isn't the one that was lost.
+    pub async fn attach_again(&self, info: &ArrayInfo) -> Result<(), ArrayError> {
+        loop {
+            let losses = self.losses.get();
+            let found = self.bring_up().await;
+            if self.losses.get() != losses {
+                continue;
+            }
+            if found? != *info {
+                return Err(ArrayError::AnotherDrive);
+            }
+            self.is_attached.set(true);
+            self.attached.wake_all(&self.exec);
+            self.pump.wake(&self.exec);
+            return Ok(());
+        }
+    }
+    /// Whether the drive takes commands.
+    pub fn is_attached(&self) -> bool {
+        self.is_attached.get()
+    }
+    /// Waits until the drive takes commands. One that has been given up takes them, and ends them at once.
+    pub async fn attached(&self) {
+        if !self.is_attached.get() {
+            let is_there = || (self.is_attached.get() || self.fault.get().is_some()).then_some(());
+            self.attached.wait(&self.exec, is_there).await;
+        }
+    }
+    /// Gives the drive up.
+    pub fn fail(&self, error: ArrayError) {
+        self.give_up(error);
+        self.attached.wake_all(&self.exec);
+    }
     /// Why the drive has been given up, if it has.
     pub fn fault(&self) -> Option<ArrayError> {
         self.fault.get()
@@ -134,7 +195,7 @@ impl ArrayDriver {
 
     /// A message of the drive has come.
     pub fn interrupt(&self, data: u32) {
-        if self.fault.get().is_some() {
+        if self.fault.get().is_some() || !self.is_attached.get() {
             return;
         }
         match (data & VECTOR_MASK) as u16 {
@@ -195,7 +256,8 @@ impl ArrayDriver {
     /// many frames as its FIFO holds, commands gather.
     async fn send_frames(&self) {
         loop {
-            let is_due = || (self.fault.get().is_none() && self.frames.borrow().is_due()).then_some(());
+            let can = || self.fault.get().is_none() && self.is_attached.get();
+            let is_due = || (can() && self.frames.borrow().is_due()).then_some(());
             self.pump.wait(&self.exec, is_due).await;
             let now = self.exec.now();
             let address = {

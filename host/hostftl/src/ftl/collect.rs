@@ -3,6 +3,11 @@
 //! A copy keeps the sequence number of what it is a copy of. While the victim has not been erased, power-on
 //! finds its sectors there and not at their copies, so a loss of power gives back the groups into which they
 //! were being copied. For this reason the victim is erased at once, and no other is emptied before.
+//!
+//! When the drive alone loses its power, copies that were on their way are lost, and the groups that they
+//! went to are closed. What was copied of the victim is taken back, so that these groups are empty: any
+//! number of losses leaves as much room as there was. The same is done when programs fail until no group is
+//! left for copies.
 
 use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Ticket};
@@ -15,6 +20,7 @@ use super::shared::{Ftl, SentRow, State};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_parties::{DriveState, VictimPolicy};
 use aster_units::BufferId;
@@ -25,6 +31,9 @@ use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 const COPIES: usize = 32;
 /// Rows of the victim that are read at once: the next one is on its way while one is copied.
 const ROWS: usize = 2;
+/// How often a victim is begun anew when programs have failed in all groups for copies: those that were
+/// copied to are empty then.
+const RETRIES: u32 = 3;
 /// Page buffers of collection: rows of the victim, and copies.
 pub(super) const BUFFERS: usize = ROWS * LANES_MAX + COPIES;
 
@@ -66,6 +75,12 @@ pub(super) struct Collector {
     /// With parity: pages that wait for their row, and rows on their way.
     waiting: Vec<CopiedPage>,
     rows: VecDeque<(SentRow, Vec<CopiedPage>)>,
+    /// How often no group was left for copies since a victim was emptied.
+    retries: u32,
+    /// Reads of the victim.
+    reads: Vec<Rc<Ticket>>,
+    /// What was copied of the victim: the sector, from where, and to where.
+    moves: Vec<(u32, SectorPlace, SectorPlace)>,
 }
 
 impl Collector {
@@ -81,14 +96,29 @@ impl Collector {
             on_their_way: VecDeque::with_capacity(COPIES),
             waiting: Vec::with_capacity(LANES_MAX),
             rows: VecDeque::with_capacity(COPIES),
+            retries: 0,
+            reads: vec![],
+            moves: vec![],
         }
     }
     pub async fn run(mut self) {
         let ftl = Rc::clone(&self.ftl);
         loop {
             let victim = ftl.work.wait(&ftl.exec, || self.victim()).await;
+            let losses = ftl.flash.losses();
+            self.moves.clear();
+            self.reads.clear();
             let emptied = self.empty(victim).await;
+            let is_lost = ftl.flash.losses() != losses;
+            if emptied.is_err() && (is_lost || self.retries < RETRIES) {
+                self.retries += u32::from(!is_lost);
+                self.take_back().await;
+                ftl.state.borrow_mut().collecting = false;
+                ftl.gate.wake_all(&ftl.exec);
+                continue;
+            }
             if emptied.is_ok() && self.wait_until_stale(victim).await {
+                self.retries = 0;
                 self.erase(victim).await;
             }
             ftl.state.borrow_mut().collecting = false;
@@ -109,7 +139,7 @@ impl Collector {
         let ftl = Rc::clone(&self.ftl);
         let nothing_helps = {
             let state = &mut *ftl.state.borrow_mut();
-            if state.closed || state.collecting || ftl.is_stopped() {
+            if state.closed || state.collecting || ftl.is_stopped() || !ftl.flash.is_attached() {
                 return None;
             }
             let mut victim = state.groups.empty().or_else(|| state.groups.harmed());
@@ -144,8 +174,7 @@ impl Collector {
     /// Erases a group that holds nothing, and frees it.
     async fn erase(&self, victim: GroupPlace) {
         let ftl = &self.ftl;
-        let ticket = ftl.erase(&mut ftl.state.borrow_mut(), victim);
-        let done = ticket.done(&ftl.exec).await;
+        let done = ftl.erase_surely(victim).await;
         let state = &mut *ftl.state.borrow_mut();
         for lane in (0..LANES_MAX as u8).filter(|lane| done.failed >> lane & 1 != 0) {
             ftl.failed(state, victim.page(0, lane));
@@ -162,7 +191,9 @@ impl Collector {
         loop {
             let is_needed = ftl.state.borrow().groups.valid(victim) > 0;
             while is_needed && next < ftl.info.pages && ahead.len() < ROWS {
-                ahead.push_back(self.read_row(victim, next));
+                let row = self.read_row(victim, next);
+                self.reads.extend(row.iter().map(|read| Rc::clone(&read.ticket)));
+                ahead.push_back(row);
                 next += 1;
             }
             let Some(row) = ahead.pop_front() else { break };
@@ -292,7 +323,8 @@ impl Collector {
         }
         // One group is always opened; more are for speed, and are left to the host when few are free.
         let placed = self.program(state, RESERVE, buffer, records);
-        let (at, ticket) = placed.or_else(|NoRoom| self.program(state, 0, buffer, records))?;
+        let placed = placed.or_else(|NoRoom| self.program(state, 0, buffer, records));
+        let (at, ticket) = placed.inspect_err(|_| self.free.push(buffer))?;
         self.on_their_way.push_back(Copied { buffer, sources, at, records, ticket });
         ftl.count(|stats| stats.flash_programs.gc += 1);
         Ok(())
@@ -320,12 +352,11 @@ impl Collector {
     /// Awaits a row of copies, and has the map lead there.
     async fn finish_row(&mut self, sent: SentRow, pages: Vec<CopiedPage>) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let moved = |state: &mut State, n: usize, at| ftl.take_copies(state, &pages[n].sources, at);
-        if !ftl.end_row(Stream::Copies, &sent, &data_of(&pages), moved).await {
-            return Err(NoRoom);
-        }
+        let moves = &mut self.moves;
+        let moved = |state: &mut State, n: usize, at| ftl.take_copies(state, &pages[n].sources, at, moves);
+        let is_there = ftl.end_row(Stream::Copies, (&sent, None), &data_of(&pages), moved).await;
         self.free.extend(pages.iter().map(|page| page.buffer));
-        Ok(())
+        if is_there { Ok(()) } else { Err(NoRoom) }
     }
     fn program(
         &self,
@@ -342,6 +373,22 @@ impl Collector {
         self.submit_rows(&mut Rc::clone(&self.ftl).state.borrow_mut(), true)?;
         while self.finish_one().await?.is_some() {}
         Ok(())
+    }
+    /// Ends a collection that could not be completed: the map leads to the victim again.
+    async fn take_back(&mut self) {
+        let ftl = Rc::clone(&self.ftl);
+        self.free.extend(self.waiting.drain(..).map(|page| page.buffer));
+        self.free.extend(self.filling.take().map(|(buffer, ..)| buffer));
+        while self.finish_one().await.map_or(true, |copies| copies.is_some()) {}
+        for read in self.reads.drain(..) {
+            read.done(&ftl.exec).await;
+        }
+        let state = &mut *ftl.state.borrow_mut();
+        for (sector, from, to) in self.moves.drain(..) {
+            if state.map.place_of(sector) == Some(to) {
+                ftl.moved(state, sector, Some(from));
+            }
+        }
     }
     /// Awaits the first copies on their way; `None` if none is.
     async fn finish_one(&mut self) -> Result<Option<()>, NoRoom> {
@@ -364,14 +411,19 @@ impl Collector {
             if done.is_good() {
                 break;
             }
+            if done.lost {
+                self.free.push(copied.buffer);
+                return Err(NoRoom);
+            }
             ftl.failed(state, copied.at);
             if done.code.is_err() {
                 return Err(NoRoom);
             }
-            (copied.at, copied.ticket) = self.program(state, 0, copied.buffer, copied.records)?;
+            let placed = self.program(state, 0, copied.buffer, copied.records);
+            (copied.at, copied.ticket) = placed.inspect_err(|_| self.free.push(copied.buffer))?;
         }
         let state = &mut *ftl.state.borrow_mut();
-        ftl.take_copies(state, &copied.sources, copied.at);
+        ftl.take_copies(state, &copied.sources, copied.at, &mut self.moves);
         self.free.push(copied.buffer);
         Ok(())
     }
@@ -383,12 +435,20 @@ fn data_of(pages: &[CopiedPage]) -> Vec<DataPage> {
 
 impl Ftl {
     /// The map leads to a page of copies, for sectors that have no newer version.
-    fn take_copies(&self, state: &mut State, sources: &Sources, page: PagePlace) {
+    fn take_copies(
+        &self,
+        state: &mut State,
+        sources: &Sources,
+        page: PagePlace,
+        moves: &mut Vec<(u32, SectorPlace, SectorPlace)>,
+    ) {
         for (slot, source) in (0..).zip(sources) {
             if let &Some((record, from)) = source
                 && state.map.place_of(record.sector) == Some(from)
             {
-                self.moved(state, record.sector, Some(SectorPlace { page, slot }));
+                let to = SectorPlace { page, slot };
+                self.moved(state, record.sector, Some(to));
+                moves.push((record.sector, from, to));
             }
         }
     }

@@ -70,9 +70,15 @@ pub(super) struct Done {
     pub failed: u8,
     /// What a read of a page found, by sector of the page.
     pub records: Records,
+    /// The drive has lost its power meanwhile: a program or an erase was carried out in whole, in part or
+    /// not at all, and the drive is there again.
+    pub lost: bool,
 }
 
 impl Done {
+    const LOST: Done =
+        Done { code: Ok(StatusCode::Refused), failed: 0, records: [None; SECTORS_MAX], lost: true };
+
     pub fn is_good(&self) -> bool {
         self.code == Ok(StatusCode::Done)
     }
@@ -110,6 +116,10 @@ impl Ticket {
     pub fn stored(&self, index: usize) -> [u8; RECORD_BYTES] {
         self.stored.borrow()[index]
     }
+    /// Whether it was lost with the drive's power.
+    pub fn is_lost(&self) -> bool {
+        self.done.get().is_some_and(|done| done.lost)
+    }
     /// What a read of a row, which has ended, found of its `index`-th page.
     pub fn of_row(&self, index: usize) -> Records {
         self.row.borrow()[index]
@@ -130,7 +140,8 @@ pub(super) struct Flash {
     exec: Exec,
     driver: Rc<ArrayDriver>,
     memory: Rc<RefCell<TargetMemory>>,
-    asked: Ring<(Operation, Rc<Ticket>)>,
+    /// With how often the drive was lost before.
+    asked: Ring<(Operation, Rc<Ticket>, u32)>,
     /// Sectors of a page.
     sectors: u8,
     /// Records have the mark of their lane, since rows have sums.
@@ -170,7 +181,7 @@ impl Flash {
 
     fn ask(&self, operation: Operation) -> Rc<Ticket> {
         let ticket = Rc::new(Ticket::default());
-        let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket)));
+        let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket), self.driver.losses()));
         assert!(asked.is_ok(), "more operations than buffers and groups have");
         ticket
     }
@@ -185,6 +196,14 @@ impl Flash {
     /// Sectors of a page.
     pub fn sectors(&self) -> u8 {
         self.sectors
+    }
+    /// Whether the drive takes commands.
+    pub fn is_attached(&self) -> bool {
+        self.driver.is_attached()
+    }
+    /// How often the drive has lost its power.
+    pub fn losses(&self) -> u32 {
+        self.driver.losses()
     }
     /// The highest sequence number of a record that was read and written by an FTL with other rows.
     pub fn foreign(&self) -> u64 {
@@ -225,11 +244,29 @@ impl Flash {
 
     async fn work(&self) {
         loop {
-            let (operation, ticket) = self.asked.pop(&self.exec).await;
-            let command = self.driver.submit_made_soon(|tag| self.command(tag, &operation)).await;
-            let ended = self.driver.finished(command).await;
-            ticket.done.set(Some(self.done(command, &operation, ended, &ticket)));
+            let (operation, ticket, asked) = self.asked.pop(&self.exec).await;
+            ticket.done.set(Some(self.carry_out(&operation, &ticket, asked).await));
             ticket.waiter.wake(&self.exec);
+        }
+    }
+    /// Carries an operation out. A read that is lost with the drive's power is carried out again; a program
+    /// or an erase isn't, also if it was only asked for by then: its group may not go on.
+    async fn carry_out(&self, operation: &Operation, ticket: &Ticket, asked: u32) -> Done {
+        let is_read = matches!(operation, Operation::Read { .. } | Operation::ReadRow(_));
+        loop {
+            let losses = self.driver.losses();
+            if losses != asked && !is_read {
+                return Done::LOST;
+            }
+            self.driver.attached().await;
+            if self.driver.losses() != losses {
+                continue;
+            }
+            let command = self.driver.submit_made_soon(|tag| self.command(tag, operation)).await;
+            let ended = self.driver.finished(command).await;
+            if ended.is_ok() || self.driver.losses() == losses {
+                return self.done(command, operation, ended, ticket);
+            }
         }
     }
     fn at(&self, offset: usize) -> u64 {
@@ -312,7 +349,8 @@ impl Flash {
         ticket: &Ticket,
     ) -> Done {
         let failed = ended.map_or(0, |ended| ended.failed);
-        let mut done = Done { code: ended.map(|ended| ended.code), failed, records: [None; SECTORS_MAX] };
+        let (code, records) = (ended.map(|ended| ended.code), [None; SECTORS_MAX]);
+        let mut done = Done { code, failed, records, lost: false };
         match operation {
             Operation::Read { span, all, .. } => self.stored(tag, span.count, |n, bytes| {
                 let sector = span.first + n as u8;

@@ -242,6 +242,17 @@ impl Frontier {
             }
         }
     }
+    /// All open groups are closed: the drive has lost its power, and nothing may be programmed behind a page
+    /// that is torn.
+    pub fn close_all(&mut self, groups: &mut Groups) {
+        let dies = usize::from(self.info.dies);
+        for (n, die) in self.open.iter_mut().enumerate() {
+            for open in die.iter_mut().filter_map(Option::take) {
+                let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
+                groups.close(GroupPlace { channel, die, group: open.group });
+            }
+        }
+    }
     /// No group is open any more.
     pub fn reset(&mut self) {
         self.open.fill([None; STREAMS]);

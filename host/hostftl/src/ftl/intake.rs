@@ -525,7 +525,8 @@ impl Worker {
                 }
             }
             for (at, ticket) in tickets {
-                let failed = ticket.done(&ftl.exec).await.failed;
+                let done = ticket.done(&ftl.exec).await;
+                let failed = if done.lost { ftl.erase_surely(at).await.failed } else { done.failed };
                 erased &= failed == 0;
                 let state = &mut *ftl.state.borrow_mut();
                 for lane in (0..LANES_MAX as u8).filter(|lane| failed >> lane & 1 != 0) {

@@ -13,9 +13,9 @@
 //!
 //! What carries them out: `piece` starts the FTL as a target, `recover` finds what is on the drive, `intake`
 //! serves the host's commands, `shared` has what is in memory and on its way, `collect` makes groups free,
-//! `rows` writes rows with parity, `rebuild` and `others` make pages of them that can't be read,
-//! `flash` makes commands of frames, `root` and `retired` are what is kept in NVRAM, and `spare` counts
-//! blocks.
+//! `lost` goes on after a loss of power of the drive, `rows` writes rows with parity, `rebuild` and `others`
+//! make pages of them that can't be read, `flash` makes commands of frames, `root` and `retired` are what is
+//! kept in NVRAM, and `spare` counts blocks.
 
 mod collect;
 mod config;
@@ -24,6 +24,7 @@ mod frontier;
 mod gather;
 mod groups;
 mod intake;
+mod lost;
 mod map;
 mod oob;
 mod others;

@@ -19,7 +19,7 @@ use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
-use aster_exec::{Ring, WaitQueue};
+use aster_exec::{Ring, WaitCell, WaitQueue};
 use aster_parties::{
     Boot, DriveState, MediaState, PieceError, Promises, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
     TargetView, TranslationStats, TranslationView, VictimPolicy,
@@ -87,13 +87,16 @@ impl TargetPiece for HostFtl {
             memory,
             ftl: OnceCell::new(),
             error: RefCell::new(None),
+            lost: WaitCell::default(),
             watcher: RefCell::new(None),
         });
         let (up, core) = (Rc::clone(&running), ports.core.clone());
         core.spawn(async move {
             if let Err(why) = boot(&up, *self, ports).await {
                 *up.error.borrow_mut() = Some(why);
+                return;
             }
+            attach(&up).await;
         });
         Ok(running)
     }
@@ -206,6 +209,24 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     Ok(())
 }
 
+/// Brings the drive up again, each time that it has lost its power.
+async fn attach(up: &Running) {
+    let ftl = up.ftl.get().expect("the drive has booted");
+    let mut losses = up.driver.losses();
+    loop {
+        up.lost.wait(&ftl.exec, || (up.driver.losses() != losses).then_some(())).await;
+        losses = up.driver.losses();
+        match up.driver.attach_again(&ftl.info).await {
+            Ok(()) => ftl.drive_attached(),
+            Err(why) => {
+                up.driver.fail(why);
+                ftl.condition.set(DriveState::Failed);
+                return ftl.wake_all();
+            }
+        }
+    }
+}
+
 /// The FTL at work, once the drive has come up.
 struct Running {
     driver: Rc<ArrayDriver>,
@@ -213,6 +234,8 @@ struct Running {
     ftl: OnceCell<Rc<Ftl>>,
     /// Why the drive can't be worked with.
     error: RefCell<Option<String>>,
+    /// Wakes what brings the drive up again.
+    lost: WaitCell,
     /// Who wants to be told of the media once they are known.
     watcher: RefCell<Option<Watcher>>,
 }
@@ -267,6 +290,22 @@ impl TranslationView for Running {
 }
 
 impl TargetView for Running {
+    fn drive_restarted(&self) {
+        self.driver.lose_drive();
+        match self.ftl.get() {
+            Some(ftl) => {
+                ftl.drive_restarted();
+                self.lost.wake(&ftl.exec);
+            }
+            None => {
+                let why = "the drive lost its power while the FTL looked at it";
+                self.error.borrow_mut().get_or_insert_with(|| why.to_string());
+            }
+        }
+    }
+    fn outlives_drive(&self) -> bool {
+        true
+    }
     fn interrupt(&self, _address: u64, data: u32) {
         self.driver.interrupt(data);
     }

@@ -27,9 +27,6 @@ impl Ftl {
         mut from: SectorPlace,
         (buffer, slot): (BufferId, u8),
     ) -> bool {
-        if self.rebuilder.is_none() {
-            return false;
-        }
         let is_it = |record: Option<SectorRecord>| {
             record.is_some_and(|record| record.kind == SectorKind::Data && record.sector == sector)
         };

@@ -361,7 +361,7 @@ mod tests {
     fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
         let mut of_page: Records = [None; SECTORS_MAX];
         of_page.iter_mut().zip(records).for_each(|(of, record)| *of = Some(*record));
-        Done { code: Ok(code), failed: 0, records: of_page }
+        Done { code: Ok(code), failed: 0, records: of_page, lost: false }
     }
     /// What is found of a block of these pages.
     fn looked(pages: &[Done], is_alive: bool) -> (Result<(), String>, Versions, FoundGroup) {

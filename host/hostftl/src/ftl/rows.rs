@@ -11,6 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::BufferId;
 use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
+use core::cell::Cell;
 
 /// A page of data.
 pub(super) type DataPage = (BufferId, Records);
@@ -86,7 +87,14 @@ impl Ftl {
             let sent = buffers.into_iter().zip(row.at.iter().zip(pages)).map(of_page).collect();
             self.count(|stats| stats.flash_programs.host += row.row.room() as u64 + 1);
             let ticket = Rc::clone(&row.ticket);
-            let in_flight = InFlight { pages: sent, ticket, is_row: true, erase: None, summed: Some(row) };
+            let in_flight = InFlight {
+                pages: sent,
+                ticket,
+                is_row: true,
+                erase: None,
+                summed: Some(row),
+                settled: Cell::new(false),
+            };
             state.in_flight.push_back(Rc::new(in_flight));
         }
     }
@@ -95,7 +103,7 @@ impl Ftl {
     pub async fn end_row(
         &self,
         stream: Stream,
-        first: &SentRow,
+        (first, settled): (&SentRow, Option<&Cell<bool>>),
         mut pages: &[DataPage],
         mut each: impl FnMut(&mut State, usize, PagePlace),
     ) -> bool {
@@ -108,8 +116,10 @@ impl Ftl {
             }
             {
                 let state = &mut *self.state.borrow_mut();
-                lanes_of(sent.row.lanes())
-                    .for_each(|lane| state.groups.end(sent.row.of.page(sent.row.page, lane)));
+                let is_settled = again.is_none() && settled.is_some_and(|settled| settled.replace(true));
+                for lane in lanes_of(sent.row.lanes()).filter(|_| !is_settled) {
+                    state.groups.end(sent.row.of.page(sent.row.page, lane));
+                }
                 if done.is_good() {
                     for &at in &sent.at {
                         each(state, n, at);
@@ -121,7 +131,7 @@ impl Ftl {
             if pages.is_empty() {
                 return true;
             }
-            if done.code.is_err() {
+            if done.code.is_err() || done.lost && stream == Stream::Copies {
                 return false;
             }
             let Some(next) = self.row_home(stream, pages).await else { return false };
@@ -161,7 +171,7 @@ impl Ftl {
                 self.moved(state, sector, Some(SectorPlace { page: at, slot }));
             }
         };
-        let is_stored = self.end_row(Stream::Host, sent, &pages, stored).await;
+        let is_stored = self.end_row(Stream::Host, (sent, Some(&in_flight.settled)), &pages, stored).await;
         self.room.wake_all(&self.exec);
         self.stored.wake_all(&self.exec);
         is_stored
@@ -170,6 +180,9 @@ impl Ftl {
     /// one block is bad, by the erase before or by a page that was on its way; if it is none of these, nobody
     /// knows which one.
     pub async fn row_failed(&self, (of, lanes): (GroupPlace, u8), erase: Option<&Ticket>, done: &Done) {
+        if done.lost {
+            return;
+        }
         let erased = match erase {
             Some(erase) => erase.done(&self.exec).await.failed,
             None => 0,

@@ -24,7 +24,7 @@ use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::BufferId;
-use aster_wire::array::NO_BLOCK;
+use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cell::{Cell, RefCell};
 
 /// A page of the host's that is on its way.
@@ -52,6 +52,21 @@ pub(super) struct InFlight {
     pub erase: Option<Rc<Ticket>>,
     /// The row, if it has parity.
     pub summed: Option<SentRow>,
+    /// Its pages keep no group from being emptied any more.
+    pub settled: Cell<bool>,
+}
+
+impl InFlight {
+    /// The places of its pages, that of the sum included.
+    pub fn places(&self) -> Vec<PagePlace> {
+        match &self.summed {
+            Some(SentRow { row, .. }) => {
+                let lanes = (0..LANES_MAX as u8).filter(|lane| row.lanes() >> lane & 1 != 0);
+                lanes.map(|lane| row.of.page(row.page, lane)).collect()
+            }
+            None => self.pages.iter().map(|page| page.at).collect(),
+        }
+    }
 }
 
 /// What became of pages that wait for a place.
@@ -301,7 +316,14 @@ impl Ftl {
         let records = self.records(state, buffer);
         let ticket = self.program_at(state, next, BufferId(buffer as u32), records);
         let pages = vec![SentPage { buffer, at: next.at, records }];
-        Sent::On(InFlight { pages, ticket, is_row: false, erase: None, summed: None })
+        Sent::On(InFlight {
+            pages,
+            ticket,
+            is_row: false,
+            erase: None,
+            summed: None,
+            settled: Cell::new(false),
+        })
     }
     /// Programs a composite page by one command (H22). If there is no group for it and none will be, it is
     /// made of pages.
@@ -328,7 +350,7 @@ impl Ftl {
             records: row,
             parity: None,
         });
-        Sent::On(InFlight { pages, ticket, is_row: true, erase, summed: None })
+        Sent::On(InFlight { pages, ticket, is_row: true, erase, summed: None, settled: Cell::new(false) })
     }
     /// Programs a page at the next place of a stream, beside a reserve of groups; `None` without one.
     pub fn program(
@@ -424,6 +446,10 @@ impl Ftl {
         }
         let done = in_flight.ticket.done(&self.exec).await;
         let is_row = in_flight.is_row;
+        if done.lost {
+            self.settle(in_flight);
+        }
+        let is_settled = in_flight.settled.replace(true);
         if is_row && !done.is_good() {
             let lanes = in_flight.pages.iter().fold(0, |lanes, page| lanes | 1 << page.at.lane);
             let of = in_flight.pages[0].at.group();
@@ -433,12 +459,14 @@ impl Ftl {
             let (mut at, mut done) = (page.at, done);
             let mut is_good = if is_row { done.is_good_on(at.lane) } else { done.is_good() };
             // Not before: collection must not take the group while the map doesn't lead to its good pages.
-            self.state.borrow_mut().groups.end(at);
+            if !is_settled {
+                self.state.borrow_mut().groups.end(at);
+            }
             while !is_good {
                 if done.code.is_err() {
                     return false;
                 }
-                if !is_row || at != page.at {
+                if !done.lost && (!is_row || at != page.at) {
                     self.failed(&mut self.state.borrow_mut(), at);
                 }
                 let (next, ticket) = self.find_home(page).await;
