@@ -123,16 +123,32 @@ fn a_drive_of_chunks_reports_them() {
 #[test]
 fn mistakes_are_told_before_an_image_is_changed() {
     let place = Place::new();
+    place.write("data", vec![7; PAGE]);
+    place.write("long", vec![0; PAGE + 1]);
+    let (written, empty) = ("ch0.lun0.pl0.blk5.pg0", "ch0.lun0.pl0.blk5.pg1");
+    send(&place, &["write", written, "--data", "data"]);
     for (arguments, reason) in [
         (&["tiny", "id"][..], "host.command_set is \"nvm\""),
         (&["pocket-ocssd", "read", "ch9.lun0.blk0.pg0"], "ch9.lun0.blk0.pg0: is outside of the drive"),
-        (&["pocket-ocssd", "write", "ch0.lun0.pl0.blk0.pg0", "--data", "long"], "of 1 sector; name more"),
-        (&["pocket-ocssd", "write", "ch0.lun0.blk0.pg0", "--data", "absent"], "absent: No such file"),
+        (&["pocket-ocssd", "erase", written, "ch9.lun0.blk0"], "ch9.lun0.blk0: is outside of the drive"),
+        (&["pocket-ocssd", "mark", "grown-bad", written, "ch0"], "ch0: "),
+        (&["pocket-ocssd", "write", empty, "--data", "long"], "of 1 sector; name more"),
+        (&["pocket-ocssd", "write", empty, "--data", "absent"], "absent: No such file"),
     ] {
-        place.write("long", vec![0; PAGE + 1]);
-        let error = place.refused(2, &[&["open-channel"], arguments].concat());
+        let (image, arguments) = (["--image", "d.aster"], arguments);
+        let error = place.refused(2, &[&["open-channel"], &arguments[..1], &image, &arguments[1..]].concat());
         assert!(error.contains(reason), "{error}");
+        send(&place, &["read", written, "--data", "back"]);
+        assert_eq!(std::fs::read(place.path("back")).unwrap(), vec![7; PAGE], "{arguments:?}");
+        let image = ["open-channel", "pocket-ocssd", "--image", "d.aster", "read", empty];
+        let error = place.refused(1, &image);
+        assert!(error.contains("42ffh"), "{arguments:?}: {error}");
+        let table = send(&place, &["table", "ch0.lun0"]);
+        assert!(!table.to_string().contains("grown bad"), "{arguments:?}: {table}");
     }
+    // A drive that takes no vectors doesn't even make an image.
+    place.refused(2, &["open-channel", "tiny", "--image", "new.aster", "id"]);
+    assert!(!place.path("new.aster").exists());
     // An image of pblk's isn't written by hand.
     place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\n");
     assert_eq!(place.aster(&["run", "pocket-ocssd", "--job", "w.fio", "--image", "p.aster"]).code, 0);
