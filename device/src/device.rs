@@ -549,7 +549,7 @@ impl Device {
             Device::with_flash(wanted, pieces.into(), media)
         })
     }
-    /// Whether the target goes on when the drive alone has lost its power ([`Device::restart_drive`]).
+    /// Whether the target would go on if the drive alone lost its power now ([`Device::restart_drive`]).
     pub fn outlives_its_drive(&self) -> bool {
         match &self.under {
             Under::Array(_) => false,

@@ -118,7 +118,7 @@ pub trait TargetView: TranslationView {
     /// The drive has lost its power and has it again. It is as after a reset: what was in flight is lost, and
     /// was carried out in whole, in part, or not at all. Comes between two events of the executor.
     fn drive_restarted(&self) {}
-    /// Whether it goes on then. For a target that doesn't, commands in flight never end.
+    /// Whether it would go on if that happened now. For a target that doesn't, commands in flight never end.
     fn outlives_drive(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@ use crate::shape::{LineId, SectorAddr};
 use crate::told::Operation;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
-use aster_driver::{DriverError, enumerate};
+use aster_driver::{DriverError, FunctionBar, enumerate};
 use aster_openchannel::{BlockFlags, Drive, Place, VectorError};
 use aster_parties::DriveState;
 
@@ -43,22 +43,38 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
 impl Ftl {
     /// The drive has lost its power and has it again.
     pub(crate) fn drive_restarted(&self) {
-        if self.condition.get() == DriveState::Booting {
-            return self.fail(&"the drive lost its power while the FTL looked at it");
-        }
         self.restarts.set(self.restarts.get() + 1);
-        self.is_attached.set(false);
         self.driver.lose_drive();
+        // Boot begins anew.
+        if self.is_booting() {
+            return;
+        }
+        self.is_attached.set(false);
         self.attach.wake_all(&self.exec);
     }
+    pub(crate) fn is_booting(&self) -> bool {
+        self.condition.get() == DriveState::Booting
+    }
+    /// Whether the drive has lost its power since boot began.
+    pub(crate) fn has_lost_boot(&self) -> bool {
+        self.restarts.get() != self.boot_began_after.get()
+    }
+    /// Whether a command that was lost is to be sent again.
+    fn repeats(&self, error: &VectorError) -> bool {
+        is_lost(error) && !self.is_failed() && !self.is_booting()
+    }
     async fn attach_again(&self) -> Result<(), String> {
-        enumerate(&*self.function).ok_or("the drive that came back isn't an NVMe controller")?;
-        self.driver.init().await.map_err(|error| error.to_string())?;
-        let drive = Drive::open(&self.driver).await.map_err(|error| error.to_string())?;
+        let drive = self.open_drive().await?;
         if drive.identity() != self.drive().identity() {
             return Err("another drive came back than the one that was lost".to_string());
         }
         Ok(())
+    }
+    /// Brings the drive up.
+    pub(crate) async fn open_drive(&self) -> Result<Drive<FunctionBar>, String> {
+        enumerate(&*self.function).ok_or("the drive's PCI function isn't an NVMe controller")?;
+        self.driver.init().await.map_err(|error| error.to_string())?;
+        Drive::open(&self.driver).await.map_err(|error| error.to_string())
     }
     /// Waits until the drive can take commands, or the FTL has given up.
     async fn attached(&self) {
@@ -83,7 +99,7 @@ impl Ftl {
             let ended = self.drive().read(READS, &places[..sectors.len()], into, oob).await;
             self.finished(Operation::Read, sectors, &ended);
             match ended {
-                Err(error) if is_lost(&error) && !self.is_failed() => {}
+                Err(error) if self.repeats(&error) => {}
                 ended => return ended,
             }
         }
@@ -112,7 +128,9 @@ impl Ftl {
             let ended = self.drive().erase(WRITES, self.shape.block(line, lun)).await;
             self.finished(Operation::Erase, &chunk, &ended);
             match ended {
-                Err(error) if is_lost(&error) && !self.is_failed() => {}
+                Err(error) if self.repeats(&error) => {}
+                // Boot begins anew, and then erases all that a format has left once more.
+                Err(_) if self.is_booting() && self.has_lost_boot() => return Ok(()),
                 ended => return ended,
             }
         }

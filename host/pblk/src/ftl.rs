@@ -11,12 +11,13 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_driver::{Driver, FunctionBar, QueueId, SharedMemory};
 use aster_events::{Recorder, Wait};
 use aster_exec::{Core, Exec, Ring as Queue, WaitQueue};
 use aster_openchannel::{ADDRESSES_MAX, Drive, Place};
-use aster_parties::{DriveFunction, DriveState, MediaState, TranslationStats};
+use aster_parties::{DriveFunction, DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::CommandPort;
 use core::cell::{Cell, OnceCell, RefCell};
@@ -130,6 +131,30 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Before anything is known of the media. The list of spent chunks is in `spent`.
+    pub(crate) fn new(shape: Shape, blocks: u32, config: &PblkConfig, spent: NvramSlice) -> Self {
+        State {
+            ring: Ring::new(PblkConfig::buffer_sectors(&shape), config.content.sector_len()),
+            map: Map::new(blocks),
+            lines: Lines::new(shape),
+            open: None,
+            next: None,
+            pads: Vec::new(),
+            sequence: 1,
+            flush_to: 0,
+            failed_from: None,
+            chunk_failed: false,
+            writes: 0,
+            busy: vec![0; shape.luns() as usize],
+            collecting: false,
+            moving: false,
+            starved: false,
+            commands: 0,
+            closed: false,
+            record: Record::MISSING,
+            spent: Spent::new(spent, (shape.lines() * shape.luns()) as usize),
+        }
+    }
     /// Nothing on a line counts any more. Its bad chunks, which can't be erased, are noted first. Returns
     /// `false`, and leaves the line as it is, if there is no room for that.
     #[must_use]
@@ -191,7 +216,10 @@ pub(crate) struct Ftl {
     pub(crate) commands: Rc<CommandPort>,
     pub(crate) command_cycles: u64,
     pub(crate) buffers: SharedDram,
-    pub(crate) nvram: aster_parties::NvramSlice,
+    pub(crate) nvram: NvramSlice,
+    pub(crate) spent_nvram: NvramSlice,
+    /// Logical blocks.
+    pub(crate) blocks: u32,
     pub(crate) function: Rc<dyn DriveFunction>,
     pub(crate) memory: SharedMemory,
     pub(crate) driver: Rc<Driver<FunctionBar>>,
@@ -204,6 +232,8 @@ pub(crate) struct Ftl {
     pub(crate) is_attached: Cell<bool>,
     /// How often the drive has lost its power and got it again.
     pub(crate) restarts: Cell<u32>,
+    /// How often it had when boot began, for the last time.
+    pub(crate) boot_began_after: Cell<u32>,
     /// Waits for the drive to come back, or to get lost.
     pub(crate) attach: WaitQueue,
     pub(crate) error: RefCell<Option<String>>,

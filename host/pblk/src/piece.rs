@@ -2,17 +2,13 @@
 
 use crate::config::PblkConfig;
 use crate::ftl::{Counters, Ftl, State, Turns};
-use crate::lines::Lines;
-use crate::map::Map;
-use crate::record::{RECORD_BYTES, Record};
-use crate::ring::Ring;
+use crate::record::RECORD_BYTES;
 use crate::shape::Shape;
-use crate::spent::{SPENT_BYTES, Spent};
+use crate::spent::SPENT_BYTES;
 use crate::{attach, collect, intake, submit, writer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
 use aster_driver::{Config, Driver, FunctionBar, MESSAGE_ADDRESS};
 use aster_events::Function;
@@ -94,30 +90,9 @@ impl TargetPiece for Pblk {
             .map_err(|error| unfit(&error))?;
         let waiters = usize::from(workers + submitters) + 8;
         let queue = || WaitQueue::with_capacity(waiters);
-        let chunks = (shape.lines() * shape.luns()) as usize;
-        let spent = Spent::new(nvram.part(0, SPENT_BYTES), chunks);
+        let spent_nvram = nvram.part(0, SPENT_BYTES);
         let nvram = nvram.part(SPENT_BYTES, RECORD_BYTES);
-        let state = State {
-            ring: Ring::new(PblkConfig::buffer_sectors(&shape), config.content.sector_len()),
-            map: Map::new(blocks),
-            lines: Lines::new(shape),
-            open: None,
-            next: None,
-            pads: Vec::new(),
-            sequence: 1,
-            flush_to: 0,
-            failed_from: None,
-            chunk_failed: false,
-            writes: 0,
-            busy: vec![0; shape.luns() as usize],
-            collecting: false,
-            moving: false,
-            starved: false,
-            commands: 0,
-            closed: false,
-            record: Record::MISSING,
-            spent,
-        };
+        let state = State::new(shape, blocks, &config, spent_nvram.clone());
         let ftl = Rc::new(Ftl {
             exec,
             core: core.clone(),
@@ -125,6 +100,8 @@ impl TargetPiece for Pblk {
             command_cycles,
             buffers,
             nvram,
+            spent_nvram,
+            blocks,
             function,
             memory,
             driver,
@@ -135,6 +112,7 @@ impl TargetPiece for Pblk {
             condition: Cell::new(DriveState::Booting),
             is_attached: Cell::new(true),
             restarts: Cell::new(0),
+            boot_began_after: Cell::new(0),
             attach: queue(),
             error: RefCell::new(None),
             stats: Cell::default(),

@@ -12,8 +12,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_driver::enumerate;
-use aster_openchannel::{ADDRESSES_MAX, BlockFlags, Drive, VectorError};
+use aster_openchannel::{ADDRESSES_MAX, BlockFlags, VectorError};
 use aster_parties::{Boot, DriveState};
 use aster_units::Content;
 
@@ -55,15 +54,26 @@ pub(crate) struct Scratch {
 }
 
 impl Ftl {
-    /// Brings the drive up and finds what is on it.
+    /// Brings the drive up and finds what is on it, from the beginning if the drive loses its power
+    /// meanwhile.
     ///
     /// # Errors
     /// In words, when the drive can't be used.
     pub(crate) async fn boot(&self) -> Result<(), String> {
+        loop {
+            self.boot_began_after.set(self.restarts.get());
+            let ended = self.boot_once().await;
+            if !self.has_lost_boot() {
+                return ended;
+            }
+            let (blocks, spent) = (self.blocks, self.spent_nvram.clone());
+            self.state.replace(State::new(self.shape, blocks, &self.config, spent));
+            self.stats.take();
+        }
+    }
+    async fn boot_once(&self) -> Result<(), String> {
         let begun = self.exec.now();
-        enumerate(&*self.function).ok_or("the drive's PCI function isn't an NVMe controller")?;
-        self.driver.init().await.map_err(|error| error.to_string())?;
-        let drive = Drive::open(&self.driver).await.map_err(|error| error.to_string())?;
+        let drive = self.open_drive().await?;
         let (found, expected) = (drive.geometry(), &self.config.geometry);
         let shape = |g: &aster_units::Geometry| {
             (g.channels, g.luns_per_channel(), g.planes, g.blocks_per_lun, g.pages_per_block, g.page_bytes)
@@ -71,7 +81,10 @@ impl Ftl {
         if shape(found) != shape(expected) {
             return Err(format!("the drive has another array than its profile: {found:?}"));
         }
-        assert!(self.drive.set(drive).is_ok(), "a drive is opened once");
+        let identity = drive.identity().clone();
+        if *self.drive.get_or_init(|| drive).identity() != identity {
+            return Err("another drive came back than the one that was lost".to_string());
+        }
         let never_written = self.read_tables().await?;
         {
             let State { spent, lines, .. } = &mut *self.state.borrow_mut();
@@ -97,6 +110,9 @@ impl Ftl {
         }
         if record.left == Left::Formatting {
             self.erase_all().await;
+            if self.has_lost_boot() {
+                return Err("the drive lost its power".to_string());
+            }
             self.keep_record(Left::InUse);
         }
         if record.left == Left::Missing {

@@ -349,6 +349,12 @@ impl Life<'_> {
             again = true;
         }
         let machine = self.power_on(left)?;
+        if self.case.cut_recovery && !is_fresh && machine.device().outlives_its_drive() {
+            while rng.below(RECOVERY_CUT_IN) == 0 {
+                machine.idle(Duration::from_picos(rng.below(self.boot.as_picos() * 5 / 4)));
+                self.restart_drive(&machine)?;
+            }
+        }
         machine.boot().map_err(|error| format!("the drive does not come up: {error}"))?;
         let ftl = machine.device().stats().ftl;
         self.boot = Duration::from_nanos(ftl.boot_nanos.max(1));

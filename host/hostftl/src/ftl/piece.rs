@@ -304,7 +304,7 @@ impl TargetView for Running {
         }
     }
     fn outlives_drive(&self) -> bool {
-        true
+        self.ftl.get().is_some()
     }
     fn interrupt(&self, _address: u64, data: u32) {
         self.driver.interrupt(data);
