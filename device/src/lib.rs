@@ -84,8 +84,9 @@ pub mod plug {
         DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece,
         FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState,
         Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement,
-        Promises, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView, Translation,
-        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
+        Promises, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView,
+        Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
+        status_of,
     };
     pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;

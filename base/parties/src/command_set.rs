@@ -112,6 +112,16 @@ pub enum AdminAnswer {
     Decoded(Decoded),
 }
 
+/// An event of a command set: a vendor-specific one of NVMe (1.4 §5.2.1). The host gets it once, until it
+/// reads the log page that it names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SetEvent {
+    /// What has happened.
+    pub information: u8,
+    /// The log page to read, which the set answers itself.
+    pub log: u8,
+}
+
 /// A command set.
 ///
 /// With any command set, the controller handles queues, arbitration, PRPs, doorbells, reset, Abort and
@@ -186,6 +196,14 @@ pub trait CommandSet: fmt::Debug {
     /// # Errors
     /// The status that the command ends with.
     fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status>;
+    /// A command that went to the translation has ended, and not with success. Comes before
+    /// [`completed`](CommandSet::completed); the addresses of the command are still there.
+    fn failed(&mut self, _issued: &Issued, _ended: &Completion) {}
+    /// The event that the host is to get, if there is one. The controller asks when a command has failed, and
+    /// when the host has read the event's log page.
+    fn event(&self) -> Option<SetEvent> {
+        None
+    }
     /// Turns the translation's result into what the host gets: the status, and dwords 0 and 1 of the
     /// completion entry.
     fn completed(&mut self, from: Source, sqe: &Sqe, ended: &Completion) -> (Status, u64);

@@ -34,7 +34,9 @@ mod target_memory;
 mod translation;
 mod victims;
 
-pub use command_set::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
+pub use command_set::{
+    AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,
+};
 pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};

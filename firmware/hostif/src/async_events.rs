@@ -3,6 +3,7 @@
 
 use crate::config::ASYNC_EVENT_REQUESTS;
 use alloc::vec::Vec;
+use aster_parties::SetEvent;
 use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent, HealthEvent};
 use aster_wire::nvme::log::LogId;
 
@@ -21,16 +22,19 @@ pub(crate) enum EventSource {
     Spare,
     /// The disk under the media is full: writes wait.
     NoRoom,
+    /// The command set has something to tell.
+    CommandSet,
 }
 
 impl EventSource {
-    const ALL: [EventSource; 6] = [
+    const ALL: [EventSource; 7] = [
         EventSource::InvalidDoorbellRegister,
         EventSource::InvalidDoorbellValue,
         EventSource::Reliability,
         EventSource::Temperature,
         EventSource::Spare,
         EventSource::NoRoom,
+        EventSource::CommandSet,
     ];
     const fn bit(self) -> u8 {
         1 << self as u8
@@ -43,9 +47,11 @@ impl EventSource {
             EventSource::Reliability | EventSource::Temperature | EventSource::Spare => {
                 AsyncEventType::Health
             }
+            EventSource::CommandSet => AsyncEventType::Vendor,
         }
     }
-    const fn event(self) -> AsyncEvent {
+    /// The event as the host gets it; `set` is that of the command set.
+    const fn event(self, set: SetEvent) -> AsyncEvent {
         let information = match self {
             EventSource::InvalidDoorbellRegister => ErrorEvent::InvalidDoorbellRegister.raw(),
             EventSource::InvalidDoorbellValue => ErrorEvent::InvalidDoorbellValue.raw(),
@@ -53,12 +59,14 @@ impl EventSource {
             EventSource::Reliability => HealthEvent::SubsystemReliability.raw(),
             EventSource::Temperature => HealthEvent::TemperatureThreshold.raw(),
             EventSource::Spare => HealthEvent::SpareBelowThreshold.raw(),
+            EventSource::CommandSet => set.information,
         };
         let log = match self.kind() {
-            AsyncEventType::Error => LogId::ErrorInformation,
-            _ => LogId::Health,
+            AsyncEventType::Error => LogId::ErrorInformation.raw(),
+            AsyncEventType::Vendor => set.log,
+            _ => LogId::Health.raw(),
         };
-        AsyncEvent::of(self.kind(), information, log.raw())
+        AsyncEvent::of(self.kind(), information, log)
     }
 }
 
@@ -70,6 +78,8 @@ pub(crate) struct AsyncEvents {
     pending: u8,
     /// Types reported and not yet cleared, by type number.
     masked: u8,
+    /// What [`EventSource::CommandSet`] tells.
+    set: SetEvent,
 }
 
 impl AsyncEvents {
@@ -89,6 +99,14 @@ impl AsyncEvents {
             _ => {}
         }
     }
+    /// Unmasks the event of the command set, if the host has read its log page, and withdraws one that it
+    /// didn't get meanwhile.
+    pub fn set_log_was_read(&mut self, log: u8) {
+        if log == self.set.log {
+            self.masked &= !(1 << AsyncEventType::Vendor.raw());
+            self.pending &= !EventSource::CommandSet.bit();
+        }
+    }
     /// Adds a waiting request. Returns false if the maximum number is waiting already.
     pub fn wait(&mut self, id: u16) -> bool {
         let room = self.waiting.len() < usize::from(ASYNC_EVENT_REQUESTS);
@@ -100,6 +118,11 @@ impl AsyncEvents {
     /// Notes that something has happened.
     pub fn raise(&mut self, source: EventSource) {
         self.pending |= source.bit();
+    }
+    /// Notes that the command set has something to tell.
+    pub fn raise_of_set(&mut self, event: SetEvent) {
+        self.set = event;
+        self.raise(EventSource::CommandSet);
     }
     /// Takes a request that ends now and the event that it reports.
     pub fn deliver(&mut self) -> Option<(u16, AsyncEvent)> {
@@ -115,6 +138,6 @@ impl AsyncEvents {
             .find(|s| self.pending & s.bit() != 0 && self.masked >> s.kind().raw() & 1 == 0)?;
         self.pending &= !source.bit();
         self.masked |= 1 << source.kind().raw();
-        Some(source.event())
+        Some(source.event(self.set))
     }
 }

@@ -10,7 +10,8 @@ use crate::slots::{CommandSlot, CommandStage};
 use aster_events::Event;
 use aster_parties::{AdminAnswer, Decoded, Issued, Namespace, Source, status_of};
 use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
-use aster_wire::nvme::{NSID_ALL, Status};
+use aster_wire::nvme::admin::AdminCommand;
+use aster_wire::nvme::{NSID_ALL, Sqe, Status};
 
 /// Alignment of the metadata pointer in bytes (NVMe 1.4 §4.2).
 const METADATA_ALIGN: u64 = 4;
@@ -32,6 +33,14 @@ fn accepted(slot: &CommandSlot, namespace: &Namespace) -> Result<(), Status> {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT.with_dnr(true));
     }
     if namespace.formatting { Err(Status::FORMAT_IN_PROGRESS) } else { Ok(()) }
+}
+
+/// The log page that a command reads without retaining its event.
+fn log_read(sqe: &Sqe) -> Option<u8> {
+    match AdminCommand::decode(sqe) {
+        Ok(AdminCommand::GetLogPage(log)) if !log.control.retain_event() => Some(log.control.log_id()),
+        _ => None,
+    }
 }
 
 impl Controller {
@@ -69,7 +78,14 @@ impl Controller {
         let at = self.layout.scratch(id);
         let scratch = &mut ports.sram[at..at + SCRATCH_BYTES];
         scratch.fill(0);
+        let read = log_read(issued.sqe);
         let Some(answer) = self.set.admin(&issued, scratch) else { return false };
+        if answer.is_ok()
+            && let Some(log) = read
+        {
+            self.events.set_log_was_read(log);
+            self.look_at_set(ports);
+        }
         match answer {
             Ok(AdminAnswer::Data { bytes }) => {
                 if let Err(status) = self.send_scratch(ports, id, bytes.into()) {
@@ -197,6 +213,15 @@ impl Controller {
         }
     }
 
+    /// The command set may have to tell the host of what went wrong.
+    #[cold]
+    fn tell_of_failure(&mut self, ports: &mut ControllerPorts, id: u16, completion: &Completion) {
+        let namespace = self.namespace();
+        let issued = issued(&self.slots[id], ports.commands, &namespace);
+        self.set.failed(&issued, completion);
+        self.look_at_set(ports);
+    }
+
     /// The FTL has finished a command.
     pub(crate) fn ftl_completed(&mut self, ports: &mut ControllerPorts, completion: Completion) {
         let id = completion.id.0;
@@ -231,6 +256,9 @@ impl Controller {
         self.slots[id].failed_at = completion.failed_at;
         if formats {
             return self.finish(ports, id, status_of(completion.status), 0);
+        }
+        if completion.status != HostStatus::Success {
+            self.tell_of_failure(ports, id, &completion);
         }
         let (status, result) = self.set.completed(source(queue), &self.slots[id].sqe, &completion);
         self.finish(ports, id, status, result);

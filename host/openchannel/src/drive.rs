@@ -10,7 +10,9 @@ use aster_driver::{Bar, Driver, DriverError, Moved, QueueId, VENDOR_BYTES_MAX, V
 use aster_units::Geometry;
 use aster_wire::nvme::AdminOpcode;
 use aster_wire::nvme::features::{ErrorRecovery, FeatureId};
-use aster_wire::ocssd::v2::{self, CHUNK_REPORT, ChunkDescriptor, ChunkFlags, ChunkShape, Geometry20};
+use aster_wire::ocssd::v2::{
+    self, CHUNK_REPORT, ChunkDescriptor, ChunkFlags, ChunkShape, Geometry20, MEDIA_FEEDBACK, MediaFeedback,
+};
 use aster_wire::ocssd::{
     ADDRESSES_MAX, BlockFlags, Identity12, Place, TableHeader, VectorControl, admin, identity, io, table,
     vector,
@@ -45,7 +47,8 @@ type Described = (Geometry, Format, VectorControl);
 
 impl<B: Bar + 'static> Drive<B> {
     /// Identifies the drive that `driver` has brought up. On a drive of 2.0 it also asks for errors from
-    /// reads of sectors that nobody wrote (DULBE), as a drive of 1.2 has them.
+    /// reads of sectors that nobody wrote (DULBE) and for the status of sectors with many wrong bits (Media
+    /// Feedback), as a drive of 1.2 has them.
     ///
     /// # Errors
     /// When it doesn't answer, or isn't a drive that this library knows.
@@ -63,9 +66,14 @@ impl<B: Bar + 'static> Drive<B> {
         };
         let (geometry, format, erase_control) = described.map_err(OpenError::Unknown)?;
         if matches!(identity, Identity::V20(_)) {
-            let value = ErrorRecovery(0).with_deallocated_error(true).0;
-            let dwords = [FeatureId::ErrorRecovery.raw().into(), value, 0, 0, 0, 0];
-            driver.vendor_admin(AdminOpcode::SetFeatures.raw(), dwords, &mut []).await?;
+            let unwritten = ErrorRecovery(0).with_deallocated_error(true);
+            let feedback = MediaFeedback(0).with_reads(true).with_vector_reads(true);
+            for (feature, value) in
+                [(FeatureId::ErrorRecovery.raw(), unwritten.0), (MEDIA_FEEDBACK, feedback.0)]
+            {
+                let dwords = [feature.into(), value, 0, 0, 0, 0];
+                driver.vendor_admin(AdminOpcode::SetFeatures.raw(), dwords, &mut []).await?;
+            }
         }
         Ok(Drive { driver: Rc::clone(driver), identity, format, geometry, erase_control })
     }
@@ -77,6 +85,9 @@ impl<B: Bar + 'static> Drive<B> {
     /// Its array. The bytes of spare areas are the drive's own business, and 0 here.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+    pub(crate) fn driver(&self) -> &Driver<B> {
+        &self.driver
     }
     /// How it writes addresses.
     pub fn format(&self) -> &Format {

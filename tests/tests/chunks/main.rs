@@ -1,6 +1,7 @@
 //! A whole open-channel drive of version 2.0 (P29): chunks, their states and write pointers, and statuses.
 
 mod copies;
+mod notices;
 
 use aster_device::Media;
 use aster_device::profile::Profile;

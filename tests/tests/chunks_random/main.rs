@@ -14,7 +14,9 @@ use aster_tests::{cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::{AdminOpcode, IoOpcode, Status};
 use aster_wire::ocssd::io;
-use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, ChunkFlags, status};
+use aster_wire::ocssd::v2::{
+    CHUNK_REPORT, COPY, ChunkDescriptor, ChunkFlags, MEDIA_FEEDBACK, MediaFeedback, status,
+};
 use draw::deallocation;
 use model::{Chunk, Held, Stamp};
 use std::cell::RefCell;
@@ -90,7 +92,13 @@ fn content(Stamp { block, version }: Stamp) -> (Vec<u8>, Vec<u8>) {
     (bytes(seed, SECTOR), bytes(!seed, METADATA_BYTES))
 }
 
+/// The reads that tell of many wrong bits: each drive has its own.
+fn feedback(profile: &Profile) -> MediaFeedback {
+    MediaFeedback(profile.seed as u32 >> 1 & 3)
+}
+
 fn power_on(profile: &Profile, media: Media) -> Machine {
+    let feedback = feedback(profile);
     let config =
         Config { depth: 31, transfer_bytes_max: 256 << 10, queue_pairs: 1, ..aster_tests::config(profile) };
     let machine = Machine::power_on("test", profile, None, media, &Recorder::default(), config)
@@ -98,10 +106,12 @@ fn power_on(profile: &Profile, media: Media) -> Machine {
     machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
     let driver = Rc::clone(machine.driver());
     let told = machine.block_on("asking for errors", async move {
-        let dwords = [0x05, 1 << 16, 0, 0, 0, 0];
-        driver.vendor_admin(AdminOpcode::SetFeatures.raw(), dwords, &mut []).await
+        for (feature, value) in [(0x05, 1 << 16), (MEDIA_FEEDBACK.into(), feedback.0)] {
+            let dwords = [feature, value, 0, 0, 0, 0];
+            driver.vendor_admin(AdminOpcode::SetFeatures.raw(), dwords, &mut []).await.unwrap();
+        }
     });
-    told.unwrap().unwrap();
+    told.unwrap();
     machine
 }
 
@@ -239,6 +249,8 @@ impl Host {
     }
     fn check_read(&mut self, sent: &Sent, end: VectorEnd, is_vector: bool, (data, beside): (&[u8], &[u8])) {
         let marginal = end.status == status::HIGH_ECC;
+        let asked = feedback(&self.profile);
+        assert!(!marginal || if is_vector { asked.vector_reads() } else { asked.reads() }, "{end:?}");
         let fails = [status::UNWRITTEN, status::ECC_FAIL].contains(&end.status);
         let mut must = BTreeSet::from([Status::SUCCESS.raw(), status::HIGH_ECC.raw()]);
         let read = data.chunks(SECTOR).zip(beside.chunks(METADATA_BYTES));

@@ -23,6 +23,14 @@ impl Controller {
         self.deliver_events(ports);
     }
 
+    /// Raises the event that the command set has, if any.
+    pub(crate) fn look_at_set(&mut self, ports: &mut ControllerPorts) {
+        if let Some(event) = self.set.event() {
+            self.events.raise_of_set(event);
+        }
+        self.deliver_events(ports);
+    }
+
     /// Completes waiting requests with waiting events.
     pub(super) fn deliver_events(&mut self, ports: &mut ControllerPorts) {
         while let Some((id, event)) = self.events.deliver() {

@@ -2,6 +2,7 @@
 
 mod common;
 mod identity;
+mod notices;
 mod set12;
 mod set20;
 

@@ -2,7 +2,10 @@
 
 use super::common::{METADATA_SEPARATE, RELATIVE_PERFORMANCE, address_of, flush, list_of, refuse};
 use super::identity::OpenChannelFacts;
-use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, Source, status_of};
+use super::notices::{self, Notices};
+use aster_parties::{
+    AdminAnswer, CommandSet, Decoded, Issued, ListAt, Operations, SetEvent, Source, status_of,
+};
 use aster_ports::host::{
     Completion, HostCommand, HostOp, HostStatus, ReportKind, VectorAddress, VectorFault, VectorMode,
 };
@@ -13,8 +16,11 @@ use aster_wire::nvme::identify::{
 };
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
-use aster_wire::nvme::{AdminOpcode, IoOpcode, Sqe, Status};
-use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, ChunkShape, VectorControl20, status};
+use aster_wire::nvme::{IoOpcode, Sqe, Status};
+use aster_wire::ocssd::v2::{
+    CHUNK_REPORT, COPY, ChunkDescriptor, ChunkShape, MediaFeedback, NOTICES_LOG, NoticeState,
+    VectorControl20, status,
+};
 use aster_wire::ocssd::{
     ADDRESSES_MAX, AddressFormat, METADATA_BYTES, Place, SECTOR_BYTES, VENDOR_SPECIFIC_VERSION, admin, io,
 };
@@ -31,12 +37,16 @@ const COUNT_RESERVED: u32 = 0xffc0;
 ///
 /// To the translation, logical blocks are the physical addresses of 1.2, so that a place in the array has one
 /// address below I5.
-#[derive(Clone, Copy, Debug)]
+///
+/// The host is notified of blocks that could not be read, or only with many wrong bits.
+#[derive(Debug)]
 pub struct OpenChannel20 {
     facts: OpenChannelFacts,
     /// How the translation writes addresses.
     format: AddressFormat,
     shape: ChunkShape,
+    feedback: MediaFeedback,
+    notices: Notices,
 }
 
 /// Dwords 14 and 15 of a copy: the block that it writes, or the address of a list of them.
@@ -56,6 +66,8 @@ impl OpenChannel20 {
             facts,
             format: AddressFormat::of_geometry(&facts.geometry),
             shape: ChunkShape::of(&facts.geometry),
+            feedback: MediaFeedback(0),
+            notices: Notices::default(),
         }
     }
 
@@ -155,6 +167,30 @@ impl OpenChannel20 {
         let count = self.set_blocks(issued, list.iter().map(|range| range.slba.get()))?;
         Ok(self.reset(issued, count))
     }
+    /// Notifies the host of the blocks that `bits` names, one time for each run of consecutive ones.
+    fn notify(&mut self, issued: &Issued, bits: u64, state: NoticeState) {
+        let (shape, format, geometry) = (self.shape, self.format, self.facts.geometry);
+        let named = (0..u64::BITS as usize).filter(|n| bits >> n & 1 != 0);
+        let blocks = named.filter_map(|n| {
+            let address = issued.commands.address(issued.id, n)?;
+            Some(shape.encode(format.decode(address.0, &geometry)?))
+        });
+        let mut run: Option<(u64, u16)> = None;
+        for block in blocks {
+            run = Some(match run {
+                Some((first, blocks)) if first + u64::from(blocks) == block => (first, blocks + 1),
+                before => {
+                    before.into_iter().for_each(|(first, blocks)| {
+                        self.notices.add(issued.namespace.nsid, first, blocks, state);
+                    });
+                    (block, 1)
+                }
+            });
+        }
+        if let Some((first, blocks)) = run {
+            self.notices.add(issued.namespace.nsid, first, blocks, state);
+        }
+    }
     /// The part of the chunk report that the host asks for.
     fn report(&self, issued: &Issued, asked: &GetLogPage) -> Result<Decoded, Status> {
         let all = u64::from(self.shape.all_chunks()) * size_of::<ChunkDescriptor>() as u64;
@@ -224,14 +260,14 @@ impl CommandSet for OpenChannel20 {
             scratch[..size_of_val(&geometry)].copy_from_slice(geometry.as_bytes());
             return Some(Ok(AdminAnswer::Data { bytes: size_of_val(&geometry) as u16 }));
         }
-        if opcode != AdminOpcode::GetLogPage.raw() {
-            return None;
-        }
-        match AdminCommand::decode(issued.sqe) {
-            Ok(AdminCommand::GetLogPage(asked)) if asked.control.log_id() == CHUNK_REPORT => {
+        match AdminCommand::decode(issued.sqe).ok()? {
+            AdminCommand::GetLogPage(asked) if asked.control.log_id() == CHUNK_REPORT => {
                 Some(self.report(issued, &asked).map(AdminAnswer::Decoded))
             }
-            _ => None,
+            AdminCommand::GetLogPage(asked) if asked.control.log_id() == NOTICES_LOG => {
+                Some(self.notices.log(issued.sqe, &asked, scratch))
+            }
+            command => notices::feature(&mut self.feedback, issued.sqe, &command),
         }
     }
     fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status> {
@@ -246,7 +282,25 @@ impl CommandSet for OpenChannel20 {
         let list = bytes.as_chunks().0;
         self.vector(issued, list.iter().map(|bytes| u64::from_le_bytes(*bytes)))
     }
+    fn failed(&mut self, issued: &Issued, ended: &Completion) {
+        let state = match ended.status {
+            HostStatus::UnrecoveredRead => NoticeState(0).with_unrecoverable(true),
+            HostStatus::Vector(VectorFault::Marginal) => NoticeState(0).with_high_ecc(true),
+            _ => return,
+        };
+        if issued.from == Source::Io {
+            self.notify(issued, ended.result, state);
+        }
+    }
+    fn event(&self) -> Option<SetEvent> {
+        self.notices.event()
+    }
     fn completed(&mut self, from: Source, sqe: &Sqe, ended: &Completion) -> (Status, u64) {
+        let wanted =
+            if is_vector(sqe.opcode()) { self.feedback.vector_reads() } else { self.feedback.reads() };
+        if ended.status == HostStatus::Vector(VectorFault::Marginal) && !wanted {
+            return (Status::SUCCESS, 0);
+        }
         let told = match ended.status {
             HostStatus::UnrecoveredRead => status::ECC_FAIL,
             HostStatus::Vector(VectorFault::Empty) => status::UNWRITTEN,
@@ -260,6 +314,9 @@ impl CommandSet for OpenChannel20 {
         };
         let bits = if from == Source::Io && is_vector(sqe.opcode()) { ended.result } else { 0 };
         (told, bits)
+    }
+    fn reset(&mut self) {
+        self.feedback = MediaFeedback(0);
     }
     fn identify(&self, structure: Cns, bytes: &mut [u8]) {
         match structure {

@@ -23,8 +23,8 @@ pub use notice::{NOTICES_LOG, Notice, NoticeMask, NoticeState};
 pub const COPY: u8 = 0x93;
 /// The log page with the descriptors of all chunks. Its namespace identifier is the namespace's.
 pub const CHUNK_REPORT: u8 = 0xca;
-/// The feature that says which notifications the host wants: [`NoticeFeature`].
-pub const NOTICE_FEATURE: u8 = 0xca;
+/// The feature Media Feedback: [`MediaFeedback`].
+pub const MEDIA_FEEDBACK: u8 = 0xca;
 
 bit_fields! {
     /// Dword 12 of a vector command.
@@ -39,11 +39,12 @@ bit_fields! {
 }
 
 bit_fields! {
-    /// The value of [`NOTICE_FEATURE`].
-    pub struct NoticeFeature(u32) {
-        /// Chunks with many wrong bits are told of.
-        high_ecc, with_high_ecc: 0, 1 => bool;
-        /// Chunks with very many wrong bits are told of.
-        very_high_ecc, with_very_high_ecc: 1, 1 => bool;
+    /// The value of [`MEDIA_FEEDBACK`]: which reads of sectors with many wrong bits, all of which could be
+    /// corrected, end with [`status::HIGH_ECC`] instead of with success.
+    pub struct MediaFeedback(u32) {
+        /// Reads of NVMe (HECC).
+        reads, with_reads: 0, 1 => bool;
+        /// Vector reads (VHECC).
+        vector_reads, with_vector_reads: 1, 1 => bool;
     }
 }

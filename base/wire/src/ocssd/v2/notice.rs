@@ -1,4 +1,4 @@
-//! Notifications of chunks: an asynchronous event of type 7 leads to a log page of them.
+//! Notifications of chunks: an asynchronous event of type 7 leads the host to a log page of them.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -123,7 +123,7 @@ fn control_bits_and_notices_are_where_the_sources_have_them() {
     );
     assert_eq!(notice.as_bytes()[32..34], [64, 0]);
     assert_eq!(NoticeState(0).with_worn(true).0, 0x100);
-    assert_eq!((NoticeFeature(1).high_ecc(), NoticeFeature(2).very_high_ecc()), (true, true));
+    assert_eq!((MediaFeedback(1).reads(), MediaFeedback(2).vector_reads()), (true, true));
     assert!(!geometry::MediaCapabilities(1).multiple_resets());
 }
 
