@@ -672,6 +672,7 @@ fn no_key_is_left_out() {
         "ftl.kind",
         "ftl.table_blocks",
         "ftl.mp_native",
+        "ftl.raw_vectors",
         "ftl.open_chunks_max",
         "host.front_end",
         "host.command_set",

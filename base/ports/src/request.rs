@@ -72,7 +72,8 @@ pub struct Target {
 /// Modifiers of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
-    /// Transfer raw bytes: no ECC, no scrambler. Reads deliver the first spare bytes after the page data.
+    /// Transfer raw bytes: no ECC, no scrambler. A read with one target delivers the first spare bytes after
+    /// the page data; for whole pages there is [`FlashRequest::raw_page`].
     pub raw: bool,
     /// Use the block's cells as SLC.
     pub slc: bool,
@@ -126,6 +127,28 @@ impl FlashRequest {
             count: 1,
             expects: PageOwner::NONE,
         }
+    }
+    /// A request for a page as it is in the array, without ECC and scrambler. A read brings the `sectors` to
+    /// their places in `data`, a program writes the whole data area from there. The spare area is the first
+    /// bytes of `spare`'s page.
+    pub const fn raw_page(
+        phase: FlashOp,
+        lun: LunIndex,
+        row: RowAddr,
+        sectors: SectorRange,
+        data: BufferId,
+        spare: BufferId,
+    ) -> Self {
+        let mut request = Self::single(phase, lun, Target { row, sectors, buffer: data });
+        request.targets[1] = Target { row, sectors: SectorRange::whole(0), buffer: spare };
+        request.count = 2;
+        request.flags.raw = true;
+        request
+    }
+    /// Whether this is of a [page as it is](FlashRequest::raw_page).
+    #[inline]
+    pub const fn is_raw_page(&self) -> bool {
+        self.flags.raw && self.count == 2
     }
     /// A request that sets or gets a feature of `lun`'s package. `row` addresses the LUN behind its chip
     /// enable.

@@ -54,7 +54,7 @@ pub(crate) enum VectorCommand {
         /// The LUNs, such as ch0.lun1 [default: all]
         luns: Vec<String>,
     },
-    /// Read sectors and their metadata (92h)
+    /// Read sectors and their metadata (92h), or as they are in the array (96h)
     Read {
         /// The sectors
         #[arg(required = true)]
@@ -62,11 +62,16 @@ pub(crate) enum VectorCommand {
         /// Write the data to this file
         #[arg(long, value_name = "FILE")]
         data: Option<PathBuf>,
-        /// Write the metadata to this file, 16 bytes per sector
+        /// Write the metadata to this file, 16 bytes per sector; with --raw the spare area's bytes
         #[arg(long, value_name = "FILE")]
         metadata: Option<PathBuf>,
+        /// Read without ECC and scrambler, with each sector's share of the spare area in place of metadata;
+        /// the drive must have been built with ftl.raw_vectors
+        #[arg(long)]
+        raw: bool,
     },
-    /// Write sectors: whole pages, each the next one of its block (91h)
+    /// Write sectors: whole pages, each the next one of its block (91h), or as they are to be in the
+    /// array (95h)
     Write {
         /// The sectors, in the order of the data
         #[arg(required = true)]
@@ -74,9 +79,14 @@ pub(crate) enum VectorCommand {
         /// The data, from a file or standard input (`-`); zeroes follow a shorter one
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
-        /// The metadata, 16 bytes per sector; zeroes follow a shorter one [default: zeroes]
+        /// The metadata, 16 bytes per sector; with --raw the spare area's bytes; zeroes follow a shorter one
+        /// [default: zeroes]
         #[arg(long, value_name = "FILE")]
         metadata: Option<PathBuf>,
+        /// Write without ECC and scrambler, with each sector's share of the spare area in place of metadata;
+        /// the drive must have been built with ftl.raw_vectors
+        #[arg(long)]
+        raw: bool,
     },
     /// Erase blocks, or reset chunks (90h)
     Erase {

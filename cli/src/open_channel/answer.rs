@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use aster_lab::words::counted;
 use aster_run_virtual::driver::DriverError;
 use aster_run_virtual::openchannel::{
-    BlockFlags, FieldBits, Format, Identity12, METADATA_BYTES, Place, Status, VectorError, meaning,
+    BlockFlags, FieldBits, Format, Identity12, Place, Status, VectorError, meaning,
 };
 use aster_units::Geometry;
 use serde::Serialize;
@@ -332,16 +332,24 @@ pub(super) struct Sector {
 const SHOWN: usize = 16;
 
 impl Sector {
-    pub(super) fn of(vector: &Vector, data: &[u8], metadata: &[u8], len: usize) -> Vec<Sector> {
+    pub(super) fn of(
+        vector: &Vector,
+        data: &[u8],
+        metadata: &[u8],
+        len: usize,
+        beside: usize,
+    ) -> Vec<Sector> {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let is_refused = !vector.raw.is_success() && vector.addresses.iter().all(|address| !address.failed);
         let whole = vector.has_all_data();
-        let sectors =
-            vector.addresses.iter().zip(data.chunks(len)).zip(metadata.chunks(METADATA_BYTES as usize));
+        let sectors = vector.addresses.iter().zip(data.chunks(len)).zip(metadata.chunks(beside));
         let sectors = sectors.map(|((address, data), metadata)| {
             let there = whole || !address.failed && !is_refused;
             let shown = |bytes: &[u8]| there.then(|| hex(bytes));
-            Sector { metadata: shown(metadata), begins_with: shown(&data[..SHOWN.min(len)]) }
+            Sector {
+                metadata: shown(&metadata[..SHOWN.min(beside)]),
+                begins_with: shown(&data[..SHOWN.min(len)]),
+            }
         });
         sectors.collect()
     }

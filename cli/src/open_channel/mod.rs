@@ -128,11 +128,11 @@ impl Host {
             }
             VectorCommand::Report { luns } => self.report(luns, args.json),
             VectorCommand::Table { luns } => self.table(luns, args.json),
-            VectorCommand::Read { addresses, data, metadata } => {
-                self.read(addresses, [data.as_deref(), metadata.as_deref()], args.json)
+            VectorCommand::Read { addresses, data, metadata, raw } => {
+                self.read(addresses, [data.as_deref(), metadata.as_deref()], *raw, args.json)
             }
-            VectorCommand::Write { addresses, data, metadata } => {
-                self.write(addresses, data, metadata.as_deref(), args.json)
+            VectorCommand::Write { addresses, data, metadata, raw } => {
+                self.write(addresses, data, metadata.as_deref(), *raw, args.json)
             }
             VectorCommand::Erase { addresses } => self.erase(addresses, args.json),
             VectorCommand::Mark { state, addresses } => self.mark(addresses, (*state).into(), args.json),
@@ -191,22 +191,39 @@ impl Host {
         Table::print_all(&tables.map_err(Failure::run)?, json)
     }
 
-    fn read(&self, addresses: &[String], into: [Option<&Path>; 2], json: bool) -> Result<(), Failure> {
+    /// Bytes beside each sector: metadata, or in a raw vector a share of the spare area.
+    fn beside(&self, raw: bool) -> Result<usize, Failure> {
+        let none =
+            || Failure::usage("the drive has no raw vectors; --set ftl.raw_vectors=true gives it some");
+        if raw { self.drive.raw_spare_bytes().ok_or_else(none) } else { Ok(OOB) }
+    }
+
+    fn read(
+        &self,
+        addresses: &[String],
+        into: [Option<&Path>; 2],
+        raw: bool,
+        json: bool,
+    ) -> Result<(), Failure> {
         let places = self.places(addresses, Unit::Sector)?;
+        let beside = self.beside(raw)?;
         let (wanted, content) = (places.clone(), self.content);
         let ((ended, data, metadata), us) = self.send("reading", async move |drive| {
             let mut data = vec![0; wanted.len() * content.sector_len()];
-            let mut metadata = vec![0; wanted.len() * OOB];
+            let mut metadata = vec![0; wanted.len() * beside];
             let moved = match content {
                 Content::Full => Moved::FromDrive(&mut data),
                 Content::Fingerprint => Moved::TagsFromDrive(data.as_chunks_mut().0),
             };
-            let ended = drive.read(QUEUE, &wanted, moved, &mut metadata).await;
+            let ended = match raw {
+                true => drive.read_raw(QUEUE, &wanted, moved, &mut metadata).await,
+                false => drive.read(QUEUE, &wanted, moved, &mut metadata).await,
+            };
             (ended, data, metadata)
         })?;
         let vector =
             Vector::of(Done { verb: "read", thing: "sector" }, self.drive.format(), &places, &ended, us)?;
-        let sectors = Sector::of(&vector, &data, &metadata, self.content.sector_len());
+        let sectors = Sector::of(&vector, &data, &metadata, self.content.sector_len(), beside);
         // What can't be read is told, and no file looks as if it could.
         let is_whole = vector.has_all_data();
         for (path, bytes) in into.into_iter().zip([&data, &metadata]) {
@@ -222,13 +239,15 @@ impl Host {
         addresses: &[String],
         data: &Path,
         metadata: Option<&Path>,
+        raw: bool,
         json: bool,
     ) -> Result<(), Failure> {
         let places = self.places(addresses, Unit::Sector)?;
+        let beside = self.beside(raw)?;
         let data = filled(data, places.len() * self.content.sector_len(), places.len())?;
         let metadata = match metadata {
-            Some(path) => filled(path, places.len() * OOB, places.len())?,
-            None => vec![0; places.len() * OOB],
+            Some(path) => filled(path, places.len() * beside, places.len())?,
+            None => vec![0; places.len() * beside],
         };
         let (wanted, content) = (places.clone(), self.content);
         let (ended, us) = self.send("writing", async move |drive| {
@@ -236,7 +255,10 @@ impl Host {
                 Content::Full => Moved::ToDrive(&data),
                 Content::Fingerprint => Moved::TagsToDrive(data.as_chunks().0),
             };
-            drive.write(QUEUE, &wanted, moved, &metadata).await
+            match raw {
+                true => drive.write_raw(QUEUE, &wanted, moved, &metadata).await,
+                false => drive.write(QUEUE, &wanted, moved, &metadata).await,
+            }
         })?;
         Vector::of(Done { verb: "written", thing: "sector" }, self.drive.format(), &places, &ended, us)?
             .print(None, json)

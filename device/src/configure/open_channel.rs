@@ -7,7 +7,7 @@ use crate::profile::{OPEN_CHANNEL_20, Profile, TableBlocksName};
 use aster_hostif::OpenChannelFacts;
 use aster_parties::MediaFacts;
 use aster_units::{CellMode, Duration, PageInBlock, PageType};
-use aster_vectors::{TableBlocks, VectorCosts, VectorsConfig};
+use aster_vectors::{TableBlocks, VectorCosts, VectorsConfig, raw_spare_of_sector};
 use aster_wire::ocssd::{ADDRESSES_MAX, SECTOR_BYTES};
 
 /// The configuration of a translation without a map.
@@ -80,6 +80,10 @@ pub(crate) fn open_channel(profile: &Profile) -> Result<OpenChannelFacts, BuildE
     };
     let facts = OpenChannelFacts {
         open_chunks_max: profile.ftl.open_chunks_max,
+        raw_spare_bytes: match profile.ftl.raw_vectors {
+            true => raw_spare_of_sector(&profile.addressed_geometry()) as u16,
+            false => 0,
+        },
         geometry: profile.addressed_geometry(),
         cells: if profile.restrict.lsb_pages { CellMode::Slc } else { cells },
         read: times(&p.read_us),

@@ -4,8 +4,8 @@ use super::ftl::{MappingName, TableBlocksName};
 use super::package::CommandName;
 use super::package::{coupling, numbers};
 use super::schema::{
-    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_20,
-    Profile, VECTORS, WINDOWED_GREEDY,
+    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_12,
+    OPEN_CHANNEL_20, Profile, VECTORS, WINDOWED_GREEDY,
 };
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
@@ -323,6 +323,7 @@ impl Profile {
             }
         }
         self.check_multi_plane()?;
+        self.check_raw_vectors()?;
         self.check_open_chunks()?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
@@ -348,6 +349,23 @@ impl Profile {
             "another scheduler.policy than \"cosmos\", whose operations are of one page",
         )?;
         needs(policy != FIL, "another scheduler.policy than \"fil\", whose transactions are of one page")
+    }
+
+    /// What carries out raw vectors (O1): the others program pages through their ECC alone.
+    fn check_raw_vectors(&self) -> Result<(), Refused> {
+        let needs = |ok, what: &str| match ok || !self.ftl.raw_vectors {
+            true => Ok(()),
+            false => Err(("ftl.raw_vectors", format!("must go with {what}"))),
+        };
+        let has = self.ftl.kind == VECTORS && self.host.command_set == OPEN_CHANNEL_12;
+        needs(
+            has,
+            "ftl.kind = \"vectors\" and host.command_set = \"open-channel-1.2\", which alone has them",
+        )?;
+        let software = self.channel.controller == ControllerName::Software;
+        needs(software, "channel.controller = \"software\", since the others program no page without ECC")?;
+        let policy = &self.scheduler.policy;
+        needs(policy != COSMOS && policy != FIL, "another scheduler.policy than \"cosmos\" and \"fil\"")
     }
 
     /// The bound of open chunks (P29). pblk begins a line before all chunks of the one before it are full.

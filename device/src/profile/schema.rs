@@ -483,6 +483,10 @@ pub struct FtlProfile {
     /// multi-plane operation. The package must have the command, and channels must be in software.
     #[serde(default)]
     pub mp_native: bool,
+    /// A drive of Open-Channel SSD 1.2 takes raw vectors (95h, 96h): pages as they are in the array, without
+    /// ECC and scrambler, with the spare area in place of metadata. Channels must be in software.
+    #[serde(default)]
+    pub raw_vectors: bool,
     /// Chunks of a drive of Open-Channel SSD 2.0 that may be open at a time; 0 for any number.
     #[serde(default)]
     pub open_chunks_max: u32,

@@ -1,8 +1,9 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes, read_begun,
-    read_bytes, read_page, read_planes, read_status, read_transfer, read_transfer_and_trigger, read_trigger,
-    reset, set_features, slc_erase, slc_program, slc_read,
+    erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,
+    program_raw_page, read_begun, read_bytes, read_page, read_planes, read_raw_page, read_status,
+    read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features, slc_erase, slc_program,
+    slc_read,
 };
 use aster_events::Function;
 use aster_ports::channel::FrameReport;
@@ -44,8 +45,15 @@ impl Controller {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         let targets = request.targets();
-        if request.flags.one_shot {
-            let outcome = self.one_shot(request).await.unwrap_or_else(|error| {
+        if request.flags.one_shot || request.is_raw_page() {
+            let whole = async {
+                if request.flags.one_shot {
+                    self.one_shot(request).await
+                } else {
+                    self.raw_page(request).await
+                }
+            };
+            let outcome = whole.await.unwrap_or_else(|error| {
                 fault(error);
                 Outcome { status: FlashStatus::Error, ..Outcome::default() }
             });
@@ -126,6 +134,20 @@ impl Controller {
                 Ok(of_status(program_one_shot(&self.lun, [lsb, csb, msb]).await?))
             }
             _ => Err(self.lun.unsupported("one-shot")),
+        }
+    }
+
+    /// Moves a page as it is, data and spare area.
+    async fn raw_page(&self, request: &FlashRequest) -> Result<Outcome, FlashError> {
+        match (request.phase, request.targets()) {
+            (FlashOp::Read, [data, spare]) => {
+                read_raw_page(&self.lun, data, spare.buffer).await?;
+                Ok(Outcome::default())
+            }
+            (FlashOp::Program, [data, spare]) => {
+                Ok(of_status(program_raw_page(&self.lun, data.row, data.buffer, spare.buffer).await?))
+            }
+            _ => Err(self.lun.unsupported("raw page")),
         }
     }
 

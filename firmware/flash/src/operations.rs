@@ -11,6 +11,7 @@ mod erase;
 mod gang;
 mod planes;
 mod program;
+mod raw;
 mod read;
 mod retry;
 mod slc;
@@ -26,6 +27,7 @@ pub use erase::erase_block;
 pub use gang::{gang_program, gang_read};
 pub use planes::{erase_planes, program_planes, read_planes};
 pub use program::{program_one_shot, program_page, program_pair};
+pub use raw::{program_raw_page, read_raw_page};
 pub use read::{
     read_begun, read_bytes, read_page, read_raw, read_status, read_transfer, read_transfer_and_trigger,
     read_trigger,

@@ -30,6 +30,7 @@ mod erase;
 mod kept;
 mod piece;
 mod plan;
+mod raw;
 mod read;
 mod report;
 mod shape;
@@ -40,3 +41,4 @@ mod write;
 
 pub use config::{ConfigError, TableBlocks, VectorCosts, VectorsConfig, WORKERS};
 pub use piece::Vectors;
+pub use raw::raw_spare_of_sector;

@@ -31,11 +31,7 @@ impl Worker {
         plan::runs(&self.units, &mut self.runs);
         drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);
         self.first().await;
-        for run in &self.runs {
-            let settled =
-                || (!drive.table.borrow().get(run.lun, run.block).is_changing(run.page)).then_some(());
-            drive.ended[run.lun.index()].wait(drive.exec(), settled).await;
-        }
+        self.settled().await;
         if self.names_offline(&self.runs) {
             self.leave();
             return (HostStatus::Vector(VectorFault::Offline), 0);
@@ -43,7 +39,7 @@ impl Worker {
         self.take_buffers().await;
         self.sent.clear();
         let pages = self.runs.iter().zip(&self.buffers).map(|(run, buffer)| drive.page_of(run, *buffer));
-        let flags = Flags { raw: mode.raw, slc: mode.slc, one_shot: false };
+        let flags = Flags { raw: false, slc: mode.slc, one_shot: false };
         drive.submit_all(FlashOp::Read, flags, pages, &mut self.sent);
         drive.count(|s| s.flash_reads.host += self.runs.len() as u64);
         self.leave();
@@ -60,6 +56,16 @@ impl Worker {
             Failed { empty: 1.., .. } => (HostStatus::Vector(VectorFault::Empty), unreadable),
             Failed { marginal: 1.., .. } => (HostStatus::Vector(VectorFault::Marginal), failed.marginal),
             Failed { .. } => (HostStatus::Success, 0),
+        }
+    }
+
+    /// Waits until no page of the runs is being written or erased.
+    pub(crate) async fn settled(&self) {
+        let drive = &self.drive;
+        for run in &self.runs {
+            let settled =
+                || (!drive.table.borrow().get(run.lun, run.block).is_changing(run.page)).then_some(());
+            drive.ended[run.lun.index()].wait(drive.exec(), settled).await;
         }
     }
 
@@ -135,7 +141,7 @@ impl Worker {
 /// The sectors that a read didn't bring, one bit each.
 pub(crate) fn bad_sectors(outcome: &Outcome, mode: VectorMode) -> u16 {
     match outcome.status {
-        _ if outcome.erased && !mode.raw => u16::MAX,
+        _ if outcome.erased => u16::MAX,
         FlashStatus::Done => 0,
         // Without its OOB nothing says whose data a page holds.
         FlashStatus::Uncorrectable if outcome.oob_failed && mode.metadata => u16::MAX,

@@ -127,6 +127,8 @@ impl Worker {
 
     async fn serve(&mut self, command: &HostCommand) -> Ended {
         match command.op {
+            HostOp::VectorRead(mode) if mode.raw => self.read_raw(command, mode).await,
+            HostOp::VectorWrite(mode) if mode.raw => self.write_raw(command, mode).await,
             HostOp::VectorRead(mode) => self.read(command, mode).await,
             HostOp::VectorWrite(mode) => self.write(command, mode).await,
             HostOp::VectorErase(mode) => self.erase(command, mode).await,

@@ -58,7 +58,7 @@ impl Worker {
             sectors: drive.whole(),
             buffer: *buffer,
         };
-        let flags = Flags { raw: mode.raw, slc: mode.slc, one_shot: false };
+        let flags = Flags { raw: false, slc: mode.slc, one_shot: false };
         let pages = self.runs.iter().zip(&self.buffers).map(page);
         drive.submit_all(FlashOp::Program, flags, pages, &mut self.sent);
         let page_bytes = u64::from(drive.config.geometry.page_bytes);

@@ -152,6 +152,55 @@ impl<B: Bar + 'static> Drive<B> {
         self.send(queue, io::READ, VectorControl(0), sectors, data, Moved::FromDrive(metadata)).await
     }
 
+    /// Bytes of the spare area beside each sector in a raw vector. `None` if the drive has no raw vectors.
+    pub fn raw_spare_bytes(&self) -> Option<usize> {
+        match &self.identity {
+            Identity::V12(identity) => match identity.groups[0].raw_spare_bytes.get() {
+                0 => None,
+                bytes => Some(bytes.into()),
+            },
+            Identity::V20(_) => None,
+        }
+    }
+    /// Writes pages as they are to be in the array, without ECC and scrambler: the data area, and beside each
+    /// sector its share of the spare area ([`Drive::raw_spare_bytes`]). Otherwise as [`Drive::write`].
+    ///
+    /// # Errors
+    /// As [`Drive::write`]; [`DriverError::Argument`] on a drive without raw vectors, or for a spare area of
+    /// another length.
+    pub async fn write_raw(
+        &self,
+        queue: QueueId,
+        sectors: &[Place],
+        data: Moved<'_>,
+        spare: &[u8],
+    ) -> Result<(), VectorError> {
+        self.check_spare(sectors, spare)?;
+        self.send(queue, io::WRITE_RAW, VectorControl(0), sectors, data, Moved::ToDrive(spare)).await
+    }
+    /// Reads sectors as they are in the array, with the bits that have gone wrong, and beside each its share
+    /// of its page's spare area.
+    ///
+    /// # Errors
+    /// As [`Drive::write_raw`]. Nothing is corrected, so no sector is unreadable.
+    pub async fn read_raw(
+        &self,
+        queue: QueueId,
+        sectors: &[Place],
+        data: Moved<'_>,
+        spare: &mut [u8],
+    ) -> Result<(), VectorError> {
+        self.check_spare(sectors, spare)?;
+        self.send(queue, io::READ_RAW, VectorControl(0), sectors, data, Moved::FromDrive(spare)).await
+    }
+    fn check_spare(&self, sectors: &[Place], spare: &[u8]) -> Result<(), DriverError> {
+        let bytes = self.raw_spare_bytes().ok_or(DriverError::Argument("the drive has no raw vectors"))?;
+        match spare.len() == bytes * sectors.len() {
+            true => Ok(()),
+            false => Err(DriverError::Argument("each sector has its share of the spare area")),
+        }
+    }
+
     /// Copies sectors with their metadata within the drive, on a drive of 2.0: by the rules of a write
     /// where they go. If sources can't be read, the places that failed are theirs, otherwise those of the
     /// destinations.

@@ -35,6 +35,7 @@ pub(super) fn run(bytes: &[u8]) {
         p.target = None;
         (p.geometry.channels, p.geometry.blocks_per_lun) = (1, 8);
         p.package.factory_bad_per_mille = 0;
+        p.ftl.raw_vectors = !is_2;
     });
     let geometry = profile.used_geometry();
     let addresses = match is_2 {

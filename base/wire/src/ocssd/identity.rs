@@ -83,7 +83,9 @@ pub struct Group12 {
     pub sector_bytes: U16,
     /// Bytes of metadata of a sector.
     pub metadata_bytes: U16,
-    reserved_18: [u8; 2],
+    /// Bytes of the spare area beside each sector in a raw vector; 0 if the drive has none. Ours: the
+    /// specification reserves these bytes.
+    pub raw_spare_bytes: U16,
     /// Typical read time in ns.
     pub read_typical: U32,
     /// Longest read time in ns.

@@ -7,6 +7,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("channels = 2", "channels = 65", "geometry.channels"),
     ("slice_workers = 16", "slice_workers = 16\ntable_blocks = \"hide\"", "ftl.table_blocks"),
     ("slice_workers = 16", "slice_workers = 16\nmp_native = true", "ftl.mp_native"),
+    ("slice_workers = 16", "slice_workers = 16\nraw_vectors = true", "ftl.raw_vectors"),
     ("slice_workers = 16", "slice_workers = 16\nopen_chunks_max = 4", "ftl.open_chunks_max"),
     ("ways = 2", "ways = 0", "geometry.ways"),
     ("luns = 2", "luns = 3", "geometry.luns"),

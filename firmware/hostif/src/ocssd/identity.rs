@@ -21,6 +21,8 @@ pub struct OpenChannelFacts {
     pub program: (Duration, Duration),
     /// Block erase: typical, longest.
     pub erase: (Duration, Duration),
+    /// Bytes of the spare area beside each sector in a raw vector; 0 without raw vectors. Of 1.2 only.
+    pub raw_spare_bytes: u16,
     /// The packages' identifier (READ ID).
     pub id: [u8; 6],
 }
@@ -98,6 +100,7 @@ impl OpenChannelFacts {
         group.page_bytes = U16::new(g.page_bytes as u16);
         group.sector_bytes = U16::new(SECTOR_BYTES as u16);
         group.metadata_bytes = U16::new(METADATA_BYTES as u16);
+        group.raw_spare_bytes = U16::new(self.raw_spare_bytes);
         group.read_typical = nanos(self.read.0);
         group.read_max = nanos(self.read.1);
         group.program_typical = nanos(self.program.0);

@@ -18,7 +18,8 @@ use aster_wire::ocssd::{
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Vectors of up to 64 sectors by their physical addresses, Identify and bad-block tables.
+/// Vectors of up to 64 sectors by their physical addresses, Identify and bad-block tables. Raw vectors only
+/// if the facts have a spare area for them (O1).
 ///
 /// The bits for suspension and for the scrambler have no effect: the drive reports neither capability, and
 /// LightNVM sets them on every command whatever is reported. The plane mode changes what an erase means;
@@ -69,7 +70,7 @@ impl OpenChannel12 {
         let source = issued.from;
         let opcode = issued.sqe.opcode();
         // An erase, or a table, is of blocks: what the address says of pages and sectors is stale (O9).
-        let of_blocks = !matches!((source, opcode), (Source::Io, io::READ | io::WRITE));
+        let of_blocks = source != Source::Io || opcode == io::ERASE;
         let exists = |address| self.format.decode(self.of_unit(address, of_blocks), geometry).is_some();
         if !addresses().all(exists) {
             return Err(status::OUT_OF_GEOMETRY);
@@ -84,12 +85,14 @@ impl OpenChannel12 {
                 let mode = VectorMode { metadata: false, ..self.mode(issued)? };
                 Ok(Decoded::Forward(command(HostOp::VectorErase(mode), 0)))
             }
-            (Source::Io, io::READ | io::WRITE) => {
-                let mode = VectorMode { all_planes: false, ..self.mode(issued)? };
-                let op =
-                    if opcode == io::READ { HostOp::VectorRead(mode) } else { HostOp::VectorWrite(mode) };
+            (Source::Io, io::READ | io::WRITE | io::READ_RAW | io::WRITE_RAW) => {
+                let raw = matches!(opcode, io::READ_RAW | io::WRITE_RAW);
+                let reads = matches!(opcode, io::READ | io::READ_RAW);
+                let mode = VectorMode { all_planes: false, raw, ..self.mode(issued)? };
+                let op = if reads { HostOp::VectorRead(mode) } else { HostOp::VectorWrite(mode) };
                 let command = command(op, bytes);
-                let metadata = METADATA_BYTES * list.len() as u32;
+                let beside = if raw { self.facts.raw_spare_bytes.into() } else { METADATA_BYTES };
+                let metadata = beside * list.len() as u32;
                 Ok(match mode.metadata {
                     true => Decoded::TransferWithMetadata { command, bytes: metadata },
                     false => Decoded::Transfer(command),
@@ -146,8 +149,10 @@ impl CommandSet for OpenChannel12 {
             return Ok(flush);
         }
         let opcode = issued.sqe.opcode();
+        let has_raw = self.facts.raw_spare_bytes > 0;
         match opcode {
-            io::ERASE | io::READ | io::WRITE => {
+            io::READ_RAW | io::WRITE_RAW if !has_raw => Err(refuse(Status::INVALID_OPCODE)),
+            io::ERASE | io::READ | io::WRITE | io::READ_RAW | io::WRITE_RAW => {
                 self.mode(issued)?;
                 self.addressed(issued)
             }
@@ -211,6 +216,10 @@ impl CommandSet for OpenChannel12 {
             [(IoOpcode::Flush.raw(), plain), (io::READ, plain), (io::WRITE, changes), (io::ERASE, changes)]
         {
             effects.io[usize::from(opcode)] = U32::new(effect.0);
+        }
+        if self.facts.raw_spare_bytes > 0 {
+            effects.io[usize::from(io::READ_RAW)] = U32::new(plain.0);
+            effects.io[usize::from(io::WRITE_RAW)] = U32::new(changes.0);
         }
         for opcode in [admin::IDENTITY, admin::GET_TABLE, admin::SET_TABLE] {
             effects.admin[usize::from(opcode)] = U32::new(plain.0);
