@@ -330,6 +330,12 @@ fn packets(drive: &DriveReport) -> Option<String> {
     ))
 }
 
+/// How often the firmware's tasks were switched, on a drive on which they have stacks of their own (S14).
+fn switches(drive: &DriveReport) -> Option<String> {
+    let switches = *drive.parts.get("stack_switches")?;
+    Some(format!("The firmware's tasks were resumed on their stacks {}.", counted(switches, "time")))
+}
+
 fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
         return console::json(printed).inspect_err(|failure| {
@@ -358,7 +364,8 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
         let were = if checked == 1 { "was" } else { "were" };
         console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
     }
-    for line in [corrected(&report.drive), packets(&report.drive)].into_iter().flatten() {
+    let of_drive = [corrected, packets, switches].map(|line| line(&report.drive));
+    for line in of_drive.into_iter().flatten() {
         console::line(&line)?;
     }
     for task in &report.tasks {

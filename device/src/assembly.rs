@@ -15,6 +15,7 @@ use crate::nvram::{front_end_part, translation_part};
 use crate::pci;
 use crate::pieces::{Behind, Pieces};
 use crate::profile::{ControllerName, Profile};
+use crate::stackful::Stacks;
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
 use aster_board::{Link, PciFunction, TlpLink};
@@ -75,6 +76,7 @@ pub(crate) struct Array {
     pub(crate) kept: Rc<Kept>,
     pub(crate) channels: Channels,
     pub(crate) cores: Vec<Core>,
+    pub(crate) stacks: Option<Rc<Stacks>>,
     pub(crate) scheduler: Rc<dyn SchedulerView>,
     pub(crate) corrector: Option<Rc<Engine>>,
     pub(crate) memory: SharedBandwidth,
@@ -453,6 +455,7 @@ impl<'a> Base<'a> {
             kept: Rc::new(kept),
             channels,
             cores: self.cores.all(),
+            stacks: self.cores.stacks.clone(),
             scheduler,
             corrector: self.corrector,
             memory: self.memory,

@@ -3,15 +3,19 @@
 use crate::configure::{self, BuildError};
 use crate::core_role::CoreRole;
 use crate::profile::Profile;
-use aster_exec::{Core, Exec};
+use crate::stackful::Stacks;
+use aster_exec::{Carrier, Core, Exec};
 use aster_ports::cores::Interrupt;
 use aster_units::Duration;
+use std::rc::Rc;
 
 /// The cores of a drive.
 pub(crate) struct Cores {
     by_role: Vec<(CoreRole, Core)>,
     /// How the cores notify each other.
     pub(crate) interrupt: Interrupt,
+    /// Those of the tasks of all cores, if tasks have stacks of their own.
+    pub(crate) stacks: Option<Rc<Stacks>>,
 }
 
 impl Cores {
@@ -22,12 +26,16 @@ impl Cores {
     pub(crate) fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
         let core = |role| Ok((role, Core::new(exec, configure::frequency(profile, role)?)));
         let by_role = CoreRole::of(profile).map(core).collect::<Result<Vec<_>, BuildError>>()?;
+        let stacks = profile.cores.stack_bytes().map(|bytes| Rc::new(Stacks::new(bytes)));
+        if let Some(stacks) = &stacks {
+            by_role.iter().for_each(|(_, core)| core.carry_by(Rc::clone(stacks) as Rc<dyn Carrier>));
+        }
         // A core doesn't notify itself.
         let interrupt = match by_role.len() {
             1 => Interrupt::default(),
             _ => Interrupt { latency: Duration::from_nanos(u64::from(profile.cores.interrupt_ns)) },
         };
-        Ok(Cores { by_role, interrupt })
+        Ok(Cores { by_role, interrupt, stacks })
     }
     /// The core on which `role` runs: its own if it has one, otherwise the translation's.
     pub(crate) fn core(&self, role: CoreRole) -> &Core {

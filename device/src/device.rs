@@ -7,6 +7,7 @@ use crate::media::Media;
 use crate::pci::send_released;
 use crate::pieces::Pieces;
 use crate::profile::Profile;
+use crate::stackful::StackStats;
 use crate::target::{self, Below, Side};
 use crate::wear::used_blocks;
 use aster_board::LinkStats;
@@ -74,6 +75,8 @@ pub struct DriveStats {
     pub ecc: Option<EccStats>,
     /// The packets of the host link, if firmware sends them itself.
     pub packets: Option<TlpStats>,
+    /// The stacks of the firmware's tasks, if they have stacks of their own.
+    pub stacks: Option<StackStats>,
 }
 
 impl Device {
@@ -422,6 +425,7 @@ impl Device {
             },
             ecc: array.corrector.as_ref().map(|engine| engine.stats()),
             packets: self.face.link.packet_stats(),
+            stacks: array.stacks.as_ref().map(|stacks| stacks.stats()),
         }
     }
     /// Looks at the cells, and damages them on purpose.

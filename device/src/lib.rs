@@ -26,6 +26,7 @@ mod pci;
 mod pieces;
 pub mod profile;
 mod registry;
+mod stackful;
 mod target;
 mod wear;
 mod wiring;
@@ -56,6 +57,7 @@ pub use registry::{
     CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget,
     MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
+pub use stackful::StackStats;
 
 /// Waveforms of a channel's pins.
 pub mod wave {

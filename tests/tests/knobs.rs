@@ -9,7 +9,7 @@ use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
     CorrectionName, DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
     OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile,
-    TransactionOrder, TransportName,
+    TasksName, TransactionOrder, TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -529,6 +529,9 @@ const CASES: &[Case] = &cases! {
     "cores.ecc_core" Run on on_demand; => |p| p.cores.ecc_core = true,
     "cores.ecc_mhz" Run on |p| { on_demand(p); p.cores.ecc_core = true; };
         => |p| p.cores.ecc_mhz = Some(100.0),
+    "cores.tasks" Run => |p| p.cores.tasks = TasksName::Stackful,
+    "cores.stack_bytes" Run on |p| p.cores.tasks = TasksName::Stackful;
+        => |p| p.cores.stack_bytes = Some(128 << 10),
     "costs.ecc_submit" Run on on_demand; => |p| p.costs.ecc_submit += 400,
     "costs.ecc_frame" Run on on_demand; => |p| p.costs.ecc_frame += 400,
     "costs.ecc_error" Run on on_demand; => |p| p.costs.ecc_error += 400,

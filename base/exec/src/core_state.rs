@@ -1,9 +1,11 @@
 //! A core as the executor sees it: busy until some time, with tasks that wait.
 
 use crate::ids::TaskId;
+use crate::stack::Carrier;
 use alloc::collections::VecDeque;
+use alloc::rc::Rc;
 use aster_units::{Duration, Frequency, Instant, PICOS_A_SECOND};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 
 /// What a core has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +31,8 @@ pub(crate) struct CoreState {
     stats: Cell<CoreStats>,
     pub(crate) waiting: RefCell<VecDeque<TaskId>>,
     pub(crate) armed: Cell<bool>,
+    /// What its tasks run on, if not on the stack of whoever polls them.
+    pub(crate) carrier: OnceCell<Rc<dyn Carrier>>,
 }
 
 impl CoreState {
@@ -43,6 +47,7 @@ impl CoreState {
             stats: Cell::default(),
             waiting: RefCell::default(),
             armed: Cell::new(false),
+            carrier: OnceCell::new(),
         }
     }
     #[inline]

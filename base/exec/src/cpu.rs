@@ -1,9 +1,11 @@
 use crate::core_state::{CoreState, CoreStats};
 use crate::exec::Exec;
 use crate::ids::TaskId;
+use crate::stack::{BoxedTask, Carrier, pend};
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_units::{Duration, Frequency, Instant};
-use core::future::{Future, poll_fn};
+use core::future::Future;
 use core::task::Poll;
 
 /// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local
@@ -27,8 +29,21 @@ impl Core {
     }
 
     /// Adds a task to this core.
-    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
-        self.exec.spawn_at(self.index, future)
+    pub fn spawn<F: Future<Output = ()> + 'static>(&self, future: F) -> TaskId {
+        let task: BoxedTask = Box::pin(future);
+        let task = match self.state.carrier.get() {
+            Some(carrier) => carrier.carry(&self.exec, task),
+            None => task,
+        };
+        self.exec.spawn_at(self.index, core::any::type_name::<F>(), task)
+    }
+
+    /// Has `carrier` carry the tasks that are added to this core from now on.
+    ///
+    /// # Panics
+    /// When the core has a carrier.
+    pub fn carry_by(&self, carrier: Rc<dyn Carrier>) {
+        assert!(self.state.carrier.set(carrier).is_ok(), "a second carrier");
     }
 
     /// The executor whose clock this core lives on.
@@ -81,7 +96,7 @@ impl Core {
     /// would see at that time. The task keeps the core in the meantime: no other task of the core runs
     /// before it.
     pub async fn settle(&self) {
-        poll_fn(|_| {
+        pend(&self.exec, || {
             if !self.state.is_busy(self.exec.now()) {
                 return Poll::Ready(());
             }
@@ -100,7 +115,7 @@ impl Core {
     /// Lets the core's other ready tasks run first, and lets the clock catch up as [`Core::settle`] does.
     pub async fn yield_now(&self) {
         let mut yielded = false;
-        poll_fn(|_| {
+        pend(&self.exec, || {
             if core::mem::replace(&mut yielded, true) {
                 return Poll::Ready(());
             }

@@ -1,14 +1,14 @@
 use crate::core_state::CoreState;
 use crate::ids::{HandlerId, TaskId};
 use crate::queue::{HeapQueue, TimerQueue};
+use crate::stack::{BoxedTask, RunningStack, pend};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, RefCell};
-use core::future::{Future, poll_fn};
-use core::pin::Pin;
+use core::future::Future;
 use core::task::{Context, Poll, Waker};
 
 /// A hardware model (or any passive part) that timed events are delivered to.
@@ -49,7 +49,7 @@ const CORE: u32 = 1 << 31;
 
 struct Task {
     // `None` while the task is being polled and after it has ended.
-    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    future: Option<BoxedTask>,
     core: u32,
     queued: bool,
 }
@@ -74,6 +74,7 @@ pub(crate) struct Inner {
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     current: Cell<u32>,
+    pub(crate) stack: Cell<RunningStack>,
     events: Cell<u64>,
     posts: Cell<u64>,
     polls: Cell<u64>,
@@ -101,6 +102,7 @@ impl Exec {
             handlers: RefCell::default(),
             cores: RefCell::default(),
             current: Cell::new(u32::MAX),
+            stack: Cell::new(None),
             events: Cell::new(0),
             posts: Cell::new(0),
             polls: Cell::new(0),
@@ -158,16 +160,13 @@ impl Exec {
     }
 
     /// Adds a task that runs on no particular core: polling it is never delayed.
-    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
-        self.spawn_at(NO_CORE, future)
+    pub fn spawn<F: Future<Output = ()> + 'static>(&self, future: F) -> TaskId {
+        self.spawn_at(NO_CORE, core::any::type_name::<F>(), Box::pin(future))
     }
 
-    pub(crate) fn spawn_at<F: Future<Output = ()> + 'static>(&self, core: u32, future: F) -> TaskId {
-        self.0.roster.borrow_mut().tasks.push(core::any::type_name::<F>());
-        self.add_task(core, Box::pin(future))
-    }
-
-    fn add_task(&self, core: u32, future: Pin<Box<dyn Future<Output = ()>>>) -> TaskId {
+    /// `name` is what the roster calls it.
+    pub(crate) fn spawn_at(&self, core: u32, name: &'static str, future: BoxedTask) -> TaskId {
+        self.0.roster.borrow_mut().tasks.push(name);
         let mut tasks = self.0.tasks.borrow_mut();
         let id = tasks.len() as u32;
         assert!(id < TASK, "too many tasks");
@@ -203,7 +202,7 @@ impl Exec {
     /// Waits until the clock shows `at`.
     pub async fn sleep_until(&self, at: Instant) {
         let mut armed = false;
-        poll_fn(|_| {
+        pend(self, || {
             if self.now() >= at {
                 return Poll::Ready(());
             }

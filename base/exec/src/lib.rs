@@ -9,7 +9,8 @@
 //! calls [`Exec::wake`] with it. The `Context`'s waker does nothing, so combinators that make wakers of their
 //! own don't work here. A task may be polled without cause: every leaf future checks its condition again.
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 extern crate alloc;
 
@@ -18,6 +19,8 @@ mod cpu;
 mod exec;
 mod ids;
 mod queue;
+#[allow(unsafe_code, reason = "the pointer to the stack that runs")]
+mod stack;
 mod sync;
 
 pub use core_state::CoreStats;
@@ -25,6 +28,7 @@ pub use cpu::Core;
 pub use exec::{Counts, Exec, Handler, Roster};
 pub use ids::{HandlerId, TaskId};
 pub use queue::{HeapQueue, TimerQueue};
+pub use stack::{BoxedTask, Carrier, PrivateStack, Resumed};
 pub use sync::{Ring, WaitCell, WaitQueue};
 
 #[cfg(test)]

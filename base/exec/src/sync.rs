@@ -1,8 +1,8 @@
 use crate::exec::Exec;
 use crate::ids::TaskId;
+use crate::stack::pend;
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
-use core::future::poll_fn;
 use core::task::Poll;
 
 /// A place where at most one task waits for a condition.
@@ -35,7 +35,7 @@ impl WaitCell {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        poll_fn(|_| match ready() {
+        pend(exec, || match ready() {
             Some(value) => Poll::Ready(value),
             None => {
                 let me = exec.current();
@@ -90,7 +90,7 @@ impl WaitQueue {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        poll_fn(|_| match ready() {
+        pend(exec, || match ready() {
             Some(value) => Poll::Ready(value),
             None => {
                 let me = exec.current();

@@ -11,7 +11,7 @@ use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
 /// A key and what is wrong with its value.
-type Refused = (&'static str, String);
+pub(super) type Refused = (&'static str, String);
 
 /// Refuses a number outside of `low..=high`, and a NaN.
 pub(super) fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
@@ -226,14 +226,7 @@ impl Profile {
     }
 
     fn check_cores(&self) -> Result<(), Refused> {
-        range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;
-        range("cores.frequency_mhz", self.cores.frequency_mhz, 1.0, 1e5)?;
-        if let Some(mhz) = self.cores.flash_mhz {
-            range("cores.flash_mhz", mhz, 1.0, 1e5)?;
-            if !self.cores.flash_core {
-                return Err(("cores.flash_mhz", "must be left out without cores.flash_core".to_owned()));
-            }
-        }
+        self.cores.check()?;
         range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;
         range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
         range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;

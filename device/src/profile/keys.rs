@@ -11,6 +11,7 @@ use toml::{Table, Value};
 const SCHEMA: &str = concat!(
     include_str!("schema.rs"),
     include_str!("costs.rs"),
+    include_str!("cores.rs"),
     include_str!("host.rs"),
     include_str!("scheduler.rs"),
     include_str!("target.rs"),

@@ -8,6 +8,7 @@
 
 mod capacity;
 mod check;
+mod cores;
 mod costs;
 mod ecc;
 mod error;
@@ -25,6 +26,7 @@ use crate::pieces::Pieces;
 
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
+pub use cores::{CoresProfile, TasksName};
 pub use costs::CostsProfile;
 pub use ecc::{CorrectionName, EccProfile, PlacementName};
 pub use error::ProfileError;
@@ -36,10 +38,9 @@ pub use package::{
 };
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
-    AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, CoresProfile, D_CHOICES,
-    DataModeName, FIL, FtlProfile, GeometryProfile, LevellingName, LinkProfile, OPEN_CHANNEL_12,
-    OPEN_CHANNEL_20, PAGE_MAPPING, PollProfile, Profile, READS_FIRST, RestrictProfile, VECTORS,
-    WINDOWED_GREEDY,
+    AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, D_CHOICES, DataModeName,
+    FIL, FtlProfile, GeometryProfile, LevellingName, LinkProfile, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
+    PAGE_MAPPING, PollProfile, Profile, READS_FIRST, RestrictProfile, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

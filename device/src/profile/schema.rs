@@ -1,6 +1,7 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
 use super::capacity::NamedCapacity;
+use super::cores::CoresProfile;
 use super::costs::CostsProfile;
 use super::ecc::EccProfile;
 use super::ftl::{CollectionName, MappingName, TableBlocksName};
@@ -295,29 +296,6 @@ fn default_vendor() -> u16 {
 }
 fn default_device() -> u16 {
     DEVICE
-}
-
-/// Processor cores.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct CoresProfile {
-    /// Clock in MHz.
-    pub frequency_mhz: f64,
-    /// Run flash operations on a core of their own.
-    #[serde(default)]
-    pub flash_core: bool,
-    /// Clock of that core; `frequency_mhz` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flash_mhz: Option<f64>,
-    /// Run correction in software on a core of its own.
-    #[serde(default)]
-    pub ecc_core: bool,
-    /// Clock of that core; `frequency_mhz` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ecc_mhz: Option<f64>,
-    /// Inter-processor interrupt between two cores, nanoseconds.
-    #[serde(default)]
-    pub interrupt_ns: u32,
 }
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.

@@ -306,6 +306,13 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("slice = 200", "ecc_error = 1", "costs.ecc_error"),
     ("flash_core = true", "flash_core = true\necc_core = true", "cores.ecc_core"),
     ("flash_core = true", "flash_core = true\necc_mhz = 500", "cores.ecc_mhz"),
+    ("flash_core = true", "flash_core = true\ntasks = \"threads\"", "cores.tasks"),
+    ("flash_core = true", "flash_core = true\nstack_bytes = 65536", "cores.stack_bytes"),
+    (
+        "flash_core = true",
+        "flash_core = true\ntasks = \"stackful\"\nstack_bytes = 16384",
+        "cores.stack_bytes",
+    ),
     ("flash_core = true", "flash_core = true\necc_core = true\necc_mhz = 0.5", "cores.ecc_mhz"),
     ("correct_ns = 1500", "correction = \"on-demand\"", "ecc.correction"),
     (

@@ -6,10 +6,8 @@ use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, TranslationStats};
 use aster_units::{Geometry, Restriction};
-use core::cell::{Ref, RefCell};
-use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
+use core::cell::{Cell, Ref, RefCell};
+use core::future::Future;
 
 /// As events number no data buffer entry in particular.
 pub(crate) const ANY_BUFFER: u32 = u32::MAX;
@@ -105,22 +103,15 @@ impl Runtime {
         buffer: u32,
         future: impl Future<Output = T>,
     ) -> T {
-        let mut future = pin!(future);
-        let mut told = false;
-        poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(value) => {
-                if told {
-                    self.emit(|| Event::WaitEnded { task: self.task() });
-                }
-                Poll::Ready(value)
-            }
-            Poll::Pending => {
-                if !core::mem::replace(&mut told, true) {
-                    self.emit(|| Event::WaitStarted { task: self.task(), reason: reason.number(), buffer });
-                }
-                Poll::Pending
-            }
-        })
-        .await
+        let told = Cell::new(false);
+        let started = || {
+            told.set(true);
+            self.emit(|| Event::WaitStarted { task: self.task(), reason: reason.number(), buffer });
+        };
+        let value = self.exec().before_waiting(future, started).await;
+        if told.get() {
+            self.emit(|| Event::WaitEnded { task: self.task() });
+        }
+        value
     }
 }

@@ -1,0 +1,127 @@
+//! Tasks on stacks of their own (S13, S14).
+//!
+//! A wait inside of a task that has a [`PrivateStack`] leaves that stack as it is and goes on there after the
+//! wake: the task's poll doesn't return until the task has ended, its locals and nested calls stay where they
+//! are, and a switch saves registers. The same `async fn` without such a stack returns [`Poll::Pending`]
+//! through all its callers instead. Both look at their conditions at the same times and in the same order.
+//!
+//! A task that polls several futures in turn waits for the first of them only. Our firmware has none.
+
+use crate::exec::Exec;
+use alloc::boxed::Box;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::ptr::NonNull;
+use core::task::{Context, Poll, Waker};
+
+/// A task as the executor keeps it.
+pub type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Why a task is on its stack again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resumed {
+    /// It was woken: what it waits for may be there.
+    Woken,
+    /// It will never be woken again. All its calls return now, so that the stack can be given back.
+    Ending,
+}
+
+/// The stack on which a task runs, as seen from it.
+pub trait PrivateStack {
+    /// Goes on with whoever resumed the task last, and comes back when somebody resumes it again.
+    fn suspend(&self) -> Resumed;
+}
+
+/// Decides on what a core's tasks run ([`Core::carry_by`](crate::Core::carry_by)).
+pub trait Carrier {
+    /// The task to poll in place of `task`, which it carries out by [`Exec::run_on`].
+    fn carry(&self, exec: &Exec, task: BoxedTask) -> BoxedTask;
+}
+
+/// The stack on which the task that runs now is, if it has one.
+pub(crate) type RunningStack = Option<NonNull<dyn PrivateStack>>;
+
+impl Exec {
+    /// Runs `task` on `stack`, on which the caller already is, until the task has ended or the stack is
+    /// resumed as [`Resumed::Ending`].
+    ///
+    /// # Panics
+    /// When the caller is inside of another call of this function for the same executor.
+    pub fn run_on(&self, stack: &dyn PrivateStack, mut task: Pin<&mut dyn Future<Output = ()>>) {
+        struct Entered<'a>(&'a Exec);
+        impl Drop for Entered<'_> {
+            fn drop(&mut self) {
+                self.0.0.stack.set(None);
+            }
+        }
+        assert!(self.0.stack.get().is_none(), "a task's stack on another one");
+        let stack = NonNull::from(stack);
+        // SAFETY: only the lifetime changes. The pointer is in the cell only until `entered` is dropped, which
+        // is before `stack` ends, also when this frame is unwound.
+        let stack: NonNull<dyn PrivateStack> = unsafe { core::mem::transmute(stack) };
+        self.0.stack.set(Some(stack));
+        let entered = Entered(self);
+        let mut context = Context::from_waker(Waker::noop());
+        // A wait that isn't one of this crate's returns here.
+        while task.as_mut().poll(&mut context).is_pending() && self.suspend() {}
+        drop(entered);
+    }
+
+    /// Suspends the stack of the task that runs, if it has one. True when the task goes on; false when it has
+    /// to return [`Poll::Pending`].
+    #[inline]
+    pub(crate) fn suspend(&self) -> bool {
+        match self.0.stack.get() {
+            None => false,
+            Some(stack) => self.leave(stack),
+        }
+    }
+
+    #[inline(never)]
+    fn leave(&self, stack: NonNull<dyn PrivateStack>) -> bool {
+        // Until this task is resumed, others run: some without a stack, some on their own.
+        self.0.stack.set(None);
+        // SAFETY: the pointer was in the cell, so that the `run_on` which put it there hasn't returned. Its
+        // frame is below this one on the stack that is left here, and stays there while it is suspended.
+        let resumed = unsafe { stack.as_ref() }.suspend();
+        let goes_on = resumed == Resumed::Woken;
+        self.0.stack.set(goes_on.then_some(stack));
+        goes_on
+    }
+
+    /// Carries `future` out, and calls `tell` before it first waits, if it does.
+    pub async fn before_waiting<T>(&self, future: impl Future<Output = T>, tell: impl FnOnce()) -> T {
+        let (mut future, mut tell) = (pin!(future), Some(tell));
+        poll_fn(|context| {
+            loop {
+                let Some(first) = tell.take() else {
+                    return future.as_mut().poll(context);
+                };
+                // The first wait returns to here, also where the task has a stack of its own.
+                let stack = self.0.stack.take();
+                let polled = future.as_mut().poll(context);
+                self.0.stack.set(stack);
+                if polled.is_ready() {
+                    return polled;
+                }
+                first();
+                if !self.suspend() {
+                    return polled;
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Calls `look` at once and after each wake until it is ready. Every wait of this crate ends here.
+pub(crate) fn pend<T>(exec: &Exec, mut look: impl FnMut() -> Poll<T>) -> impl Future<Output = T> {
+    poll_fn(move |_| {
+        loop {
+            let seen = look();
+            if seen.is_ready() || !exec.suspend() {
+                return seen;
+            }
+        }
+    })
+}

@@ -1,0 +1,77 @@
+//! The schema of `[cores]`.
+
+use super::check::{Refused, range};
+use serde::{Deserialize, Serialize};
+
+/// What the firmware's tasks run on. Both run the same source with the same events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TasksName {
+    /// The stack of the executor, which a wait leaves by returning.
+    #[default]
+    Async,
+    /// A stack of each task's own, which a wait leaves as it is (S13, S14).
+    Stackful,
+}
+
+/// Processor cores.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoresProfile {
+    /// Clock in MHz.
+    pub frequency_mhz: f64,
+    /// Run flash operations on a core of their own.
+    #[serde(default)]
+    pub flash_core: bool,
+    /// Clock of that core; `frequency_mhz` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash_mhz: Option<f64>,
+    /// Run correction in software on a core of its own.
+    #[serde(default)]
+    pub ecc_core: bool,
+    /// Clock of that core; `frequency_mhz` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc_mhz: Option<f64>,
+    /// Inter-processor interrupt between two cores, nanoseconds.
+    #[serde(default)]
+    pub interrupt_ns: u32,
+    /// What the firmware's tasks run on.
+    #[serde(default)]
+    pub tasks: TasksName,
+    /// Bytes of each task's stack with `tasks = "stackful"`; 65,536 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_bytes: Option<u32>,
+}
+
+/// Ordinary work takes up to 12 KiB, a panic with its backtrace 20 KiB more.
+const STACK_BYTES_MIN: u32 = 32 << 10;
+const STACK_BYTES_MAX: u32 = 1 << 20;
+const STACK_BYTES: u32 = 64 << 10;
+
+impl CoresProfile {
+    /// Bytes of each task's stack, if it has one of its own.
+    pub fn stack_bytes(&self) -> Option<u32> {
+        (self.tasks == TasksName::Stackful).then(|| self.stack_bytes.unwrap_or(STACK_BYTES))
+    }
+
+    /// Checks everything but the core for correction, which depends on other tables.
+    pub(super) fn check(&self) -> Result<(), Refused> {
+        range("cores.interrupt_ns", f64::from(self.interrupt_ns), 0.0, 1e9)?;
+        range("cores.frequency_mhz", self.frequency_mhz, 1.0, 1e5)?;
+        if let Some(mhz) = self.flash_mhz {
+            range("cores.flash_mhz", mhz, 1.0, 1e5)?;
+            if !self.flash_core {
+                return Err(("cores.flash_mhz", "must be left out without cores.flash_core".to_owned()));
+            }
+        }
+        if let Some(bytes) = self.stack_bytes {
+            let (least, most) = (f64::from(STACK_BYTES_MIN), f64::from(STACK_BYTES_MAX));
+            range("cores.stack_bytes", f64::from(bytes), least, most)?;
+            if self.tasks != TasksName::Stackful {
+                let reason = "must be left out without cores.tasks = \"stackful\"";
+                return Err(("cores.stack_bytes", reason.to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
