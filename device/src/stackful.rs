@@ -1,6 +1,6 @@
 //! Stacks of their own for the firmware's tasks (S13, S14).
 
-use aster_exec::{BoxedTask, Carrier, Exec, PrivateStack, Resumed};
+use aster_exec::{BoxedTask, Carrier, PrivateStack, Resumed, RunningStack};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::Cell;
@@ -38,11 +38,11 @@ impl Stacks {
 }
 
 impl Carrier for Stacks {
-    fn carry(&self, exec: &Exec, mut task: BoxedTask) -> BoxedTask {
-        let exec = exec.clone();
+    fn carry(&self, running: &Rc<RunningStack>, mut task: BoxedTask) -> BoxedTask {
+        let running = Rc::clone(running);
         let stack = DefaultStack::new(self.bytes).expect("no memory for a task's stack");
         let routine = Routine::with_stack(stack, move |yielder: &Yielder<Resumed, ()>, _| {
-            exec.run_on(&Entered(yielder), task.as_mut());
+            running.run_on(&Entered(yielder), task.as_mut());
             task
         });
         self.stacks.set(self.stacks.get() + 1);

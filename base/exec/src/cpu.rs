@@ -32,7 +32,7 @@ impl Core {
     pub fn spawn<F: Future<Output = ()> + 'static>(&self, future: F) -> TaskId {
         let task: BoxedTask = Box::pin(future);
         let task = match self.state.carrier.get() {
-            Some(carrier) => carrier.carry(&self.exec, task),
+            Some(carrier) => carrier.carry(self.exec.stack(), task),
             None => task,
         };
         self.exec.spawn_at(self.index, core::any::type_name::<F>(), task)
@@ -96,7 +96,7 @@ impl Core {
     /// would see at that time. The task keeps the core in the meantime: no other task of the core runs
     /// before it.
     pub async fn settle(&self) {
-        pend(&self.exec, || {
+        pend(self.exec.stack(), || {
             if !self.state.is_busy(self.exec.now()) {
                 return Poll::Ready(());
             }
@@ -115,7 +115,7 @@ impl Core {
     /// Lets the core's other ready tasks run first, and lets the clock catch up as [`Core::settle`] does.
     pub async fn yield_now(&self) {
         let mut yielded = false;
-        pend(&self.exec, || {
+        pend(self.exec.stack(), || {
             if core::mem::replace(&mut yielded, true) {
                 return Poll::Ready(());
             }

@@ -74,7 +74,7 @@ pub(crate) struct Inner {
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     current: Cell<u32>,
-    pub(crate) stack: Cell<RunningStack>,
+    stack: Rc<RunningStack>,
     events: Cell<u64>,
     posts: Cell<u64>,
     polls: Cell<u64>,
@@ -102,7 +102,7 @@ impl Exec {
             handlers: RefCell::default(),
             cores: RefCell::default(),
             current: Cell::new(u32::MAX),
-            stack: Cell::new(None),
+            stack: Rc::default(),
             events: Cell::new(0),
             posts: Cell::new(0),
             polls: Cell::new(0),
@@ -202,7 +202,7 @@ impl Exec {
     /// Waits until the clock shows `at`.
     pub async fn sleep_until(&self, at: Instant) {
         let mut armed = false;
-        pend(self, || {
+        pend(self.stack(), || {
             if self.now() >= at {
                 return Poll::Ready(());
             }
@@ -213,6 +213,22 @@ impl Exec {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Carries `future` out, and calls `tell` before it first waits, if it does. For callers that would
+    /// otherwise have to poll the future themselves, which on a private stack doesn't return before it is
+    /// ready.
+    pub fn before_waiting<T>(
+        &self,
+        future: impl Future<Output = T>,
+        tell: impl FnOnce(),
+    ) -> impl Future<Output = T> {
+        self.stack().before_waiting(future, tell)
+    }
+
+    #[inline]
+    pub(crate) fn stack(&self) -> &Rc<RunningStack> {
+        &self.0.stack
     }
 
     /// Waits for `duration`.

@@ -28,7 +28,7 @@ pub use cpu::Core;
 pub use exec::{Counts, Exec, Handler, Roster};
 pub use ids::{HandlerId, TaskId};
 pub use queue::{HeapQueue, TimerQueue};
-pub use stack::{BoxedTask, Carrier, PrivateStack, Resumed};
+pub use stack::{BoxedTask, Carrier, PrivateStack, Resumed, RunningStack};
 pub use sync::{Ring, WaitCell, WaitQueue};
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 //!
 //! A task that polls several futures in turn waits for the first of them only. Our firmware has none.
 
-use crate::exec::Exec;
 use alloc::boxed::Box;
+use alloc::rc::Rc;
+use core::cell::Cell;
 use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
 use core::ptr::NonNull;
@@ -34,32 +35,33 @@ pub trait PrivateStack {
 
 /// Decides on what a core's tasks run ([`Core::carry_by`](crate::Core::carry_by)).
 pub trait Carrier {
-    /// The task to poll in place of `task`, which it carries out by [`Exec::run_on`].
-    fn carry(&self, exec: &Exec, task: BoxedTask) -> BoxedTask;
+    /// The task to poll in place of `task`, which it carries out by [`RunningStack::run_on`] of `running`.
+    fn carry(&self, running: &Rc<RunningStack>, task: BoxedTask) -> BoxedTask;
 }
 
-/// The stack on which the task that runs now is, if it has one.
-pub(crate) type RunningStack = Option<NonNull<dyn PrivateStack>>;
+/// The stack on which the task of an executor that runs now is, if it has one.
+#[derive(Default)]
+pub struct RunningStack(Cell<Option<NonNull<dyn PrivateStack>>>);
 
-impl Exec {
+impl RunningStack {
     /// Runs `task` on `stack`, on which the caller already is, until the task has ended or the stack is
     /// resumed as [`Resumed::Ending`].
     ///
     /// # Panics
     /// When the caller is inside of another call of this function for the same executor.
     pub fn run_on(&self, stack: &dyn PrivateStack, mut task: Pin<&mut dyn Future<Output = ()>>) {
-        struct Entered<'a>(&'a Exec);
+        struct Entered<'a>(&'a RunningStack);
         impl Drop for Entered<'_> {
             fn drop(&mut self) {
-                self.0.0.stack.set(None);
+                self.0.0.set(None);
             }
         }
-        assert!(self.0.stack.get().is_none(), "a task's stack on another one");
+        assert!(self.0.get().is_none(), "a task's stack on another one");
         let stack = NonNull::from(stack);
-        // SAFETY: only the lifetime changes. The pointer is in the cell only until `entered` is dropped, which
-        // is before `stack` ends, also when this frame is unwound.
+        // SAFETY: only the lifetime changes. The pointer is in the cell only until `entered` is dropped, and
+        // that is before `stack` ends, also when this frame is unwound.
         let stack: NonNull<dyn PrivateStack> = unsafe { core::mem::transmute(stack) };
-        self.0.stack.set(Some(stack));
+        self.0.set(Some(stack));
         let entered = Entered(self);
         let mut context = Context::from_waker(Waker::noop());
         // A wait that isn't one of this crate's returns here.
@@ -71,7 +73,7 @@ impl Exec {
     /// to return [`Poll::Pending`].
     #[inline]
     pub(crate) fn suspend(&self) -> bool {
-        match self.0.stack.get() {
+        match self.0.get() {
             None => false,
             Some(stack) => self.leave(stack),
         }
@@ -80,17 +82,17 @@ impl Exec {
     #[inline(never)]
     fn leave(&self, stack: NonNull<dyn PrivateStack>) -> bool {
         // Until this task is resumed, others run: some without a stack, some on their own.
-        self.0.stack.set(None);
+        self.0.set(None);
         // SAFETY: the pointer was in the cell, so that the `run_on` which put it there hasn't returned. Its
         // frame is below this one on the stack that is left here, and stays there while it is suspended.
         let resumed = unsafe { stack.as_ref() }.suspend();
         let goes_on = resumed == Resumed::Woken;
-        self.0.stack.set(goes_on.then_some(stack));
+        self.0.set(goes_on.then_some(stack));
         goes_on
     }
 
-    /// Carries `future` out, and calls `tell` before it first waits, if it does.
-    pub async fn before_waiting<T>(&self, future: impl Future<Output = T>, tell: impl FnOnce()) -> T {
+    /// As [`Exec::before_waiting`](crate::Exec::before_waiting).
+    pub(crate) async fn before_waiting<T>(&self, future: impl Future<Output = T>, tell: impl FnOnce()) -> T {
         let (mut future, mut tell) = (pin!(future), Some(tell));
         poll_fn(|context| {
             loop {
@@ -98,9 +100,9 @@ impl Exec {
                     return future.as_mut().poll(context);
                 };
                 // The first wait returns to here, also where the task has a stack of its own.
-                let stack = self.0.stack.take();
+                let stack = self.0.take();
                 let polled = future.as_mut().poll(context);
-                self.0.stack.set(stack);
+                self.0.set(stack);
                 if polled.is_ready() {
                     return polled;
                 }
@@ -115,11 +117,11 @@ impl Exec {
 }
 
 /// Calls `look` at once and after each wake until it is ready. Every wait of this crate ends here.
-pub(crate) fn pend<T>(exec: &Exec, mut look: impl FnMut() -> Poll<T>) -> impl Future<Output = T> {
+pub(crate) fn pend<T>(stack: &RunningStack, mut look: impl FnMut() -> Poll<T>) -> impl Future<Output = T> {
     poll_fn(move |_| {
         loop {
             let seen = look();
-            if seen.is_ready() || !exec.suspend() {
+            if seen.is_ready() || !stack.suspend() {
                 return seen;
             }
         }

@@ -35,7 +35,7 @@ impl WaitCell {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(exec, || match ready() {
+        pend(exec.stack(), || match ready() {
             Some(value) => Poll::Ready(value),
             None => {
                 let me = exec.current();
@@ -90,7 +90,7 @@ impl WaitQueue {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(exec, || match ready() {
+        pend(exec.stack(), || match ready() {
             Some(value) => Poll::Ready(value),
             None => {
                 let me = exec.current();

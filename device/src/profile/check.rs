@@ -1,5 +1,6 @@
 //! The checks of a profile that types can't make: ranges and relations.
 
+use super::cores::{STACK_BYTES_MAX, STACK_BYTES_MIN, TasksName};
 use super::ftl::{MappingName, TableBlocksName};
 use super::package::CommandName;
 use super::package::{coupling, numbers};
@@ -11,7 +12,7 @@ use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
 /// A key and what is wrong with its value.
-pub(super) type Refused = (&'static str, String);
+type Refused = (&'static str, String);
 
 /// Refuses a number outside of `low..=high`, and a NaN.
 pub(super) fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
@@ -226,7 +227,23 @@ impl Profile {
     }
 
     fn check_cores(&self) -> Result<(), Refused> {
-        self.cores.check()?;
+        let c = &self.cores;
+        range("cores.interrupt_ns", f64::from(c.interrupt_ns), 0.0, 1e9)?;
+        range("cores.frequency_mhz", c.frequency_mhz, 1.0, 1e5)?;
+        if let Some(mhz) = c.flash_mhz {
+            range("cores.flash_mhz", mhz, 1.0, 1e5)?;
+            if !c.flash_core {
+                return Err(("cores.flash_mhz", "must be left out without cores.flash_core".to_owned()));
+            }
+        }
+        if let Some(bytes) = c.stack_bytes {
+            let (least, most) = (f64::from(STACK_BYTES_MIN), f64::from(STACK_BYTES_MAX));
+            range("cores.stack_bytes", f64::from(bytes), least, most)?;
+            if c.tasks != TasksName::Stackful {
+                let reason = "must be left out without cores.tasks = \"stackful\"";
+                return Err(("cores.stack_bytes", reason.to_owned()));
+            }
+        }
         range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;
         range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
         range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;

@@ -1,6 +1,5 @@
 //! The schema of `[cores]`.
 
-use super::check::{Refused, range};
 use serde::{Deserialize, Serialize};
 
 /// What the firmware's tasks run on. Both run the same source with the same events.
@@ -44,34 +43,14 @@ pub struct CoresProfile {
 }
 
 /// Ordinary work takes up to 12 KiB, a panic with its backtrace 20 KiB more.
-const STACK_BYTES_MIN: u32 = 32 << 10;
-const STACK_BYTES_MAX: u32 = 1 << 20;
+pub(super) const STACK_BYTES_MIN: u32 = 32 << 10;
+/// More than enough.
+pub(super) const STACK_BYTES_MAX: u32 = 1 << 20;
 const STACK_BYTES: u32 = 64 << 10;
 
 impl CoresProfile {
     /// Bytes of each task's stack, if it has one of its own.
     pub fn stack_bytes(&self) -> Option<u32> {
         (self.tasks == TasksName::Stackful).then(|| self.stack_bytes.unwrap_or(STACK_BYTES))
-    }
-
-    /// Checks everything but the core for correction, which depends on other tables.
-    pub(super) fn check(&self) -> Result<(), Refused> {
-        range("cores.interrupt_ns", f64::from(self.interrupt_ns), 0.0, 1e9)?;
-        range("cores.frequency_mhz", self.frequency_mhz, 1.0, 1e5)?;
-        if let Some(mhz) = self.flash_mhz {
-            range("cores.flash_mhz", mhz, 1.0, 1e5)?;
-            if !self.flash_core {
-                return Err(("cores.flash_mhz", "must be left out without cores.flash_core".to_owned()));
-            }
-        }
-        if let Some(bytes) = self.stack_bytes {
-            let (least, most) = (f64::from(STACK_BYTES_MIN), f64::from(STACK_BYTES_MAX));
-            range("cores.stack_bytes", f64::from(bytes), least, most)?;
-            if self.tasks != TasksName::Stackful {
-                let reason = "must be left out without cores.tasks = \"stackful\"";
-                return Err(("cores.stack_bytes", reason.to_owned()));
-            }
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use aster_exec::{Core, Ring, WaitCell, WaitQueue};
+use aster_exec::{Core, Exec, Ring, WaitCell, WaitQueue};
 use aster_units::{Duration, Frequency, Instant};
 use std::cell::RefCell;
 
