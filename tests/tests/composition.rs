@@ -1,0 +1,152 @@
+//! SoftSSD's parts stand beside those of any other drive: each front end over each mapping, under each flash
+//! scheduler, with each form of tasks (S8, S13, S24).
+
+use aster_device::profile::{ControllerName, MappingName, NVME_SOFTWARE, Profile, TasksName, TransportName};
+use aster_device::{DriveStats, Media, check};
+use aster_events::{Event, EventSink, Recorder};
+use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
+use aster_units::{Instant, mix64};
+use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// One kind of a part: its name, and what chooses it.
+type Kind = (&'static str, fn(&mut Profile));
+
+fn nvme_software(p: &mut Profile) {
+    p.host.front_end = NVME_SOFTWARE.to_owned();
+    (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
+    let c = &mut p.costs;
+    (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) =
+        (300, 300, 200, 300, 100);
+}
+
+fn packets(p: &mut Profile) {
+    nvme_software(p);
+    p.host.transport = TransportName::Tlp;
+    (p.costs.tlp_build, p.costs.tlp_describe, p.costs.tlp_notice) = (40, 40, 40);
+}
+
+const FRONT_ENDS: [Kind; 3] =
+    [("nvme", |_| {}), ("nvme-software by the link", nvme_software), ("nvme-software by packets", packets)];
+
+/// The cache is too small for the whole map.
+fn demand_paged(p: &mut Profile) {
+    p.ftl.mapping = MappingName::DemandPaged;
+    p.ftl.slice_workers = 4;
+    p.ftl.map_cache_bytes = Some(80_000);
+}
+
+const MAPPINGS: [Kind; 2] = [("resident", |_| {}), ("demand-paged", demand_paged)];
+
+fn interface_layer(p: &mut Profile) {
+    p.scheduler.policy = "fil".to_owned();
+    p.channel.controller = ControllerName::Asynchronous;
+    (p.costs.fil_take, p.costs.fil_dispatch, p.costs.fil_poll, p.costs.fil_finish) = (100, 100, 50, 100);
+}
+
+const SCHEDULERS: [Kind; 3] = [("tasks", |_| {}), ("cosmos", big_loop), ("fil", interface_layer)];
+
+/// One die per chip, so that all schedulers can have it, and a map of several pages.
+fn base() -> Profile {
+    profile("tiny", |p| {
+        p.geometry.luns = 1;
+        p.geometry.page_bytes = 4096;
+        p.geometry.spare_bytes = 448;
+        p.geometry.pages_per_block = 64;
+        p.geometry.blocks_per_lun = 48;
+        p.host.block_bytes = 4096;
+        p.ftl.over_provisioning_percent = 40.0;
+    })
+}
+
+#[derive(Default)]
+struct Digest {
+    events: u64,
+    of: u64,
+    text: String,
+}
+
+impl EventSink for Digest {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.text.clear();
+        write!(self.text, "{} {event:?}", at.as_picos()).expect("a string takes everything");
+        self.of = self.text.bytes().fold(self.of, |of, byte| mix64(of ^ u64::from(byte)));
+        self.events += 1;
+    }
+}
+
+/// What a drive did before it lost its power and after: how many events, which, and its statistics.
+struct Life {
+    events: u64,
+    digest: u64,
+    stats: [DriveStats; 2],
+}
+
+/// Reads, writes, trims and flushes, loses the power, and reads everything back.
+fn live(profile: &Profile) -> Life {
+    let (digest, recorder) = (Rc::new(RefCell::new(Digest::default())), Recorder::default());
+    recorder.attach(Rc::clone(&digest));
+    let m = machine(profile, None, Media::fresh(), &recorder);
+    let bytes = drive(&m).bytes;
+    let mixed = Job {
+        block_sizes: PerDirection::all(BlockSizes::Range { min: 4096, max: 64 << 10 }),
+        read_percent: 40,
+        flush_every: 61,
+        queue_depth: 32,
+        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, cases(300, 3_000))
+    };
+    let trim = job("trim", Access::Random, Mix::Trim, 32 << 10, 10);
+    // The last command is a flush: everything before it must be there.
+    let flush = Job { flush_every: 1, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
+    let contents = run(&m, &[mixed, trim, flush], versioned(&m));
+    let before = m.device().stats();
+    let m = machine(profile, None, m.cut_power(), &recorder);
+    let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, bytes.div_ceil(64 << 10));
+    run(&m, &[read], contents);
+    let after = m.device().stats();
+    drop((m, recorder.detach()));
+    let digest = digest.borrow();
+    Life { events: digest.events, digest: digest.of, stats: [before, after] }
+}
+
+#[test]
+fn each_front_end_works_over_each_mapping_and_scheduler_in_both_forms_of_tasks() {
+    for (front_end, front) in FRONT_ENDS {
+        let mut resident = [0; 3];
+        for (mapping, map) in MAPPINGS {
+            for (nth, (scheduler, schedule)) in SCHEDULERS.into_iter().enumerate() {
+                let what = format!("{front_end}, {mapping}, {scheduler}");
+                let mut profile = base();
+                [front, map, schedule].into_iter().for_each(|choose| choose(&mut profile));
+                check(&profile, None).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let plain = live(&profile);
+                profile.cores.tasks = TasksName::Stackful;
+                let mut stackful = live(&profile);
+
+                let [stats, recovered] = &plain.stats;
+                assert_eq!(stats.packets.is_some(), front_end.ends_with("packets"), "{what}");
+                assert_eq!(stats.big_loop.is_some(), scheduler == "cosmos", "{what}");
+                assert_eq!(
+                    stats.scheduler.iter().any(|(name, _)| name.starts_with("fil_")),
+                    scheduler == "fil",
+                    "{what}"
+                );
+                // The rows that the cache lacks are read from flash.
+                let read = recovered.ftl.flash_reads.metadata;
+                match mapping {
+                    "resident" => resident[nth] = read,
+                    _ => assert!(read > resident[nth] + 10, "{what}: {read} pages of the map"),
+                }
+                for stats in &mut stackful.stats {
+                    let stacks = stats.stacks.take().expect("tasks have stacks");
+                    assert!(stacks.switches > 1_000, "{what}: {stacks:?}");
+                }
+                let [one, other] =
+                    [&plain, &stackful].map(|life| (life.events, life.digest, format!("{:?}", life.stats)));
+                assert_eq!(one, other, "{what}");
+            }
+        }
+    }
+}
