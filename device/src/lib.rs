@@ -57,7 +57,7 @@ pub use registry::{
     CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget,
     MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
-pub use stackful::StackStats;
+pub use stackful::{StackStats, Stacks};
 
 /// Waveforms of a channel's pins.
 pub mod wave {

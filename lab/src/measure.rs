@@ -166,7 +166,10 @@ fn parts_report(before: &DriveStats, after: &DriveStats) -> BTreeMap<&'static st
         };
         stats.ecc.iter().for_each(|ecc| ecc.each(&mut add));
         stats.packets.iter().for_each(|packets| packets.each(&mut add));
-        stats.stacks.iter().for_each(|stacks| add("stack_switches", stacks.switches));
+        if let Some(stacks) = &stats.stacks {
+            add("stack_switches", stacks.switches);
+            add("stack_bytes_highest", stacks.deepest_bytes);
+        }
         counters
     };
     let before = counters(before);

@@ -39,7 +39,9 @@ fn alike(setup: impl Fn(&Bench)) -> Vec<(Instant, u64)> {
         setup(&bench);
         bench.advance(10_000);
         if let Some(stacks) = &bench.stacks {
-            assert_eq!(stacks.stats().switches, bench.exec.counts().polls, "every task has a stack");
+            let stats = stacks.stats();
+            assert_eq!(stats.switches, bench.exec.counts().polls, "every task has a stack");
+            assert!((100..u64::from(STACK_BYTES)).contains(&stats.deepest_bytes), "{stats:?}");
         }
         let noted = bench.log.take();
         let counts = bench.exec.counts();
