@@ -91,7 +91,12 @@ fn config() -> FlashConfig {
         interface: Interface { mode: DataMode::NvDdr2, timing_mode: 4 },
         scramble: true,
         // As Algorithm 2: from the command on, without a pause.
-        poll: PollPolicy { interval: Duration::from_nanos(1), early: us(5_000), patience: 20 },
+        poll: PollPolicy {
+            interval: Duration::from_nanos(1),
+            early: us(5_000),
+            patience: 20,
+            for_good: false,
+        },
         costs: FlashCosts::default(),
     }
 }

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::Pieces;
+use aster_device::profile::RaidName;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
 use aster_lab::words::counted;
 use aster_targets::with_ours;
@@ -31,8 +32,18 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         depth: args.case.depth.unwrap_or(DEPTH),
         cut_recovery: !args.case.recovery_uncut,
     });
+    let has_parity = profile
+        .target
+        .as_ref()
+        .is_some_and(|target| matches!(target.raid, Some(RaidName::Fixed | RaidName::Rotating)));
+    if args.dead_lane && !has_parity {
+        let problem = "--dead-lane needs a drive with parity: target.raid = \"fixed\" or \"rotating\"";
+        return Err(Failure::file(&args.profile, problem));
+    }
     if let (true, Some(case)) = (args.case.child, &only) {
-        return children::be_one(case, &mut Here::new(&name, &profile, content));
+        let here = Here::new(&name, &profile, content);
+        let mut here = if args.dead_lane { here.with_dead_lane() } else { here };
+        return children::be_one(case, &mut here);
     }
     let cuts = match (&only, args.minutes) {
         (Some(case), _) => Some(case.rounds.len() as u64),
@@ -102,6 +113,9 @@ fn victim(args: &TortureArgs) -> Vec<String> {
         let name = content.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         arguments.extend(["--content".to_owned(), name]);
     }
+    if args.dead_lane {
+        arguments.push("--dead-lane".to_owned());
+    }
     arguments
 }
 
@@ -133,6 +147,10 @@ fn said(report: &Report) -> String {
         1 => ", and 1 of a drive whose host went on".to_owned(),
         cuts => format!(", and {cuts} of drives whose hosts went on"),
     };
+    let of_lanes = match seen.dead_lanes {
+        0 => String::new(),
+        lanes => format!("; {} stopped answering", counted(lanes, "lane")),
+    };
     let recovery = if seen.recovery_ms_max > 0.0 {
         format!(
             "The longest recovery took {:.3} ms, simulated, and {} at most.",
@@ -143,7 +161,8 @@ fn said(report: &Report) -> String {
         "No drive came back: there was no recovery.".to_owned()
     };
     format!(
-        "{}: {losses} of power on {drives}, and {} more during recovery{of_host}{of_drive}{verdict}.\n\
+        "{}: {losses} of power on {drives}, and {} more during recovery{of_host}{of_drive}{of_lanes}\
+         {verdict}.\n\
          {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
          pages taken along.\n\
          {recovery}\n",

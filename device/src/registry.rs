@@ -2,8 +2,8 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
-    AssignerName, D_CHOICES, FIL, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, Profile,
-    VECTORS, WINDOWED_GREEDY,
+    AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
+    PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY,
 };
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
@@ -54,9 +54,6 @@ pub type MakeTarget = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Target
 
 /// Most characters in the name of a reader's own piece.
 const NAME_CHARS_MAX: usize = 64;
-
-/// The front end that takes command frames (H1).
-pub(crate) const MESSAGE_UNIT: &str = "message-unit";
 
 /// The makers of one kind of piece: ours and those that a reader has added.
 pub struct Registry<M> {

@@ -198,6 +198,11 @@ struct BringUp {
 async fn bring_up(parts: BringUp) {
     for lun in &parts.luns {
         if let Err(e) = boot::bring_up(lun, &parts.dram, parts.scratch).await {
+            // A package that doesn't answer is left out, where others have what it held (H33).
+            if lun.is_dead() {
+                lun.give_up_package();
+                continue;
+            }
             let place = format!("channel {} way {}: {e}", lun.port().id(), lun.way());
             *parts.fault.borrow_mut() = Some(place);
             return;

@@ -205,6 +205,7 @@ fn failure(sample: &Sample) -> Option<String> {
         FlashStatus::Failed => "failed in the array",
         FlashStatus::Busy => "found the LUN busy",
         FlashStatus::Uncorrectable => "brought more errors than the code corrects",
+        FlashStatus::Dead => "was not carried out, since the LUN has been given up",
         FlashStatus::Error => match &sample.fault {
             Some(fault) => return Some(format!("was not carried out: {fault}")),
             None => "was not carried out",

@@ -269,7 +269,7 @@ events! {
         kind: u8,
         /// Row address.
         row: u32,
-        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error, 5 given up.
         status: u8,
         /// Corrected bits.
         corrected: u16,
@@ -315,7 +315,7 @@ events! {
         lun: u32,
         /// Data buffer entry.
         buffer: u32,
-        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error, 5 given up.
         status: u8,
     }
     /// A transaction got the channel.

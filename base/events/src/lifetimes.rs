@@ -82,7 +82,7 @@ pub enum Activity {
         kind: u8,
         /// Row address.
         row: u32,
-        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error, 5 given up.
         status: u8,
         /// Corrected bits.
         corrected: u16,

@@ -167,6 +167,8 @@ pub struct ChannelPort {
     hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
     ready_from: Box<[Cell<Instant>]>,
+    // By slot: the LUN is not asked any more.
+    given_up: Box<[Cell<bool>]>,
 }
 
 /// The token that the engine's handler gets when a transaction was issued.
@@ -196,7 +198,18 @@ impl ChannelPort {
             hardware: Cell::new(false),
             interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
             ready_from: (0..ways).map(|_| Cell::default()).collect(),
+            given_up: (0..luns).map(|_| Cell::default()).collect(),
         })
+    }
+
+    /// The LUN of this slot doesn't answer: whoever drives it gives it up for good.
+    pub fn give_up(&self, slot: usize) {
+        self.given_up[slot].set(true);
+    }
+    /// Whether the LUN of this slot has been given up.
+    #[inline]
+    pub fn is_given_up(&self, slot: usize) -> bool {
+        self.given_up[slot].get()
     }
 
     /// The channel.

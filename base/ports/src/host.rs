@@ -257,6 +257,8 @@ pub enum VectorFault {
     ClosedEarly,
     /// The unit could not be written; the host goes on with the next one.
     NextUnit,
+    /// The LUNs of the units that failed have been given up: they don't answer any more.
+    NoAnswer,
 }
 
 /// A finished command.

@@ -24,6 +24,9 @@ pub enum FlashStatus {
     Error,
     /// The LUN isn't ready. Only [`FlashOp::Status`](crate::flash::FlashOp::Status) ends so.
     Busy,
+    /// The LUN has been given up: it never became ready, now or before (G25). Only where controllers give
+    /// LUNs up for good.
+    Dead,
 }
 
 impl FlashStatus {
@@ -35,6 +38,7 @@ impl FlashStatus {
             FlashStatus::Uncorrectable => 2,
             FlashStatus::Error => 3,
             FlashStatus::Busy => 4,
+            FlashStatus::Dead => 5,
         }
     }
 }

@@ -31,6 +31,10 @@ pub(crate) struct TortureArgs {
     /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
+    /// Let the chips of a lane stop answering for good at a drawn moment of each drive's life; the drive
+    /// must have parity (target.raid)
+    #[arg(long)]
+    pub(crate) dead_lane: bool,
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,7 @@ use super::error::BuildError;
 use super::onfi::{commands, interface};
 use super::ports::layout;
 use super::times::{micros, nanos, per_type};
-use crate::profile::{PackageProfile, Profile, PseudoSlcProfile, TransactionOrder};
+use crate::profile::{MESSAGE_UNIT, PackageProfile, Profile, PseudoSlcProfile, TransactionOrder};
 use aster_flash::schedule::TransactionPolicy;
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy};
 use aster_nand::ArrayTiming;
@@ -44,6 +44,8 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
             interval: nanos(profile.poll.interval_ns),
             early: nanos(profile.poll.early_ns),
             patience: profile.poll.patience,
+            // A NAND array controller waits once for a lane that doesn't answer (G25).
+            for_good: profile.host.front_end == MESSAGE_UNIT,
         },
         costs: FlashCosts {
             request: profile.costs.flash_request,

@@ -308,6 +308,8 @@ pub const PAGE_MAPPING: &str = "page-mapping";
 pub const OPEN_CHANNEL_12: &str = "open-channel-1.2";
 /// The command set of Open-Channel SSD 2.0.
 pub const OPEN_CHANNEL_20: &str = "open-channel-2.0";
+/// The front end that takes command frames, `host.front_end`.
+pub const MESSAGE_UNIT: &str = "message-unit";
 /// The translation without a map, `ftl.kind`.
 pub const VECTORS: &str = "vectors";
 /// The victim policy that draws blocks at random, of which it chooses one.

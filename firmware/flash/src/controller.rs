@@ -45,6 +45,10 @@ impl Controller {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         let targets = request.targets();
+        if self.lun.is_dead() {
+            outcomes[..targets.len()].fill(self.not_done());
+            return outcomes;
+        }
         if request.flags.one_shot || request.is_raw_page() {
             let whole = async {
                 if request.flags.one_shot {
@@ -55,7 +59,7 @@ impl Controller {
             };
             let outcome = whole.await.unwrap_or_else(|error| {
                 fault(error);
-                Outcome { status: FlashStatus::Error, ..Outcome::default() }
+                self.not_done()
             });
             outcomes[..targets.len()].fill(outcome);
             return outcomes;
@@ -63,8 +67,7 @@ impl Controller {
         if targets.len() > 1 && self.goes_together(request) {
             if let Err(error) = self.together(request.phase, targets, &mut outcomes).await {
                 fault(error);
-                let failed = Outcome { status: FlashStatus::Error, ..Outcome::default() };
-                outcomes[..targets.len()].fill(failed);
+                outcomes[..targets.len()].fill(self.not_done());
             }
             return outcomes;
         }
@@ -73,11 +76,17 @@ impl Controller {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     fault(error);
-                    Outcome { status: FlashStatus::Error, ..Outcome::default() }
+                    self.not_done()
                 }
             };
         }
         outcomes
+    }
+
+    /// How a target ends that was not carried out.
+    fn not_done(&self) -> Outcome {
+        let status = if self.lun.is_dead() { FlashStatus::Dead } else { FlashStatus::Error };
+        Outcome { status, ..Outcome::default() }
     }
 
     /// Carries out a page read ([`FlashRequest::is_page_read`]), which the array may have begun already, at
@@ -92,6 +101,10 @@ impl Controller {
         fault: impl Fn(FlashError),
     ) -> (Outcomes, Option<Instant>) {
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
+        if self.lun.is_dead() {
+            outcomes[0] = self.not_done();
+            return (outcomes, None);
+        }
         if begun.is_none() {
             self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         }
@@ -99,7 +112,7 @@ impl Controller {
             Ok((frame, begun)) => (Outcome::from(frame), begun),
             Err(error) => {
                 fault(error);
-                (Outcome { status: FlashStatus::Error, ..Outcome::default() }, None)
+                (self.not_done(), None)
             }
         };
         outcomes[0] = outcome;

@@ -34,11 +34,18 @@ pub struct PollPolicy {
     pub early: Duration,
     /// Give up after this many times the typical time.
     pub patience: u32,
+    /// A LUN that was given up once is not asked again.
+    pub for_good: bool,
 }
 
 impl Default for PollPolicy {
     fn default() -> Self {
-        PollPolicy { interval: Duration::from_micros(1), early: Duration::ZERO, patience: 20 }
+        PollPolicy {
+            interval: Duration::from_micros(1),
+            early: Duration::ZERO,
+            patience: 20,
+            for_good: false,
+        }
     }
 }
 
@@ -181,6 +188,15 @@ impl Lun {
     /// The channel's port.
     pub fn port(&self) -> &ChannelPort {
         &self.port
+    }
+    /// Whether it has been given up for good ([`PollPolicy::for_good`]).
+    pub fn is_dead(&self) -> bool {
+        self.port.is_given_up(self.slot)
+    }
+    /// Gives up all LUNs behind the chip enable.
+    pub fn give_up_package(&self) {
+        let g = &self.config.shape.geometry;
+        (0..usize::from(g.luns)).for_each(|lun| self.port.give_up(lun * usize::from(g.ways) + self.way));
     }
     /// The chip enable.
     pub fn way(&self) -> usize {

@@ -5,7 +5,7 @@ use crate::drive::{Page, is_done};
 use crate::plan::{self, ErasedBlock};
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
-use aster_ports::flash::{Flags, FlashOp};
+use aster_ports::flash::{Flags, FlashOp, FlashStatus};
 use aster_ports::host::{
     BlockState, DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode,
 };
@@ -20,6 +20,8 @@ const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
 struct Erased {
     /// Those that failed.
     failed: u64,
+    /// Those of them whose LUN doesn't answer any more.
+    dead: u64,
     /// Those of chunks that had been closed early.
     retired: u64,
 }
@@ -45,13 +47,14 @@ impl Worker {
         }
         self.begin_erases(mode.slc);
         self.leave();
-        let Erased { failed, retired } = self.end_erases().await;
+        let Erased { failed, dead, retired } = self.end_erases().await;
         if mode.metadata && !self.describe(command).await {
             return (HostStatus::DataTransfer, failed | retired);
         }
         match failed | retired {
             0 => (HostStatus::Success, 0),
             bits if drive.config.chunks => (HostStatus::Vector(VectorFault::Offline), bits),
+            bits if bits == dead => (HostStatus::Vector(VectorFault::NoAnswer), bits),
             bits => (HostStatus::WriteFault, bits),
         }
     }
@@ -109,6 +112,7 @@ impl Worker {
                 let before = *drive.table.borrow().get(lun, block);
                 drive.table.borrow_mut().end_erase(lun, block, done);
                 ended.failed |= if done { 0 } else { mask };
+                ended.dead |= if outcome.status == FlashStatus::Dead { mask } else { 0 };
                 ended.retired |= if before.closed { mask } else { 0 };
                 if !done || before.closed {
                     drive.grow_bad(lun, block);

@@ -17,6 +17,8 @@ struct Failed {
     lost: u64,
     empty: u64,
     marginal: u64,
+    /// Those of `lost` whose LUN doesn't answer any more.
+    dead: u64,
 }
 
 impl Worker {
@@ -52,6 +54,9 @@ impl Worker {
         let unreadable = failed.lost | failed.empty;
         match failed {
             _ if !moved => (HostStatus::DataTransfer, unreadable),
+            Failed { lost: 1.., dead, .. } if failed.lost == dead => {
+                (HostStatus::Vector(VectorFault::NoAnswer), unreadable)
+            }
             Failed { lost: 1.., .. } => (HostStatus::UnrecoveredRead, unreadable),
             Failed { empty: 1.., .. } => (HostStatus::Vector(VectorFault::Empty), unreadable),
             Failed { marginal: 1.., .. } => (HostStatus::Vector(VectorFault::Marginal), failed.marginal),
@@ -101,6 +106,9 @@ impl Worker {
                 }
                 let of = if outcome.erased { &mut failed.empty } else { &mut failed.lost };
                 *of |= run.mask_of(bad);
+                if outcome.status == FlashStatus::Dead {
+                    failed.dead |= run.mask();
+                }
                 let limit = drive.config.marginal;
                 if bad == 0 && limit > 0 && outcome.worst_chunk >= limit {
                     failed.marginal |= run.mask();

@@ -70,13 +70,14 @@ impl Worker {
     /// Waits until all pages are programmed, and gives the buffers back.
     pub(crate) async fn end_programs(&mut self) -> Ended {
         let drive = Rc::clone(&self.drive);
-        let (mut status, mut failed) = (HostStatus::Success, 0);
+        let (mut status, mut failed, mut dead) = (HostStatus::Success, 0, 0);
         let mut runs = self.runs.iter();
         for sent in &self.sent {
             for (outcome, run) in drive.finished_all(*sent).await.zip(runs.by_ref()) {
                 drive.table.borrow_mut().end_program(run.lun, run.block);
                 if !is_done(&outcome) {
                     failed |= run.mask();
+                    dead |= if outcome.status == FlashStatus::Dead { run.mask() } else { 0 };
                     let is_erased = drive.config.chunks && self.is_erased(run.lun, run.block, run.page).await;
                     let now = drive.program_failed(run.lun, run.block, is_erased);
                     // That a chunk is closed counts for more than that another one goes on.
@@ -87,7 +88,10 @@ impl Worker {
             }
         }
         self.give_buffers();
-        (status, failed)
+        match failed != 0 && failed == dead {
+            true => (HostStatus::Vector(VectorFault::NoAnswer), failed),
+            false => (status, failed),
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), VectorFault> {

@@ -1,9 +1,11 @@
 //! A drive's life: rounds of work, each ended by a sudden loss of power.
 
+mod lane;
+
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
 use aster_device::{BadBlock, Boot, Device, DriveState, Media, Pieces};
-use aster_run_virtual::driver::{Config, CriticalWarning};
+use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::{BlockAddr, Content, Duration, Instant, LunIndex, Rng, mix64};
@@ -66,6 +68,9 @@ pub struct Seen {
     /// count them.
     #[serde(default)]
     pub drive_cuts: u64,
+    /// Lanes whose chips stopped answering.
+    #[serde(default)]
+    pub dead_lanes: u64,
     /// Losses of power during recovery.
     pub cuts_in_recovery: u64,
     /// Programs that were cut off.
@@ -103,6 +108,7 @@ impl AddAssign for Seen {
         self.cuts += other.cuts;
         self.host_cuts += other.host_cuts;
         self.drive_cuts += other.drive_cuts;
+        self.dead_lanes += other.dead_lanes;
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.torn_programs += other.torn_programs;
         self.torn_erases += other.torn_erases;
@@ -162,12 +168,20 @@ pub struct Here<'a> {
     pub content: Option<Content>,
     /// Makes the pieces that a drive is built with, anew at each power-on.
     pub pieces: &'a dyn Fn() -> Pieces,
+    /// At a drawn moment of each life the chips of a channel, which is a lane of a drive of lanes, stop
+    /// answering.
+    pub dead_lane: bool,
 }
 
 impl<'a> Here<'a> {
     /// Runs lives of drives of `profile`, which reports call `name`, with our own pieces.
     pub fn new(name: &'a str, profile: &'a Profile, content: Option<Content>) -> Self {
-        Here { name, profile, content, pieces: &Pieces::default }
+        Here { name, profile, content, pieces: &Pieces::default, dead_lane: false }
+    }
+    /// The same drives, each of which loses a lane.
+    #[must_use]
+    pub fn with_dead_lane(self) -> Self {
+        Here { dead_lane: true, ..self }
     }
     /// The same drives with a reader's own pieces, which `pieces` makes.
     #[must_use]
@@ -189,6 +203,7 @@ impl Lives for Here<'_> {
             host: None,
             boot: Duration::from_millis(2),
             failed_blocks: 0,
+            dead: None,
             at: (0, Duration::from_picos(0)),
             seen,
         };
@@ -227,6 +242,8 @@ struct Life<'a> {
     boot: Duration,
     /// Failed blocks that [`Seen`] counts already.
     failed_blocks: u64,
+    /// The channel whose chips don't answer any more.
+    dead: Option<u16>,
     /// Rounds begun, and the last cut.
     at: (usize, Duration),
     seen: &'a mut Seen,
@@ -270,7 +287,7 @@ impl Life<'_> {
         Ok(true)
     }
     fn power_on(&self, left: Left) -> Result<Machine, String> {
-        let Here { name, profile, content, pieces } = *self.victim;
+        let Here { name, profile, content, pieces, .. } = *self.victim;
         let config = Config {
             depth: self.case.depth.min(profile.host.queue_entries - 1),
             transfer_bytes_max: profile.host.transfer_bytes_max.min(host::CHUNK_BYTES as u32),
@@ -283,7 +300,9 @@ impl Life<'_> {
             }
             Left::Drive(drive) => Machine::power_on_over(pieces(), name, profile, drive, config),
         };
-        machine.map_err(|error| error.to_string())
+        let machine = machine.map_err(|error| error.to_string())?;
+        self.silence(&machine);
+        Ok(machine)
     }
     /// Counts the blocks that have failed since the last call.
     fn count_failed_blocks(&mut self, machine: &Machine) {
@@ -330,6 +349,7 @@ impl Life<'_> {
         let Here { name, profile, pieces, .. } = *self.victim;
         let before = machine.device().nand().totals_of_drive();
         machine.restart_drive(pieces(), name, profile).map_err(|error| error.to_string())?;
+        self.silence(machine);
         let now = machine.device().nand().totals_of_drive();
         self.seen.torn_programs += now.program_failures - before.program_failures;
         self.seen.pages_lost += now.pages_lost - before.pages_lost;
@@ -389,23 +409,6 @@ impl Life<'_> {
         self.seen.worn_out += u64::from(at_its_end);
         Ok((!at_its_end).then_some(machine))
     }
-    /// Whether a read-only drive reports that it is, and has a reason: its profile lets blocks go bad, and
-    /// either no spare block is left, or the log has too few good blocks.
-    fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
-        let package = &self.victim.profile.package;
-        let lasts = package.program_failures_per_million == 0
-            && package.erase_failures_per_million == 0
-            && package.wear_out_percent == 0;
-        let driver = Rc::clone(machine.driver());
-        let health = machine.block_on("asking for its health", async move { driver.health().await });
-        let health = health.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let warned = CriticalWarning(health.critical_warning).read_only();
-        let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
-        let bad: Vec<_> = (0..luns).map(|lun| nand.bad_blocks(LunIndex(lun))).collect();
-        let of_log = log_blocks(machine.device());
-        let log_fails = of_log.is_some_and(|of_log| good_of_first(of_log, &bad) < LOG_BLOCKS_MIN);
-        Ok(!lasts && warned && (health.available_spare == 0 || log_fails))
-    }
     fn host(&self) -> &SharedHost {
         self.host.as_ref().expect("the drive was up")
     }
@@ -428,6 +431,7 @@ impl Life<'_> {
             let rng = Rng::new(rng.next_u64());
             machine.host().spawn(host::work(host.clone(), Rc::clone(machine.driver()), mix, rng));
         }
+        self.let_a_lane_die(machine, rng);
         let outlives = machine.device().outlives_its_drive();
         for _ in 0..if outlives { rng.below(DRIVE_CUTS) } else { 0 } {
             machine.idle(Duration::from_picos(rng.below(SHORT.as_picos())));

@@ -1,12 +1,9 @@
 //! The FTL of the Host-FTL paper, from a profile.
 
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
-use aster_device::profile::{Profile, RaidName};
+use aster_device::profile::{MESSAGE_UNIT, Profile, RaidName};
 use aster_device::{BuildError, victims_on_host};
 use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity};
-
-/// The front end of drives that take command frames.
-pub(crate) const MESSAGE_UNIT: &str = "message-unit";
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
     let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());

@@ -1,9 +1,8 @@
 //! The page mapping of our drives, on the host: over a drive that takes command frames, or over an
 //! open-channel one.
 
-use crate::hostftl::MESSAGE_UNIT;
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
-use aster_device::profile::{OPEN_CHANNEL_12, Profile};
+use aster_device::profile::{MESSAGE_UNIT, OPEN_CHANNEL_12, Profile};
 use aster_device::units::Content;
 use aster_device::{BuildError, page_mapping_on_host};
 use aster_host_translation::{Connect, TranslationTarget, frames, vectors};

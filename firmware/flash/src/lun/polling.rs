@@ -32,6 +32,9 @@ impl Lun {
             }
             busy = Some(self.core.exec().now());
             if asked > give_up {
+                if policy.for_good {
+                    self.port.give_up(self.slot);
+                }
                 return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
             }
             self.core.exec().sleep(policy.interval).await;

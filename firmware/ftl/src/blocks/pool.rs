@@ -264,7 +264,7 @@ impl BlockPool {
         let bits = match outcome.status {
             FlashStatus::Done => outcome.worst_chunk,
             FlashStatus::Uncorrectable => u8::MAX,
-            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => return,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => return,
         };
         let fades = self.table_mut().found_wrong_bits(ppa, bits);
         if fades {

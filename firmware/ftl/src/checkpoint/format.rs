@@ -74,7 +74,7 @@ impl<M: Mapping> Checkpoint<M> {
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
-                FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => false,
+                FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => false,
             };
             if readable {
                 return true;

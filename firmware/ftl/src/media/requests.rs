@@ -113,7 +113,7 @@ impl Media {
         let readable = match outcome.status {
             FlashStatus::Done => !outcome.oob_failed && !outcome.erased,
             FlashStatus::Uncorrectable => !outcome.oob_failed,
-            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => false,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => false,
         };
         let record = if readable { self.pages.record(buffer) } else { None };
         let lost = match record {

@@ -33,7 +33,7 @@ impl<M: Mapping> Recovery<M> {
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
-            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy => true,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => true,
         };
         let record = if torn { None } else { self.journal.pages().record(buffer) };
         // No drive gives out a number that leaves no room for greater ones.

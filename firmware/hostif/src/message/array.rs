@@ -266,6 +266,7 @@ pub(super) fn code_of(opcode: Opcode, status: aster_ports::host::HostStatus) -> 
     match status {
         HostStatus::Success | HostStatus::Vector(VectorFault::Marginal) => StatusCode::Done,
         HostStatus::Vector(VectorFault::Empty) => StatusCode::Erased,
+        HostStatus::Vector(VectorFault::NoAnswer) => StatusCode::LaneDead,
         HostStatus::UnrecoveredRead => StatusCode::Uncorrectable,
         HostStatus::WriteFault if opcode == Opcode::Erase => StatusCode::EraseFailed,
         HostStatus::WriteFault => StatusCode::ProgramFailed,

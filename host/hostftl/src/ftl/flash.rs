@@ -84,7 +84,10 @@ impl Done {
     }
     /// Whether the page of this lane was programmed, or read, as one of a row.
     pub fn is_good_on(&self, lane: u8) -> bool {
-        let some = matches!(self.code, Ok(StatusCode::Uncorrectable | StatusCode::ProgramFailed));
+        let some = matches!(
+            self.code,
+            Ok(StatusCode::Uncorrectable | StatusCode::ProgramFailed | StatusCode::LaneDead)
+        );
         self.is_good() || some && self.failed >> lane & 1 == 0
     }
     /// Whether a read brought this sector of the page.
@@ -148,7 +151,13 @@ pub(super) struct Flash {
     marked: bool,
     /// The highest sequence number of a record that was written otherwise.
     foreign: Cell<u64>,
+    /// Dies of lanes that don't answer any more, in the order in which they were found.
+    dead: RefCell<Vec<DeadLane>>,
+    news: WaitCell,
 }
+
+/// A die of a lane: channel, die, lane.
+pub(super) type DeadLane = (u8, u8, u8);
 
 impl Flash {
     /// Bytes that it needs in the host's memory, with those of the driver.
@@ -171,6 +180,8 @@ impl Flash {
             sectors,
             marked,
             foreign: Cell::new(0),
+            dead: RefCell::new(Vec::new()),
+            news: WaitCell::default(),
         });
         for _ in 0..TAGS {
             let flash = Rc::clone(&flash);
@@ -208,6 +219,33 @@ impl Flash {
     /// The highest sequence number of a record that was read and written by an FTL with other rows.
     pub fn foreign(&self) -> u64 {
         self.foreign.get()
+    }
+    /// Waits for the `n`-th die of a lane that is found not to answer. For one waiter.
+    pub async fn next_dead(&self, n: usize) -> DeadLane {
+        self.news.wait(&self.exec, || self.dead.borrow().get(n).copied()).await
+    }
+    /// The dies of lanes that don't answer.
+    pub fn dead(&self) -> Vec<DeadLane> {
+        self.dead.borrow().clone()
+    }
+    /// Notes the lanes that an operation has found not to answer.
+    fn note_dead(&self, operation: &Operation, failed: u8) {
+        let (channel, die, lanes) = match operation {
+            Operation::Read { span, .. } | Operation::Program { span, .. } => {
+                (span.page.channel, span.page.die, 1 << span.page.lane)
+            }
+            Operation::ReadRow(row) | Operation::ProgramRow(row) => {
+                (row.group.channel, row.group.die, failed)
+            }
+            Operation::Erase { channel, die, .. } => (*channel, *die, failed),
+        };
+        for lane in (0..LANES_MAX as u8).filter(|lane| lanes >> lane & 1 != 0) {
+            let mut dead = self.dead.borrow_mut();
+            if !dead.contains(&(channel, die, lane)) {
+                dead.push((channel, die, lane));
+                self.news.wake(&self.exec);
+            }
+        }
     }
     /// What is flipped in the records of a lane.
     pub fn mark(&self, lane: u8) -> Mark {
@@ -351,6 +389,9 @@ impl Flash {
         let failed = ended.map_or(0, |ended| ended.failed);
         let (code, records) = (ended.map(|ended| ended.code), [None; SECTORS_MAX]);
         let mut done = Done { code, failed, records, lost: false };
+        if code == Ok(StatusCode::LaneDead) {
+            self.note_dead(operation, failed);
+        }
         match operation {
             Operation::Read { span, all, .. } => self.stored(tag, span.count, |n, bytes| {
                 let sector = span.first + n as u8;

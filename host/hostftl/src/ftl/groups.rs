@@ -72,6 +72,8 @@ struct Group {
     erases: u32,
     /// A page of it could only be read from the others of its row.
     harmed: bool,
+    /// It has a row that a loss of power has cut off: the pages of it that are there can't be made of others.
+    is_torn: bool,
 }
 
 impl Group {
@@ -103,6 +105,8 @@ pub struct Groups {
     stale: usize,
     /// Groups that are harmed: without one, nobody need look for it.
     harmed: usize,
+    /// Groups with a row that was cut off.
+    torn: usize,
     /// Lanes of a group that hold no data.
     parity: u32,
 }
@@ -133,12 +137,13 @@ impl Groups {
                     closed_at: 0,
                     erases: 0,
                     harmed: false,
+                    is_torn: false,
                 });
                 dies.push(Die { groups: groups.collect(), free: (0..count as u16).collect() });
             }
         }
         let free = dies.iter().map(|die| die.free.len()).sum();
-        Groups { info: *info, dies, closings: 0, free, stale: 0, harmed: 0, parity: 0 }
+        Groups { info: *info, dies, closings: 0, free, stale: 0, harmed: 0, torn: 0, parity: 0 }
     }
     /// The same, with a lane of each group for the sum of the others (H33).
     #[must_use]
@@ -210,6 +215,23 @@ impl Groups {
         group.dead |= 1 << at.lane;
         was_alive
     }
+    /// A die of a lane doesn't answer any more: none of its blocks can be written, and groups with a sum
+    /// are to be emptied. Returns how many blocks could be written before.
+    pub fn kill_lane(&mut self, channel: u8, die: u8, lane: u8) -> u64 {
+        let (index, parity) = (self.info.die(channel, die), self.parity);
+        let (mut killed, mut harmed) = (0, 0);
+        for group in &mut self.dies[index].groups {
+            killed += u64::from(group.is_alive(lane.into()));
+            group.dead |= 1 << lane;
+            let holds = group.state == GroupState::Closed && group.members[usize::from(lane)] != NO_BLOCK;
+            if parity > 0 && holds && !group.harmed {
+                group.harmed = true;
+                harmed += 1;
+            }
+        }
+        self.harmed += harmed;
+        killed
+    }
     /// The blocks of a group that can be written, and so be erased.
     pub fn alive(&self, at: GroupPlace) -> Members {
         let of = self.get(at);
@@ -218,10 +240,11 @@ impl Groups {
     /// Its blocks have been erased, or are being erased before all else.
     pub fn erased(&mut self, at: GroupPlace) {
         let group = self.get_mut(at);
-        let was_harmed = group.harmed;
-        (group.erased, group.written, group.harmed) = (true, 0, false);
+        let (was_harmed, was_torn) = (group.harmed, group.is_torn);
+        (group.erased, group.written, group.harmed, group.is_torn) = (true, 0, false, false);
         group.erases += 1;
         self.harmed -= usize::from(was_harmed);
+        self.torn -= usize::from(was_torn);
     }
     /// A page of a group could only be read from the others of its row: it is to be emptied.
     pub fn harm(&mut self, at: GroupPlace) {
@@ -230,8 +253,22 @@ impl Groups {
         group.harmed = true;
         self.harmed += usize::from(is_new);
     }
-    /// A closed group that is harmed.
+    /// A row of a group was cut off by a loss of power: it is to be emptied before all others, since its
+    /// pages have no sum.
+    pub fn tear(&mut self, at: GroupPlace) {
+        let group = self.get_mut(at);
+        let is_new = !core::mem::replace(&mut group.is_torn, true);
+        self.torn += usize::from(is_new);
+    }
+    /// Whether a group has a row that was cut off.
+    pub fn has_torn(&self) -> bool {
+        self.torn > 0
+    }
+    /// A closed group that is harmed, first of all one with a row that was cut off.
     pub fn harmed(&self) -> Option<GroupPlace> {
+        if self.torn > 0 {
+            return self.victims(|group| group.is_torn).map(|(_, at)| at).next();
+        }
         if self.harmed == 0 {
             return None;
         }
@@ -248,6 +285,10 @@ impl Groups {
         let programs = &mut group.programs[usize::from(at.lane)];
         *programs += 1;
         *programs - 1
+    }
+    /// Whether one page of each lane is on its way at most.
+    pub fn is_alone(&self, at: GroupPlace) -> bool {
+        self.get(at).programs.iter().all(|&programs| programs <= 1)
     }
     /// A page has been programmed, or has failed.
     pub fn end(&mut self, at: PagePlace) {
@@ -268,13 +309,14 @@ impl Groups {
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
-        (self.free, self.stale, self.harmed) = (0, 0, 0);
+        (self.free, self.stale, self.harmed, self.torn) = (0, 0, 0, 0);
         let parity = self.parity;
         for die in &mut self.dies {
             die.free.clear();
             for (n, group) in (0..).zip(die.groups.iter_mut()) {
                 assert!(group.is_settled(), "no page is on its way");
-                (group.valid, group.written, group.harmed) = (0, 0, false);
+                (group.valid, group.written) = (0, 0);
+                (group.harmed, group.is_torn) = (false, false);
                 group.state = if group.alive() <= parity { GroupState::Dead } else { GroupState::Free };
                 if group.state == GroupState::Free {
                     die.free.push_back(n);

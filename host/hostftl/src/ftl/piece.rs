@@ -193,13 +193,17 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         rebuilder: has_parity.then(|| Rebuilder::new(padding.0 + 1)),
         watcher: RefCell::new(up.watcher.borrow_mut().take()),
     });
+    ftl.core.spawn(Rc::clone(&ftl).store());
+    ftl.core.spawn(Rc::clone(&ftl).hear_of_lanes(ftl.flash.dead().len()));
+    ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
+    // What a row that was cut off holds has no sum. It counts from now on, so it is written elsewhere first.
+    let is_whole = || (!ftl.state.borrow().groups.has_torn() || ftl.is_stopped()).then_some(());
+    ftl.gate.wait(&exec, is_whole).await;
     ftl.count(|stats| {
         (stats.boot, stats.boot_nanos) = (boot, exec.now().since(begun).as_nanos());
         (stats.boot_reads, stats.factory_bad_blocks) = (found.reads, found.factory_bad);
         stats.flash_erases.metadata += found.erases;
     });
-    ftl.core.spawn(Rc::clone(&ftl).store());
-    ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
     for worker in 0..u32::from(workers) {
         let first = workers_from + worker * intake::BUFFERS;
         ftl.core.spawn(intake::run(Rc::clone(&ftl), first));

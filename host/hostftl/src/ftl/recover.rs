@@ -17,7 +17,7 @@ use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::spare::Spare;
 use crate::driver::{ArrayDriver, ArrayInfo};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
@@ -108,6 +108,8 @@ struct Scan {
     block: u16,
     /// A page that could not be read.
     lost: Option<u16>,
+    /// Pages before the first erased one.
+    pages: u16,
     is_over: bool,
 }
 
@@ -208,7 +210,7 @@ impl Recovery<'_> {
                     groups.kill(at.page(0, lane));
                     continue;
                 }
-                blocks.push(Scan { at, lane, block, lost: None, is_over: false });
+                blocks.push(Scan { at, lane, block, lost: None, pages: 0, is_over: false });
             }
         }
         let mut reads = 0;
@@ -241,6 +243,15 @@ impl Recovery<'_> {
                 }
             }
         }
+        for (channel, die, lane) in flash.dead() {
+            if config.raid.is_none() {
+                return Err(format!(
+                    "lane {lane} of channel {channel} doesn't answer on die {die}, and without target.raid \
+                     nobody else has what it held: older data would come back in its place"
+                ));
+            }
+            groups.kill_lane(channel, die, lane);
+        }
         if flash.foreign() > floor {
             return Err("what is on the drive was written with another target.raid".to_string());
         }
@@ -249,6 +260,7 @@ impl Recovery<'_> {
                 groups.gained(place.page);
             }
         }
+        let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
         for (at, FoundGroup { written, counts, harmed }) in of_groups {
             match (groups.valid(at) > 0, counts) {
@@ -256,6 +268,9 @@ impl Recovery<'_> {
                     groups.found(at, written);
                     if harmed {
                         groups.harm(at);
+                    }
+                    if torn.contains(&at) {
+                        groups.tear(at);
                     }
                 }
                 (false, true) => stale.push(at),
@@ -269,9 +284,19 @@ impl Recovery<'_> {
         Ok(Found { map, groups, retired, sequence: newest + 1, root, any, factory_bad, reads, erases, spare })
     }
 
+    /// The groups with a row that is not there on all lanes that can be written: a loss of power has cut it
+    /// off.
+    fn torn(&self, blocks: &[Scan], groups: &Groups) -> BTreeSet<GroupPlace> {
+        let mut pages: BTreeMap<GroupPlace, u16> = BTreeMap::new();
+        let alive = || blocks.iter().filter(|scan| groups.is_alive(scan.at, scan.lane));
+        let differs =
+            |scan: &&Scan| *pages.entry(scan.at).or_insert(scan.pages) != scan.pages || scan.lost.is_some();
+        alive().filter(differs).map(|scan| scan.at).collect()
+    }
     /// Completes what a read of a page found by the other pages of its row. Returns whether it could.
     async fn rebuild(&self, at: PagePlace, done: &mut Done, (groups, retired): (&Groups, &Retired)) -> bool {
-        let is_lost = matches!(done.code, Ok(StatusCode::Uncorrectable | StatusCode::OobLost));
+        let is_lost =
+            matches!(done.code, Ok(StatusCode::Uncorrectable | StatusCode::OobLost | StatusCode::LaneDead));
         if self.config.raid.is_none() || !is_lost {
             return false;
         }
@@ -326,10 +351,14 @@ fn look(
             scan.is_over = true;
             return Ok(());
         }
-        Ok(StatusCode::Done | StatusCode::Uncorrectable | StatusCode::OobLost) => {}
+        Ok(StatusCode::Done | StatusCode::Uncorrectable | StatusCode::OobLost | StatusCode::LaneDead) => {}
         other => return Err(format!("a read at power-on has ended as {other:?}")),
     }
-    of_group.written += 1;
+    scan.pages = page + 1;
+    // Of a lane that doesn't answer nobody knows whether the page was written, unless the others of its row
+    // tell.
+    let is_known = done.code != Ok(StatusCode::LaneDead) || done.records.iter().any(Option::is_some);
+    of_group.written += u32::from(is_known);
     for (slot, record) in (0..).zip(done.records) {
         let Some(record) = record.filter(|record| record.is_mapped() && record.sequence > versions.floor)
         else {
@@ -340,7 +369,7 @@ fn look(
         versions.found(record, SectorPlace { page: scan.at.page(page, scan.lane), slot });
     }
     if !done.is_good() {
-        of_group.counts = true;
+        of_group.counts |= is_known;
         scan.lost = scan.lost.or(Some(page));
     }
     Ok(())
@@ -366,7 +395,7 @@ mod tests {
     /// What is found of a block of these pages.
     fn looked(pages: &[Done], is_alive: bool) -> (Result<(), String>, Versions, FoundGroup) {
         let (mut versions, mut of_group) = (versions(), FoundGroup::default());
-        let mut scan = Scan { at: AT, lane: 2, block: 5, lost: None, is_over: false };
+        let mut scan = Scan { at: AT, lane: 2, block: 5, lost: None, pages: 0, is_over: false };
         let mut all = (0..).zip(pages);
         let looked = all.try_for_each(|(page, done)| {
             look(&mut scan, page, done, (is_alive, &mut of_group), &mut versions)

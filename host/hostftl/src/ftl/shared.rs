@@ -1,7 +1,7 @@
 //! What all tasks of the FTL share: sectors in memory, on their way, and on flash.
 
 use super::config::{HostFtlConfig, RESERVE};
-use super::flash::{Flash, Records, RowSpan, Span, Ticket};
+use super::flash::{DeadLane, Flash, Records, RowSpan, Span, Ticket};
 use super::frontier::{Frontier, NextPage, NextRow, Stream, SummedRow};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
@@ -397,9 +397,28 @@ impl Ftl {
     }
     /// A block can't be written any more.
     pub fn failed(&self, state: &mut State, at: PagePlace) {
-        if state.groups.kill(at) {
-            self.count(|stats| stats.grown_bad_blocks += 1);
+        let lost = state.groups.kill(at);
+        self.blocks_lost(state, lost.into());
+    }
+    /// A die of a lane doesn't answer any more. What it held is read from the others of its rows.
+    pub fn lane_died(&self, (channel, die, lane): DeadLane) {
+        let state = &mut *self.state.borrow_mut();
+        let lost = state.groups.kill_lane(channel, die, lane);
+        self.blocks_lost(state, lost);
+    }
+    /// Hears of lanes that don't answer any more.
+    pub async fn hear_of_lanes(self: Rc<Self>, heard: usize) {
+        for n in heard.. {
+            let lane = self.flash.next_dead(n).await;
+            self.lane_died(lane);
+            self.tell_media();
+            self.tell_wear();
+            self.work.wake_all(&self.exec);
         }
+    }
+    /// So many blocks can't be written any more.
+    fn blocks_lost(&self, state: &State, lost: u64) {
+        self.count(|stats| stats.grown_bad_blocks += lost);
         if self.spare.of(&state.groups) == 0 && !self.is_stopped() {
             self.condition.set(DriveState::ReadOnly);
             self.worn_out.set(true);

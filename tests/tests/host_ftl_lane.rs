@@ -1,0 +1,158 @@
+//! Host-FTL with a lane that doesn't answer any more (H33, H34, G25).
+
+use aster_device::profile::RaidName;
+use aster_device::{Media, Profile};
+use aster_driver::{Config, QueueId};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{config, drive, job, run, versioned};
+use aster_units::{Content, Duration, LunIndex};
+use aster_workload::{Access, Job, Mix};
+use std::rc::Rc;
+
+/// Lanes of a channel.
+const LANES: u32 = 8;
+
+/// The small profile, with room for a lane to die.
+fn profile(raid: Option<RaidName>) -> Profile {
+    let mut profile = aster_device::profile::shipped("host-ftl-small").expect("a shipped profile");
+    profile.target.as_mut().expect("a target").raid = raid;
+    profile.package.factory_bad_per_mille = 0;
+    profile.ftl.over_provisioning_percent = 60.0;
+    profile
+}
+
+fn random(requests: u64, mix: Mix) -> Job {
+    Job { queue_depth: 16, ..job("random", Access::Random, mix, 4096, requests) }
+}
+
+/// The last one makes all durable.
+fn flushed() -> Job {
+    Job { flush_every: 1, ..random(1, Mix::Write) }
+}
+
+/// A third of the drive, in order.
+fn part(machine: &Machine, mix: Mix) -> Job {
+    let requests = drive(machine).bytes.div_ceil(64 << 10) / 3;
+    job("part", Access::Sequential, mix, 64 << 10, requests)
+}
+
+fn counter(machine: &Machine, name: &str) -> u64 {
+    machine.device().translation().counter(name).unwrap_or_else(|| panic!("it counts {name}"))
+}
+
+/// The dies of a lane don't answer any more.
+fn kill(machine: &Machine, lane: u32) {
+    (0..2).for_each(|die| machine.device().nand().force_busy(LunIndex(die * LANES + lane), true));
+}
+
+/// The next power-on, at which a lane doesn't answer, or answers again.
+fn power_on(profile: &Profile, content: Content, media: Media, dead: Option<u32>) -> Machine {
+    let config = Config { depth: 32, ..config(profile) };
+    let machine = Machine::power_on("lane", profile, Some(content), media, &Recorder::default(), config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    dead.into_iter().for_each(|lane| kill(&machine, lane));
+    machine
+}
+
+fn booted(profile: &Profile, content: Content, media: Media, dead: Option<u32>) -> Machine {
+    let machine = power_on(profile, content, media, dead);
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+
+/// Lets time pass, in which collection may work.
+fn idle(machine: &Machine) {
+    let exec = machine.driver().exec().clone();
+    let later = exec.now() + Duration::from_secs(1);
+    machine.block_on("idling", async move { exec.sleep_until(later).await }).unwrap();
+}
+
+/// H33, G25: whichever lane dies, its data are made of the others, written elsewhere, and found again.
+#[test]
+fn a_lane_dies_and_nothing_is_lost() {
+    for (lane, raid, content) in [
+        (3, RaidName::Fixed, Content::Fingerprint),
+        (7, RaidName::Fixed, Content::Fingerprint),
+        (0, RaidName::Rotating, Content::Full),
+    ] {
+        let profile = profile(Some(raid));
+        let first = booted(&profile, content, Media::fresh(), None);
+        let write = [part(&first, Mix::Write), random(300, Mix::Write)];
+        let contents = run(&first, &write, versioned(&first));
+        kill(&first, lane);
+        let read = |machine: &Machine, contents| {
+            let began = machine.now();
+            let contents = run(machine, &[part(machine, Mix::Read)], contents);
+            (contents, machine.now().since(began))
+        };
+        let (contents, waited) = read(&first, contents);
+        // The lane with the sums is read for nobody.
+        let has_data = (lane, raid) != (7, RaidName::Fixed);
+        let rebuilt = counter(&first, "rebuilt_pages");
+        assert_eq!(rebuilt > 20, has_data, "{rebuilt}");
+        idle(&first);
+        let moved = counter(&first, "rebuilt_pages");
+        // All has been written elsewhere but what open groups hold.
+        let (contents, quick) = read(&first, contents);
+        let again = counter(&first, "rebuilt_pages") - moved;
+        assert!(again <= 32, "{again} after {moved}");
+        let is_quick = quick < waited / 2;
+        assert!(is_quick || !has_data, "{quick:?} and {waited:?}: a controller waits for a lane once");
+        let contents = run(&first, &[random(600, Mix::ReadWrite), flushed()], contents);
+        let stats = first.device().stats().ftl;
+        // 24 blocks of each of two dies.
+        assert_eq!((stats.grown_bad_blocks, stats.uncorrectable_sectors), (48, 0));
+
+        // Power-on finds it without the lane, and again when the lane answers.
+        let second = booted(&profile, content, first.cut_power(), Some(lane));
+        let contents =
+            run(&second, &[part(&second, Mix::Read), random(300, Mix::Write), flushed()], contents);
+        let third = booted(&profile, content, second.cut_power(), None);
+        let contents = run(&third, &[part(&third, Mix::Read), random(300, Mix::ReadWrite)], contents);
+        run(&third, &[part(&third, Mix::Read)], contents);
+    }
+}
+
+/// Without parity what the lane holds is gone. The rest is there, and writes go round the lane.
+#[test]
+fn without_parity_only_the_lanes_own_sectors_are_lost() {
+    let profile = profile(None);
+    let content = Content::Fingerprint;
+    let first = booted(&profile, content, Media::fresh(), None);
+    run(&first, &[part(&first, Mix::Write)], versioned(&first));
+    kill(&first, 5);
+    let driver = Rc::clone(first.driver());
+    let sectors = drive(&first).bytes / 3 / 4096 / 4 * 4;
+    let lost = first
+        .block_on("reading", async move {
+            let mut lost = Vec::new();
+            for sector in 0..sectors {
+                let mut tags = [[0; 8]];
+                match driver.read_tags(QueueId(1), sector, &mut tags).await {
+                    Ok(()) => {}
+                    Err(error) if error.is_unrecovered_read() => lost.push(sector),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            lost
+        })
+        .unwrap();
+    let count = lost.len() as u64;
+    assert!((sectors / 10..=sectors / 6).contains(&count), "{count} of {sectors}");
+    // Written again they are there.
+    let driver = Rc::clone(first.driver());
+    let again = first.block_on("writing", async move {
+        for &sector in &lost {
+            let tags = [(sector + 1).to_le_bytes()];
+            driver.write_tags(QueueId(1), sector, &tags, true).await.unwrap();
+            let mut found = [[0; 8]];
+            driver.read_tags(QueueId(1), sector, &mut found).await.unwrap();
+            assert_eq!(found, tags);
+        }
+    });
+    again.unwrap();
+    let second = power_on(&profile, content, first.cut_power(), Some(5));
+    let error = second.boot().unwrap_err().to_string();
+    assert!(error.contains("lane 5 of channel 0 doesn't answer on die"), "{error}");
+}
