@@ -6,7 +6,6 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_units::{Duration, Frequency, Instant};
 use core::future::Future;
-use core::task::Poll;
 
 /// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local
 /// time ahead of the clock (design §2). Clones are handles to the same core.
@@ -96,32 +95,32 @@ impl Core {
     /// would see at that time. The task keeps the core in the meantime: no other task of the core runs
     /// before it.
     pub async fn settle(&self) {
-        pend(self.exec.stack(), || {
-            if !self.state.is_busy(self.exec.now()) {
-                return Poll::Ready(());
-            }
-            let me = self.exec.current();
-            let mut waiting = self.state.waiting.borrow_mut();
-            if waiting.front() != Some(&me) {
-                waiting.push_front(me);
-            }
-            drop(waiting);
-            self.exec.arm_core(self.index, &self.state);
-            Poll::Pending
-        })
+        pend(
+            || (!self.state.is_busy(self.exec.now())).then_some(()),
+            || {
+                let me = self.exec.current();
+                let mut waiting = self.state.waiting.borrow_mut();
+                if waiting.front() != Some(&me) {
+                    waiting.push_front(me);
+                }
+                drop(waiting);
+                self.exec.arm_core(self.index, &self.state);
+                self.exec.suspend()
+            },
+        )
         .await;
     }
 
     /// Lets the core's other ready tasks run first, and lets the clock catch up as [`Core::settle`] does.
     pub async fn yield_now(&self) {
         let mut yielded = false;
-        pend(self.exec.stack(), || {
-            if core::mem::replace(&mut yielded, true) {
-                return Poll::Ready(());
-            }
-            self.exec.wake(self.exec.current());
-            Poll::Pending
-        })
+        pend(
+            || core::mem::replace(&mut yielded, true).then_some(()),
+            || {
+                self.exec.wake(self.exec.current());
+                self.exec.suspend()
+            },
+        )
         .await;
     }
 

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use core::task::{Context, Poll, Waker};
+use core::pin::Pin;
+use core::task::{Context, Waker};
 
 /// A hardware model (or any passive part) that timed events are delivered to.
 pub trait Handler {
@@ -202,28 +203,36 @@ impl Exec {
     /// Waits until the clock shows `at`.
     pub async fn sleep_until(&self, at: Instant) {
         let mut armed = false;
-        pend(self.stack(), || {
-            if self.now() >= at {
-                return Poll::Ready(());
-            }
-            if !armed {
-                armed = true;
-                self.wake_at(at, self.current());
-            }
-            Poll::Pending
-        })
+        pend(
+            || (self.now() >= at).then_some(()),
+            || {
+                if !armed {
+                    armed = true;
+                    self.wake_at(at, self.current());
+                }
+                self.suspend()
+            },
+        )
         .await;
     }
 
     /// Carries `future` out, and calls `tell` before it first waits, if it does. For callers that would
     /// otherwise have to poll the future themselves, which on a private stack doesn't return before it is
     /// ready.
-    pub fn before_waiting<T>(
+    #[inline]
+    pub fn before_waiting<T, F: Future<Output = T> + ?Sized>(
         &self,
-        future: impl Future<Output = T>,
-        tell: impl FnOnce(),
+        future: Pin<&mut F>,
+        tell: impl FnMut(),
     ) -> impl Future<Output = T> {
         self.stack().before_waiting(future, tell)
+    }
+
+    /// Suspends the stack of the task that runs, if it has one. False when the task has to return
+    /// [`Poll::Pending`](core::task::Poll::Pending).
+    #[inline]
+    pub(crate) fn suspend(&self) -> bool {
+        self.0.stack.suspend()
     }
 
     #[inline]

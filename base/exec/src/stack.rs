@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use core::cell::Cell;
 use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
@@ -92,37 +92,50 @@ impl RunningStack {
     }
 
     /// As [`Exec::before_waiting`](crate::Exec::before_waiting).
-    pub(crate) async fn before_waiting<T>(&self, future: impl Future<Output = T>, tell: impl FnOnce()) -> T {
-        let (mut future, mut tell) = (pin!(future), Some(tell));
-        poll_fn(|context| {
-            loop {
-                let Some(first) = tell.take() else {
-                    return future.as_mut().poll(context);
-                };
-                // The first wait returns to here, also where the task has a stack of its own.
-                let stack = self.0.take();
+    #[inline]
+    pub(crate) fn before_waiting<T, F: Future<Output = T> + ?Sized>(
+        &self,
+        mut future: Pin<&mut F>,
+        mut tell: impl FnMut(),
+    ) -> impl Future<Output = T> {
+        let mut told = false;
+        poll_fn(move |context| {
+            if !told && let Some(stack) = self.0.get() {
+                // The first wait returns to here.
+                self.0.set(None);
                 let polled = future.as_mut().poll(context);
-                self.0.set(stack);
+                self.0.set(Some(stack));
                 if polled.is_ready() {
                     return polled;
                 }
-                first();
+                told = true;
+                tell();
                 if !self.suspend() {
                     return polled;
                 }
             }
+            let polled = future.as_mut().poll(context);
+            if polled.is_pending() && !core::mem::replace(&mut told, true) {
+                tell();
+            }
+            polled
         })
-        .await
     }
 }
 
-/// Calls `look` at once and after each wake until it is ready. Every wait of this crate ends here.
-pub(crate) fn pend<T>(stack: &RunningStack, mut look: impl FnMut() -> Poll<T>) -> impl Future<Output = T> {
+/// Calls `ready` at once and after each wake, until it returns a value. Every wait of this crate ends here.
+/// `wait` sees to it that the task is woken, suspends its stack if it has one, and says whether it did.
+pub(crate) fn pend<T>(
+    mut ready: impl FnMut() -> Option<T>,
+    mut wait: impl FnMut() -> bool,
+) -> impl Future<Output = T> {
     poll_fn(move |_| {
         loop {
-            let seen = look();
-            if seen.is_ready() || !stack.suspend() {
-                return seen;
+            if let Some(value) = ready() {
+                return Poll::Ready(value);
+            }
+            if !wait() {
+                return Poll::Pending;
             }
         }
     })

@@ -3,7 +3,6 @@ use crate::ids::TaskId;
 use crate::stack::pend;
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
-use core::task::Poll;
 
 /// A place where at most one task waits for a condition.
 pub struct WaitCell(Cell<TaskId>);
@@ -35,14 +34,11 @@ impl WaitCell {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(exec.stack(), || match ready() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                let me = exec.current();
-                let other = self.0.replace(me);
-                assert!(other == TaskId::NONE || other == me, "two tasks wait on one WaitCell");
-                Poll::Pending
-            }
+        pend(&mut ready, || {
+            let me = exec.current();
+            let other = self.0.replace(me);
+            assert!(other == TaskId::NONE || other == me, "two tasks wait on one WaitCell");
+            exec.suspend()
         })
         .await
     }
@@ -90,16 +86,14 @@ impl WaitQueue {
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(exec.stack(), || match ready() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                let me = exec.current();
-                let mut waiting = self.0.borrow_mut();
-                if !waiting.contains(&me) {
-                    waiting.push_back(me);
-                }
-                Poll::Pending
+        pend(&mut ready, || {
+            let me = exec.current();
+            let mut waiting = self.0.borrow_mut();
+            if !waiting.contains(&me) {
+                waiting.push_back(me);
             }
+            drop(waiting);
+            exec.suspend()
         })
         .await
     }

@@ -2,6 +2,7 @@ use super::*;
 use aster_exec::{Core, Exec, Ring, WaitCell, WaitQueue};
 use aster_units::{Duration, Frequency, Instant};
 use std::cell::RefCell;
+use std::pin::pin;
 
 const STACK_BYTES: u32 = 64 << 10;
 
@@ -151,7 +152,8 @@ fn at_the_end_what_suspended_tasks_hold_is_dropped_and_they_do_nothing_more() {
                 let _also = Held(Rc::clone(&held.0));
                 exec.sleep(Duration::from_micros(1 + task)).await;
                 note(task);
-                exec.before_waiting(exec.sleep(Duration::from_micros(1_000)), || note(200 + task)).await;
+                let again = pin!(exec.sleep(Duration::from_micros(1_000)));
+                exec.before_waiting(again, || note(200 + task)).await;
                 note(400 + task);
             };
             inner.await;
@@ -178,9 +180,9 @@ fn a_first_wait_is_told_of_before_it_begins_and_only_once() {
                 exec.sleep(Duration::from_micros(2)).await;
                 exec.sleep(Duration::from_micros(3)).await;
             };
-            exec.before_waiting(twice, || note(1)).await;
+            exec.before_waiting(pin!(twice), || note(1)).await;
             note(2);
-            exec.before_waiting(async {}, || note(3)).await;
+            exec.before_waiting(pin!(async {}), || note(3)).await;
             note(4);
         });
     });

@@ -8,6 +8,7 @@ use aster_parties::{DriveState, TranslationStats};
 use aster_units::{Geometry, Restriction};
 use core::cell::{Cell, Ref, RefCell};
 use core::future::Future;
+use core::pin::pin;
 
 /// As events number no data buffer entry in particular.
 pub(crate) const ANY_BUFFER: u32 = u32::MAX;
@@ -108,7 +109,9 @@ impl Runtime {
             told.set(true);
             self.emit(|| Event::WaitStarted { task: self.task(), reason: reason.number(), buffer });
         };
-        let value = self.exec().before_waiting(future, started).await;
+        // Moved once: futures are large.
+        let mut future = pin!(future);
+        let value = self.exec().before_waiting(future.as_mut(), started).await;
         if told.get() {
             self.emit(|| Event::WaitEnded { task: self.task() });
         }
