@@ -129,6 +129,33 @@ fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
     }
 }
 
+/// H20: what is asked for while the drive is away reaches it in order, so that no group is erased behind the
+/// first page that was written to it.
+#[test]
+fn a_drive_that_comes_back_gets_commands_in_the_order_of_asking() {
+    for content in [Content::Full, Content::Fingerprint] {
+        let report = go(&profile("host-ftl-small"), content, 320, 2);
+        assert!(report.failure.is_none(), "{:#?}", report.failure);
+        assert!(report.seen.drive_cuts > 0, "{:?}", report.seen);
+    }
+}
+
+/// H33, G25: with parity a lane may die at any moment, beside the losses of power.
+#[test]
+fn a_lane_that_dies_at_any_moment_takes_nothing_along() {
+    for (raid, seed) in [(RaidName::Fixed, 1), (RaidName::Rotating, 9)] {
+        let mut profile = profile("host-ftl-small");
+        profile.target.as_mut().expect("a target").raid = Some(raid);
+        profile.ftl.over_provisioning_percent = 60.0;
+        let plan = Plan { name: "lane".to_owned(), seed, cuts: Some(cuts(24, 1_300)), only: None };
+        let mut here = Here::new("lane", &profile, Some(Content::Fingerprint)).with_dead_lane();
+        let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(report.failure.is_none(), "{raid:?} {:#?}", report.failure);
+        let seen = report.seen;
+        assert!(seen.dead_lanes > 0 && seen.drive_cuts > 5 && seen.host_cuts > 5, "{seen:?}");
+    }
+}
+
 #[test]
 fn work_in_the_background_takes_nothing_along_either() {
     let mut profile = profile("pocket");

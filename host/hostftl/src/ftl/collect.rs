@@ -131,10 +131,10 @@ impl Collector {
             ftl.gate.wake_all(&ftl.exec);
         }
     }
-    /// The next victim: a group that holds nothing, or of which a page can't be read, at once, others when
-    /// free groups are few. Groups that are
-    /// not full go first, for example those that a loss of power has closed. The drive is read-only when
-    /// pages wait for a place and no victim would free more than its copies take.
+    /// The next victim: a group that holds nothing, at once. Then, when free groups are few, one that makes
+    /// room: one that isn't full, for example since a loss of power has closed it, before others. Else one
+    /// of which a page can't be read. The drive is read-only when pages wait for a place and no victim
+    /// would free more than its copies take.
     fn victim(&mut self) -> Option<GroupPlace> {
         let ftl = Rc::clone(&self.ftl);
         let nothing_helps = {
@@ -142,11 +142,12 @@ impl Collector {
             if state.closed || state.collecting || ftl.is_stopped() || !ftl.flash.is_attached() {
                 return None;
             }
-            let mut victim = state.groups.empty().or_else(|| state.groups.harmed());
             let few = state.groups.all_free() <= ftl.few(state);
+            let mut victim = state.groups.empty();
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
             }
+            victim = victim.or_else(|| state.groups.harmed());
             if victim.is_some() {
                 state.collecting = true;
                 return victim;

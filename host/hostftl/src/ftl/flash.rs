@@ -138,6 +138,12 @@ enum Operation {
     Erase { channel: u8, die: u8, members: Members },
 }
 
+/// A command on its way, and how often the drive had been lost before.
+struct Submitted {
+    command: CommandTag,
+    losses: u32,
+}
+
 /// The flash.
 pub(super) struct Flash {
     exec: Exec,
@@ -145,6 +151,8 @@ pub(super) struct Flash {
     memory: Rc<RefCell<TargetMemory>>,
     /// With how often the drive was lost before.
     asked: Ring<(Operation, Rc<Ticket>, u32)>,
+    /// Is full while an operation is taken and submitted.
+    turn: Ring<()>,
     /// Sectors of a page.
     sectors: u8,
     /// Records have the mark of their lane, since rows have sums.
@@ -177,6 +185,7 @@ impl Flash {
             driver: Rc::clone(driver),
             memory: Rc::clone(memory),
             asked: Ring::new(bound),
+            turn: Ring::new(1),
             sectors,
             marked,
             foreign: Cell::new(0),
@@ -282,30 +291,48 @@ impl Flash {
 
     async fn work(&self) {
         loop {
+            // One task at a time takes an operation and submits it, so that the drive gets them in the order
+            // in which they were asked for: a group is erased before it is written.
+            self.turn.push(&self.exec, ()).await;
             let (operation, ticket, asked) = self.asked.pop(&self.exec).await;
-            ticket.done.set(Some(self.carry_out(&operation, &ticket, asked).await));
+            let sent = self.submit(&operation, asked).await;
+            self.turn.try_pop(&self.exec);
+            ticket.done.set(Some(self.carry_out(&operation, &ticket, asked, sent).await));
             ticket.waiter.wake(&self.exec);
         }
     }
-    /// Carries an operation out. A read that is lost with the drive's power is carried out again; a program
-    /// or an erase isn't, also if it was only asked for by then: its group may not go on.
-    async fn carry_out(&self, operation: &Operation, ticket: &Ticket, asked: u32) -> Done {
+    /// Submits an operation once the drive takes commands. `None` for a program or an erase that was asked
+    /// for before the drive has lost its power: its group may not go on.
+    async fn submit(&self, operation: &Operation, asked: u32) -> Option<Submitted> {
         let is_read = matches!(operation, Operation::Read { .. } | Operation::ReadRow(_));
         loop {
             let losses = self.driver.losses();
             if losses != asked && !is_read {
-                return Done::LOST;
+                return None;
             }
             self.driver.attached().await;
-            if self.driver.losses() != losses {
-                continue;
+            if self.driver.losses() == losses {
+                let command = self.driver.submit_made_soon(|tag| self.command(tag, operation)).await;
+                return Some(Submitted { command, losses });
             }
-            let command = self.driver.submit_made_soon(|tag| self.command(tag, operation)).await;
+        }
+    }
+    /// Awaits the end of an operation. A read that is lost with the drive's power is carried out again.
+    async fn carry_out(
+        &self,
+        operation: &Operation,
+        ticket: &Ticket,
+        asked: u32,
+        mut sent: Option<Submitted>,
+    ) -> Done {
+        while let Some(Submitted { command, losses }) = sent {
             let ended = self.driver.finished(command).await;
             if ended.is_ok() || self.driver.losses() == losses {
                 return self.done(command, operation, ended, ticket);
             }
+            sent = self.submit(operation, asked).await;
         }
+        Done::LOST
     }
     fn at(&self, offset: usize) -> u64 {
         TargetMemory::BYTES_BASE + offset as u64
