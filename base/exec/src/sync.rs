@@ -33,8 +33,8 @@ impl WaitCell {
     }
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
-    pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(&mut ready, || {
+    pub async fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> T {
+        pend(ready, || {
             let me = exec.current();
             let other = self.0.replace(me);
             assert!(other == TaskId::NONE || other == me, "two tasks wait on one WaitCell");
@@ -85,8 +85,8 @@ impl WaitQueue {
     }
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
-    pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
-        pend(&mut ready, || {
+    pub async fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> T {
+        pend(ready, || {
             let me = exec.current();
             let mut waiting = self.0.borrow_mut();
             if !waiting.contains(&me) {
