@@ -406,7 +406,8 @@ impl Device {
         let ftl = self.face.translation.stats();
         let array = match &self.under {
             Under::Array(array) => array,
-            Under::Drive(below) => return DriveStats { ftl, ..below.drive().stats() },
+            Under::Drive(below) if below.has_ftl() => return DriveStats { ftl, ..below.drive().stats() },
+            Under::Drive(below) => return below.drive().stats(),
         };
         let (inspect, kept) = (self.nand(), self.kept());
         DriveStats {
@@ -444,7 +445,7 @@ impl Device {
     /// A description of the recovery from a sudden loss of power. `None` while the drive boots and after
     /// any other boot.
     pub fn recovery(&self) -> Option<String> {
-        let ftl = self.face.translation.stats();
+        let ftl = self.stats().ftl;
         let how = match ftl.boot {
             Boot::Recovered => "recovered",
             Boot::Rebuilt => {

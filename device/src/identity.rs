@@ -1,12 +1,17 @@
 //! The parts of a profile that a drive's media depend on.
 
-use crate::profile::{CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile, TableBlocksName};
+use crate::profile::{BLOCK, CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile, TableBlocksName};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
 const TARGET: &str = "target.kind";
 /// The value for a drive without a target.
 const NO_TARGET: &str = "none";
+/// The target whose images these are. The host's block layer has nothing of its own on the drive.
+fn target_of(profile: &Profile) -> &str {
+    let kind = profile.target.as_ref().map_or(NO_TARGET, |target| &target.kind);
+    if kind == BLOCK { NO_TARGET } else { kind }
+}
 const FRONT_END: &str = "host.front_end";
 const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
@@ -65,7 +70,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         // These parties define the format of what is on the media and in NVRAM.
         (FTL_KIND, profile.ftl.kind.clone()),
         (FRONT_END, profile.host.front_end.clone()),
-        (TARGET, profile.target.as_ref().map_or(NO_TARGET, |target| &target.kind).to_owned()),
+        (TARGET, target_of(profile).to_owned()),
         ("content", content.to_owned()),
         ("seed", profile.seed.to_string()),
         ("geometry.channels", g.channels.to_string()),

@@ -6,7 +6,7 @@ use crate::profile::Profile;
 use crate::registry::Decisions;
 use aster_ftl::{FtlCosts, PageMapping};
 use aster_parties::{MediaFacts, Translation, VictimPolicy};
-use aster_units::Restriction;
+use aster_units::{Content, Restriction};
 
 /// Our page mapping as it runs on a host (`target.kind = "page-mapping"`), and the OOB bytes that it writes
 /// beside each page. It counts rows as the drive shows its array, and costs a command `target.command_ns`
@@ -38,4 +38,13 @@ pub fn page_mapping_on_host(
 /// When we have none of that name.
 pub fn victims_on_host(profile: &Profile) -> Result<Box<dyn VictimPolicy>, BuildError> {
     Ok(Pieces::default().make_decisions(profile)?.victims)
+}
+
+/// Bytes of the namespace of a drive that a target stands over and that has its own FTL, which is one of
+/// ours.
+///
+/// # Errors
+/// When the profile doesn't describe a working drive.
+pub fn capacity_below(profile: &Profile, content: Content) -> Result<u64, BuildError> {
+    Ok(Pieces::default().make_translation(&crate::target::below(profile), content)?.capacity_bytes())
 }

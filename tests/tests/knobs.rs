@@ -668,7 +668,7 @@ fn no_key_is_left_out() {
     // translation (translations.rs). Table blocks, multi-plane operations and the bound of open chunks are
     // those of an open-channel drive (table_blocks.rs, vectors.rs, chunks.rs). A target has tests of its own
     // (targets.rs, pblk.rs, host_ftl.rs,
-    // host_ftl_raid.rs).
+    // host_ftl_raid.rs, page_cache.rs).
     let elsewhere = [
         "description",
         "poll.patience",
@@ -684,6 +684,7 @@ fn no_key_is_left_out() {
         "target.command_ns",
         "target.sectors_per_write",
         "target.one_write_per_lun",
+        "target.page_cache_mib",
         "target.map_mib",
         "target.gather_pages",
         "target.composite_bytes",

@@ -349,7 +349,7 @@ fn what_cannot_be_is_refused_in_words() {
         built.err().expect("it is refused").to_string()
     };
     let unknown = refused(pieces(), |p| p.target.as_mut().unwrap().kind = "none".to_owned());
-    assert!(unknown.starts_with("target.kind: must be one of \"boxes\""), "{unknown}");
+    assert!(unknown.starts_with("target.kind: must be one of \"block\", \"boxes\""), "{unknown}");
     let fat = pieces().target("boxes", |_, _| Ok(Box::new(Boxes { bytes: 4096 + 1, page_bytes: 4096 })));
     let fat = refused(fat, |_| ());
     assert!(fat.contains("must have a capacity of whole pages"), "{fat}");

@@ -22,11 +22,13 @@ pub enum Wait {
     WriteBuffer,
     /// The programs of what that write buffer holds.
     Flush,
+    /// A page of the host's page cache: that it is read, is written back, or becomes free.
+    PageCache,
 }
 
 impl Wait {
     /// All in the order of their numbers.
-    pub const ALL: [Wait; 9] = [
+    pub const ALL: [Wait; 10] = [
         Wait::BufferEntry,
         Wait::Room,
         Wait::LogPage,
@@ -36,6 +38,7 @@ impl Wait {
         Wait::WordLine,
         Wait::WriteBuffer,
         Wait::Flush,
+        Wait::PageCache,
     ];
     /// The reason with this number in events.
     pub fn of_number(number: u8) -> Option<Wait> {

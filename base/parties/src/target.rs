@@ -122,6 +122,10 @@ pub trait TargetView: TranslationView {
     fn outlives_drive(&self) -> bool {
         false
     }
+    /// Whether the FTL is its own, and not that of the drive below it, whose statistics count then.
+    fn has_ftl(&self) -> bool {
+        true
+    }
     /// The memory that the drive's DMA reaches. It must not be borrowed while the target accesses the
     /// drive's function or waits.
     fn memory(&self) -> &RefCell<dyn HostMemory>;

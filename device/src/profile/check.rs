@@ -8,6 +8,7 @@ use super::schema::{
     AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_12,
     OPEN_CHANNEL_20, Profile, VECTORS, WINDOWED_GREEDY,
 };
+use super::target::TARGETS;
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
@@ -55,6 +56,11 @@ impl Profile {
     fn check_target(&self) -> Result<(), Refused> {
         let Some(target) = &self.target else { return Ok(()) };
         range("target.command_ns", f64::from(target.command_ns.unwrap_or(0)), 0.0, 1e9)?;
+        range("target.page_cache_mib", f64::from(target.page_cache_mib.unwrap_or(16)), 16.0, 1e6)?;
+        if target.page_cache_mib.is_some() && !TARGETS.contains(&target.kind.as_str()) {
+            let reason = format!("must be absent under target.kind = \"{}\", which isn't ours", target.kind);
+            return Err(("target.page_cache_mib", reason));
+        }
         range("target.sectors_per_write", f64::from(target.sectors_per_write.unwrap_or(1)), 1.0, 64.0)?;
         range("target.gather_pages", f64::from(target.gather_pages.unwrap_or(0)), 0.0, 65536.0)?;
         range("target.composite_bytes", f64::from(target.composite_bytes.unwrap_or(4096)), 4096.0, 1e9)?;

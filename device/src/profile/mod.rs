@@ -46,7 +46,7 @@ pub use schema::{
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};
 pub(crate) use target::TARGETS;
-pub use target::{RaidName, TargetProfile};
+pub use target::{BLOCK, RaidName, TargetProfile};
 pub use words::read;
 
 impl Profile {

@@ -2,23 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The target that has no FTL: the host's block layer.
+pub const BLOCK: &str = "block";
 /// Targets of ours. What makes them stands on the host, and not in this crate.
-pub(crate) const TARGETS: &[&str] = &["hostftl", "page-mapping", "pblk"];
+pub(crate) const TARGETS: &[&str] = &[BLOCK, "hostftl", "page-mapping", "pblk"];
 
 /// An FTL on the host.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetProfile {
-    /// Which one: `hostftl` (the FTL of the Host-FTL paper, over a drive that takes command frames; its
-    /// over-provisioning and its page buffers are those of `[ftl]`), `page-mapping` (the page-mapping
-    /// FTL, with the keys of `[ftl]`, over a drive that takes command frames or an open-channel drive of
-    /// version 1.2), `pblk` (an FTL for open-channel drives in the manner of Linux's; its over-provisioning
-    /// is that of `[ftl]`), or one of a reader's own.
+    /// Which one: `block` (none: the host's block layer over a drive that has its own), `hostftl` (the FTL of
+    /// the Host-FTL paper, over a drive that takes command frames; its over-provisioning and its page
+    /// buffers are those of `[ftl]`), `page-mapping` (the page-mapping FTL, with the keys of `[ftl]`, over a
+    /// drive that takes command frames or an open-channel drive of version 1.2), `pblk` (an FTL for
+    /// open-channel drives in the manner of Linux's; its over-provisioning is that of `[ftl]`), or one of a
+    /// reader's own.
     pub kind: String,
     /// Time that the host's software takes for a command, nanoseconds: one command after the other. None when
     /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_ns: Option<u32>,
+    /// Mebibytes of a page cache of the host before the target, 16 at least (O16). A write ends once it is
+    /// copied there. Adjacent dirty pages are written back in runs of up to 128 KiB when more than a tenth of
+    /// the cache is dirty, after 30 s, and by a flush; writes wait while a fifth is. 128 KiB are read ahead
+    /// of a sequential reader. No cache when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_mib: Option<u32>,
     /// Sectors of 4 KiB in a write command of pblk, up to 64; a multiple of those of a page in all planes,
     /// which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

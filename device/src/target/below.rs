@@ -57,6 +57,10 @@ impl Below {
     pub(crate) fn drive(&self) -> Rc<Device> {
         Rc::clone(self.drive.borrow().as_ref().expect("the drive has power"))
     }
+    /// Whether the target has an FTL of its own.
+    pub(crate) fn has_ftl(&self) -> bool {
+        self.target.borrow().as_ref().is_some_and(|target| target.has_ftl())
+    }
     /// Whether the target goes on when the drive has lost its power.
     pub(crate) fn outlives_drive(&self) -> bool {
         self.target.borrow().as_ref().is_some_and(|target| target.outlives_drive())

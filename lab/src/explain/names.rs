@@ -35,6 +35,7 @@ pub(super) const fn wait_name(reason: Wait) -> &'static str {
         Wait::WordLine => "FTL: waiting for others' pages of the same word line",
         Wait::WriteBuffer => "FTL: waiting for room in the write buffer",
         Wait::Flush => "FTL: waiting for what is in the write buffer to be programmed",
+        Wait::PageCache => "host: waiting for a page of the page cache",
     }
 }
 

@@ -1,0 +1,438 @@
+//! The host's commands.
+
+use crate::cache::{Cache, count};
+use crate::lower::{Ended, RUN, bytes_of};
+use crate::pages::Room;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Event;
+use aster_ports::host::{
+    ByteRange, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus,
+};
+use aster_units::{BufferId, SECTOR_BYTES};
+use core::ops::Range;
+
+/// Serves one command after the other, with page buffer `id`.
+pub(crate) async fn run(cache: Rc<Cache>, id: u32) {
+    let data = vec![0; RUN as usize * cache.content.sector_len()];
+    let mut work = Worker { buffer: BufferId(id), data };
+    loop {
+        let command = cache.commands.next_command().await;
+        cache.began(&command);
+        cache.core.charge(cache.command_cycles);
+        cache.core.settle().await;
+        let ended = cache.serve(&command, &mut work).await;
+        let (status, failed_at) = match ended {
+            Ok(()) => (HostStatus::Success, None),
+            Err(failed) => failed,
+        };
+        cache.ended(&command);
+        cache.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+    }
+}
+
+/// Reads the runs that sequential readers will want.
+pub(crate) async fn read_ahead(cache: Rc<Cache>) {
+    loop {
+        let mut blocks = cache.ahead.pop(&cache.exec).await;
+        while let Some(run) = cache.begin_run(blocks.clone()) {
+            blocks.start = run.end;
+            count(&cache.counters.read_ahead, (run.end - run.start).into());
+            // Who wants a block that could not be read ahead reads it, and is told.
+            let _ = cache.read_run(run).await;
+        }
+    }
+}
+
+struct Worker {
+    buffer: BufferId,
+    /// Up to 32 sectors of a command.
+    data: Vec<u8>,
+}
+
+/// Part of a command: some of its sectors, of which the first and the last may be covered in part.
+#[derive(Clone, Copy)]
+struct Part {
+    first: u32,
+    count: u32,
+    /// Bytes into the first sector.
+    skip: usize,
+    bytes: usize,
+    /// Bytes of the command before it.
+    done: u64,
+}
+
+impl Part {
+    fn blocks(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+    /// The bytes of a block that it covers.
+    fn of_block(&self, block: u32) -> Range<usize> {
+        let at = (block - self.first) as usize * SECTOR_BYTES;
+        let end = (self.skip + self.bytes).min(at + SECTOR_BYTES);
+        self.skip.max(at) - at..end - at
+    }
+}
+
+/// The parts of a range of bytes.
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = Part> {
+    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
+    let mut at = offset;
+    core::iter::from_fn(move || {
+        let begin = at / sector * sector;
+        let bytes = (end - at).min(begin + u64::from(RUN) * sector - at);
+        let part = Part {
+            first: (at / sector) as u32,
+            count: ((at + bytes).div_ceil(sector) - at / sector) as u32,
+            skip: (at - begin) as usize,
+            bytes: bytes as usize,
+            done: at - offset,
+        };
+        at += bytes;
+        (bytes > 0).then_some(part)
+    })
+}
+
+impl Cache {
+    async fn serve(&self, command: &HostCommand, work: &mut Worker) -> Ended {
+        if let HostOp::Format { .. } = command.op {
+            return self.format(command.op).await;
+        }
+        let enter = || {
+            let gate = &mut *self.gate.borrow_mut();
+            gate.inside += u32::from(!gate.closed);
+            (!gate.closed).then_some(())
+        };
+        self.gates.wait(&self.exec, enter).await;
+        let ended = self.carry_out(command, work).await;
+        self.gate.borrow_mut().inside -= 1;
+        self.gates.wake_all(&self.exec);
+        ended
+    }
+
+    async fn carry_out(&self, command: &HostCommand, work: &mut Worker) -> Ended {
+        let HostCommand { op, offset, length, fua, .. } = *command;
+        match op {
+            HostOp::Read => {
+                self.look_ahead(offset, length);
+                for part in parts(offset, length) {
+                    self.load(part, work).await?;
+                    self.transfer(command, part, DmaDirection::ToHost, work).await?;
+                }
+                Ok(())
+            }
+            HostOp::Compare => {
+                for part in parts(offset, length) {
+                    self.load(part, work).await?;
+                    self.compare(command, part, work).await?;
+                }
+                Ok(())
+            }
+            HostOp::Write => {
+                for part in parts(offset, length) {
+                    self.transfer(command, part, DmaDirection::FromHost, work).await?;
+                    self.put(part, work).await?;
+                }
+                self.settle(offset, length, fua).await
+            }
+            HostOp::WriteZeroes { .. } => self.write_zeroes(command, work).await,
+            HostOp::Deallocate => {
+                let ranges: Vec<_> = (0..).map_while(|n| self.commands.range(command.id, n)).collect();
+                self.deallocate(&ranges).await
+            }
+            HostOp::Flush => self.waiting(self.flush()).await,
+            HostOp::Shutdown => {
+                self.clean().await?;
+                self.lower.carry_out(HostOp::Shutdown, 0, 0, false).await
+            }
+            _ => Err((HostStatus::Refused, None)),
+        }
+    }
+
+    /// Waits until a range is on flash, if it must be.
+    async fn settle(&self, offset: u64, length: u64, fua: bool) -> Ended {
+        if !fua || length == 0 {
+            return Ok(());
+        }
+        let settled = async {
+            self.clean_range(touched(offset, length)).await?;
+            self.lower.carry_out(HostOp::Flush, 0, 0, false).await
+        };
+        self.waiting(settled).await
+    }
+
+    /// Has the blocks read that a sequential reader will want next.
+    fn look_ahead(&self, offset: u64, length: u64) {
+        let blocks = touched(offset, length);
+        let ahead = self.readers.borrow_mut().read(blocks.start, blocks.end, self.blocks);
+        if !ahead.is_empty() {
+            // With so much to do already, it isn't done.
+            let _ = self.ahead.try_push(&self.exec, ahead);
+        }
+    }
+
+    /// Brings the sectors of a part into `work.data`.
+    async fn load(&self, part: Part, work: &mut Worker) -> Ended {
+        let mut first = true;
+        let len = self.content.sector_len();
+        loop {
+            let lacking = {
+                let mut pages = self.pages.borrow_mut();
+                let mut lacking = 0;
+                for (block, into) in part.blocks().zip(work.data.chunks_exact_mut(len)) {
+                    match pages.read(block) {
+                        Some(data) => into.copy_from_slice(data),
+                        None => lacking += 1,
+                    }
+                }
+                lacking
+            };
+            if core::mem::take(&mut first) {
+                count(&self.counters.hits, u64::from(part.count) - lacking);
+                count(&self.counters.misses, lacking);
+            }
+            if lacking == 0 {
+                return Ok(());
+            }
+            self.waiting(self.read_lacking(part.blocks())).await?;
+        }
+    }
+    /// Reads the blocks of a range that the cache lacks, and waits for those that others read.
+    async fn read_lacking(&self, blocks: Range<u32>) -> Ended {
+        let mut runs: [Option<Range<u32>>; RUN as usize] = [const { None }; RUN as usize];
+        let mut from = blocks.start;
+        let mut count = 0;
+        while let Some(run) = self.begin_run(from..blocks.end) {
+            from = run.end;
+            runs[count] = Some(run);
+            count += 1;
+        }
+        for run in runs.into_iter().flatten() {
+            if self.read_run(run.clone()).await.is_err() {
+                // Which of them it was is found one by one.
+                for block in run {
+                    if let Some(block) = self.begin_run(block..block + 1) {
+                        self.read_run(block).await?;
+                    }
+                }
+            }
+        }
+        let read = || {
+            let pages = self.pages.borrow();
+            let others = blocks.clone().any(|block| pages.is_reading(block));
+            let has_room = count > 0 || blocks.clone().all(|block| pages.knows(block)) || pages.has_room();
+            (!others && has_room).then_some(())
+        };
+        self.changed.wait(&self.exec, read).await;
+        Ok(())
+    }
+
+    /// Puts the sectors of a part into the cache. Parts go in one after the other, in the order in which
+    /// they came here.
+    async fn put(&self, part: Part, work: &Worker) -> Ended {
+        let turn = self.turns.0.replace(self.turns.0.get() + 1);
+        let is_up = || (self.turns.1.get() == turn).then_some(());
+        if is_up().is_none() {
+            self.wait_on(&self.changed, is_up).await;
+        }
+        let ended = self.put_in_turn(part, work).await;
+        self.turns.1.set(turn + 1);
+        self.changed.wake_all(&self.exec);
+        self.dirtied();
+        ended
+    }
+    async fn put_in_turn(&self, part: Part, work: &Worker) -> Ended {
+        let len = self.content.sector_len();
+        let ratio = SECTOR_BYTES / len;
+        for (block, data) in part.blocks().zip(work.data.chunks_exact(len)) {
+            let within = part.of_block(block);
+            let within = within.start / ratio..within.end.div_ceil(ratio);
+            loop {
+                self.await_room(block).await?;
+                let now = self.exec.now();
+                let room = {
+                    let mut pages = self.pages.borrow_mut();
+                    match within.len() == len {
+                        true => pages.write(block, data, now),
+                        false if pages.write_part(block, within.start, &data[within.clone()], now) => {
+                            Room::Valid
+                        }
+                        false => Room::None,
+                    }
+                };
+                match room {
+                    Room::Valid | Room::Taken => break,
+                    Room::None if within.len() < len => {
+                        self.waiting(self.read_lacking(block..block + 1)).await?;
+                    }
+                    Room::Reading | Room::None => {
+                        let ready = || {
+                            let pages = self.pages.borrow();
+                            (!pages.is_reading(block) && (pages.knows(block) || pages.has_room()))
+                                .then_some(())
+                        };
+                        self.wait_on(&self.changed, ready).await;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+    /// Waits until one more page may be dirty.
+    async fn await_room(&self, block: u32) -> Ended {
+        let ready = || {
+            if let Err(failed) = self.writable() {
+                return Some(Err(failed));
+            }
+            let pages = self.pages.borrow();
+            (pages.unclean() < self.limit || pages.is_dirty(block)).then_some(Ok(()))
+        };
+        if let Some(now) = ready() {
+            return now;
+        }
+        count(&self.counters.throttled, 1);
+        self.dirtied();
+        self.wait_on(&self.changed, ready).await
+    }
+
+    /// Zeroes a range: what it covers of single blocks in the cache, and the blocks that it covers in whole
+    /// on the target.
+    async fn write_zeroes(&self, command: &HostCommand, work: &mut Worker) -> Ended {
+        let HostCommand { op, offset, length, fua, .. } = *command;
+        let (end, sector) = (offset + length, SECTOR_BYTES as u64);
+        let whole = covered(offset, length);
+        let border = |from: u64, to: u64| {
+            let bytes = to.saturating_sub(from);
+            let (first, skip) = ((from / sector) as u32, (from % sector) as usize);
+            (bytes > 0).then_some(Part { first, count: 1, skip, bytes: bytes as usize, done: 0 })
+        };
+        let (begin, behind) = (u64::from(whole.start) * sector, u64::from(whole.end) * sector);
+        let borders = match whole.is_empty() {
+            // It lies in one block, or in two.
+            true => {
+                let cut = (offset / sector + 1) * sector;
+                [border(offset, end.min(cut)), border(cut, end)]
+            }
+            false => [border(offset, begin), border(behind, end)],
+        };
+        for part in borders.into_iter().flatten() {
+            work.data.fill(0);
+            self.put(part, work).await?;
+        }
+        if !whole.is_empty() {
+            self.forget(whole.clone(), true).await;
+            let (offset, length) = bytes_of(&whole);
+            let ended = self.lower.carry_out(op, offset, length, fua).await;
+            self.forget_clean(whole).await;
+            ended?;
+        }
+        self.settle(offset, length, fua).await
+    }
+    async fn deallocate(&self, ranges: &[ByteRange]) -> Ended {
+        for range in ranges {
+            self.forget(covered(range.offset, range.length), true).await;
+        }
+        let ended = self.lower.deallocate(ranges).await;
+        for range in ranges {
+            self.forget_clean(covered(range.offset, range.length)).await;
+        }
+        ended
+    }
+    /// Forgets the pages of a range once nobody reads or writes them back.
+    async fn forget(&self, blocks: Range<u32>, dirty: bool) {
+        if blocks.is_empty() {
+            return;
+        }
+        let quiet = || (!self.pages.borrow().is_busy(blocks.clone())).then_some(());
+        self.changed.wait(&self.exec, quiet).await;
+        self.pages.borrow_mut().forget(blocks, dirty);
+        self.changed.wake_all(&self.exec);
+    }
+    /// Forgets what was read of a range while the target was changing it.
+    async fn forget_clean(&self, blocks: Range<u32>) {
+        self.forget(blocks, false).await;
+    }
+
+    /// Forgets everything, and has the target forget it.
+    async fn format(&self, op: HostOp) -> Ended {
+        let alone = || {
+            let gate = &mut *self.gate.borrow_mut();
+            let first = !gate.closed;
+            gate.closed |= first;
+            first.then_some(())
+        };
+        self.gates.wait(&self.exec, alone).await;
+        let quiet = || (self.gate.borrow().inside == 0).then_some(());
+        self.gates.wait(&self.exec, quiet).await;
+        // What fails to be written is no loss.
+        self.forget(0..self.blocks, true).await;
+        let ended = self.lower.carry_out(op, 0, 0, false).await;
+        self.forget(0..self.blocks, false).await;
+        self.forgive();
+        self.gate.borrow_mut().closed = false;
+        self.gates.wake_all(&self.exec);
+        ended
+    }
+
+    /// Moves the bytes of a part between `work.data` and the host, a page buffer at a time.
+    async fn transfer(
+        &self,
+        command: &HostCommand,
+        part: Part,
+        direction: DmaDirection,
+        work: &mut Worker,
+    ) -> Ended {
+        let page = self.buffers.borrow().sectors() * SECTOR_BYTES;
+        let ratio = SECTOR_BYTES / self.content.sector_len();
+        let from_host = direction == DmaDirection::FromHost;
+        for at in (0..part.bytes).step_by(page) {
+            let bytes = page.min(part.bytes - at);
+            let here = (part.skip + at) / ratio..(part.skip + at + bytes) / ratio;
+            if !from_host {
+                let mut buffers = self.buffers.borrow_mut();
+                buffers.page_mut(work.buffer)[..here.len()].copy_from_slice(&work.data[here.clone()]);
+            }
+            let request = DmaRequest {
+                command: command.id,
+                direction,
+                part: DmaPart::Data,
+                offset: part.done as u32 + at as u32,
+                buffer: work.buffer,
+                buffer_offset: 0,
+                length: bytes as u32,
+                after: None,
+            };
+            let (task, compare) = (self.task(), command.op == HostOp::Compare);
+            let (bytes, buffer) = (bytes as u32, work.buffer.0);
+            self.emit(|| Event::TransferQueued { task, from_host, bytes, buffer, compare });
+            let moved = self.commands.dma(request).await;
+            self.emit(|| Event::TransferEnded { task, failed: moved.is_err() });
+            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
+            if from_host {
+                let buffers = self.buffers.borrow();
+                work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
+            }
+        }
+        Ok(())
+    }
+    async fn compare(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
+        let ratio = SECTOR_BYTES / self.content.sector_len();
+        let here = part.skip / ratio..(part.skip + part.bytes) / ratio;
+        let stored = work.data[here.clone()].to_vec();
+        self.transfer(command, part, DmaDirection::FromHost, work).await?;
+        if work.data[here] == stored { Ok(()) } else { Err((HostStatus::CompareFailure, None)) }
+    }
+}
+
+/// The blocks of which a range has bytes.
+fn touched(offset: u64, length: u64) -> Range<u32> {
+    let sector = SECTOR_BYTES as u64;
+    (offset / sector) as u32..(offset + length).div_ceil(sector) as u32
+}
+/// The blocks that a range covers in whole.
+fn covered(offset: u64, length: u64) -> Range<u32> {
+    let sector = SECTOR_BYTES as u64;
+    let first = offset.div_ceil(sector) as u32;
+    first..((offset + length) / sector).max(first.into()) as u32
+}

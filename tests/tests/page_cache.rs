@@ -1,0 +1,286 @@
+//! The page cache of the host before each target, and the block layer over a plain drive (O16).
+
+use aster_device::profile::{BLOCK, ContentKind, Profile};
+use aster_device::{DriveState, Media};
+use aster_driver::{Config, Driver, DriverError, QueueId, Range, SecureErase};
+use aster_events::Recorder;
+use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::{cases, config, drive, job, profile, run, versioned};
+use aster_units::{Content, Duration};
+use aster_workload::{Access, Job, Mix};
+use std::rc::Rc;
+
+const MIB: u64 = 1 << 20;
+const QUEUE: QueueId = QueueId(1);
+
+fn cached(p: &mut Profile, kind: &str) {
+    let target = p.target.get_or_insert_default();
+    kind.clone_into(&mut target.kind);
+    target.page_cache_mib = Some(16);
+}
+/// Drives several times as large as their cache of 16 MiB.
+fn drives() -> Vec<Profile> {
+    let large = |p: &mut Profile| p.geometry.blocks_per_lun = 512;
+    vec![
+        profile("pocket-ocssd", |p| {
+            large(p);
+            cached(p, "pblk");
+        }),
+        profile("pocket-ocssd", |p| {
+            large(p);
+            cached(p, "page-mapping");
+        }),
+        plain(),
+        profile("host-ftl-small", |p| {
+            p.content = ContentKind::Full;
+            cached(p, "hostftl");
+        }),
+    ]
+}
+/// A plain drive under the block layer, of 512-byte blocks.
+fn plain() -> Profile {
+    profile("tiny", |p| {
+        p.geometry.blocks_per_lun = 64;
+        cached(p, BLOCK);
+    })
+}
+fn power_on(profile: &Profile, media: Media) -> Machine {
+    let config = Config { depth: 31, ..config(profile) };
+    let machine =
+        Machine::power_on("cached", profile, Some(Content::Full), media, &Recorder::default(), config)
+            .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+fn random(mix: Mix, block: u32, requests: u64) -> Job {
+    job("random", Access::Random, mix, block, requests)
+}
+fn sequential(mix: Mix, block: u32, bytes: u64) -> Job {
+    job("sequential", Access::Sequential, mix, block, bytes / u64::from(block))
+}
+fn everything(machine: &Machine) -> Job {
+    sequential(Mix::Read, 64 << 10, drive(machine).bytes)
+}
+/// Sends commands of which each has ended before the next one.
+struct Host<'a>(&'a Machine);
+
+impl Host<'_> {
+    fn send<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        work: impl FnOnce(Rc<Driver<VirtualBar>>) -> F,
+    ) -> T {
+        self.0.block_on("a command", work(Rc::clone(self.0.driver()))).unwrap()
+    }
+    fn write(&self, slba: u64, bytes: Vec<u8>, fua: bool) -> Result<(), DriverError> {
+        self.send(move |driver| async move { driver.write(QUEUE, slba, &bytes, fua).await })
+    }
+    fn read(&self, slba: u64, bytes: usize) -> Result<Vec<u8>, DriverError> {
+        let mut into = vec![9; bytes];
+        self.send(move |driver| async move { driver.read(QUEUE, slba, &mut into).await.map(|()| into) })
+    }
+    fn compare(&self, slba: u64, bytes: Vec<u8>) -> Result<(), DriverError> {
+        self.send(move |driver| async move { driver.compare(QUEUE, slba, &bytes).await })
+    }
+    fn flush(&self) -> Result<(), DriverError> {
+        self.send(|driver| async move { driver.flush(QUEUE).await })
+    }
+    fn write_zeroes(&self, slba: u64, blocks: u64, deallocate: bool, fua: bool) -> Result<(), DriverError> {
+        self.send(
+            move |driver| async move { driver.write_zeroes(QUEUE, slba, blocks, deallocate, fua).await },
+        )
+    }
+    fn deallocate(&self, range: Range) -> Result<(), DriverError> {
+        self.send(move |driver| async move { driver.deallocate(QUEUE, &[range]).await })
+    }
+    fn format(&self) -> Result<(), DriverError> {
+        self.send(
+            |driver| async move { driver.format(driver.namespace().lba_format, SecureErase::None).await },
+        )
+    }
+}
+fn counted(machine: &Machine, name: &str) -> u64 {
+    machine.device().translation().counter(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
+#[test]
+fn what_is_written_is_read_back_whatever_the_target() {
+    for profile in drives() {
+        let machine = power_on(&profile, Media::fresh());
+        let bytes = drive(&machine).bytes;
+        assert!(bytes > 32 * MIB, "{bytes} bytes");
+        let write = random(Mix::Write, 4096, 2 * bytes / 4096);
+        let mixed = Job { seed: 5, ..random(Mix::ReadWrite, 48 << 10, 600) };
+        let contents = run(&machine, &[write, mixed], versioned(&machine));
+        run(&machine, &[everything(&machine)], contents);
+        assert!(counted(&machine, "cache_hits") > 0 && counted(&machine, "cache_misses") > 0);
+        assert!(counted(&machine, "throttled") > 0, "a fifth of the cache is dirty at most");
+        let below = machine.device().stats().ftl;
+        assert!(below.host_bytes_written > bytes, "{below:?}");
+    }
+}
+
+#[test]
+fn what_was_flushed_survives_a_loss_of_power() {
+    for profile in drives() {
+        let mut machine = power_on(&profile, Media::fresh());
+        let mut contents = versioned(&machine);
+        for round in 0..cases(4, 20) {
+            let write = Job { seed: round, ..random(Mix::Write, 8192, 900) };
+            let flush = Job { flush_every: 1, seed: round, ..random(Mix::Write, 4096, 2) };
+            contents = run(&machine, &[write, flush], contents);
+            let media = if round % 2 == 0 { machine.shut_down().unwrap() } else { machine.cut_power() };
+            machine = power_on(&profile, media);
+            assert_eq!(machine.device().stats().ftl.state, DriveState::Ready, "round {round}");
+            contents = run(&machine, &[everything(&machine)], contents);
+        }
+    }
+}
+
+#[test]
+fn a_write_ends_in_the_cache_and_is_written_back_in_runs() {
+    let machine = power_on(&drives()[0], Media::fresh());
+    let begun = machine.now();
+    run(&machine, &[sequential(Mix::Write, 4096, MIB)], versioned(&machine));
+    let took = machine.now().since(begun);
+    // 256 programs of 480 µs at least, of eight planes at once, take 15 ms.
+    assert!(took < Duration::from_millis(1), "{took}");
+    assert_eq!(counted(&machine, "written_back"), 0);
+    assert_eq!(counted(&machine, "dirty"), 256);
+    Host(&machine).flush().unwrap();
+    assert_eq!(counted(&machine, "written_back"), 256);
+    assert_eq!(counted(&machine, "write_backs"), 8, "of 128 KiB");
+    assert_eq!(counted(&machine, "dirty"), 0);
+}
+
+#[test]
+fn dirty_pages_are_written_back_when_they_are_thirty_seconds_old() {
+    let machine = power_on(&plain(), Media::fresh());
+    run(&machine, &[sequential(Mix::Write, 4096, MIB)], versioned(&machine));
+    machine.idle(Duration::from_secs(29));
+    assert_eq!(counted(&machine, "dirty"), 256);
+    machine.idle(Duration::from_secs(7));
+    assert_eq!(counted(&machine, "dirty"), 0);
+}
+
+#[test]
+fn a_sequential_reader_finds_its_blocks_in_the_cache_and_a_random_one_does_not() {
+    let machine = power_on(&drives()[0], Media::fresh());
+    let contents =
+        run(&machine, &[sequential(Mix::Write, 64 << 10, drive(&machine).bytes)], versioned(&machine));
+    let misses = |job: &Job, contents| {
+        let before = counted(&machine, "cache_misses");
+        let contents = run(&machine, std::slice::from_ref(job), contents);
+        (counted(&machine, "cache_misses") - before, contents)
+    };
+    let one = |job: Job| Job { queue_depth: 1, ..job };
+    let before = counted(&machine, "read_ahead");
+    let (missed, contents) = misses(&one(sequential(Mix::Read, 4096, 8 * MIB)), contents);
+    let ahead = counted(&machine, "read_ahead") - before;
+    // One for each half of a window: the blocks are on their way then.
+    assert!(missed < 160, "{missed} of 2048");
+    assert!((1900..=2080).contains(&ahead), "{ahead}");
+    let (missed, _) = misses(&one(Job { seed: 3, ..random(Mix::Read, 4096, 500) }), contents);
+    assert!(missed > 250, "{missed} of 500");
+    assert!(counted(&machine, "read_ahead") - before - ahead < 160, "hardly anything is read ahead of it");
+}
+
+#[test]
+fn commands_other_than_reads_and_writes_are_seen_by_cache_and_target() {
+    for profile in drives() {
+        let machine = power_on(&profile, Media::fresh());
+        let host = Host(&machine);
+        let block = u64::from(machine.driver().namespace().block_bytes);
+        let at = |sector: u64| sector * 4096 / block;
+        let sector = |value: u8| vec![value; 4096];
+        let read = |from: u64| host.read(at(from), 4096).unwrap();
+        for n in 0..8 {
+            host.write(at(n), sector(n as u8 + 1), false).unwrap();
+        }
+        // Zeroes over what is dirty, and over what is clean.
+        host.write_zeroes(at(1), 2 * 4096 / block, false, false).unwrap();
+        assert_eq!((read(0), read(1), read(2), read(3)), (sector(1), sector(0), sector(0), sector(4)));
+        host.flush().unwrap();
+        host.write_zeroes(at(3), 4096 / block, true, true).unwrap();
+        assert_eq!((read(3), read(4)), (sector(0), sector(5)));
+        // Compares.
+        host.compare(at(4), sector(5)).unwrap();
+        assert!(host.compare(at(4), sector(6)).is_err());
+        // Deallocation of dirty and of clean blocks.
+        host.write(at(5), sector(77), false).unwrap();
+        let gone = Range::new(at(5), (2 * 4096 / block) as u32);
+        host.deallocate(gone).unwrap();
+        assert_eq!((read(5), read(6), read(7)), (sector(0), sector(0), sector(8)));
+        // A write with force unit access is on flash.
+        host.write(at(6), sector(42), true).unwrap();
+        assert_eq!(counted(&machine, "dirty"), 0);
+        // Part of a block, on drives that have such.
+        if block < 4096 {
+            host.write(at(20) + 1, vec![7; block as usize], false).unwrap();
+            let mut expected = sector(0);
+            expected[block as usize..2 * block as usize].fill(7);
+            assert_eq!(read(20), expected);
+            host.write_zeroes(at(20) + 1, 1, false, false).unwrap();
+            assert_eq!(read(20), sector(0));
+        }
+        host.write(at(9), sector(3), false).unwrap();
+        host.format().unwrap();
+        assert_eq!((read(0), read(6), read(9)), (sector(0), sector(0), sector(0)));
+
+        let machine = power_on(&profile, machine.cut_power());
+        assert_eq!(Host(&machine).read(at(6), 4096).unwrap(), sector(0));
+    }
+}
+
+#[test]
+fn what_could_not_be_written_back_stays_in_the_cache_and_fails_the_flush() {
+    let profile = profile("pocket-ocssd", |p| {
+        p.geometry.blocks_per_lun = 256;
+        p.package.program_failures_per_million = 900_000;
+        cached(p, "pblk");
+    });
+    let machine = power_on(&profile, Media::fresh());
+    let host = Host(&machine);
+    host.write(0, vec![5; 4096], false).unwrap();
+    let mut failed = false;
+    for n in 1..4000 {
+        let written = host.write(n % 64, vec![n as u8; 4096], false);
+        let flushed = host.flush();
+        if written.is_err() || flushed.is_err() {
+            failed = true;
+            break;
+        }
+    }
+    assert!(failed, "no chunk is left");
+    host.read(0, 4096).unwrap();
+    assert!(host.write(1, vec![1; 4096], true).is_err());
+}
+
+#[test]
+fn keys_that_do_not_fit_are_refused() {
+    let refused = |profile: &Profile| {
+        let config = config(profile);
+        let made = Machine::power_on(
+            "no",
+            profile,
+            Some(Content::Full),
+            Media::fresh(),
+            &Recorder::default(),
+            config,
+        );
+        made.err().expect("it is refused").to_string()
+    };
+    let vectors = profile("pocket-ocssd", |p| cached(p, BLOCK));
+    assert!(refused(&vectors).contains("host.command_set: must be \"nvm\""), "{}", refused(&vectors));
+    let frames = profile("host-ftl-small", |p| cached(p, BLOCK));
+    assert!(refused(&frames).contains("host.front_end: must be \"nvme\""), "{}", refused(&frames));
+}
+
+#[test]
+fn an_image_of_the_block_layer_is_one_of_the_drive() {
+    let cached = plain();
+    let bare = Profile { target: None, ..cached.clone() };
+    let machine = power_on(&cached, Media::fresh());
+    let contents = run(&machine, &[random(Mix::Write, 4096, 500)], versioned(&machine));
+    let machine = power_on(&bare, machine.shut_down().unwrap());
+    run(&machine, &[everything(&machine)], contents);
+}
