@@ -27,6 +27,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
         },
         chunks: profile.is_of_chunks(),
         open_chunks_max: f.open_chunks_max,
+        endurance: profile.package.endurance,
         multi_plane: f.mp_native,
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },

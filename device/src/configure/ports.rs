@@ -4,6 +4,7 @@ use super::error::{BuildError, value};
 use crate::profile::{PAGE_MAPPING, PlacementName, Profile, VECTORS};
 use aster_ftl::OOB_BYTES;
 use aster_ports::layout::{PageLayout, Placement};
+use aster_vectors::WEAR_BYTES;
 use aster_wire::ocssd::METADATA_BYTES;
 
 /// OOB bytes that the FTL gets with every page: what its record takes.
@@ -11,8 +12,11 @@ pub(crate) fn oob_bytes(profile: &Profile) -> u8 {
     let page_bytes = profile.array_geometry().page_bytes;
     match profile.ftl.kind.as_str() {
         PAGE_MAPPING => aster_ftl::oob_bytes(page_bytes, profile.ftl.mapping_unit_bytes) as u8,
-        // The metadata of each sector; a page has 15 sectors at most.
-        VECTORS => (METADATA_BYTES * u32::from(profile.array_geometry().sectors_per_page())) as u8,
+        // The metadata of each sector, of which a page has 15 at most, and the wear of its block.
+        VECTORS => {
+            let wear = if profile.is_of_chunks() { WEAR_BYTES } else { 0 };
+            (METADATA_BYTES * u32::from(profile.array_geometry().sectors_per_page())) as u8 + wear as u8
+        }
         _ => OOB_BYTES as u8,
     }
 }

@@ -1,10 +1,12 @@
 //! Power-on: the bad-block table from NVRAM, or from the factory's marks.
 
 use crate::config::WORKERS;
+use crate::wear::wear_of;
 use crate::worker::Worker;
+use crate::write::is_blank;
 use alloc::rc::Rc;
 use aster_parties::{Boot, DriveState};
-use aster_ports::flash::{FlashOp, FlashRequest, Target};
+use aster_ports::flash::{FlashOp, FlashRequest, FlashStatus, Target};
 use aster_ports::host::BlockState;
 use aster_units::{BlockAddr, Instant, LunIndex, PageInBlock};
 
@@ -39,6 +41,7 @@ impl Worker {
             own.filter(|block| drive.config.is_protected(*block))
                 .for_each(|block| drive.table.borrow_mut().get_mut(lun, block).state = BlockState::Device);
         }
+        drive.table.borrow_mut().estimate_erases();
         let bad = drive.table.borrow().all().filter(|(_, _, b)| b.state == BlockState::FactoryBad).count();
         drive.count(|s| {
             s.state = DriveState::Ready;
@@ -64,21 +67,32 @@ impl Worker {
         for block in (0..drive.config.geometry.blocks_per_lun).map(BlockAddr) {
             let usable = drive.table.borrow().get(lun, block).is_usable();
             if usable && !drive.config.is_protected(block) {
-                let written = self.find_written(lun, block).await;
-                drive.table.borrow_mut().found(lun, block, written);
+                let (written, erases) = self.find_written(lun, block).await;
+                let mut table = drive.table.borrow_mut();
+                table.found(lun, block, written);
+                table.get_mut(lun, block).erases = erases;
             }
         }
     }
-    /// As [`Worker::search_pointer`], with fewer reads where most blocks are empty or full.
-    async fn find_written(&self, lun: LunIndex, block: BlockAddr) -> u16 {
+    /// As [`Worker::search_pointer`], with fewer reads where most blocks are empty or full, and how often the
+    /// block was erased, if its first page can be read.
+    async fn find_written(&self, lun: LunIndex, block: BlockAddr) -> (u16, Option<u32>) {
         let pages = self.drive.config.geometry.pages_per_block;
-        if self.is_erased(lun, block, PageInBlock(0)).await {
-            0
-        } else if !self.is_erased(lun, block, PageInBlock(pages - 1)).await {
+        let first = self.look(lun, block, PageInBlock(0)).await;
+        let erases = (first.status == FlashStatus::Done && !first.erased).then(|| self.wear_read());
+        if is_blank(&first) {
+            return (0, None);
+        }
+        let written = if !self.is_erased(lun, block, PageInBlock(pages - 1)).await {
             pages
         } else {
             self.search_pointer(lun, block).await
-        }
+        };
+        (written, erases)
+    }
+    /// The wear beside the page that was read last.
+    fn wear_read(&self) -> u32 {
+        wear_of(self.drive.dram.borrow().oob(self.drive.side_of(self.number)))
     }
     /// Whether a spare byte of the block's first or last page says that the factory found it bad.
     async fn is_marked(&self, lun: LunIndex, block: BlockAddr, last: bool) -> bool {

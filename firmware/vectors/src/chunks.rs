@@ -6,6 +6,7 @@
 use crate::plan::Run;
 use crate::shape::Shape;
 use crate::table::{Block, BlockTable};
+use crate::wear;
 use aster_ports::host::VectorFault;
 use aster_units::{BlockAddr, LunIndex, SectorRange};
 use aster_wire::ocssd::v2::{ChunkDescriptor, ChunkFlags};
@@ -123,15 +124,17 @@ pub(crate) fn chunk_of(lun: LunIndex, block: BlockAddr, table: &BlockTable, shap
     Chunk::of(&table.of_lun(lun)[first..first + planes], shape.geometry.pages_per_block)
 }
 
-/// The descriptor of the chunk with this number among all of the drive's. The drive keeps no erase counts, so
-/// its wear-level index is 0.
-pub(crate) fn descriptor(index: u32, table: &BlockTable, shape: &Shape) -> ChunkDescriptor {
+/// The descriptor of the chunk with this number among all of the drive's, whose blocks are made for so many
+/// erases.
+pub(crate) fn descriptor(index: u32, table: &BlockTable, shape: &Shape, endurance: u32) -> ChunkDescriptor {
     let chunks = &shape.chunks;
     let place = chunks.chunk_at(index).expect("the report ends with the last chunk");
     let block = BlockAddr(place.block * u32::from(shape.geometry.planes));
-    let chunk = chunk_of(shape.lun(place.channel, place.lun), block, table, shape);
+    let lun = shape.lun(place.channel, place.lun);
+    let chunk = chunk_of(lun, block, table, shape);
+    let wear = wear::index_of(lun, block, table, shape, endurance);
     let written = chunk.written * chunks.page_blocks();
-    ChunkDescriptor::sequential(chunk.state, 0, chunks.encode(place), chunks.chunk_blocks(), written)
+    ChunkDescriptor::sequential(chunk.state, wear, chunks.encode(place), chunks.chunk_blocks(), written)
 }
 
 #[cfg(test)]

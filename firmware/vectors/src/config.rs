@@ -52,6 +52,9 @@ pub struct VectorsConfig {
     pub chunks: bool,
     /// Chunks that may be open at a time; 0 for all (P29, MAXOC).
     pub open_chunks_max: u32,
+    /// Program/erase cycles that a block is made for: the wear-level index of a chunk counts in 255ths of
+    /// them.
+    pub endurance: u32,
     /// What a command names at the same page of several planes of a LUN is one multi-plane operation (G13).
     pub multi_plane: bool,
     /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.
@@ -88,6 +91,7 @@ impl VectorsConfig {
             Geometry { blocks_per_lun: self.geometry.blocks_per_lun + self.hidden_blocks(), ..self.geometry };
         check(self.restriction.holds(&all), "geometry", "within the array")?;
         let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
+        check(self.endurance > 0, "endurance", "above 0")?;
         check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;
         // A copy needs another one for what it reads.
         let (least, must) = match self.chunks {

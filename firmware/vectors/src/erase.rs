@@ -68,7 +68,9 @@ impl Worker {
             let (table, mut buffers) = (drive.table.borrow(), drive.dram.borrow_mut());
             for (unit, into) in self.units.iter().zip(buffers.page_mut(side).chunks_mut(DESCRIPTOR_BYTES)) {
                 let index = drive.shape.chunk_index(unit.lun, unit.block);
-                into.copy_from_slice(chunks::descriptor(index, &table, &drive.shape).as_bytes());
+                into.copy_from_slice(
+                    chunks::descriptor(index, &table, &drive.shape, drive.config.endurance).as_bytes(),
+                );
                 bytes += DESCRIPTOR_BYTES as u32;
             }
         }

@@ -36,9 +36,11 @@ mod report;
 mod shape;
 mod table;
 mod turns;
+mod wear;
 mod worker;
 mod write;
 
 pub use config::{ConfigError, TableBlocks, VectorCosts, VectorsConfig, WORKERS};
 pub use piece::Vectors;
 pub use raw::raw_spare_of_sector;
+pub use wear::WEAR_BYTES;

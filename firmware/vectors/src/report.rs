@@ -52,7 +52,7 @@ impl Worker {
         let table = drive.table.borrow();
         let first = (offset / DESCRIPTOR_BYTES as u64) as u32;
         let descriptors = (first..drive.shape.chunks.all_chunks())
-            .map(|index| chunks::descriptor(index, &table, &drive.shape));
+            .map(|index| chunks::descriptor(index, &table, &drive.shape, drive.config.endurance));
         let bytes = descriptors.flat_map(|one| {
             let bytes: [u8; DESCRIPTOR_BYTES] = zerocopy::transmute!(one);
             bytes

@@ -22,6 +22,9 @@ pub(crate) struct Block {
     pub closed: bool,
     /// Pages programmed or being programmed since the last erase; [`UNKNOWN`] since power-on.
     written: u16,
+    /// How often it was erased, as far as is known; `None` if nobody has found it since power-on. Of chunks
+    /// only.
+    pub erases: Option<u32>,
 }
 
 /// No block has as many pages.
@@ -36,6 +39,7 @@ impl Block {
         failed_page: false,
         closed: false,
         written: UNKNOWN,
+        erases: None,
     };
 
     /// Pages programmed or being programmed since the last erase; `None` if nobody has looked since
@@ -102,6 +106,15 @@ impl BlockTable {
         assert!(block.written().is_none() && !block.is_busy(), "a write pointer is looked for once");
         block.written = written;
     }
+    /// Of blocks whose erases nobody knows, takes the mean of the others of their LUN.
+    pub fn estimate_erases(&mut self) {
+        for of_lun in self.blocks.chunks_mut(self.per_lun as usize) {
+            let known = || of_lun.iter().filter_map(|block| block.erases);
+            let (sum, count) = (known().map(u64::from).sum::<u64>(), known().count() as u64);
+            let mean = (sum + count / 2).checked_div(count).unwrap_or(0) as u32;
+            of_lun.iter_mut().for_each(|block| block.erases = block.erases.or(Some(mean)));
+        }
+    }
     /// The program of its next page has been submitted.
     pub fn begin_program(&mut self, lun: LunIndex, block: BlockAddr) {
         let block = self.get_mut(lun, block);
@@ -124,6 +137,7 @@ impl BlockTable {
         let block = self.get_mut(lun, block);
         assert!(core::mem::take(&mut block.erasing), "an erase that ends was begun");
         block.written = if erased { 0 } else { UNKNOWN };
+        block.erases = block.erases.map(|erases| erases + 1);
         (block.failures, block.failed_page) = (0, false);
     }
 }

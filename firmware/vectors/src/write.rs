@@ -2,11 +2,11 @@
 
 use crate::chunks;
 use crate::drive::{METADATA_BYTES as BYTES, Page, is_done, metadata_at, metadata_of};
-use crate::plan;
 use crate::worker::{Ended, Worker};
+use crate::{plan, wear};
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_ports::flash::{Flags, FlashOp, FlashStatus};
+use aster_ports::flash::{Flags, FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
 
@@ -47,6 +47,10 @@ impl Worker {
     /// Programs the pages of the runs from their buffers.
     pub(crate) fn begin_programs(&mut self, mode: VectorMode) {
         let drive = Rc::clone(&self.drive);
+        if drive.config.chunks {
+            let mut buffers = drive.dram.borrow_mut();
+            wear::note(&self.runs, &self.buffers, &drive.table.borrow(), &mut buffers);
+        }
         self.sent.clear();
         for run in &self.runs {
             drive.table.borrow_mut().begin_program(run.lun, run.block);
@@ -196,6 +200,10 @@ impl Worker {
         low
     }
     pub(crate) async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
+        is_blank(&self.look(lun, block, page).await)
+    }
+    /// Reads the first sector of a page, and what is beside the page.
+    pub(crate) async fn look(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Outcome {
         let drive = &self.drive;
         let side = drive.side_of(self.number);
         let one = SectorRange { first: 0, count: 1 };
@@ -203,6 +211,11 @@ impl Worker {
         let outcome =
             drive.finished(drive.submit(drive.request(FlashOp::Read, lun, block, page, sector, side))).await;
         drive.count(|s| s.flash_reads.metadata += 1);
-        outcome.status == FlashStatus::Done && outcome.erased
+        outcome
     }
+}
+
+/// Whether a page that was read is erased.
+pub(crate) fn is_blank(outcome: &Outcome) -> bool {
+    outcome.status == FlashStatus::Done && outcome.erased
 }

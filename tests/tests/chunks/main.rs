@@ -2,6 +2,7 @@
 
 mod copies;
 mod notices;
+mod wear;
 
 use aster_device::Media;
 use aster_device::profile::Profile;

@@ -1,0 +1,72 @@
+//! The wear-level index of chunks (P29), beside the erases of their blocks' cells.
+
+use super::*;
+
+/// Blocks made for 51 erases, so that each one counts 5.
+fn worn() -> Profile {
+    drive(|p| {
+        p.package.endurance = 51;
+        p.package.factory_bad_per_mille = 0;
+        let e = &mut p.package.errors;
+        (e.fresh, e.cycle, e.cycle_squared, e.retention, e.read) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    })
+}
+
+impl Host {
+    fn wear(&self, first: u64) -> u8 {
+        self.report()[self.shape.index_of(self.shape.decode(first).unwrap()) as usize].wear
+    }
+    /// Writes a page in all planes of a chunk and resets it, so many times.
+    fn wear_out(&self, first: u64, times: u64) {
+        for version in 0..times {
+            assert_eq!(self.write(&blocks(first, 0..8), version), DONE);
+            assert_eq!(self.reset(&[first]).0, DONE);
+        }
+    }
+    fn erases_of_cells(&self, first: u64) -> u32 {
+        let (lun, block) = self.array(first, 0);
+        self.machine.device().nand().block(lun, block).erases
+    }
+}
+
+#[test]
+fn the_index_counts_erases_and_what_is_written_keeps_it_over_a_loss_of_power() {
+    let profile = worn();
+    let host = Host::power_on(&profile, Media::fresh());
+    let chunk = host.free_chunks(0)[0];
+    let others = [host.free_chunks(1)[0], host.free_chunks(2)[0]];
+    host.wear_out(chunk, 9);
+    assert_eq!((host.wear(chunk), host.erases_of_cells(chunk)), (45, 9));
+    assert_eq!(host.wear(others[0]), 0);
+    host.wear_out(others[0], 3);
+    // Both are written, the third one stays free.
+    for first in [chunk, others[0]] {
+        assert_eq!(host.write(&blocks(first, 0..8), 7), DONE);
+    }
+    assert_eq!(host.wear(chunk), 45, "a write doesn't wear");
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!((host.wear(chunk), host.wear(others[0])), (45, 15));
+    // Of the one that is free nothing is known: it counts as the mean of those that are written.
+    assert_eq!(host.wear(others[1]), 30);
+    assert_eq!(host.erases_of_cells(others[1]), 0);
+    host.must_hold(&blocks(chunk, 0..8), 7);
+    // What goes on from there is counted on.
+    let (ended, told) = host.reset(&[chunk]);
+    assert_eq!((ended, told[0].wear), (DONE, 50));
+    host.wear_out(chunk, 50);
+    assert_eq!(host.wear(chunk), 255, "and there it ends");
+}
+
+/// A copy goes to a block that has a wear of its own.
+#[test]
+fn a_copy_does_not_carry_the_wear_of_its_source() {
+    let profile = worn();
+    let host = Host::power_on(&profile, Media::fresh());
+    let (from, to) = (host.free_chunks(0)[0], host.free_chunks(1)[0]);
+    host.wear_out(from, 6);
+    host.wear_out(to, 2);
+    assert_eq!(host.write(&blocks(from, 0..8), 1), DONE);
+    assert_eq!(host.copy(&blocks(from, 0..8), &blocks(to, 0..8)), DONE);
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!((host.wear(from), host.wear(to)), (30, 10));
+}
