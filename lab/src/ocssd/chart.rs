@@ -117,9 +117,7 @@ fn slides_latencies(report: &OcssdReport) -> Figure {
         x: "µs",
         scale: Scale::Linear,
         y: "% of requests",
-        series: of_workload(report, workload)
-            .map(|row| cdf(row.ftl.name().to_owned(), &row.quantiles_us))
-            .collect(),
+        series: of_workload(report, workload).map(|row| cdf(row.drive(), &row.quantiles_us)).collect(),
     });
     Figure::of("slides-latency", "The slides' workloads: latencies, one request outstanding", panels.into())
 }
@@ -132,7 +130,7 @@ fn slides_sizes(report: &OcssdReport) -> Figure {
         y: "commands",
         series: of_workload(report, workload)
             .map(|row| Series {
-                name: row.ftl.name().to_owned(),
+                name: row.drive(),
                 source: Source::Ours,
                 points: row.sizes.iter().map(|s| (s.bytes as f64 / 1024.0, s.commands as f64)).collect(),
             })

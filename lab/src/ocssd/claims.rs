@@ -4,7 +4,7 @@
 use super::OcssdReport;
 use super::load::LoadReport;
 use super::plan::{Ftl, Plan};
-use super::slides::{SlidesRow, Workload};
+use super::slides::{EraseParts, SlidesRow, Workload};
 use super::sweep::{STEPS, SweepPoint};
 use crate::experiment::Claim;
 
@@ -16,6 +16,7 @@ pub fn claims(report: &OcssdReport, plan: &Plan) -> Vec<Claim> {
         command_size(report),
         erase_follows(report),
         erase_counts(report, plan),
+        cached_erases(report, plan),
         few_erases(report),
         slow_reads(report),
     ];
@@ -34,8 +35,12 @@ fn of_load(report: &OcssdReport, ftl: Ftl, write: bool, rule: bool) -> Option<&L
     let mut all = report.load.iter();
     all.find(|load| load.ftl == ftl && load.write == write && load.one_write_per_lun == rule)
 }
+/// A row without a page cache.
 fn of_slides(report: &OcssdReport, workload: Workload, ftl: Ftl) -> Option<&SlidesRow> {
-    report.slides.iter().find(|row| row.workload == workload && row.ftl == ftl)
+    report.slides.iter().find(|row| row.workload == workload && row.ftl == ftl && !row.cached)
+}
+fn of_cached(report: &OcssdReport, workload: Workload, ftl: Ftl) -> Option<&SlidesRow> {
+    report.slides.iter().find(|row| row.workload == workload && row.ftl == ftl && row.cached)
 }
 fn least_and_most(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     Some((values.clone().reduce(f64::min)?, values.reduce(f64::max)?))
@@ -254,6 +259,31 @@ fn erase_counts(report: &OcssdReport, plan: &Plan) -> Option<Claim> {
             paper.erases_ocssd_cached - ALL_DATA / 2.0
         ),
         holds: pblk.erased > legacy.erased && late.kept.abs() < bound && early.kept.abs() / 2.0 < bound,
+    })
+}
+
+/// O12: a page cache of the host doesn't change what sequential writes erase.
+fn cached_erases(report: &OcssdReport, plan: &Plan) -> Option<Claim> {
+    let cached = of_cached(report, Workload::SequentialWrite, Ftl::Drive)?.erases?;
+    let direct = of_slides(report, Workload::SequentialWrite, Ftl::Drive)?.erases?;
+    let pblk = of_cached(report, Workload::SequentialWrite, Ftl::Pblk)?.erases?;
+    let bound = ERASES_WITHIN * (ALL_DATA - ALL_ARRAY);
+    let beyond = |parts: EraseParts| parts.kept + parts.metadata;
+    let paper = &plan.paper;
+    Some(Claim {
+        id: "O12",
+        says: "under the host's page cache legacy erases as many blocks as without it".to_owned(),
+        ours: format!(
+            "beyond the data written: legacy {:.0} with and {:.0} without, pblk {:.0} in pairs; the slides' \
+             {:.0}, {:.0} and {:.0}",
+            beyond(cached),
+            beyond(direct),
+            beyond(pblk) / 2.0,
+            paper.erases_legacy_cached - (ALL_DATA - ALL_ARRAY),
+            paper.erases_legacy - (ALL_DATA - ALL_ARRAY),
+            paper.erases_ocssd_cached - ALL_DATA / 2.0
+        ),
+        holds: (beyond(cached) - beyond(direct)).abs() < bound,
     })
 }
 

@@ -4,10 +4,10 @@ use super::plan::{Ftl, Plan};
 use super::watch::{DeviceWatch, Heard};
 use crate::experiment::{Done, ExperimentDrive, ExperimentError};
 use aster_device::Pieces;
-use aster_device::profile::Profile;
+use aster_device::profile::{BLOCK, Profile, TargetProfile};
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::{Content, Duration};
+use aster_units::{Content, Duration, SECTOR_BYTES};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,8 +43,23 @@ impl PaperDrive {
         Self::of(plan.load_profile(ftl)?)
     }
     /// The drive of the slides, or that of their random writes.
-    pub(super) fn of_slides(plan: &Plan, ftl: Ftl, random: bool) -> Result<Self, ExperimentError> {
-        Self::of(plan.slides_profile(ftl, random)?)
+    pub(super) fn of_slides(
+        plan: &Plan,
+        ftl: Ftl,
+        cached: bool,
+        random: bool,
+    ) -> Result<Self, ExperimentError> {
+        let mut profile = plan.slides_profile(ftl, random)?;
+        if cached {
+            let block = || TargetProfile { kind: BLOCK.to_owned(), ..TargetProfile::default() };
+            profile.target.get_or_insert_with(block).page_cache_mib = Some(plan.slides.cache_mib(random));
+        }
+        Self::of(profile)
+    }
+    /// Bytes that a page cache of the host has written back; `None` without one.
+    pub(super) fn written_back(&self) -> Option<u64> {
+        let pages = self.drive.machine.device().translation().counter("written_back")?;
+        Some(pages * SECTOR_BYTES as u64)
     }
     pub(super) fn of(profile: Profile) -> Result<Self, ExperimentError> {
         Self::keeping(Content::Fingerprint, profile)

@@ -12,6 +12,8 @@ const TEXT: &str = include_str!("../../../experiments/ocssd.toml");
 const SPARE_LINES: f64 = 6.0;
 /// The FTL of our drives, as a translation and as a target.
 const PAGE_MAPPING: &str = "page-mapping";
+/// The smallest page cache.
+const CACHE_MIB_MIN: u32 = 16;
 /// The fewest lines of a drive of the slides.
 const LINES_MIN: u32 = 8;
 
@@ -133,6 +135,16 @@ pub struct SlidesPlan {
     pub sequential_bytes: u32,
     /// Bytes of a random request.
     pub random_bytes: u32,
+    /// Mebibytes of the host's page cache, of which the plan's share is taken with that of the drive.
+    page_cache_mib: u32,
+}
+
+impl SlidesPlan {
+    /// Mebibytes of the page cache, over the drive that is written at random or the other one.
+    pub(super) fn cache_mib(&self, random: bool) -> u32 {
+        let share = if random { 1.0 } else { self.share };
+        ((f64::from(self.page_cache_mib) * share) as u32).max(CACHE_MIB_MIN)
+    }
 }
 
 /// One FTL, two places.

@@ -1,5 +1,5 @@
 //! The slides' workloads, each with one request outstanding: latencies, the sizes of the drive's commands,
-//! and erased blocks. Ours are without a page cache of the host, which theirs had under pblk (O15).
+//! and erased blocks; with a page cache of the host, and without.
 
 use super::drive::{PaperDrive, Work};
 use super::plan::{Ftl, Plan};
@@ -74,6 +74,8 @@ pub struct SlidesRow {
     pub workload: Workload,
     /// Which FTL.
     pub ftl: Ftl,
+    /// The host has a page cache.
+    pub cached: bool,
     /// Requests.
     pub requests: u64,
     /// Mean latency, µs.
@@ -92,6 +94,13 @@ pub struct SlidesRow {
     pub erases: Option<EraseParts>,
 }
 
+impl SlidesRow {
+    /// What tables call its drive.
+    pub fn drive(&self) -> String {
+        format!("{}{}", self.ftl.name(), if self.cached { " with cache" } else { "" })
+    }
+}
+
 /// Each workload on each drive.
 pub(super) fn measure(
     plan: &Plan,
@@ -99,17 +108,17 @@ pub(super) fn measure(
 ) -> Result<Vec<SlidesRow>, ExperimentError> {
     let mut rows = Vec::new();
     for workload in Workload::ALL {
-        for ftl in Ftl::ALL {
-            told(rows.len() as f64 / (Workload::ALL.len() * Ftl::ALL.len()) as f64)?;
-            rows.push(row(plan, workload, ftl)?);
+        for (ftl, cached) in Ftl::ALL.into_iter().flat_map(|ftl| [(ftl, true), (ftl, false)]) {
+            told(rows.len() as f64 / (2 * Workload::ALL.len() * Ftl::ALL.len()) as f64)?;
+            rows.push(row(plan, workload, ftl, cached)?);
         }
     }
     Ok(rows)
 }
 
-fn row(plan: &Plan, workload: Workload, ftl: Ftl) -> Result<SlidesRow, ExperimentError> {
+fn row(plan: &Plan, workload: Workload, ftl: Ftl, cached: bool) -> Result<SlidesRow, ExperimentError> {
     let slides = &plan.slides;
-    let mut drive = PaperDrive::of_slides(plan, ftl, workload == Workload::RandomWrite)?;
+    let mut drive = PaperDrive::of_slides(plan, ftl, cached, workload == Workload::RandomWrite)?;
     let geometry = *drive.drive.machine.device().geometry();
     let blocks = drive.drive.profile.restrict.blocks_per_lun.unwrap_or(geometry.blocks_per_lun);
     let bytes = if workload.is_random() { slides.random_bytes } else { slides.sequential_bytes };
@@ -132,6 +141,7 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl) -> Result<SlidesRow, Experimen
         from: 0,
         range: if workload.writes() { range } else { read },
     };
+    let before = drive.written_back();
     let (done, heard) = drive.watched(workload.name(), &work, Duration::from_millis(1))?;
     let mut sorted = done.latencies;
     sorted.sort_unstable();
@@ -140,7 +150,10 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl) -> Result<SlidesRow, Experimen
     let (erases, after) = heard.erases_after;
     let parts = || {
         let pages = f64::from(geometry.pages_per_block);
-        let data = (requests * u64::from(bytes)) as f64 / pages / f64::from(geometry.page_bytes);
+        // What is dirty at the end has not come to the drive.
+        let written = drive.written_back().zip(before).map(|(after, before)| after - before);
+        let written = written.unwrap_or(requests * u64::from(bytes));
+        let data = written as f64 / pages / f64::from(geometry.page_bytes);
         let metadata = heard.programmed as f64 / pages - data;
         let array = match ftl {
             Ftl::Drive => (f64::from(geometry.total_luns()) * f64::from(blocks)).min(data + metadata),
@@ -151,6 +164,7 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl) -> Result<SlidesRow, Experimen
     Ok(SlidesRow {
         workload,
         ftl,
+        cached,
         requests,
         mean_us: sorted.iter().map(micros).sum::<f64>() / sorted.len().max(1) as f64,
         quantiles_us: curve(&sorted),

@@ -25,7 +25,7 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let plan = little();
     let report = run(&plan, &mut nothing).unwrap();
     let all = claims(&report, &plan);
-    assert_eq!(all.len(), 15, "{all:?}");
+    assert_eq!(all.len(), 16, "{all:?}");
     for says in [
         "before a flash operation could",
         "the longer the latencies",
@@ -61,7 +61,7 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let json = serde_json::to_value(json(&report, &plan)).unwrap();
     assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
     assert_eq!(json["sweep"].as_array().unwrap().len(), 12);
-    assert_eq!(json["slides"].as_array().unwrap().len(), 8);
+    assert_eq!(json["slides"].as_array().unwrap().len(), 16);
     // One FTL does the same work in two places, but what it copies crosses the link only from the host.
     let [drive, host, pblk] = &report.places[..] else { panic!("{:?}", report.places) };
     assert_eq!([drive, host, pblk].map(|row| row.place), Place::ALL);

@@ -80,13 +80,15 @@ fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
         out,
         "The slides' workloads: one request outstanding, {:.0} % of the drive of 64 GB and of 10^6 \
          requests;\n\
-         ours without a page cache of the host, which theirs had under pblk",
-        plan.slides.share * 100.0
+         with a page cache of the host of {} MiB ({} MiB over random writes), and without",
+        plan.slides.share * 100.0,
+        plan.slides.cache_mib(false),
+        plan.slides.cache_mib(true)
     );
-    let cells = Cells { name: 34, width: 12 };
+    let cells = Cells { name: 44, width: 12 };
     cells.head(out, "", ["mean, µs", "median", "p95", "p99", "erased"].into_iter());
     for row in &report.slides {
-        let name = format!("{}, {}", row.workload.name(), row.ftl.name());
+        let name = format!("{}, {}", row.workload.name(), row.drive());
         let curve = &row.quantiles_us;
         let values = [
             row.mean_us,
@@ -99,7 +101,7 @@ fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
     }
     out.push_str("Blocks of each plane count as erased.\n\nCommands of the drive, by size in KiB\n");
     for row in &report.slides {
-        let _ = write!(out, "{:<34}", format!("{}, {}", row.workload.name(), row.ftl.name()));
+        let _ = write!(out, "{:<44}", format!("{}, {}", row.workload.name(), row.drive()));
         for size in &row.sizes {
             let _ = write!(out, "  {} × {}", size.commands, size.bytes >> 10);
         }
@@ -153,11 +155,15 @@ fn erases(out: &mut String, report: &OcssdReport, plan: &Plan) {
     };
     for of in &report.slides {
         let Some(EraseParts { data, metadata, array, kept }) = of.erases else { continue };
-        let (name, each) = match of.ftl {
-            Ftl::Drive => ("legacy, ours", 1.0),
-            Ftl::Pblk => ("pblk, ours, in pairs", 2.0),
+        let (pairs, each) = match of.ftl {
+            Ftl::Drive => ("", 1.0),
+            Ftl::Pblk => (", in pairs", 2.0),
         };
-        row(name, of.requests, [data, metadata, array, kept, of.erased as f64].map(|n| Some(n / each)));
+        row(
+            &format!("{}, ours{pairs}", of.drive()),
+            of.requests,
+            [data, metadata, array, kept, of.erased as f64].map(|n| Some(n / each)),
+        );
     }
     let mut slides = |name: &str, erased: f64, data: f64, array: f64| {
         let kept = erased - (data - array);
