@@ -1,6 +1,6 @@
 //! The page mapping of our drives, unchanged, at work on the host of an open-channel drive (O1, P22 to P27).
 
-use aster_device::profile::{Profile, TargetProfile};
+use aster_device::profile::{MappingName, Profile, TargetProfile};
 use aster_device::{Boot, DriveState, Media};
 use aster_driver::{Config, DriverError, QueueId};
 use aster_events::Recorder;
@@ -69,9 +69,28 @@ fn jobs_are_written_and_read_back_for_many_times_the_capacity() {
     }
 }
 
+/// The map lies on flash, with as little of it in the host's memory as works.
+fn demand_paged(p: &mut Profile) {
+    p.ftl.mapping = MappingName::DemandPaged;
+}
+
+#[test]
+fn a_map_that_does_not_fit_into_the_hosts_memory_lies_on_flash() {
+    let large = pocket(|p| {
+        demand_paged(p);
+        p.geometry.blocks_per_lun = 512;
+    });
+    let machine = power_on(&large, Media::fresh());
+    let write = random(Mix::Write, 4096, pages(&machine));
+    let contents = run(&machine, &[write], versioned(&machine));
+    run(&machine, &[everything(&machine)], contents);
+    let ftl = machine.device().stats().ftl;
+    assert!(ftl.flash_reads.metadata - ftl.boot_reads > 1000, "parts of the map are read: {ftl:?}");
+}
+
 #[test]
 fn all_is_there_after_a_shutdown_and_what_was_flushed_after_a_loss_of_power() {
-    for profile in [pocket(|_| ()), large_pages(|_| ())] {
+    for profile in [pocket(|_| ()), pocket(demand_paged), large_pages(|_| ())] {
         let mut machine = power_on(&profile, Media::fresh());
         let mut contents: Contents = versioned(&machine);
         for round in 0..cases(6, 40) {

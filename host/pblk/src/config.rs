@@ -74,7 +74,14 @@ impl PblkConfig {
         }
         let map = (capacity * MAP_ENTRY_BYTES).div_ceil(1 << 20);
         if map > u64::from(self.map_mib) {
-            return refuse("target.map_mib", format!("must be at least {map}, but is {}", self.map_mib));
+            return refuse(
+                "target.map_mib",
+                format!(
+                    "must be at least {map}, but is {}. A map that doesn't fit into the host's memory can \
+                     lie on flash, with target.kind = \"page-mapping\" and ftl.mapping = \"demand-paged\"",
+                    self.map_mib
+                ),
+            );
         }
         Ok((shape, capacity as u32))
     }
