@@ -95,7 +95,11 @@ pub(super) async fn bring_up(
     let began = exec.now();
     // The unit has been reset for certain once nothing of a host before is in it (H10).
     loop {
-        let status = UnitStatus(read(function, registers::STATUS));
+        // A drive that has lost its power meanwhile has no memory space any more.
+        let status = match read(function, registers::STATUS) {
+            u32::MAX => return Err(ArrayError::NotThere),
+            status => UnitStatus(status),
+        };
         let stopped = status.frame_error() || status.status_error() || status.overflow();
         if status.ready() && status.commands() == 0 && !stopped {
             break;

@@ -73,13 +73,31 @@ impl ArrayDriver {
         core.spawn(async move { watch.watch_times().await });
         driver
     }
-    /// Finds the drive's unit, waits until it is ready, and switches it on. Commands of a host before are
-    /// gone by then.
+    /// Finds the drive's unit, waits until it is ready, and switches it on; once more if the drive loses its
+    /// power meanwhile. Commands of a host before are gone by then.
     ///
     /// # Errors
     /// Why there is no drive to work with.
     pub async fn bring_up(&self) -> Result<ArrayInfo, ArrayError> {
-        bring_up(&self.exec, &*self.function, self.region).await
+        self.attach(|_| true).await
+    }
+    /// Brings up a drive that `is_it`.
+    async fn attach(&self, is_it: impl Fn(&ArrayInfo) -> bool) -> Result<ArrayInfo, ArrayError> {
+        loop {
+            let losses = self.losses.get();
+            let found = bring_up(&self.exec, &*self.function, self.region).await;
+            if self.losses.get() != losses {
+                continue;
+            }
+            let found = found?;
+            if !is_it(&found) {
+                return Err(ArrayError::AnotherDrive);
+            }
+            self.is_attached.set(true);
+            self.attached.wake_all(&self.exec);
+            self.pump.wake(&self.exec);
+            return Ok(found);
+        }
     }
 
     /// The drive has lost its power and has it again: all commands that were submitted end as lost. Others
@@ -104,20 +122,7 @@ impl ArrayDriver {
     /// # Errors
     /// Why that can't be: it doesn't come up, or isn't the one that was lost.
     pub async fn attach_again(&self, info: &ArrayInfo) -> Result<(), ArrayError> {
-        loop {
-            let losses = self.losses.get();
-            let found = self.bring_up().await;
-            if self.losses.get() != losses {
-                continue;
-            }
-            if found? != *info {
-                return Err(ArrayError::AnotherDrive);
-            }
-            self.is_attached.set(true);
-            self.attached.wake_all(&self.exec);
-            self.pump.wake(&self.exec);
-            return Ok(());
-        }
+        self.attach(|found| found == info).await.map(drop)
     }
     /// Whether the drive takes commands.
     pub fn is_attached(&self) -> bool {

@@ -12,14 +12,14 @@ use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
-use crate::driver::ArrayDriver;
+use crate::driver::{ArrayDriver, ArrayInfo};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
-use aster_exec::{Ring, WaitCell, WaitQueue};
+use aster_exec::{Exec, Ring, WaitCell, WaitQueue};
 use aster_parties::{
     Boot, DriveState, MediaState, PieceError, Promises, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
     TargetView, TranslationStats, TranslationView, VictimPolicy,
@@ -83,9 +83,12 @@ impl TargetPiece for HostFtl {
         let function = Rc::clone(&ports.function);
         let driver = ArrayDriver::new(&ports.core, function, Rc::clone(&memory), TargetMemory::BYTES_BASE);
         let running = Rc::new(Running {
+            exec: ports.core.exec().clone(),
             driver,
             memory,
+            info: OnceCell::new(),
             ftl: OnceCell::new(),
+            is_up: Cell::new(false),
             error: RefCell::new(None),
             lost: WaitCell::default(),
             watcher: RefCell::new(None),
@@ -94,20 +97,21 @@ impl TargetPiece for HostFtl {
         core.spawn(async move {
             if let Err(why) = boot(&up, *self, ports).await {
                 *up.error.borrow_mut() = Some(why);
-                return;
             }
-            attach(&up).await;
         });
         Ok(running)
     }
 }
 
 /// Brings the drive up, finds what is on it, and begins to serve.
-async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), String> {
+async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<(), String> {
     const { assert!(recover::BUFFERS <= WORKERS_MAX as usize * intake::BUFFERS as usize) };
     let exec = ports.core.exec().clone();
     let begun = exec.now();
     let info = up.driver.bring_up().await.map_err(|error| error.to_string())?;
+    assert!(up.info.set(info).is_ok(), "a drive boots once");
+    let losses = up.driver.losses();
+    ports.core.spawn(attach(Rc::clone(up), exec.clone(), losses));
     let format = recover::check(&piece.config, &info)?;
     let bound = piece.buffers() as usize * SECTORS_MAX
         + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
@@ -115,7 +119,7 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
     let flash =
         Flash::start(&ports.core, &up.driver, &up.memory, (bound, info.sectors, piece.config.raid.is_some()));
     let root = Root::read(&ports.nvram);
-    let found = Recovery {
+    let recovery = Recovery {
         exec: &exec,
         flash: &flash,
         driver: &up.driver,
@@ -125,7 +129,18 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         format,
         sectors: piece.sectors,
     };
-    let found = found.run(root).await?;
+    let found = loop {
+        let losses = up.driver.losses();
+        let found = recovery.run(root).await;
+        if up.driver.losses() == losses {
+            break found?;
+        }
+        // The drive lost its power meanwhile, and what it held may have changed.
+        up.driver.attached().await;
+        if let Some(fault) = up.driver.fault() {
+            return Err(fault.to_string());
+        }
+    };
     let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
     let (padding, has_parity) = (BufferId(piece.raid_from()), piece.config.raid.is_some());
     if has_parity {
@@ -193,6 +208,7 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         rebuilder: has_parity.then(|| Rebuilder::new(padding.0 + 1)),
         watcher: RefCell::new(up.watcher.borrow_mut().take()),
     });
+    assert!(up.ftl.set(Rc::clone(&ftl)).is_ok(), "a drive boots once");
     ftl.core.spawn(Rc::clone(&ftl).store());
     ftl.core.spawn(Rc::clone(&ftl).hear_of_lanes(ftl.flash.dead().len()));
     ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
@@ -209,33 +225,43 @@ async fn boot(up: &Running, piece: HostFtl, ports: TargetPorts) -> Result<(), St
         ftl.core.spawn(intake::run(Rc::clone(&ftl), first));
     }
     ftl.tell_media();
-    assert!(up.ftl.set(ftl).is_ok(), "a drive boots once");
+    up.is_up.set(true);
     Ok(())
 }
 
 /// Brings the drive up again, each time that it has lost its power.
-async fn attach(up: &Running) {
-    let ftl = up.ftl.get().expect("the drive has booted");
-    let mut losses = up.driver.losses();
+async fn attach(up: Rc<Running>, exec: Exec, mut losses: u32) {
+    let info = up.info.get().expect("the drive was brought up before");
     loop {
-        up.lost.wait(&ftl.exec, || (up.driver.losses() != losses).then_some(())).await;
+        up.lost.wait(&exec, || (up.driver.losses() != losses).then_some(())).await;
         losses = up.driver.losses();
-        match up.driver.attach_again(&ftl.info).await {
-            Ok(()) => ftl.drive_attached(),
-            Err(why) => {
-                up.driver.fail(why);
+        let attached = up.driver.attach_again(info).await;
+        let ftl = up.ftl.get();
+        if let Err(why) = attached {
+            up.driver.fail(why);
+            if let Some(ftl) = ftl {
                 ftl.condition.set(DriveState::Failed);
-                return ftl.wake_all();
+                ftl.wake_all();
             }
+            return;
+        }
+        if let Some(ftl) = ftl {
+            ftl.drive_attached();
         }
     }
 }
 
 /// The FTL at work, once the drive has come up.
 struct Running {
+    exec: Exec,
     driver: Rc<ArrayDriver>,
     memory: Rc<RefCell<TargetMemory>>,
+    /// The drive's array, once it was brought up.
+    info: OnceCell<ArrayInfo>,
+    /// The FTL, once it knows what the drive holds.
     ftl: OnceCell<Rc<Ftl>>,
+    /// The host is served.
+    is_up: Cell<bool>,
     /// Why the drive can't be worked with.
     error: RefCell<Option<String>>,
     /// Wakes what brings the drive up again.
@@ -248,8 +274,8 @@ impl TranslationView for Running {
     fn state(&self) -> DriveState {
         match (self.boot_error(), self.ftl.get()) {
             (Some(_), _) => DriveState::Failed,
-            (None, Some(ftl)) => ftl.condition.get(),
-            (None, None) => DriveState::Booting,
+            (None, Some(ftl)) if self.is_up.get() => ftl.condition.get(),
+            (None, _) => DriveState::Booting,
         }
     }
     fn boot_error(&self) -> Option<String> {
@@ -296,19 +322,13 @@ impl TranslationView for Running {
 impl TargetView for Running {
     fn drive_restarted(&self) {
         self.driver.lose_drive();
-        match self.ftl.get() {
-            Some(ftl) => {
-                ftl.drive_restarted();
-                self.lost.wake(&ftl.exec);
-            }
-            None => {
-                let why = "the drive lost its power while the FTL looked at it";
-                self.error.borrow_mut().get_or_insert_with(|| why.to_string());
-            }
+        if let Some(ftl) = self.ftl.get() {
+            ftl.drive_restarted();
         }
+        self.lost.wake(&self.exec);
     }
     fn outlives_drive(&self) -> bool {
-        self.ftl.get().is_some()
+        true
     }
     fn interrupt(&self, _address: u64, data: u32) {
         self.driver.interrupt(data);
