@@ -148,7 +148,7 @@ fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
         ("[100, 65, 50, 35, 0]", "[100, 65, 50, 35]", "random.reads_percent"),
         ("blocks_kib = [16, 8, 4]", "blocks_kib = [16, 8]", "latency.blocks_kib"),
         ("minute_ms = 40\n", "minute_ms = 0\n", "prepared.minute_ms"),
-        ("rounds_max = 25", "rounds_max = 4", "rounds_max"),
+        ("rounds_max = 12", "rounds_max = 4", "rounds_max"),
         ("fig_27_mb_per_s", "fig_27_mb", "paper.fig_27_mb"),
     ] {
         let changed = text.replacen(from, to, 1);

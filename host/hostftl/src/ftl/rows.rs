@@ -156,7 +156,7 @@ impl Ftl {
         if let Some(sent) = again(None) {
             return Some(sent);
         }
-        self.work.wake_all(&self.exec);
+        self.tell_homeless();
         Some(self.work.wait(&self.exec, || again(None)).await)
     }
     /// Awaits the oldest row of the host's. Returns false if the drive is gone.

@@ -454,7 +454,7 @@ impl Ftl {
                 return;
             }
             self.state.borrow_mut().in_flight.pop_front();
-            self.work.wake_all(&self.exec);
+            self.tell_homeless();
         }
     }
     /// Awaits the oldest pages on their way. Pages that fail go elsewhere one by one. Returns false if the
@@ -519,9 +519,17 @@ impl Ftl {
         if let Some(placed) = again() {
             return placed;
         }
-        // Collection finds out whether anything helps.
-        self.work.wake_all(&self.exec);
+        self.tell_homeless();
         self.work.wait(&self.exec, again).await
+    }
+    /// Pages may wait for a place in vain: collection finds out whether anything helps. Once it has stopped,
+    /// who waits for them to be stored learns that they never will.
+    pub fn tell_homeless(&self) {
+        self.work.wake_all(&self.exec);
+        if self.is_stopped() {
+            self.stored.wake_all(&self.exec);
+            self.room.wake_all(&self.exec);
+        }
     }
     /// Writes all that is in memory to flash. Returns whether it is there.
     pub async fn flush(&self) -> bool {
