@@ -57,6 +57,12 @@ pub struct TargetProfile {
     /// be read is made of the others. `off` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid: Option<RaidName>,
+    /// How many more erases one group of a die may have than another under `hostftl` (H27). New data go to
+    /// the free group that was erased least often, copies to the one that was erased most often, and a group
+    /// with cold data is emptied when the difference is half of this; one erase in fifty at most is for that
+    /// (H26). None when absent: free groups are written in the order in which they became free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear_window: Option<u32>,
 }
 
 /// Where parity lies.

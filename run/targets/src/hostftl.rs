@@ -29,6 +29,7 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         gather_pages: gather_pages.filter(|&pages| pages > 0).unwrap_or(profile.ftl.buffer_entries),
         gathers: gather_pages != Some(0),
         composite,
+        wear_window: target.and_then(|target| target.wear_window),
         raid: match target.and_then(|target| target.raid).unwrap_or_default() {
             RaidName::Off => None,
             RaidName::Fixed => Some(Parity::Fixed),

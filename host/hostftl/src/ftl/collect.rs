@@ -34,6 +34,8 @@ const ROWS: usize = 2;
 /// How often a victim is begun anew when programs have failed in all groups for copies: those that were
 /// copied to are empty then.
 const RETRIES: u32 = 3;
+/// One in so many erases at most is for wear levelling.
+const LEVELLED_IN: u64 = 50;
 /// Page buffers of collection: rows of the victim, and copies.
 pub(super) const BUFFERS: usize = ROWS * LANES_MAX + COPIES;
 
@@ -77,6 +79,10 @@ pub(super) struct Collector {
     rows: VecDeque<(SentRow, Vec<CopiedPage>)>,
     /// How often no group was left for copies since a victim was emptied.
     retries: u32,
+    /// The victim is emptied for wear levelling.
+    levels: bool,
+    /// Groups that were since power-on.
+    levelled: u64,
     /// Reads of the victim.
     reads: Vec<Rc<Ticket>>,
     /// What was copied of the victim: the sector, from where, and to where.
@@ -97,6 +103,8 @@ impl Collector {
             waiting: Vec::with_capacity(LANES_MAX),
             rows: VecDeque::with_capacity(COPIES),
             retries: 0,
+            levels: false,
+            levelled: 0,
             reads: vec![],
             moves: vec![],
         }
@@ -110,8 +118,8 @@ impl Collector {
             self.reads.clear();
             let emptied = self.empty(victim).await;
             let is_lost = ftl.flash.losses() != losses;
-            if emptied.is_err() && (is_lost || self.retries < RETRIES) {
-                self.retries += u32::from(!is_lost);
+            if emptied.is_err() && (is_lost || self.levels || self.retries < RETRIES) {
+                self.retries += u32::from(!is_lost && !self.levels);
                 self.take_back().await;
                 ftl.state.borrow_mut().collecting = false;
                 ftl.gate.wake_all(&ftl.exec);
@@ -122,7 +130,10 @@ impl Collector {
                 self.erase(victim).await;
             }
             ftl.state.borrow_mut().collecting = false;
-            ftl.count(|stats| stats.gc_runs += 1);
+            ftl.count(|stats| {
+                stats.gc_runs += 1;
+                stats.levelled += u64::from(self.levels);
+            });
             ftl.tell_wear();
             if emptied.is_err() {
                 return ftl.stop(DriveState::ReadOnly);
@@ -143,7 +154,17 @@ impl Collector {
                 return None;
             }
             let few = state.groups.all_free() <= ftl.few(state);
-            let mut victim = state.groups.empty();
+            // A victim for wear levelling comes first, or it would never come while others hold nothing; but
+            // never two of them.
+            let may_level = !core::mem::take(&mut self.levels) && self.may_level(state);
+            let mut victim = may_level.then(|| state.groups.coldest(self.begins_at())).flatten();
+            if let Some(at) = victim {
+                self.levels = true;
+                self.levelled += 1;
+                // Wear is levelled within a die (H30).
+                state.frontier.confine_cold(Some((at.channel, at.die)));
+            }
+            victim = victim.or_else(|| state.groups.empty());
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
             }
@@ -158,6 +179,22 @@ impl Collector {
             ftl.stop(DriveState::ReadOnly);
         }
         None
+    }
+    /// Whether a group may be emptied for wear levelling: for each of those fifty others have been erased
+    /// (H26: 2 % at most), and there is room for its copies beside the reserve.
+    fn may_level(&self, state: &State) -> bool {
+        self.ftl.config.wear_window.is_some()
+            && (self.levelled + 1) * LEVELLED_IN <= state.groups.all_erases()
+            && state.groups.all_free() > RESERVE
+    }
+    /// Where copies go: those of a group that is emptied for its wear to groups of their own.
+    fn stream(&self) -> Stream {
+        if self.levels { Stream::Cold } else { Stream::Copies }
+    }
+    /// The difference of erases at which levelling begins: half of the window, so that the window holds while
+    /// cold groups take their turns.
+    fn begins_at(&self) -> u32 {
+        self.ftl.config.wear_window.unwrap_or(0).div_ceil(2).max(1)
     }
     /// Waits until nothing in a victim counts. What was not copied has a newer version in memory, which is
     /// sent. Returns false if that can't be stored.
@@ -334,8 +371,8 @@ impl Collector {
     fn submit_rows(&mut self, state: &mut State, all: bool) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
         while !self.waiting.is_empty() {
-            let next = ftl.next_row(state, (Stream::Copies, RESERVE));
-            let Some(row) = next.or_else(|| ftl.next_row(state, (Stream::Copies, 0))) else {
+            let next = ftl.next_row(state, (self.stream(), RESERVE));
+            let Some(row) = next.or_else(|| ftl.next_row(state, (self.stream(), 0))) else {
                 let is_due = all || self.waiting.len() + 1 >= usize::from(ftl.info.lanes);
                 return if is_due { Err(NoRoom) } else { Ok(()) };
             };
@@ -344,7 +381,7 @@ impl Collector {
             }
             let count = row.room().min(self.waiting.len());
             let pages: Vec<CopiedPage> = self.waiting.drain(..count).collect();
-            let sent = ftl.program_row(state, (Stream::Copies, row), &data_of(&pages));
+            let sent = ftl.program_row(state, (self.stream(), row), &data_of(&pages));
             ftl.count(|stats| stats.flash_programs.gc += row.room() as u64 + 1);
             self.rows.push_back((sent, pages));
         }
@@ -353,9 +390,9 @@ impl Collector {
     /// Awaits a row of copies, and has the map lead there.
     async fn finish_row(&mut self, sent: SentRow, pages: Vec<CopiedPage>) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let moves = &mut self.moves;
+        let (stream, moves) = (self.stream(), &mut self.moves);
         let moved = |state: &mut State, n: usize, at| ftl.take_copies(state, &pages[n].sources, at, moves);
-        let is_there = ftl.end_row(Stream::Copies, (&sent, None), &data_of(&pages), moved).await;
+        let is_there = ftl.end_row(stream, (&sent, None), &data_of(&pages), moved).await;
         self.free.extend(pages.iter().map(|page| page.buffer));
         if is_there { Ok(()) } else { Err(NoRoom) }
     }
@@ -366,7 +403,7 @@ impl Collector {
         buffer: BufferId,
         records: Records,
     ) -> Result<(PagePlace, Rc<Ticket>), NoRoom> {
-        self.ftl.program(state, (Stream::Copies, reserve), buffer, records).ok_or(NoRoom)
+        self.ftl.program(state, (self.stream(), reserve), buffer, records).ok_or(NoRoom)
     }
     /// Stores what has been copied.
     async fn settle(&mut self) -> Result<(), NoRoom> {

@@ -23,6 +23,8 @@ pub struct HostFtlConfig {
     pub composite: Option<CompositeConfig>,
     /// Where parity lies; `None` if there is none.
     pub raid: Option<Parity>,
+    /// How many more erases one group of a die may have than another; `None` without wear levelling (H27).
+    pub wear_window: Option<u32>,
 }
 
 /// Which lane of a group has the sum of the others (H33, G25).
@@ -60,7 +62,8 @@ impl HostFtlConfig {
     /// [stream](super::frontier::Stream), and one is free when collection begins, beside the reserve. One
     /// more is stale, for collection to gain something by each victim.
     pub(super) fn working_groups(&self, dies: u64) -> u64 {
-        let streams = 2 + u64::from(self.composite.is_some() && self.raid.is_none());
+        let composite = self.composite.is_some() && self.raid.is_none();
+        let streams = 2 + u64::from(composite) + u64::from(self.wear_window.is_some());
         (streams + 1) * dies + RESERVE as u64 + 1
     }
     /// Lanes of a group that hold no data.

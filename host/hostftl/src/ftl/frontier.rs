@@ -1,9 +1,9 @@
 //! Which page is written next: consecutive pages go to consecutive channels, then lanes, then dies, so that
 //! each is transferred while those before are programmed (H22, pipelined).
 //!
-//! Pages of the host, its composite pages and copies of collection go to groups of their own: data that were
-//! copied once have lived longer, and change less. A composite page is the same page of all lanes of a group,
-//! and the next one is another channel's, then another die's (H22).
+//! Pages of the host, its composite pages, copies of collection and those of wear levelling go to groups of
+//! their own: data that were copied once have lived longer, and change less. A composite page is the same
+//! page of all lanes of a group, and the next one is another channel's, then another die's (H22).
 
 use super::config::Parity;
 use super::groups::{GroupPlace, Groups};
@@ -22,10 +22,19 @@ pub enum Stream {
     Copies,
     /// The host's composite pages.
     Composite,
+    /// Copies of groups that are emptied for their wear: data that nobody has written for long.
+    Cold,
+}
+
+impl Stream {
+    /// Whether its pages are copies.
+    pub fn is_of_copies(self) -> bool {
+        matches!(self, Stream::Copies | Stream::Cold)
+    }
 }
 
 /// How many streams there are, each with an open group of each die.
-const STREAMS: usize = 3;
+const STREAMS: usize = 4;
 
 /// The open group of a die, and the next page of each of its lanes.
 #[derive(Clone, Copy, Default)]
@@ -96,15 +105,29 @@ pub struct Frontier {
     open: Vec<[Option<OpenGroup>; STREAMS]>,
     /// Pages of each stream that were chosen so far, skipped turns included.
     turns: [u64; STREAMS],
+    /// The only die that cold data go to, by channel and die.
+    confined: Option<(u8, u8)>,
 }
 
 impl Frontier {
     /// Pointers of an array in which no group is open.
     pub fn new(info: &ArrayInfo) -> Self {
-        Frontier { info: *info, open: vec![[None; STREAMS]; info.all_dies()], turns: [0; STREAMS] }
+        Frontier {
+            info: *info,
+            open: vec![[None; STREAMS]; info.all_dies()],
+            turns: [0; STREAMS],
+            confined: None,
+        }
     }
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
+    }
+    /// Cold data go to this die alone, or to all.
+    pub fn confine_cold(&mut self, to: Option<(u8, u8)>) {
+        self.confined = to;
+    }
+    fn takes(&self, stream: Stream, at: (u8, u8)) -> bool {
+        stream != Stream::Cold || self.confined.is_none_or(|only| only == at)
     }
     /// The next page of a stream. A die without an open group is passed over if none of its groups is free,
     /// or no more than `reserve` are in the array; `None` if all are passed over. The page must be submitted
@@ -117,7 +140,9 @@ impl Frontier {
             let channel = (turn % channels) as u8;
             let lane = (turn / channels % lanes) as u8;
             let die = (turn / (channels * lanes) % u64::from(self.info.dies)) as u8;
-            if let Some(next) = self.of_lane(groups, (stream, reserve), (channel, die, lane)) {
+            if self.takes(stream, (channel, die))
+                && let Some(next) = self.of_lane(groups, (stream, reserve), (channel, die, lane))
+            {
                 return Some(next);
             }
         }
@@ -133,7 +158,10 @@ impl Frontier {
         let mut open = match *slot {
             Some(open) => open,
             None if groups.all_free() <= reserve => return None,
-            None => OpenGroup { group: groups.open(channel, die)?, ..OpenGroup::default() },
+            None => OpenGroup {
+                group: groups.open(channel, die, stream == Stream::Cold)?,
+                ..OpenGroup::default()
+            },
         };
         let of = GroupPlace { channel, die, group: open.group };
         let page = open.next[usize::from(lane)];
@@ -194,9 +222,15 @@ impl Frontier {
         for _ in 0..channels * dies {
             let turn = self.turns[stream as usize];
             let (channel, die) = ((turn % channels) as u8, (turn / channels % dies) as u8);
+            if !self.takes(stream, (channel, die)) {
+                self.turns[stream as usize] += 1;
+                continue;
+            }
             let slot = &mut self.open[self.info.die(channel, die)][stream as usize];
             if slot.is_none() && groups.all_free() > reserve {
-                *slot = groups.open(channel, die).map(|group| OpenGroup { group, ..OpenGroup::default() });
+                *slot = groups
+                    .open(channel, die, stream == Stream::Cold)
+                    .map(|group| OpenGroup { group, ..OpenGroup::default() });
             }
             let Some(open) = *slot else {
                 self.turns[stream as usize] += 1;

@@ -5,11 +5,13 @@
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_parties::{ClosedBlocks, VictimPolicy};
 use aster_units::LunIndex;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
+use core::cmp::Reverse;
 
 /// The blocks of a group, by lane; [`NO_BLOCK`] where it has none.
 pub type Members = [u16; LANES_MAX];
@@ -68,7 +70,7 @@ struct Group {
     erased: bool,
     /// Its number in the order of closing.
     closed_at: u64,
-    /// Erases since power-on.
+    /// How often it was erased, as far as is known.
     erases: u32,
     /// A page of it could only be read from the others of its row.
     harmed: bool,
@@ -95,6 +97,19 @@ struct Die {
     free: VecDeque<u16>,
 }
 
+impl Die {
+    /// Which of its free groups is opened next, of those that suit: the first, or by wear.
+    fn choose_free(&self, levels: bool, cold: bool, suits: impl Fn(&Group) -> bool) -> Option<usize> {
+        let group = |n: u16| &self.groups[usize::from(n)];
+        let mut free = self.free.iter().map(|&n| group(n)).enumerate().filter(|(_, group)| suits(group));
+        match (levels, cold) {
+            (false, _) => free.next().map(|(at, _)| at),
+            (true, false) => free.min_by_key(|&(at, group)| (group.erases, at)).map(|(at, _)| at),
+            (true, true) => free.max_by_key(|&(at, group)| (group.erases, Reverse(at))).map(|(at, _)| at),
+        }
+    }
+}
+
 /// All groups.
 pub struct Groups {
     info: ArrayInfo,
@@ -109,6 +124,10 @@ pub struct Groups {
     torn: usize,
     /// Lanes of a group that hold no data.
     parity: u32,
+    /// Free groups are chosen by their erases, and not by how long they have been free.
+    levels: bool,
+    /// Erases of groups since power-on.
+    all_erases: u64,
 }
 
 impl Groups {
@@ -143,12 +162,29 @@ impl Groups {
             }
         }
         let free = dies.iter().map(|die| die.free.len()).sum();
-        Groups { info: *info, dies, closings: 0, free, stale: 0, harmed: 0, torn: 0, parity: 0 }
+        Groups {
+            info: *info,
+            dies,
+            closings: 0,
+            free,
+            stale: 0,
+            harmed: 0,
+            torn: 0,
+            parity: 0,
+            levels: false,
+            all_erases: 0,
+        }
     }
     /// The same, with a lane of each group for the sum of the others (H33).
     #[must_use]
     pub fn with_parity(self) -> Self {
         Groups { parity: 1, ..self }
+    }
+
+    /// The same, choosing free groups by their wear (H29).
+    #[must_use]
+    pub fn levelled(self) -> Self {
+        Groups { levels: true, ..self }
     }
 
     fn get(&self, at: GroupPlace) -> &Group {
@@ -243,8 +279,38 @@ impl Groups {
         let (was_harmed, was_torn) = (group.harmed, group.is_torn);
         (group.erased, group.written, group.harmed, group.is_torn) = (true, 0, false, false);
         group.erases += 1;
+        self.all_erases += 1;
         self.harmed -= usize::from(was_harmed);
         self.torn -= usize::from(was_torn);
+    }
+    /// How often a group was erased.
+    pub fn erases(&self, at: GroupPlace) -> u32 {
+        self.get(at).erases
+    }
+    /// The fewest and the most erases of a group that can be written.
+    pub fn wear(&self) -> (u32, u32) {
+        let groups = || self.dies.iter().flat_map(|die| die.groups.iter());
+        let erases = || groups().filter(|group| group.alive() > self.parity).map(|group| group.erases);
+        (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
+    }
+    /// Erases of groups since power-on.
+    pub fn all_erases(&self) -> u64 {
+        self.all_erases
+    }
+    /// Groups have been erased so often, by what was found at power-on. Those of which nothing tells count
+    /// as the mean of the others of their die.
+    pub fn found_erases(&mut self, known: &BTreeMap<GroupPlace, u32>) {
+        let dies = usize::from(self.info.dies);
+        for (n, die) in self.dies.iter_mut().enumerate() {
+            let (channel, of) = ((n / dies) as u8, (n % dies) as u8);
+            let of_group = |group: u16| known.get(&GroupPlace { channel, die: of, group }).copied();
+            let all = || (0..die.groups.len() as u16).filter_map(of_group);
+            let (sum, count) = (all().map(u64::from).sum::<u64>(), all().count() as u64);
+            let mean = (sum + count / 2).checked_div(count).unwrap_or(0) as u32;
+            for (group, n) in die.groups.iter_mut().zip(0..) {
+                group.erases = of_group(n).unwrap_or(mean);
+            }
+        }
     }
     /// A page of a group could only be read from the others of its row: it is to be emptied.
     pub fn harm(&mut self, at: GroupPlace) {
@@ -329,11 +395,12 @@ impl Groups {
     pub fn has_free(&self, die: usize) -> bool {
         !self.dies[die].free.is_empty()
     }
-    /// Opens the group of a die that has been free longest; `None` if none is free.
-    pub fn open(&mut self, channel: u8, die: u8) -> Option<u16> {
-        let index = self.info.die(channel, die);
+    /// Opens the group of a die that has been free longest, or by wear: for data that are `cold` the one that
+    /// was erased most often, else the one that was erased least often. `None` if none is free.
+    pub fn open(&mut self, channel: u8, die: u8, cold: bool) -> Option<u16> {
+        let (index, levels) = (self.info.die(channel, die), self.levels);
         let of = &mut self.dies[index];
-        while let Some(n) = of.free.pop_front() {
+        while let Some(n) = of.choose_free(levels, cold, |_| true).and_then(|at| of.free.remove(at)) {
             self.free -= 1;
             let group = &mut of.groups[usize::from(n)];
             if group.alive() > self.parity {
@@ -344,12 +411,12 @@ impl Groups {
         }
         None
     }
-    /// Opens the group of a die that has been free longest of those with a block of each lane; `None` if none
-    /// has.
+    /// As [`open`](Groups::open) for data that aren't cold, of the groups with a block of each lane; `None`
+    /// if none has.
     pub fn open_whole(&mut self, channel: u8, die: u8) -> Option<u16> {
         let (index, lanes) = (self.info.die(channel, die), u32::from(self.info.lanes));
         let of = &mut self.dies[index];
-        let at = of.free.iter().position(|&n| of.groups[usize::from(n)].alive() == lanes)?;
+        let at = of.choose_free(self.levels, false, |group| group.alive() == lanes)?;
         let n = of.free.remove(at)?;
         self.free -= 1;
         of.groups[usize::from(n)].state = GroupState::Open;
@@ -433,6 +500,25 @@ impl Groups {
             let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
             Some(GroupPlace { channel, die, group: chosen.0 as u16 })
         })
+    }
+    /// The group that was closed first of those of a die that were erased less often than its most worn one,
+    /// by `window` at least (H27, H30): nobody has written its data for long. Of the die with the most uneven
+    /// wear that has one.
+    pub fn coldest(&self, window: u32) -> Option<GroupPlace> {
+        let dies = usize::from(self.info.dies);
+        let uneven = self.dies.iter().enumerate().filter_map(|(n, die)| {
+            let most =
+                die.groups.iter().filter(|group| group.alive() > self.parity).map(|group| group.erases);
+            let most = most.max()?;
+            let behind = |group: &Group| most.saturating_sub(group.erases);
+            let closed = (0..).zip(die.groups.iter()).filter(|(_, group)| is_victim(group));
+            let uneven = closed.filter(|(_, group)| behind(group) >= window);
+            let spread = uneven.clone().map(|(_, group)| behind(group)).max()?;
+            let (group, _) = uneven.min_by_key(|(_, group)| group.closed_at)?;
+            let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
+            Some((spread, GroupPlace { channel, die, group }))
+        });
+        uneven.max_by_key(|&(spread, at)| (spread, Reverse(at))).map(|(_, at)| at)
     }
     /// Whether its room is larger by a row of pages than its copies are.
     fn gains(&self, group: &Group) -> bool {

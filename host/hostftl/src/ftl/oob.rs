@@ -3,7 +3,8 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0–3 | logical sector |
-//! | 4–9 | sequence number of the page that the host's data were written with: a higher one is newer |
+//! | 4–8 | sequence number of the page that the host's data were written with: a higher one is newer |
+//! | 9 | part of how often the group had been erased ([`Wear`]) |
 //! | 10 | kind (bits 3:0), and how many pages of its block were on their way before it (bits 7:4, 15 at most) |
 //! | 11 | how often the data were copied since, modulo 256 |
 //! | 12–15 | CRC-32C of the bytes before; with parity its bit of each byte that is the lane's is flipped |
@@ -21,7 +22,7 @@ use aster_wire::ocssd::METADATA_BYTES;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = METADATA_BYTES as usize;
 /// The highest sequence number.
-pub const SEQUENCE_MAX: u64 = (1 << 48) - 1;
+pub const SEQUENCE_MAX: u64 = (1 << 40) - 1;
 
 /// What is flipped in a record's CRC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,32 @@ impl SectorKind {
 /// The most pages before it that a record counts.
 pub const BEHIND_MAX: u8 = 15;
 
+/// How often a group was erased, in the records of its sectors: 24 bits, of which each record has 8, in
+/// turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wear([Option<u8>; Wear::PARTS]);
+
+impl Wear {
+    const PARTS: usize = 3;
+
+    fn part_at(page: u16, sectors: u8, slot: u8) -> usize {
+        (usize::from(page) * usize::from(sectors) + usize::from(slot)) % Self::PARTS
+    }
+    /// The part of `erases` that the record of a sector has: of a slot of a page of so many sectors.
+    pub fn part(erases: u32, page: u16, sectors: u8, slot: u8) -> u8 {
+        erases.min((1 << (8 * Self::PARTS)) - 1).to_le_bytes()[Self::part_at(page, sectors, slot)]
+    }
+    /// A record of a sector has this part.
+    pub fn found(&mut self, part: u8, page: u16, sectors: u8, slot: u8) {
+        self.0[Self::part_at(page, sectors, slot)] = Some(part);
+    }
+    /// The whole, once all parts were found.
+    pub fn erases(&self) -> Option<u32> {
+        let [Some(a), Some(b), Some(c)] = self.0 else { return None };
+        Some(u32::from_le_bytes([a, b, c, 0]))
+    }
+}
+
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SectorRecord {
@@ -84,12 +111,14 @@ pub struct SectorRecord {
     /// Pages of its block of which nobody knew yet whether they were programmed when this one was sent:
     /// [`BEHIND_MAX`] at most.
     pub behind: u8,
+    /// The part of the group's wear that a record of its place has.
+    pub wear: u8,
 }
 
 impl SectorRecord {
     /// The record of a sector that holds nothing.
     pub const PADDING: SectorRecord =
-        SectorRecord { sector: 0, sequence: 0, kind: SectorKind::Padding, copies: 0, behind: 0 };
+        SectorRecord { sector: 0, sequence: 0, kind: SectorKind::Padding, copies: 0, behind: 0, wear: 0 };
     /// The record of data of the host's.
     pub fn data(sector: u32, sequence: u64) -> Self {
         SectorRecord { sector, sequence, kind: SectorKind::Data, ..SectorRecord::PADDING }
@@ -109,13 +138,14 @@ impl SectorRecord {
         let younger = self.copies.wrapping_sub(other.copies) > u8::MAX / 2;
         self.sequence > other.sequence || self.sequence == other.sequence && younger
     }
-    /// Its bytes, with the mark of its lane. Asserts that the sequence number has 48 bits: a drive of 1 TiB
-    /// is written four million times before they are used up.
+    /// Its bytes, with the mark of its lane. Asserts that the sequence number has 40 bits: a drive of 1 TiB
+    /// with pages of 16 KiB is written sixteen thousand times before they are used up.
     pub fn encode(&self, mark: Mark) -> [u8; RECORD_BYTES] {
-        assert!(self.sequence <= SEQUENCE_MAX, "a sequence number has 48 bits");
+        assert!(self.sequence <= SEQUENCE_MAX, "a sequence number has 40 bits");
         let mut bytes = [0; RECORD_BYTES];
         bytes[..4].copy_from_slice(&self.sector.to_le_bytes());
-        bytes[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
+        bytes[4..9].copy_from_slice(&self.sequence.to_le_bytes()[..5]);
+        bytes[9] = self.wear;
         bytes[10] = self.behind.min(BEHIND_MAX) << 4 | self.kind.code();
         bytes[11] = self.copies;
         let crc = crc32c(&bytes[..12]) ^ mark.0;
@@ -129,13 +159,14 @@ impl SectorRecord {
             return None;
         }
         let mut sequence = [0; 8];
-        sequence[..6].copy_from_slice(&body[4..10]);
+        sequence[..5].copy_from_slice(&body[4..9]);
         Some(SectorRecord {
             sector: u32::from_le_bytes([body[0], body[1], body[2], body[3]]),
             sequence: u64::from_le_bytes(sequence),
             kind: SectorKind::of(body[10] & 0xf)?,
             copies: body[11],
             behind: body[10] >> 4,
+            wear: body[9],
         })
     }
 }

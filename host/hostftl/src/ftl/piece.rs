@@ -292,6 +292,9 @@ impl TranslationView for Running {
             each("commands_sent", self.driver.commands());
             each("composite_pages", state.composite);
             each("frames_sent", self.driver.frames());
+            let (least, most) = state.groups.wear();
+            each("erases_least", least.into());
+            each("erases_most", most.into());
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
             each("padded_sectors", state.padded);

@@ -10,7 +10,7 @@ use super::config::HostFtlConfig;
 use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
-use super::oob::{BEHIND_MAX, SectorRecord};
+use super::oob::{BEHIND_MAX, SectorRecord, Wear};
 use super::others::{self, Others};
 use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
@@ -142,6 +142,8 @@ struct FoundGroup {
     counts: bool,
     /// A page of them was rebuilt.
     harmed: bool,
+    /// How often it had been erased.
+    wear: Wear,
 }
 
 /// What the records say.
@@ -191,6 +193,9 @@ impl Recovery<'_> {
         if config.raid.is_some() {
             groups = groups.with_parity();
         }
+        if config.wear_window.is_some() {
+            groups = groups.levelled();
+        }
         let blocks = u64::from(config.geometry.total_luns()) * u64::from(info.blocks);
         let spare = Spare::new(config, info, sectors, blocks - factory_bad);
         let floor = root.unwrap_or_default().floor;
@@ -238,7 +243,7 @@ impl Recovery<'_> {
                     let is_alive = groups.is_alive(scan.at, scan.lane);
                     let of_group: &mut FoundGroup = of_groups.entry(scan.at).or_default();
                     of_group.harmed |= harmed;
-                    look(scan, page, &done, (is_alive, of_group), &mut versions)
+                    look(scan, (page, info.sectors), &done, (is_alive, of_group), &mut versions)
                         .map_err(|error| driver.fault().map_or(error, |fault| fault.to_string()))?;
                 }
             }
@@ -262,7 +267,9 @@ impl Recovery<'_> {
         }
         let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
-        for (at, FoundGroup { written, counts, harmed }) in of_groups {
+        let wear = |(at, of): (&GroupPlace, &FoundGroup)| Some((*at, of.wear.erases()?));
+        groups.found_erases(&of_groups.iter().filter_map(wear).collect());
+        for (at, FoundGroup { written, counts, harmed, .. }) in of_groups {
             match (groups.valid(at) > 0, counts) {
                 (true, _) => {
                     groups.found(at, written);
@@ -341,7 +348,7 @@ impl Recovery<'_> {
 /// In words, when data are missing or the drive has failed.
 fn look(
     scan: &mut Scan,
-    page: u16,
+    (page, sectors): (u16, u8),
     done: &Done,
     (is_alive, of_group): (bool, &mut FoundGroup),
     versions: &mut Versions,
@@ -360,10 +367,11 @@ fn look(
     let is_known = done.code != Ok(StatusCode::LaneDead) || done.records.iter().any(Option::is_some);
     of_group.written += u32::from(is_known);
     for (slot, record) in (0..).zip(done.records) {
-        let Some(record) = record.filter(|record| record.is_mapped() && record.sequence > versions.floor)
-        else {
+        let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
+        of_group.wear.found(record.wear, page, sectors, slot);
+        if record.sequence <= versions.floor {
             continue;
-        };
+        }
         scan.holds(page, &record, is_alive)?;
         of_group.counts = true;
         versions.found(record, SectorPlace { page: scan.at.page(page, scan.lane), slot });
@@ -398,7 +406,7 @@ mod tests {
         let mut scan = Scan { at: AT, lane: 2, block: 5, lost: None, pages: 0, is_over: false };
         let mut all = (0..).zip(pages);
         let looked = all.try_for_each(|(page, done)| {
-            look(&mut scan, page, done, (is_alive, &mut of_group), &mut versions)
+            look(&mut scan, (page, 4), done, (is_alive, &mut of_group), &mut versions)
         });
         (looked, versions, of_group)
     }

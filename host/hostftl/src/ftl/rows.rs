@@ -131,7 +131,7 @@ impl Ftl {
             if pages.is_empty() {
                 return true;
             }
-            if done.code.is_err() || done.lost && stream == Stream::Copies {
+            if done.code.is_err() || done.lost && stream.is_of_copies() {
                 return false;
             }
             let Some(next) = self.row_home(stream, pages).await else { return false };
@@ -150,7 +150,7 @@ impl Ftl {
             Some(self.program_row(state, (stream, row?), pages))
         };
         self.tell_wear();
-        if stream == Stream::Copies {
+        if stream.is_of_copies() {
             return again(Some(0));
         }
         if let Some(sent) = again(None) {

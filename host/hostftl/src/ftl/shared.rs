@@ -6,7 +6,7 @@ use super::frontier::{Frontier, NextPage, NextRow, Stream, SummedRow};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
-use super::oob::{BEHIND_MAX, SectorRecord};
+use super::oob::{BEHIND_MAX, SectorRecord, Wear};
 use super::others::Rebuilder;
 use super::place::{PagePlace, SectorPlace};
 use super::recent::RecentWrites;
@@ -382,7 +382,11 @@ impl Ftl {
     /// A page is on its way. Returns its records for that place.
     pub fn begin(&self, state: &mut State, at: PagePlace, mut records: Records) -> Records {
         let behind = state.groups.begin(at).min(BEHIND_MAX);
-        records.iter_mut().flatten().for_each(|record| record.behind = behind);
+        let erases = state.groups.erases(at.group());
+        for (slot, record) in (0..).zip(records.iter_mut()) {
+            let Some(record) = record else { continue };
+            (record.behind, record.wear) = (behind, Wear::part(erases, at.page, self.info.sectors, slot));
+        }
         let page_bytes = u64::from(self.config.geometry.page_bytes);
         self.count(|stats| stats.flash_bytes_written += page_bytes);
         records

@@ -4,7 +4,7 @@ use super::frontier::{Frontier, NextRow, Stream};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
-use super::oob::{Mark, RECORD_BYTES, SectorKind, SectorRecord};
+use super::oob::{Mark, RECORD_BYTES, SectorKind, SectorRecord, Wear};
 use super::place::{NOWHERE, PagePlace, PlaceFormat, SectorPlace};
 use crate::driver::ArrayInfo;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -101,7 +101,7 @@ fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order
     assert_eq!((pages, opened), (blocks * 6, all.len()));
     let order = (0..16).map(|n: u8| (n % 2, n / 2 % 4, n / 8));
     assert!(first.into_iter().eq(order));
-    assert_eq!(groups.open(0, 0), None);
+    assert_eq!(groups.open(0, 0, false), None);
 }
 
 #[test]
@@ -214,10 +214,10 @@ fn a_forgotten_version_is_not_sent_behind_a_newer_one() {
 
 #[test]
 fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
-    let (sector, sequence, kind) = (0x0102_0304, 0x0a0b_0c0d_0e0f, SectorKind::Data);
-    let record = SectorRecord { sector, sequence, kind, copies: 0xfe, behind: 5 };
+    let (sector, sequence, kind) = (0x0102_0304, 0x0b_0c0d_0e0f, SectorKind::Data);
+    let record = SectorRecord { sector, sequence, kind, copies: 0xfe, behind: 5, wear: 0x77 };
     let bytes = record.encode(Mark::NONE);
-    assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0x51, 0xfe]);
+    assert_eq!(bytes[..12], [4, 3, 2, 1, 0x0f, 0x0e, 0x0d, 0x0c, 0x0b, 0x77, 0x51, 0xfe]);
     let many = SectorRecord { behind: 200, ..record };
     assert_eq!(SectorRecord::decode(&many.encode(Mark::NONE), Mark::NONE).unwrap().behind, 15);
     assert_eq!(SectorRecord::decode(&bytes, Mark::NONE), Some(record));
@@ -235,6 +235,51 @@ fn a_record_is_read_as_it_was_written_and_any_changed_byte_makes_it_none() {
         assert_eq!(record.is_mapped(), kind != SectorKind::Padding);
     }
     assert_eq!(SectorRecord::decode(&[0; RECORD_BYTES], Mark::NONE), None);
+}
+
+/// Any three records of sectors that follow each other tell how often their group was erased.
+#[test]
+fn the_records_of_a_group_tell_its_wear() {
+    for sectors in [1, 2, 4] {
+        for erases in [0, 1, 255, 256, 70_000, 0xff_ffff, u32::MAX] {
+            for first in 0..9u16 {
+                let mut wear = Wear::default();
+                for n in first..first + 3 {
+                    assert_eq!(wear.erases(), None, "a part is missing");
+                    let (page, slot) = (n / u16::from(sectors), (n % u16::from(sectors)) as u8);
+                    wear.found(Wear::part(erases, page, sectors, slot), page, sectors, slot);
+                }
+                assert_eq!(wear.erases(), Some(erases.min(0xff_ffff)));
+            }
+        }
+    }
+}
+
+#[test]
+fn free_groups_are_opened_by_their_wear_and_cold_ones_are_found() {
+    let info = ArrayInfo { channels: 1, lanes: 2, dies: 2, planes: 1, blocks: 4, pages: 2, sectors: 1 };
+    let at = |die, group| GroupPlace { channel: 0, die, group };
+    let known: BTreeMap<_, _> = [(at(0, 0), 7), (at(0, 1), 3), (at(0, 3), 11), (at(1, 2), 5)].into();
+    let groups = || {
+        let mut groups = Groups::of(&info, |_, _, _, _| false).levelled();
+        groups.found_erases(&known);
+        groups
+    };
+    // The third one counts as the mean of the others: 7.
+    let mut of = groups();
+    let opened: Vec<_> = (0..4).map(|_| of.open(0, 0, false).unwrap()).collect();
+    assert_eq!(opened, [1, 0, 2, 3]);
+    let mut of = groups();
+    let opened: Vec<_> = (0..4).map(|_| of.open(0, 0, true).unwrap()).collect();
+    assert_eq!(opened, [3, 0, 2, 1]);
+    assert_eq!(of.open_whole(0, 1), Some(0), "all have five");
+    assert_eq!(of.coldest(1), None, "none is closed");
+    (0..4).for_each(|group| of.close(at(0, group)));
+    assert_eq!(of.coldest(8), Some(at(0, 1)));
+    assert_eq!(of.coldest(9), None);
+    of.erased(at(0, 1));
+    assert_eq!((of.erases(at(0, 1)), of.all_erases()), (4, 1));
+    assert_eq!(of.coldest(8), None);
 }
 
 #[test]
@@ -333,7 +378,7 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     let mut groups = Groups::of(&info, |_, _, _, _| false);
     let at = |group| GroupPlace { channel: 0, die: 0, group };
     let fill = |groups: &mut Groups, group: u16, valid: u32| {
-        assert_eq!(groups.open(0, 0), Some(group));
+        assert_eq!(groups.open(0, 0, false), Some(group));
         for n in 0..24 {
             let page = at(group).page(n / 4, (n % 4) as u8);
             assert_eq!(groups.begin(page), 0);
@@ -353,7 +398,7 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     groups.end(at(1).page(5, 2));
     groups.end(at(1).page(5, 2));
     // A group that a loss of power has closed.
-    let short = groups.open(0, 0).unwrap();
+    let short = groups.open(0, 0, false).unwrap();
     let page = at(short).page(0, 0);
     groups.begin(page);
     groups.end(page);
@@ -380,7 +425,7 @@ fn a_closed_group_that_holds_nothing_is_found_at_once() {
     let mut groups = Groups::of(&info, |_, _, _, _| false);
     let at = |group| GroupPlace { channel: 0, die: 0, group };
     let page = at(0).page(0, 0);
-    assert_eq!(groups.open(0, 0), Some(0));
+    assert_eq!(groups.open(0, 0, false), Some(0));
     groups.gained(page);
     groups.close(at(0));
     assert_eq!(groups.empty(), None);
@@ -394,7 +439,7 @@ fn a_closed_group_that_holds_nothing_is_found_at_once() {
     groups.lost(page);
     groups.release(at(0));
     assert_eq!(groups.empty(), None);
-    assert_eq!(groups.open(0, 0), Some(1));
+    assert_eq!(groups.open(0, 0, false), Some(1));
     groups.close(at(1));
     assert_eq!(groups.empty(), Some(at(1)));
     groups.found(at(3), 4);

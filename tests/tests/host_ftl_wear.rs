@@ -1,0 +1,100 @@
+//! Wear levelling of the host's FTL over a drive of groups (H26 to H31).
+
+use aster_device::profile::{ContentKind, Profile};
+use aster_device::{DriveState, Media};
+use aster_driver::Config;
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{cases, config, drive, job, profile, run, versioned};
+use aster_units::Content;
+use aster_workload::runner::Contents;
+use aster_workload::{Access, Extent, Job, Mix};
+
+const MIB: u64 = 1 << 20;
+const WINDOW: u32 = 128;
+
+fn small(window: Option<u32>) -> Profile {
+    profile("host-ftl-small", |p| {
+        p.content = ContentKind::Fingerprint;
+        p.ftl.over_provisioning_percent = 60.0;
+        p.target.as_mut().unwrap().wear_window = window;
+    })
+}
+fn power_on(profile: &Profile, media: Media) -> Machine {
+    let config = Config { depth: 32, ..config(profile) };
+    let content = Some(Content::Fingerprint);
+    let machine = Machine::power_on("wear", profile, content, media, &Recorder::default(), config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+fn fill(machine: &Machine) -> Job {
+    let bytes = drive(machine).bytes;
+    job("fill", Access::Sequential, Mix::Write, 128 << 10, bytes.div_ceil(128 << 10))
+}
+/// Writes at random places of the first tenth of the drive.
+fn hot(machine: &Machine, bytes: u64) -> Job {
+    let block = 64 << 10;
+    let size = drive(machine).bytes / 10 / u64::from(block) * u64::from(block);
+    Job {
+        size: Some(Extent::Bytes(size)),
+        verify: false,
+        ..job("hot", Access::Random, Mix::Write, block, bytes / u64::from(block))
+    }
+}
+fn everything(machine: &Machine) -> Job {
+    job("everything", Access::Sequential, Mix::Read, 64 << 10, drive(machine).bytes.div_ceil(64 << 10))
+}
+fn counted(machine: &Machine, name: &str) -> u64 {
+    machine.device().translation().counter(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+fn spread(machine: &Machine) -> u64 {
+    counted(machine, "erases_most") - counted(machine, "erases_least")
+}
+
+/// A drive of which a tenth is written over and over, for so many bytes, looking at each sixteenth.
+fn worn(profile: &Profile, bytes: u64, mut look: impl FnMut(&Machine)) -> (Machine, Contents) {
+    let machine = power_on(profile, Media::fresh());
+    let mut contents = run(&machine, &[fill(&machine)], versioned(&machine));
+    for round in 0..16 {
+        let job = Job { seed: round, ..hot(&machine, bytes / 16) };
+        contents = run(&machine, &[job], contents);
+        look(&machine);
+    }
+    (machine, contents)
+}
+
+#[test]
+fn groups_wear_within_the_window_for_two_erases_in_a_hundred() {
+    let bytes = 10_000 * MIB;
+    let (without, _) = worn(&small(None), bytes, |_| ());
+    let mut most = 0;
+    let (machine, contents) = worn(&small(Some(WINDOW)), bytes, |machine| most = most.max(spread(machine)));
+    let stats = [&without, &machine].map(|machine| machine.device().stats());
+    assert!(spread(&without) > 3 * u64::from(WINDOW), "{}", spread(&without));
+    assert!(most <= WINDOW.into(), "{most}");
+    assert!(stats[1].erases.deviation < stats[0].erases.deviation / 4.0);
+    // A victim that was moved is one that was erased without need.
+    let (levelled, all) = (stats[1].ftl.levelled, stats[1].ftl.gc_runs);
+    assert!(levelled > 20 && levelled * 50 <= all, "{levelled} of {all}");
+    let [without, with] = stats.map(|stats| stats.nand.erases as f64);
+    assert!(with < without * 1.02, "{with} and {without}");
+    run(&machine, &[everything(&machine)], contents);
+}
+
+#[test]
+fn what_is_known_of_wear_survives_a_loss_of_power() {
+    let profile = small(Some(WINDOW));
+    let (mut machine, mut contents) = worn(&profile, 1_500 * MIB, |_| ());
+    for round in 0..cases(3, 12) {
+        let flush = Job { flush_every: 1, verify: false, ..hot(&machine, 128 << 10) };
+        contents = run(&machine, &[flush], contents);
+        let before = (counted(&machine, "erases_least"), counted(&machine, "erases_most"));
+        machine = power_on(&profile, machine.cut_power());
+        assert_eq!(machine.device().stats().ftl.state, DriveState::Ready);
+        let after = (counted(&machine, "erases_least"), counted(&machine, "erases_most"));
+        assert!(before.1.abs_diff(after.1) <= 2 && before.0.abs_diff(after.0) <= 1, "{before:?} {after:?}");
+        contents = run(&machine, &[everything(&machine)], contents);
+        contents = run(&machine, &[Job { seed: round, ..hot(&machine, 100 * MIB) }], contents);
+    }
+}
