@@ -577,6 +577,7 @@ const CASES: &[Case] = &cases! {
     "ftl.wear_spread" Run on stirred; => |p| p.ftl.wear_spread = 3,
     "ftl.refresh_corrected_percent" Run on aged; => |p| p.ftl.refresh_corrected_percent = 10,
     "ftl.refresh_reads" Run on worn; => |p| p.ftl.refresh_reads = 4,
+    "ftl.retire_uncorrectable" Run on hopeless; => |p| p.ftl.retire_uncorrectable = true,
     "ftl.scan_us" Run => |p| p.ftl.scan_us = 100,
     "ftl.background_gap_us" Run on roomy; => |p| p.ftl.background_gap_us = 0,
     "host.spare_threshold_percent" Told => |p| p.host.spare_threshold_percent = 20,

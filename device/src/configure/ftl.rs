@@ -79,6 +79,7 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
             LevellingName::Static => WearLevelling::Static { spread: f.wear_spread },
         },
         refresh: refresh(profile, facts.correctable),
+        retire_uncorrectable: f.retire_uncorrectable,
         scan_interval: Duration::from_micros(f.scan_us.into()),
         background_gap: Duration::from_micros(f.background_gap_us.into()),
         costs: FtlCosts {

@@ -447,6 +447,10 @@ pub struct FtlProfile {
     /// Data are refreshed when their block was read this often; 0 for never.
     #[serde(default = "default_refresh_reads")]
     pub refresh_reads: u32,
+    /// A block is retired when a page in it can't be corrected, and still can't be when its data has moved:
+    /// as the SoftSSD paper's drive does. Without it such a block is erased and used again.
+    #[serde(default)]
+    pub retire_uncorrectable: bool,
     /// Interval in microseconds at which the background scan reads a page, to find data with many bit errors;
     /// 0 for no scan.
     #[serde(default)]

@@ -259,15 +259,19 @@ impl BlockPool {
         }
     }
 
-    /// Has a block's data moved if a read of it found too many wrong bits.
-    pub(crate) fn check_retention(&self, ppa: Ppa, outcome: &Outcome) {
+    /// Has a block's data moved if a read of it found too many wrong bits. `is_own` says that the page is one
+    /// of the map's own.
+    pub(crate) fn check_retention(&self, ppa: Ppa, outcome: &Outcome, is_own: bool) {
         let bits = match outcome.status {
             FlashStatus::Done => outcome.worst_chunk,
             FlashStatus::Uncorrectable => u8::MAX,
             FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => return,
         };
-        let fades = self.table_mut().found_wrong_bits(ppa, bits);
-        if fades {
+        let mut table = self.table_mut();
+        let fades = table.found_wrong_bits(ppa, bits);
+        let fails = outcome.status == FlashStatus::Uncorrectable && table.suspect(ppa, is_own);
+        drop(table);
+        if fades || fails {
             self.begin_refresh(ppa);
         }
     }

@@ -4,12 +4,13 @@ mod listing;
 mod map_blocks;
 mod refreshing;
 mod safety;
+mod suspects;
 mod valid;
 
 use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::blocks::unsafe_programs::{Change, DurableChange, UnsafePrograms};
 use crate::blocks::victims::Greedy;
-use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream, Suspect};
 use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
 use crate::terms::units::UnitShape;
@@ -124,6 +125,8 @@ pub(crate) struct Blocks {
     refresh_for_bits: Vec<u64>,
     // Blocks whose data was moved for its wrong bits and has too many in its new place as well, one bit each.
     bad_as_before: Vec<u64>,
+    // Pages that could not be corrected, one a block at most; empty where no block is retired for one.
+    suspects: Vec<Option<Suspect>>,
     // One bit each.
     valid_units: Vec<u64>,
     luns: Vec<LunBlocks>,
@@ -208,6 +211,7 @@ impl Blocks {
             to_refresh: vec![0; blocks.div_ceil(64)],
             refresh_for_bits: vec![0; blocks.div_ceil(64)],
             bad_as_before: vec![0; blocks.div_ceil(64)],
+            suspects: vec![None; if config.retire_uncorrectable { blocks } else { 0 }],
             valid_units: vec![0; (geometry.total_pages() as usize * shape.per_page() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             full: 0,

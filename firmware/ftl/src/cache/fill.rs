@@ -158,7 +158,7 @@ impl<M: Mapping> Cache<M> {
     /// A read that kept the page's block from being erased has ended.
     pub(super) fn page_read(&self, page: Ppa, outcome: &Outcome) {
         self.journal.blocks().read_over(page);
-        self.journal.blocks().check_retention(page, outcome);
+        self.journal.blocks().check_retention(page, outcome, false);
     }
     /// The granules that are lost of a page that was read, in which these logical units should stand in these
     /// slots.

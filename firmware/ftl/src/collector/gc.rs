@@ -166,7 +166,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Refresh);
                 });
-                collector.reuse(lun, victim).await;
+                collector.reuse(lun, victim, moves.own).await;
             }
             Err(NoRoom) => {
                 // There may still be room: a block may have lost its last valid page in the meantime, and an
@@ -419,6 +419,10 @@ impl<M: Mapping> Collector<M> {
         match at.stage {
             MoveStage::Reading => {
                 let outcome = self.journal.media().done(at.tag).await;
+                if outcome.status == FlashStatus::Uncorrectable {
+                    let is_own = at.buffer.0 >= self.data_buffers();
+                    self.journal.blocks().table_mut().suspect(at.from, is_own);
+                }
                 self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
                 let whole = self.journal.pages().whole();
                 let (lost, record) = self.journal.media().judge(&outcome, whole, at.buffer);
@@ -724,8 +728,9 @@ impl<M: Mapping> Collector<M> {
             }
         }
     }
-    /// Erases a block that holds no valid page, or retires it.
-    async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
+    /// Erases a block that holds no valid page, or retires it. `own` is the buffer for pages of the map
+    /// itself.
+    async fn reuse(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) {
         self.journal.blocks().wait_unread(lun, block).await;
         let (state, addr) = {
             let blocks = self.journal.blocks().table();
@@ -736,7 +741,8 @@ impl<M: Mapping> Collector<M> {
         if self.journal.log_trims().await.is_err() {
             return self.journal.blocks().table_mut().return_victim(block);
         }
-        let erased = state == BlockState::Closed && {
+        let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
+        let erased = fit && {
             let buffer = BufferId(self.journal.config.gc_buffer(lun.0, 0));
             self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
@@ -750,6 +756,15 @@ impl<M: Mapping> Collector<M> {
         }
         self.journal.blocks().room_changed(lun);
         self.journal.room_for_map_changed();
+    }
+    /// Whether a block has a page that can't be corrected, after the second read of it (S12).
+    async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
+        let Some(suspect) = self.journal.blocks().table().suspect_of(block) else { return false };
+        let of_data = BufferId(self.journal.config.gc_buffer(lun.0, 0));
+        let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
+        let whole = self.journal.pages().whole();
+        let outcome = self.journal.blocks().read(suspect.page, whole, buffer, Cause::Gc).await;
+        outcome.status == FlashStatus::Uncorrectable
     }
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
     /// else may be in work.

@@ -59,7 +59,8 @@ impl<M: Mapping> Collector<M> {
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
         self.journal.blocks().table_mut().read_begins(ppa);
-        let buffer = match self.mapping.is_own(ppa) {
+        let is_own = self.mapping.is_own(ppa);
+        let buffer = match is_own {
             true => {
                 let of_metadata = self.journal.config.metadata_scan_buffer();
                 self.journal.pages().dram().borrow().metadata_buffer(of_metadata)
@@ -69,7 +70,7 @@ impl<M: Mapping> Collector<M> {
         let whole = self.journal.pages().whole();
         let outcome = self.journal.blocks().read(ppa, whole, buffer, Cause::Scan).await;
         self.journal.blocks().read_over(ppa);
-        self.journal.blocks().check_retention(ppa, &outcome);
+        self.journal.blocks().check_retention(ppa, &outcome, is_own);
     }
     /// The next page that counts.
     fn next_to_scan(&self) -> Option<Ppa> {

@@ -33,7 +33,7 @@ impl MapStore {
         let outcome = self.0.media().done(tag).await;
         let page = self.0.units.page_of(at);
         self.0.blocks().read_over(page);
-        self.0.blocks().check_retention(page, &outcome);
+        self.0.blocks().check_retention(page, &outcome, true);
         let (lost, record) = self.0.media().judge(&outcome, self.0.pages().whole(), into);
         lost == 0 && record.is_some_and(|record| record.kind == PageKind::Data && record.lpn == unit.0)
     }

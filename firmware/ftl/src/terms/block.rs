@@ -1,6 +1,7 @@
 //! Blocks of the drive, and what they are used for.
 
 use aster_ports::flash::FlashSource;
+use aster_units::Ppa;
 
 /// A block over the whole drive: `lun · blocks per LUN + block`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,4 +70,12 @@ pub(crate) struct BlockEntry {
     pub(crate) erases: u32,
     /// It is free, but nobody has looked at its pages since a loss of power.
     pub(crate) unverified: bool,
+}
+
+/// A page that could not be corrected, for which its block may go bad.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Suspect {
+    pub(crate) page: Ppa,
+    /// It is one of the map's own, which keep their bytes whatever is kept of data.
+    pub(crate) is_own: bool,
 }

@@ -126,6 +126,8 @@ pub struct FtlConfig {
     pub wear_levelling: WearLevelling,
     /// When data is written anew before it fades.
     pub refresh: Refresh,
+    /// A block is retired when a page in it can't be corrected, twice in a row (S12).
+    pub retire_uncorrectable: bool,
     /// One page is read each time so much has passed, to find data that fades; zero for never.
     pub scan_interval: Duration,
     /// The pause after each page moved for wear or refresh, while the LUN has room.

@@ -60,6 +60,7 @@ pub fn config(content: Content) -> FtlConfig {
         checkpoint_pages: 0,
         wear_levelling: WearLevelling::Static { spread: 20 },
         refresh: Refresh { corrected: 0, correctable: 40, reads: 0 },
+        retire_uncorrectable: false,
         scan_interval: Duration::ZERO,
         background_gap: Duration::from_micros(200),
         costs: FtlCosts::default(),

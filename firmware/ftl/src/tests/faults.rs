@@ -242,15 +242,20 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
 
 #[test]
 fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
-    for content in [Content::Full, Content::Fingerprint] {
-        let mut bench = Bench::fresh(config(content));
+    for (content, retire_uncorrectable) in
+        [(Content::Full, false), (Content::Fingerprint, false), (Content::Full, true)]
+    {
+        let base = if retire_uncorrectable { roomy(content) } else { config(content) };
+        let mut bench = Bench::fresh(FtlConfig { retire_uncorrectable, ..base });
         let mut host = CheckedHost::new(&bench);
         host.fill(&bench);
         host.finish(&bench);
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
         let pages = bench.ftl.logical_pages();
         let mut rng = Rng::new(8);
-        let broken: vec::Vec<Lpn> = (0..24).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
+        // Few blocks may go bad before the drive takes no more writes.
+        let count = if retire_uncorrectable { 6 } else { 24 };
+        let broken: vec::Vec<Lpn> = (0..count).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
             if bench.ftl.parts().cache.find(Frame(lpn.0)).is_none() {
@@ -266,6 +271,8 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
             }
         }
         host.finish(&bench);
+        let retired = bench.ftl.stats().grown_bad_blocks;
+        assert_eq!(retired > 0, retire_uncorrectable, "{retired} blocks went bad");
         assert_eq!(bench.shut_down(), HostStatus::Success);
         bench = bench.restart();
         // Granule by granule: just the damaged ones fail.

@@ -29,6 +29,7 @@ mod refresh;
 mod speed;
 mod stale_runs;
 mod stored_map;
+mod suspects;
 mod units;
 mod upper_parts;
 mod waits;

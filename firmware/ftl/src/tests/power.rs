@@ -215,6 +215,7 @@ pub(super) fn small(content: Content, pages_per_word_line: u16, whole_lines: boo
         // Blocks at rest and blocks that are read move all the time, and the scan never ends.
         wear_levelling: WearLevelling::Static { spread: 2 },
         refresh: Refresh { reads: 25, ..base.refresh },
+        retire_uncorrectable: true,
         scan_interval: Duration::from_micros(700),
         ..base
     }
@@ -239,6 +240,7 @@ pub(super) fn torture(config: FtlConfig, seed: u64, cuts: u32) {
         let long = rng.below(4) == 0;
         let micros = rng.below(if long { 400_000 } else { 30_000 });
         torture.work_until(&bench, bench.exec.now() + Duration::from_micros(micros));
+        assert_eq!(bench.ftl.stats().grown_bad_blocks, 0, "what a loss of power tears costs no block");
         bench = bench.restart();
         // Recovery may lose its power, too.
         while rng.below(3) == 0 {

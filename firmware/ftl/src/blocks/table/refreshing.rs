@@ -57,7 +57,7 @@ impl Blocks {
     }
     /// The data of a block should move, and should until the block is erased: a try that finds no room for it
     /// is made again. True when that is new.
-    fn want_refresh(&mut self, block: BlockIndex) -> bool {
+    pub(super) fn want_refresh(&mut self, block: BlockIndex) -> bool {
         let at = block.at();
         let holds_data = matches!(self.states[at], BlockState::Open | BlockState::Closed);
         if !holds_data || self.is_wanted(at) {
@@ -107,6 +107,7 @@ impl Blocks {
         self.refresh_for_bits[at / 64] &= !(1 << (at % 64));
         self.bad_as_before[at / 64] &= !(1 << (at % 64));
         (self.reads_since[at], self.moved_for_bits[at]) = (0, 0);
+        self.forget_suspect(block);
     }
 }
 
