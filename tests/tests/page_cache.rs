@@ -221,6 +221,14 @@ fn commands_other_than_reads_and_writes_are_seen_by_cache_and_target() {
             assert_eq!(read(20), expected);
             host.write_zeroes(at(20) + 1, 1, false, false).unwrap();
             assert_eq!(read(20), sector(0));
+            // A deallocation of part of a dirty block, which must not come back when it is written back.
+            host.write(at(20), sector(8), false).unwrap();
+            host.deallocate(Range::new(at(20) + 1, 2)).unwrap();
+            let mut expected = sector(8);
+            expected[block as usize..3 * block as usize].fill(0);
+            assert_eq!(read(20), expected);
+            host.flush().unwrap();
+            assert_eq!(read(20), expected);
         }
         host.write(at(9), sector(3), false).unwrap();
         host.format().unwrap();

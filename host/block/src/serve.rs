@@ -139,7 +139,7 @@ impl Cache {
             HostOp::WriteZeroes { .. } => self.write_zeroes(command, work).await,
             HostOp::Deallocate => {
                 let ranges: Vec<_> = (0..).map_while(|n| self.commands.range(command.id, n)).collect();
-                self.deallocate(&ranges).await
+                self.deallocate(&ranges, work).await
             }
             HostOp::Flush => self.waiting(self.flush()).await,
             HostOp::Shutdown => {
@@ -300,23 +300,8 @@ impl Cache {
     /// on the target.
     async fn write_zeroes(&self, command: &HostCommand, work: &mut Worker) -> Ended {
         let HostCommand { op, offset, length, fua, .. } = *command;
-        let (end, sector) = (offset + length, SECTOR_BYTES as u64);
         let whole = covered(offset, length);
-        let border = |from: u64, to: u64| {
-            let bytes = to.saturating_sub(from);
-            let (first, skip) = ((from / sector) as u32, (from % sector) as usize);
-            (bytes > 0).then_some(Part { first, count: 1, skip, bytes: bytes as usize, done: 0 })
-        };
-        let (begin, behind) = (u64::from(whole.start) * sector, u64::from(whole.end) * sector);
-        let borders = match whole.is_empty() {
-            // It lies in one block, or in two.
-            true => {
-                let cut = (offset / sector + 1) * sector;
-                [border(offset, end.min(cut)), border(cut, end)]
-            }
-            false => [border(offset, begin), border(behind, end)],
-        };
-        for part in borders.into_iter().flatten() {
+        for part in borders(offset, length).into_iter().flatten() {
             work.data.fill(0);
             self.put(part, work).await?;
         }
@@ -329,13 +314,21 @@ impl Cache {
         }
         self.settle(offset, length, fua).await
     }
-    async fn deallocate(&self, ranges: &[ByteRange]) -> Ended {
-        for range in ranges {
-            self.forget(covered(range.offset, range.length), true).await;
+    /// Deallocates ranges. Of a block that the cache holds and a range covers in part, that part becomes
+    /// zeroes in the cache: what it held must not come back when the block is written back.
+    async fn deallocate(&self, ranges: &[ByteRange], work: &mut Worker) -> Ended {
+        for &ByteRange { offset, length } in ranges {
+            for part in borders(offset, length).into_iter().flatten() {
+                if self.pages.borrow().knows(part.first) {
+                    work.data.fill(0);
+                    self.put(part, work).await?;
+                }
+            }
+            self.forget(covered(offset, length), true).await;
         }
         let ended = self.lower.deallocate(ranges).await;
         for range in ranges {
-            self.forget_clean(covered(range.offset, range.length)).await;
+            self.forget_clean(touched(range.offset, range.length)).await;
         }
         ended
     }
@@ -435,4 +428,22 @@ fn covered(offset: u64, length: u64) -> Range<u32> {
     let sector = SECTOR_BYTES as u64;
     let first = offset.div_ceil(sector) as u32;
     first..((offset + length) / sector).max(first.into()) as u32
+}
+/// The parts of a range of bytes that cover no block in whole.
+fn borders(offset: u64, length: u64) -> [Option<Part>; 2] {
+    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
+    let part = |from: u64, to: u64| {
+        let bytes = to.saturating_sub(from);
+        let (first, skip) = ((from / sector) as u32, (from % sector) as usize);
+        (bytes > 0).then_some(Part { first, count: 1, skip, bytes: bytes as usize, done: 0 })
+    };
+    let whole = covered(offset, length);
+    match whole.is_empty() {
+        // It lies in one block, or in two.
+        true => {
+            let cut = (offset / sector + 1) * sector;
+            [part(offset, end.min(cut)), part(cut, end)]
+        }
+        false => [part(offset, u64::from(whole.start) * sector), part(u64::from(whole.end) * sector, end)],
+    }
 }

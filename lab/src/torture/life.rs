@@ -396,8 +396,11 @@ impl Life<'_> {
         // host learns of it.
         let shut_down = self.host().borrow().shut_down && !again && self.failed_blocks == 0;
         // An FTL on the host may keep nothing but what is in the drive, and then recovers each time.
-        let must_be_clean = shut_down && self.victim.profile.target.is_none();
-        if ftl.boot != Boot::Clean && (must_be_clean || ftl.boot != Boot::Recovered) {
+        // And what its host had written may all have been in the host's page cache.
+        let has_target = self.victim.profile.target.is_some();
+        let must_be_clean = shut_down && !has_target;
+        let is_untouched = has_target && ftl.boot == Boot::Fresh;
+        if ftl.boot != Boot::Clean && !is_untouched && (must_be_clean || ftl.boot != Boot::Recovered) {
             let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
             return Err(format!("the drive comes up {:?} {how}", ftl.boot));
         }
