@@ -110,6 +110,8 @@ struct Scan {
     lost: Option<u16>,
     /// Pages before the first erased one.
     pages: u16,
+    /// How often it had been erased.
+    wear: Wear,
     is_over: bool,
 }
 
@@ -142,8 +144,6 @@ struct FoundGroup {
     counts: bool,
     /// A page of them was rebuilt.
     harmed: bool,
-    /// How often it had been erased.
-    wear: Wear,
 }
 
 /// What the records say.
@@ -215,7 +215,15 @@ impl Recovery<'_> {
                     groups.kill(at.page(0, lane));
                     continue;
                 }
-                blocks.push(Scan { at, lane, block, lost: None, pages: 0, is_over: false });
+                blocks.push(Scan {
+                    at,
+                    lane,
+                    block,
+                    lost: None,
+                    pages: 0,
+                    wear: Wear::default(),
+                    is_over: false,
+                });
             }
         }
         let mut reads = 0;
@@ -267,9 +275,8 @@ impl Recovery<'_> {
         }
         let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
-        let wear = |(at, of): (&GroupPlace, &FoundGroup)| Some((*at, of.wear.erases()?));
-        groups.found_erases(&of_groups.iter().filter_map(wear).collect());
-        for (at, FoundGroup { written, counts, harmed, .. }) in of_groups {
+        groups.found_erases(&erases_of(&blocks));
+        for (at, FoundGroup { written, counts, harmed }) in of_groups {
             match (groups.valid(at) > 0, counts) {
                 (true, _) => {
                     groups.found(at, written);
@@ -342,6 +349,17 @@ impl Recovery<'_> {
     }
 }
 
+/// How often groups had been erased: as often as that block of theirs which was erased most often. One that
+/// went bad was left out of later erases.
+fn erases_of(blocks: &[Scan]) -> BTreeMap<GroupPlace, u32> {
+    let mut of_groups = BTreeMap::new();
+    for (at, erases) in blocks.iter().filter_map(|scan| Some((scan.at, scan.wear.erases()?))) {
+        let most = of_groups.entry(at).or_insert(erases);
+        *most = erases.max(*most);
+    }
+    of_groups
+}
+
 /// Looks at a page that was read.
 ///
 /// # Errors
@@ -368,7 +386,7 @@ fn look(
     of_group.written += u32::from(is_known);
     for (slot, record) in (0..).zip(done.records) {
         let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
-        of_group.wear.found(record.wear, page, sectors, slot);
+        scan.wear.found(record.wear, page, sectors, slot);
         if record.sequence <= versions.floor {
             continue;
         }
@@ -400,10 +418,13 @@ mod tests {
         of_page.iter_mut().zip(records).for_each(|(of, record)| *of = Some(*record));
         Done { code: Ok(code), failed: 0, records: of_page, lost: false }
     }
+    fn scan(lane: u8) -> Scan {
+        Scan { at: AT, lane, block: 5, lost: None, pages: 0, wear: Wear::default(), is_over: false }
+    }
     /// What is found of a block of these pages.
     fn looked(pages: &[Done], is_alive: bool) -> (Result<(), String>, Versions, FoundGroup) {
         let (mut versions, mut of_group) = (versions(), FoundGroup::default());
-        let mut scan = Scan { at: AT, lane: 2, block: 5, lost: None, pages: 0, is_over: false };
+        let mut scan = scan(2);
         let mut all = (0..).zip(pages);
         let looked = all.try_for_each(|(page, done)| {
             look(&mut scan, (page, 4), done, (is_alive, &mut of_group), &mut versions)
@@ -447,5 +468,25 @@ mod tests {
         let old = read(StatusCode::Done, &[data(1, 100)]);
         assert!(!self::looked(&[old], true).2.counts);
         assert!(self::looked(&[read(StatusCode::Uncorrectable, &[])], true).2.counts);
+    }
+
+    /// H26: a block that went bad tells of fewer erases, and none of its parts are taken for the group's.
+    #[test]
+    fn a_group_was_erased_as_often_as_its_block_that_was_erased_most_often() {
+        for bad in 0..3 {
+            let of_lane = |lane: u8| {
+                let mut scan = scan(lane);
+                let erases = if lane == bad { 0x01_00ff } else { 0x01_0100 };
+                let record = |slot| SectorRecord {
+                    wear: Wear::part(erases, 0, 4, slot),
+                    ..SectorRecord::data(slot.into(), 101)
+                };
+                let page = read(StatusCode::Done, &[0, 1, 2, 3].map(record));
+                let of_group = &mut FoundGroup::default();
+                look(&mut scan, (0, 4), &page, (lane != bad, of_group), &mut versions()).unwrap();
+                scan
+            };
+            assert_eq!(erases_of(&[0, 1, 2].map(of_lane)), [(AT, 0x01_0100)].into());
+        }
     }
 }
