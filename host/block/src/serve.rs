@@ -143,8 +143,9 @@ impl Cache {
             }
             HostOp::Flush => self.waiting(self.flush()).await,
             HostOp::Shutdown => {
-                self.clean().await?;
-                self.lower.carry_out(HostOp::Shutdown, 0, 0, false).await
+                // Whatever can't be written back, the drive is shut down.
+                let cleaned = self.clean().await;
+                cleaned.and(self.lower.carry_out(HostOp::Shutdown, 0, 0, false).await)
             }
             _ => Err((HostStatus::Refused, None)),
         }
@@ -208,16 +209,19 @@ impl Cache {
             runs[count] = Some(run);
             count += 1;
         }
+        // All that was begun is read, whatever fails: others wait for it.
+        let mut ended = Ok(());
         for run in runs.into_iter().flatten() {
             if self.read_run(run.clone()).await.is_err() {
                 // Which of them it was is found one by one.
                 for block in run {
                     if let Some(block) = self.begin_run(block..block + 1) {
-                        self.read_run(block).await?;
+                        ended = ended.and(self.read_run(block).await);
                     }
                 }
             }
         }
+        ended?;
         let read = || {
             let pages = self.pages.borrow();
             let others = blocks.clone().any(|block| pages.is_reading(block));
