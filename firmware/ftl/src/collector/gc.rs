@@ -3,7 +3,7 @@
 use crate::collector::state::Collector;
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::page::buffers::Granules;
-use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::block::{BlockIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COPIES, OobRecord, PageKind, UnitRecord};
 use crate::terms::sizes::{PAGES_PER_WORD_LINE_MAX, PROGRAM_ATTEMPTS};
@@ -14,9 +14,6 @@ use aster_events::{Event, Function};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
-
-/// Erases between two reports of wear.
-const ERASES_A_REPORT: u64 = 1024;
 
 /// A page on its way out of a victim.
 struct Move<P> {
@@ -727,44 +724,6 @@ impl<M: Mapping> Collector<M> {
                 Err(NoRoom) => return false,
             }
         }
-    }
-    /// Erases a block that holds no valid page, or retires it. `own` is the buffer for pages of the map
-    /// itself.
-    async fn reuse(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) {
-        self.journal.blocks().wait_unread(lun, block).await;
-        let (state, addr) = {
-            let blocks = self.journal.blocks().table();
-            (blocks.state(block), blocks.block_addr(block))
-        };
-        // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
-        // pages in the erased block.
-        if self.journal.log_trims().await.is_err() {
-            return self.journal.blocks().table_mut().return_victim(block);
-        }
-        let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
-        let erased = fit && {
-            let buffer = BufferId(self.journal.config.gc_buffer(lun.0, 0));
-            self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
-        };
-        if erased {
-            self.journal.blocks().table_mut().erased(block);
-            if self.journal.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
-                self.journal.media_changed();
-            }
-        } else {
-            self.journal.retire(lun, block);
-        }
-        self.journal.blocks().room_changed(lun);
-        self.journal.room_for_map_changed();
-    }
-    /// Whether a block has a page that can't be corrected, after the second read of it (S12).
-    async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
-        let Some(suspect) = self.journal.blocks().table().suspect_of(block) else { return false };
-        let of_data = BufferId(self.journal.config.gc_buffer(lun.0, 0));
-        let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
-        let whole = self.journal.pages().whole();
-        let outcome = self.journal.blocks().read(suspect.page, whole, buffer, Cause::Gc).await;
-        outcome.status == FlashStatus::Uncorrectable
     }
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
     /// else may be in work.

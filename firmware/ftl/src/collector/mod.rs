@@ -5,6 +5,7 @@ pub(crate) mod gc;
 pub(crate) mod idle_erase;
 mod metadata_round;
 mod payment;
+mod reuse;
 pub(crate) mod scan;
 mod scan_metadata;
 pub(crate) mod state;
