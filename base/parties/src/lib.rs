@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+mod command_data;
 mod command_set;
 mod front_end;
 mod function;
@@ -34,6 +35,7 @@ mod target_memory;
 mod translation;
 mod victims;
 
+pub use command_data::{DataMover, DataPart, data_parts};
 pub use command_set::{
     AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,
 };

@@ -12,13 +12,11 @@ use aster_driver::{
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{
-    DriveFunction, DriveState, MediaState, PieceError, TargetNeeds, TargetPiece, TargetPorts, TargetView,
-    TranslationStats, TranslationView, status_of,
+    DataMover, DataPart, DriveFunction, DriveState, MediaState, PieceError, TargetNeeds, TargetPiece,
+    TargetPorts, TargetView, TranslationStats, TranslationView, status_of,
 };
 use aster_ports::dram::SharedDram;
-use aster_ports::host::{
-    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus,
-};
+use aster_ports::host::{CommandPort, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_ports::link::HostMemory;
 use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
@@ -369,7 +367,7 @@ impl Running {
         None
     }
 
-    /// Moves bytes between the host and `work.data`, a page buffer at a time.
+    /// Moves bytes between the host and `work.data`.
     async fn transfer(
         &self,
         command: &HostCommand,
@@ -378,38 +376,12 @@ impl Running {
         direction: DmaDirection,
         work: &mut Worker,
     ) -> Ended {
-        let page = self.buffers.borrow().sectors() * SECTOR_BYTES;
-        let ratio = SECTOR_BYTES / self.config.content.sector_len();
-        let from_host = direction == DmaDirection::FromHost;
-        for at in (0..bytes).step_by(page) {
-            let length = page.min(bytes - at);
-            let here = at / ratio..(at + length) / ratio;
-            if !from_host {
-                let mut buffers = self.buffers.borrow_mut();
-                buffers.page_mut(work.buffer)[..here.len()].copy_from_slice(&work.data[here.clone()]);
-            }
-            let request = DmaRequest {
-                command: command.id,
-                direction,
-                part: DmaPart::Data,
-                offset: (done + at as u64) as u32,
-                buffer: work.buffer,
-                buffer_offset: 0,
-                length: length as u32,
-                after: None,
-            };
-            let (task, compare) = (self.exec.current().number(), command.op == HostOp::Compare);
-            let (bytes, buffer) = (length as u32, work.buffer.0);
-            self.emit(|| Event::TransferQueued { task, from_host, bytes, buffer, compare });
-            let moved = self.commands.dma(request).await;
-            self.emit(|| Event::TransferEnded { task, failed: moved.is_err() });
-            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
-            if from_host {
-                let buffers = self.buffers.borrow();
-                work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
-            }
-        }
-        Ok(())
+        let Running { exec, commands, buffers, recorder, .. } = self;
+        let count = bytes.div_ceil(SECTOR_BYTES) as u32;
+        let part = DataPart { first: 0, count, skip: 0, bytes, done };
+        let mover = DataMover { exec, commands, buffers, recorder };
+        let moved = mover.transfer(command, &part, direction, work.buffer, &mut work.data).await;
+        moved.map_err(|_| (HostStatus::DataTransfer, None))
     }
 }
 

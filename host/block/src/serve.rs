@@ -6,10 +6,8 @@ use crate::pages::Room;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Event;
-use aster_ports::host::{
-    ByteRange, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus,
-};
+use aster_parties::{DataMover, DataPart, data_parts};
+use aster_ports::host::{ByteRange, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
 use core::ops::Range;
 
@@ -51,47 +49,9 @@ struct Worker {
     data: Vec<u8>,
 }
 
-/// Part of a command: some of its sectors, of which the first and the last may be covered in part.
-#[derive(Clone, Copy)]
-struct Part {
-    first: u32,
-    count: u32,
-    /// Bytes into the first sector.
-    skip: usize,
-    bytes: usize,
-    /// Bytes of the command before it.
-    done: u64,
-}
-
-impl Part {
-    fn blocks(&self) -> Range<u32> {
-        self.first..self.first + self.count
-    }
-    /// The bytes of a block that it covers.
-    fn of_block(&self, block: u32) -> Range<usize> {
-        let at = (block - self.first) as usize * SECTOR_BYTES;
-        let end = (self.skip + self.bytes).min(at + SECTOR_BYTES);
-        self.skip.max(at) - at..end - at
-    }
-}
-
 /// The parts of a range of bytes.
-fn parts(offset: u64, length: u64) -> impl Iterator<Item = Part> {
-    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
-    let mut at = offset;
-    core::iter::from_fn(move || {
-        let begin = at / sector * sector;
-        let bytes = (end - at).min(begin + u64::from(RUN) * sector - at);
-        let part = Part {
-            first: (at / sector) as u32,
-            count: ((at + bytes).div_ceil(sector) - at / sector) as u32,
-            skip: (at - begin) as usize,
-            bytes: bytes as usize,
-            done: at - offset,
-        };
-        at += bytes;
-        (bytes > 0).then_some(part)
-    })
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = DataPart> {
+    data_parts(offset, length, RUN)
 }
 
 impl Cache {
@@ -174,14 +134,14 @@ impl Cache {
     }
 
     /// Brings the sectors of a part into `work.data`.
-    async fn load(&self, part: Part, work: &mut Worker) -> Ended {
+    async fn load(&self, part: DataPart, work: &mut Worker) -> Ended {
         let mut first = true;
         let len = self.content.sector_len();
         loop {
             let lacking = {
                 let mut pages = self.pages.borrow_mut();
                 let mut lacking = 0;
-                for (block, into) in part.blocks().zip(work.data.chunks_exact_mut(len)) {
+                for (block, into) in part.sectors().zip(work.data.chunks_exact_mut(len)) {
                     match pages.read(block) {
                         Some(data) => into.copy_from_slice(data),
                         None => lacking += 1,
@@ -196,7 +156,7 @@ impl Cache {
             if lacking == 0 {
                 return Ok(());
             }
-            self.waiting(self.read_lacking(part.blocks())).await?;
+            self.waiting(self.read_lacking(part.sectors())).await?;
         }
     }
     /// Reads the blocks of a range that the cache lacks, and waits for those that others read.
@@ -234,7 +194,7 @@ impl Cache {
 
     /// Puts the sectors of a part into the cache. Parts go in one after the other, in the order in which
     /// they came here.
-    async fn put(&self, part: Part, work: &Worker) -> Ended {
+    async fn put(&self, part: DataPart, work: &Worker) -> Ended {
         let turn = self.turns.0.replace(self.turns.0.get() + 1);
         let is_up = || (self.turns.1.get() == turn).then_some(());
         if is_up().is_none() {
@@ -246,11 +206,11 @@ impl Cache {
         self.dirtied();
         ended
     }
-    async fn put_in_turn(&self, part: Part, work: &Worker) -> Ended {
+    async fn put_in_turn(&self, part: DataPart, work: &Worker) -> Ended {
         let len = self.content.sector_len();
         let ratio = SECTOR_BYTES / len;
-        for (block, data) in part.blocks().zip(work.data.chunks_exact(len)) {
-            let within = part.of_block(block);
+        for (block, data) in part.sectors().zip(work.data.chunks_exact(len)) {
+            let within = part.of_sector(block);
             let within = within.start / ratio..within.end.div_ceil(ratio);
             loop {
                 self.await_room(block).await?;
@@ -372,53 +332,27 @@ impl Cache {
         ended
     }
 
-    /// Moves the bytes of a part between `work.data` and the host, a page buffer at a time.
+    fn mover(&self) -> DataMover<'_> {
+        let Cache { exec, commands, buffers, recorder, .. } = self;
+        DataMover { exec, commands, buffers, recorder }
+    }
+    /// Moves the bytes of a part between `work.data` and the host.
     async fn transfer(
         &self,
         command: &HostCommand,
-        part: Part,
+        part: DataPart,
         direction: DmaDirection,
         work: &mut Worker,
     ) -> Ended {
-        let page = self.buffers.borrow().sectors() * SECTOR_BYTES;
-        let ratio = SECTOR_BYTES / self.content.sector_len();
-        let from_host = direction == DmaDirection::FromHost;
-        for at in (0..part.bytes).step_by(page) {
-            let bytes = page.min(part.bytes - at);
-            let here = (part.skip + at) / ratio..(part.skip + at + bytes) / ratio;
-            if !from_host {
-                let mut buffers = self.buffers.borrow_mut();
-                buffers.page_mut(work.buffer)[..here.len()].copy_from_slice(&work.data[here.clone()]);
-            }
-            let request = DmaRequest {
-                command: command.id,
-                direction,
-                part: DmaPart::Data,
-                offset: part.done as u32 + at as u32,
-                buffer: work.buffer,
-                buffer_offset: 0,
-                length: bytes as u32,
-                after: None,
-            };
-            let (task, compare) = (self.task(), command.op == HostOp::Compare);
-            let (bytes, buffer) = (bytes as u32, work.buffer.0);
-            self.emit(|| Event::TransferQueued { task, from_host, bytes, buffer, compare });
-            let moved = self.commands.dma(request).await;
-            self.emit(|| Event::TransferEnded { task, failed: moved.is_err() });
-            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
-            if from_host {
-                let buffers = self.buffers.borrow();
-                work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
-            }
-        }
-        Ok(())
+        let moved = self.mover().transfer(command, &part, direction, work.buffer, &mut work.data).await;
+        moved.map_err(|_| (HostStatus::DataTransfer, None))
     }
-    async fn compare(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
-        let ratio = SECTOR_BYTES / self.content.sector_len();
-        let here = part.skip / ratio..(part.skip + part.bytes) / ratio;
-        let stored = work.data[here.clone()].to_vec();
-        self.transfer(command, part, DmaDirection::FromHost, work).await?;
-        if work.data[here] == stored { Ok(()) } else { Err((HostStatus::CompareFailure, None)) }
+    async fn compare(&self, command: &HostCommand, part: DataPart, work: &mut Worker) -> Ended {
+        match self.mover().compare(command, &part, work.buffer, &mut work.data).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err((HostStatus::CompareFailure, None)),
+            Err(_) => Err((HostStatus::DataTransfer, None)),
+        }
     }
 }
 
@@ -434,12 +368,12 @@ fn covered(offset: u64, length: u64) -> Range<u32> {
     first..((offset + length) / sector).max(first.into()) as u32
 }
 /// The parts of a range of bytes that cover no block in whole.
-fn borders(offset: u64, length: u64) -> [Option<Part>; 2] {
+fn borders(offset: u64, length: u64) -> [Option<DataPart>; 2] {
     let (end, sector) = (offset + length, SECTOR_BYTES as u64);
     let part = |from: u64, to: u64| {
         let bytes = to.saturating_sub(from);
         let (first, skip) = ((from / sector) as u32, (from % sector) as usize);
-        (bytes > 0).then_some(Part { first, count: 1, skip, bytes: bytes as usize, done: 0 })
+        (bytes > 0).then_some(DataPart { first, count: 1, skip, bytes: bytes as usize, done: 0 })
     };
     let whole = covered(offset, length);
     match whole.is_empty() {

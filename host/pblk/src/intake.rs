@@ -8,10 +8,10 @@ use crate::submit::OOB;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::{Event, Wait};
+use aster_events::Wait;
 use aster_openchannel::{ADDRESSES_MAX, VectorError};
-use aster_parties::DriveState;
-use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
+use aster_parties::{DataMover, DataPart, DriveState, data_parts};
+use aster_ports::host::{Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_units::BufferId;
 
 /// How a command ended: with a place on the drive if blocks could not be read.
@@ -50,45 +50,9 @@ struct Worker {
     oob: Vec<u8>,
 }
 
-/// Part of a command: some of its sectors, of which the first and the last may be covered in part.
-#[derive(Clone, Copy)]
-struct Part {
-    /// The first sector.
-    block: u32,
-    /// Sectors.
-    count: usize,
-    /// Bytes into the first sector.
-    skip: usize,
-    /// Bytes.
-    bytes: usize,
-    /// Bytes of the command before it.
-    done: u64,
-}
-
-impl Part {
-    fn is_whole(&self) -> bool {
-        self.skip == 0 && self.bytes == self.count * SECTOR_BYTES
-    }
-}
-
 /// The parts of a range of bytes.
-fn parts(offset: u64, length: u64) -> impl Iterator<Item = Part> {
-    let most = (ADDRESSES_MAX * SECTOR_BYTES) as u64;
-    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
-    let mut at = offset;
-    core::iter::from_fn(move || {
-        let begin = at / sector * sector;
-        let bytes = (end - at).min(begin + most - at);
-        let part = Part {
-            block: (at / sector) as u32,
-            count: (at + bytes).div_ceil(sector) as usize - (at / sector) as usize,
-            skip: (at - begin) as usize,
-            bytes: bytes as usize,
-            done: at - offset,
-        };
-        at += bytes;
-        (bytes > 0).then_some(part)
-    })
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = DataPart> {
+    data_parts(offset, length, ADDRESSES_MAX as u32)
 }
 
 impl Ftl {
@@ -174,13 +138,13 @@ impl Ftl {
     }
 
     /// Brings the sectors of a part into `work.data`.
-    async fn load(&self, part: Part, work: &mut Worker) -> Ended {
+    async fn load(&self, part: DataPart, work: &mut Worker) -> Ended {
         let len = self.config.content.sector_len();
         let (mut sectors, mut wanted, mut count) = ([SectorAddr(0); ADDRESSES_MAX], [0; ADDRESSES_MAX], 0);
         {
             let state = &mut *self.state.borrow_mut();
-            for n in 0..part.count {
-                let (block, into) = (part.block + n as u32, &mut work.data[n * len..][..len]);
+            for n in 0..part.count as usize {
+                let (block, into) = (part.first + n as u32, &mut work.data[n * len..][..len]);
                 match (state.ring.find(block), state.map.get(block)) {
                     (Some(data), _) => into.copy_from_slice(data),
                     (None, Some(sector)) if !state.ring.holds(block) => {
@@ -210,7 +174,7 @@ impl Ftl {
             }
         };
         for (n, &at) in wanted.iter().enumerate() {
-            let block = part.block + at as u32;
+            let block = part.first + at as u32;
             let is_its = parse_oob(&work.oob.as_chunks::<OOB>().0[n]).1 == Some(block);
             if failed >> n & 1 != 0 || !is_its {
                 self.count(|stats| stats.uncorrectable_sectors += 1);
@@ -235,55 +199,30 @@ impl Ftl {
         self.collect.wake_all(&self.exec);
     }
 
-    /// Moves the bytes of a part between `work.data` and the host, a page at a time.
+    fn mover(&self) -> DataMover<'_> {
+        let Ftl { exec, commands, buffers, recorder, .. } = self;
+        DataMover { exec, commands, buffers, recorder }
+    }
+    /// Moves the bytes of a part between `work.data` and the host.
     async fn transfer(
         &self,
         command: &HostCommand,
-        part: Part,
+        part: DataPart,
         direction: DmaDirection,
         work: &mut Worker,
     ) -> Ended {
-        let page = self.buffers.borrow().sectors() * SECTOR_BYTES;
-        let ratio = SECTOR_BYTES / self.config.content.sector_len();
-        for at in (0..part.bytes).step_by(page) {
-            let bytes = page.min(part.bytes - at);
-            let here = (part.skip + at) / ratio..(part.skip + at + bytes) / ratio;
-            if direction == DmaDirection::ToHost {
-                let mut buffers = self.buffers.borrow_mut();
-                buffers.page_mut(work.buffer)[..here.len()].copy_from_slice(&work.data[here.clone()]);
-            }
-            let request = DmaRequest {
-                command: command.id,
-                direction,
-                part: DmaPart::Data,
-                offset: part.done as u32 + at as u32,
-                buffer: work.buffer,
-                buffer_offset: 0,
-                length: bytes as u32,
-                after: None,
-            };
-            let (task, from_host) = (self.task(), direction == DmaDirection::FromHost);
-            let (bytes, buffer, compare) = (bytes as u32, work.buffer.0, command.op == HostOp::Compare);
-            self.emit(|| Event::TransferQueued { task, from_host, bytes, buffer, compare });
-            let moved = self.commands.dma(request).await;
-            self.emit(|| Event::TransferEnded { task, failed: moved.is_err() });
-            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
-            if direction == DmaDirection::FromHost {
-                let buffers = self.buffers.borrow();
-                work.data[here.clone()].copy_from_slice(&buffers.page(work.buffer)[..here.len()]);
-            }
-        }
-        Ok(())
+        let moved = self.mover().transfer(command, &part, direction, work.buffer, &mut work.data).await;
+        moved.map_err(|_| (HostStatus::DataTransfer, None))
     }
-    async fn compare(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
-        let ratio = SECTOR_BYTES / self.config.content.sector_len();
-        let here = part.skip / ratio..(part.skip + part.bytes) / ratio;
-        let stored = work.data[here.clone()].to_vec();
-        self.transfer(command, part, DmaDirection::FromHost, work).await?;
-        if work.data[here] == stored { Ok(()) } else { Err((HostStatus::CompareFailure, None)) }
+    async fn compare(&self, command: &HostCommand, part: DataPart, work: &mut Worker) -> Ended {
+        match self.mover().compare(command, &part, work.buffer, &mut work.data).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err((HostStatus::CompareFailure, None)),
+            Err(_) => Err((HostStatus::DataTransfer, None)),
+        }
     }
 
-    async fn write_part(&self, command: &HostCommand, part: Part, work: &mut Worker) -> Ended {
+    async fn write_part(&self, command: &HostCommand, part: DataPart, work: &mut Worker) -> Ended {
         if part.is_whole() {
             self.transfer(command, part, DmaDirection::FromHost, work).await?;
             return self.put(part, work).await;
@@ -298,7 +237,7 @@ impl Ftl {
         self.merges.try_pop(&self.exec);
         ended
     }
-    async fn zero_part(&self, part: Part, work: &mut Worker) -> Ended {
+    async fn zero_part(&self, part: DataPart, work: &mut Worker) -> Ended {
         let whole = part.is_whole();
         if !whole {
             self.merges.push(&self.exec, ()).await;
@@ -319,7 +258,7 @@ impl Ftl {
     }
     /// Puts the sectors of a part into the write buffer as it has room. Parts go in one after the other, in
     /// the order in which they came here, so that none waits for ever while others pass it.
-    async fn put(&self, part: Part, work: &Worker) -> Ended {
+    async fn put(&self, part: DataPart, work: &Worker) -> Ended {
         self.keep_record(Left::InUse);
         let turn = self.turns.take();
         self.wait_for(&self.room, || self.turns.is_up(turn).then_some(()).ok_or(Wait::WriteBuffer)).await;
@@ -328,14 +267,14 @@ impl Ftl {
         self.room.wake_all(&self.exec);
         ended
     }
-    async fn put_in_turn(&self, part: Part, work: &Worker) -> Ended {
+    async fn put_in_turn(&self, part: DataPart, work: &Worker) -> Ended {
         let len = self.config.content.sector_len();
-        for n in 0..part.count {
+        for n in 0..part.count as usize {
             let data = &work.data[n * len..][..len];
             let put = || match self.condition.get() {
                 DriveState::ReadOnly => Ok(Err((HostStatus::ReadOnly, None))),
                 DriveState::Failed => Ok(Err((HostStatus::WriteFault, None))),
-                _ => self.try_put(part.block + n as u32, data).map(Ok),
+                _ => self.try_put(part.first + n as u32, data).map(Ok),
             };
             self.wait_for(&self.room, put).await?;
         }
