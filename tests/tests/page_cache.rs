@@ -5,9 +5,10 @@ use aster_device::{DriveState, Media};
 use aster_driver::{Config, Driver, DriverError, QueueId, Range, SecureErase};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
-use aster_tests::{cases, config, drive, job, profile, run, versioned};
+use aster_tests::{cases, config, drive, job, profile, run, run_with, versioned};
 use aster_units::{Content, Duration};
 use aster_workload::{Access, Job, Mix};
+use std::cell::Cell;
 use std::rc::Rc;
 
 const MIB: u64 = 1 << 20;
@@ -249,9 +250,12 @@ fn what_could_not_be_written_back_stays_in_the_cache_and_fails_the_flush() {
     let machine = power_on(&profile, Media::fresh());
     let host = Host(&machine);
     host.write(0, vec![5; 4096], false).unwrap();
-    let mut failed = false;
+    let (mut failed, mut newest) = (false, vec![5; 4096]);
     for n in 1..4000 {
         let written = host.write(n % 64, vec![n as u8; 4096], false);
+        if n % 64 == 0 && written.is_ok() {
+            newest = vec![n as u8; 4096];
+        }
         let flushed = host.flush();
         if written.is_err() || flushed.is_err() {
             failed = true;
@@ -259,7 +263,7 @@ fn what_could_not_be_written_back_stays_in_the_cache_and_fails_the_flush() {
         }
     }
     assert!(failed, "no chunk is left");
-    host.read(0, 4096).unwrap();
+    assert_eq!(host.read(0, 4096).unwrap(), newest, "what was written last is in the cache");
     assert!(host.write(1, vec![1; 4096], true).is_err());
 }
 
@@ -291,4 +295,99 @@ fn an_image_of_the_block_layer_is_one_of_the_drive() {
     let contents = run(&machine, &[random(Mix::Write, 4096, 500)], versioned(&machine));
     let machine = power_on(&bare, machine.shut_down().unwrap());
     run(&machine, &[everything(&machine)], contents);
+}
+
+/// A flush waits for what was dirty when it came, and not for what a writer makes dirty behind it.
+#[test]
+fn a_flush_ends_beside_a_sequential_writer() {
+    let machine = power_on(&drives()[0], Media::fresh());
+    let bytes = drive(&machine).bytes;
+    let host = Host(&machine);
+    let (driver, exec) = (Rc::clone(machine.driver()), machine.host().clone());
+    let written = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&written);
+    exec.spawn(async move {
+        for at in (MIB..bytes).step_by(128 << 10) {
+            driver.write(QUEUE, at / 4096, &vec![2; 128 << 10], false).await.unwrap();
+            seen.set(at);
+        }
+    });
+    while written.get() < 16 * MIB {
+        assert!(machine.step());
+    }
+    // Write-back is far behind the block that the flush waits for, and the writer goes on to the drive's end.
+    host.write(0, vec![1; 4096], false).unwrap();
+    host.flush().unwrap();
+    assert!(written.get() < 32 * MIB, "the writer was at {} of {bytes} when the flush ended", written.get());
+}
+
+#[test]
+fn reads_that_fail_leave_nobody_waiting() {
+    let profile = profile("tiny", |p| {
+        p.geometry.blocks_per_lun = 64;
+        cached(p, BLOCK);
+        p.package.errors.fresh = 1.5e-3;
+    });
+    let machine = power_on(&profile, Media::fresh());
+    let fill = Job { verify: false, ..sequential(Mix::Write, 128 << 10, drive(&machine).bytes) };
+    let contents = run(&machine, &[fill], versioned(&machine));
+    let small = Job { verify: false, ..random(Mix::Read, 4096, 3_000) };
+    let large = Job { seed: 8, verify: false, after_previous: false, ..random(Mix::Read, 128 << 10, 600) };
+    let (statistics, _) = run_with(&machine, &[small, large], contents, ());
+    let failures: u64 = statistics.iter().map(|s| s.failures).sum();
+    assert!(failures > 20, "{failures} failures");
+    let first = statistics.iter().find_map(|s| s.first_failure.clone()).unwrap().to_string();
+    assert!(first.contains("Unrecovered Read Error"), "{first}");
+}
+
+/// What a command zeroes or deallocates stays so beside one that writes a single logical block of the same
+/// block of the cache.
+#[test]
+fn zeroes_are_not_lost_beside_a_write_of_part_of_a_block() {
+    const ROUNDS: u64 = 80;
+    let machine = power_on(&plain(), Media::fresh());
+    let host = Host(&machine);
+    let sector = |value: u8| vec![value; 4096];
+    for n in 0..ROUNDS * 8 {
+        host.write(n * 8, sector(7), false).unwrap();
+    }
+    // The cache is empty then.
+    let machine = power_on(&plain(), machine.shut_down().unwrap());
+    let host = Host(&machine);
+    for round in 0..ROUNDS {
+        let first = round * 64;
+        let ended = Rc::new(Cell::new(0));
+        let count = |ended: &Rc<Cell<u32>>| ended.set(ended.get() + 1);
+        let (driver, done) = (Rc::clone(machine.driver()), Rc::clone(&ended));
+        machine.host().spawn(async move {
+            match round % 2 {
+                0 => driver.write_zeroes(QUEUE, first + 1, 29, false, false).await.unwrap(),
+                _ => driver.deallocate(QUEUE, &[Range::new(first + 1, 29)]).await.unwrap(),
+            }
+            count(&done);
+        });
+        let (driver, done) = (Rc::clone(machine.driver()), Rc::clone(&ended));
+        let exec = machine.host().clone();
+        machine.host().spawn(async move {
+            exec.sleep(Duration::from_nanos(1000 * (round / 2))).await;
+            for at in [first, first + 9, first + 30] {
+                driver.write(QUEUE, at, &[9; 512], false).await.unwrap();
+            }
+            count(&done);
+        });
+        while ended.get() < 2 {
+            assert!(machine.step());
+        }
+        host.flush().unwrap();
+        let found = host.read(first, 4 * 4096).unwrap();
+        // The tenth block is written by both, and may hold either.
+        let expected = |n| match n {
+            31 => 7,
+            9 if found[9 * 512] == 9 => 9,
+            0 | 30 => 9,
+            _ => 0,
+        };
+        let wrong = found.chunks(512).zip(0..).position(|(found, n)| found != [expected(n); 512]);
+        assert_eq!(wrong, None, "round {round}");
+    }
 }

@@ -5,6 +5,7 @@ use crate::pages::{Pages, Room};
 use crate::readahead::Readahead;
 use alloc::rc::Rc;
 use alloc::vec;
+use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, HandlerId, Ring, WaitQueue};
 use aster_ports::dram::SharedDram;
@@ -72,6 +73,8 @@ pub(crate) struct Cache {
     pub(crate) gate: RefCell<Gate>,
     /// Writers take turns: the next number to give out, and the one whose turn it is.
     pub(crate) turns: (Cell<u64>, Cell<u64>),
+    /// Blocks that the target is told to zero or deallocate. Nobody writes them meanwhile.
+    pub(crate) locked: RefCell<Vec<Range<u32>>>,
     pub(crate) timer: Cell<Option<HandlerId>>,
     pub(crate) is_timed: Cell<bool>,
     pub(crate) counters: Counters,
@@ -85,7 +88,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// Pages have been read or written back.
-    fn tell(&self) {
+    pub(crate) fn tell(&self) {
         self.changed.wake_all(&self.exec);
     }
 

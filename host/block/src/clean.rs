@@ -67,16 +67,16 @@ impl Cache {
     }
     /// The run that is written back next, if there is a reason to.
     fn next_run(&self) -> Option<Range<u32>> {
-        let pages = self.pages.borrow();
+        let mut pages = self.pages.borrow_mut();
         let goal = self.goal.get();
         if goal.failed.is_some() {
             return None;
         }
-        let wanted = pages.oldest().is_some_and(|(number, _)| number <= goal.up_to);
-        if !wanted && pages.dirty() <= self.background {
-            return None;
+        // What somebody waits for goes first: a writer may make others dirty for ever.
+        if let Some(run) = pages.oldest_run(goal.up_to, RUN) {
+            return Some(run);
         }
-        pages.next_run(RUN)
+        if pages.dirty() > self.background { pages.next_run(RUN) } else { None }
     }
 
     /// Writes back all that is dirty now.

@@ -20,6 +20,7 @@ extern crate alloc;
 
 mod cache;
 mod clean;
+mod discard;
 mod lower;
 mod pages;
 mod piece;

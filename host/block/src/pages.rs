@@ -67,8 +67,9 @@ pub struct Pages {
     places: BTreeMap<u32, Place>,
     /// Dirty pages that aren't being written back, by block.
     dirty: BTreeMap<u32, Place>,
-    /// Versions that aren't written back, or are being, by number, with the time at which they became dirty.
-    ages: BTreeMap<u64, Instant>,
+    /// Versions that aren't written back, or are being, by number, with their blocks and the time at which
+    /// they became dirty.
+    ages: BTreeMap<u64, (u32, Instant)>,
     numbered: u64,
     /// Pages that are being read.
     reading: usize,
@@ -111,7 +112,7 @@ impl Pages {
     }
     /// The oldest version that is not written back: its number, and when it became dirty.
     pub fn oldest(&self) -> Option<(u64, Instant)> {
-        self.ages.first_key_value().map(|(&number, &at)| (number, at))
+        self.ages.first_key_value().map(|(&number, &(_, at))| (number, at))
     }
     fn page(&self, block: u32) -> Option<&Page> {
         self.places.get(&block).map(|&place| &self.pages[place as usize])
@@ -214,7 +215,7 @@ impl Pages {
             self.numbered += 1;
             page.dirty = Some(self.numbered);
             let (block, is_writing) = (page.block, page.writing.is_some());
-            self.ages.insert(self.numbered, at);
+            self.ages.insert(self.numbered, (block, at));
             if !is_writing {
                 self.dirty.insert(block, place);
             }
@@ -223,9 +224,18 @@ impl Pages {
 
     /// The next run of adjacent dirty pages, of `most` at most: that of the first dirty block behind the last
     /// run, and around at the drive's end.
-    pub fn next_run(&self, most: u32) -> Option<Range<u32>> {
+    pub fn next_run(&mut self, most: u32) -> Option<Range<u32>> {
         let behind = self.dirty.range(self.cursor..).next();
         let (&first, _) = behind.or_else(|| self.dirty.first_key_value())?;
+        let run = self.run_from(first, most, u32::MAX);
+        self.cursor = run.end;
+        Some(run)
+    }
+    /// The run of adjacent dirty pages, of `most` at most, that begins with the one that became dirty first,
+    /// of those whose number is `up_to` at most.
+    pub fn oldest_run(&self, up_to: u64, most: u32) -> Option<Range<u32>> {
+        let mut blocks = self.ages.range(..=up_to).map(|(_, &(block, _))| block);
+        let first = blocks.find(|block| self.dirty.contains_key(block))?;
         Some(self.run_from(first, most, u32::MAX))
     }
     /// The first run of adjacent dirty pages of a range, of `most` at most.
@@ -240,7 +250,6 @@ impl Pages {
     }
     /// Begins to write a run back: gives what its pages hold. They may be written meanwhile.
     pub fn begin_write(&mut self, run: Range<u32>, into: &mut [u8]) {
-        self.cursor = run.end;
         for (block, into) in run.zip(into.chunks_exact_mut(self.len)) {
             let place = self.dirty.remove(&block).expect("only dirty pages are written back");
             let page = &mut self.pages[place as usize];
@@ -298,6 +307,23 @@ impl Pages {
                 self.ages.remove(&number);
                 self.dirty.remove(&block);
                 self.drop_page(block);
+            }
+        }
+    }
+    /// Keeps the dirty pages of a range from being written back, until they are forgotten or
+    /// [let go](Pages::let_go). Nobody may write them meanwhile.
+    pub fn hold(&mut self, blocks: Range<u32>) {
+        let held: Vec<u32> = self.dirty.range(blocks).map(|(&block, _)| block).collect();
+        for block in held {
+            self.dirty.remove(&block);
+        }
+    }
+    /// Dirty pages of a range that were held may be written back again.
+    pub fn let_go(&mut self, blocks: Range<u32>) {
+        for (&block, &place) in self.places.range(blocks) {
+            let page = &self.pages[place as usize];
+            if page.dirty.is_some() && page.writing.is_none() {
+                self.dirty.insert(block, place);
             }
         }
     }

@@ -18,6 +18,8 @@ enum Step {
     Clean(bool),
     CleanIn(u32, bool),
     Forget(u32, u32, bool),
+    /// Dirty pages are held, and let go or forgotten.
+    Hold(u32, bool),
     /// Writes while the run is under way.
     CleanWhile(u32, bool),
 }
@@ -32,6 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<bool>().prop_map(Step::Clean),
         1 => (block.clone(), any::<bool>()).prop_map(|(block, fails)| Step::CleanIn(block, fails)),
         1 => blocks.prop_map(|(from, count, dirty)| Step::Forget(from, count, dirty)),
+        1 => (block.clone(), any::<bool>()).prop_map(|(block, forgets)| Step::Hold(block, forgets)),
         1 => (block, any::<bool>()).prop_map(|(block, fails)| Step::CleanWhile(block, fails)),
     ];
     prop::collection::vec(step, 1..200)
@@ -118,6 +121,16 @@ impl Run {
                     self.clean(run, fails, Some((block, n)));
                 }
             }
+            Step::Hold(from, forgets) => {
+                let blocks = from..from + 6;
+                self.pages.hold(blocks.clone());
+                assert_eq!(self.pages.run_in(blocks.clone(), 4), None);
+                assert!(self.pages.oldest_run(u64::MAX, 4).is_none_or(|run| !blocks.contains(&run.start)));
+                if forgets {
+                    self.step(n, &Step::Forget(from, 6, true));
+                }
+                self.pages.let_go(blocks);
+            }
             Step::Forget(from, count, dirty) => {
                 self.pages.forget(from..from + count, dirty);
                 for block in from..from + count {
@@ -171,6 +184,20 @@ fn a_page_that_was_used_again_stays_longer() {
     assert!(pages.read(1).is_some());
     load(&mut pages, 4);
     assert!(pages.knows(1) && !pages.knows(2));
+}
+
+#[test]
+fn the_oldest_run_is_that_of_what_became_dirty_first() {
+    let mut pages = Pages::new(8, LEN);
+    for (n, block) in [30, 5, 6, 40].into_iter().enumerate() {
+        pages.write(block, &bytes(1), Instant::from_picos(n as u64));
+    }
+    assert_eq!(pages.next_run(8), Some(5..7));
+    assert_eq!(pages.next_run(8), Some(30..31), "behind the last one");
+    assert_eq!(pages.oldest_run(4, 8), Some(30..31));
+    pages.begin_write(30..31, &mut [0; LEN]);
+    assert_eq!(pages.oldest_run(4, 8), Some(5..7), "the first is on its way");
+    assert_eq!(pages.oldest_run(1, 8), None);
 }
 
 #[test]

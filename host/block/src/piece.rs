@@ -129,6 +129,7 @@ impl TargetPiece for Cached {
             goal: Cell::new(Goal::default()),
             gate: RefCell::new(Gate::default()),
             turns: Default::default(),
+            locked: RefCell::default(),
             timer: Cell::new(None),
             is_timed: Cell::new(false),
             counters: Counters::default(),

@@ -269,7 +269,11 @@ impl Running {
 
     /// Brings the drive up again if it was shut down.
     async fn wake_up(&self) -> Result<(), DriverError> {
-        if self.is_down.replace(false) { self.driver.init().await } else { Ok(()) }
+        if self.is_down.get() {
+            self.driver.init().await?;
+            self.is_down.set(false);
+        }
+        Ok(())
     }
     async fn send(&self, command: &HostCommand, work: &mut Worker) -> Ended {
         let HostCommand { op, offset, length, fua, .. } = *command;

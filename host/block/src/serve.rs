@@ -1,13 +1,14 @@
 //! The host's commands.
 
 use crate::cache::{Cache, count};
-use crate::lower::{Ended, RUN, bytes_of};
+use crate::discard::touched;
+use crate::lower::{Ended, RUN};
 use crate::pages::Room;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_parties::{DataMover, DataPart, data_parts};
-use aster_ports::host::{ByteRange, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
+use aster_ports::host::{Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
 use core::ops::Range;
 
@@ -96,10 +97,13 @@ impl Cache {
                 }
                 self.settle(offset, length, fua).await
             }
-            HostOp::WriteZeroes { .. } => self.write_zeroes(command, work).await,
+            HostOp::WriteZeroes { .. } => {
+                self.write_zeroes(op, (offset, length), fua).await?;
+                self.settle(offset, length, fua).await
+            }
             HostOp::Deallocate => {
                 let ranges: Vec<_> = (0..).map_while(|n| self.commands.range(command.id, n)).collect();
-                self.deallocate(&ranges, work).await
+                self.deallocate(&ranges).await
             }
             HostOp::Flush => self.waiting(self.flush()).await,
             HostOp::Shutdown => {
@@ -160,7 +164,7 @@ impl Cache {
         }
     }
     /// Reads the blocks of a range that the cache lacks, and waits for those that others read.
-    async fn read_lacking(&self, blocks: Range<u32>) -> Ended {
+    pub(crate) async fn read_lacking(&self, blocks: Range<u32>) -> Ended {
         let mut runs: [Option<Range<u32>>; RUN as usize] = [const { None }; RUN as usize];
         let mut from = blocks.start;
         let mut count = 0;
@@ -250,7 +254,8 @@ impl Cache {
                 return Some(Err(failed));
             }
             let pages = self.pages.borrow();
-            (pages.unclean() < self.limit || pages.is_dirty(block)).then_some(Ok(()))
+            let has_room = pages.unclean() < self.limit || pages.is_dirty(block);
+            (has_room && !self.is_locked(block)).then_some(Ok(()))
         };
         if let Some(now) = ready() {
             return now;
@@ -258,57 +263,6 @@ impl Cache {
         count(&self.counters.throttled, 1);
         self.dirtied();
         self.wait_on(&self.changed, ready).await
-    }
-
-    /// Zeroes a range: what it covers of single blocks in the cache, and the blocks that it covers in whole
-    /// on the target.
-    async fn write_zeroes(&self, command: &HostCommand, work: &mut Worker) -> Ended {
-        let HostCommand { op, offset, length, fua, .. } = *command;
-        let whole = covered(offset, length);
-        for part in borders(offset, length).into_iter().flatten() {
-            work.data.fill(0);
-            self.put(part, work).await?;
-        }
-        if !whole.is_empty() {
-            self.forget(whole.clone(), true).await;
-            let (offset, length) = bytes_of(&whole);
-            let ended = self.lower.carry_out(op, offset, length, fua).await;
-            self.forget_clean(whole).await;
-            ended?;
-        }
-        self.settle(offset, length, fua).await
-    }
-    /// Deallocates ranges. Of a block that the cache holds and a range covers in part, that part becomes
-    /// zeroes in the cache: what it held must not come back when the block is written back.
-    async fn deallocate(&self, ranges: &[ByteRange], work: &mut Worker) -> Ended {
-        for &ByteRange { offset, length } in ranges {
-            for part in borders(offset, length).into_iter().flatten() {
-                if self.pages.borrow().knows(part.first) {
-                    work.data.fill(0);
-                    self.put(part, work).await?;
-                }
-            }
-            self.forget(covered(offset, length), true).await;
-        }
-        let ended = self.lower.deallocate(ranges).await;
-        for range in ranges {
-            self.forget_clean(touched(range.offset, range.length)).await;
-        }
-        ended
-    }
-    /// Forgets the pages of a range once nobody reads or writes them back.
-    async fn forget(&self, blocks: Range<u32>, dirty: bool) {
-        if blocks.is_empty() {
-            return;
-        }
-        let quiet = || (!self.pages.borrow().is_busy(blocks.clone())).then_some(());
-        self.changed.wait(&self.exec, quiet).await;
-        self.pages.borrow_mut().forget(blocks, dirty);
-        self.changed.wake_all(&self.exec);
-    }
-    /// Forgets what was read of a range while the target was changing it.
-    async fn forget_clean(&self, blocks: Range<u32>) {
-        self.forget(blocks, false).await;
     }
 
     /// Forgets everything, and has the target forget it.
@@ -322,11 +276,12 @@ impl Cache {
         self.gates.wait(&self.exec, alone).await;
         let quiet = || (self.gate.borrow().inside == 0).then_some(());
         self.gates.wait(&self.exec, quiet).await;
-        // What fails to be written is no loss.
-        self.forget(0..self.blocks, true).await;
-        let ended = self.lower.carry_out(op, 0, 0, false).await;
-        self.forget(0..self.blocks, false).await;
-        self.forgive();
+        let all = [0..self.blocks];
+        let ended = self.change(&all, self.lower.carry_out(op, 0, 0, false)).await;
+        if ended.is_ok() {
+            // What could not be written is no loss.
+            self.forgive();
+        }
         self.gate.borrow_mut().closed = false;
         self.gates.wake_all(&self.exec);
         ended
@@ -353,35 +308,5 @@ impl Cache {
             Ok(false) => Err((HostStatus::CompareFailure, None)),
             Err(_) => Err((HostStatus::DataTransfer, None)),
         }
-    }
-}
-
-/// The blocks of which a range has bytes.
-fn touched(offset: u64, length: u64) -> Range<u32> {
-    let sector = SECTOR_BYTES as u64;
-    (offset / sector) as u32..(offset + length).div_ceil(sector) as u32
-}
-/// The blocks that a range covers in whole.
-fn covered(offset: u64, length: u64) -> Range<u32> {
-    let sector = SECTOR_BYTES as u64;
-    let first = offset.div_ceil(sector) as u32;
-    first..((offset + length) / sector).max(first.into()) as u32
-}
-/// The parts of a range of bytes that cover no block in whole.
-fn borders(offset: u64, length: u64) -> [Option<DataPart>; 2] {
-    let (end, sector) = (offset + length, SECTOR_BYTES as u64);
-    let part = |from: u64, to: u64| {
-        let bytes = to.saturating_sub(from);
-        let (first, skip) = ((from / sector) as u32, (from % sector) as usize);
-        (bytes > 0).then_some(DataPart { first, count: 1, skip, bytes: bytes as usize, done: 0 })
-    };
-    let whole = covered(offset, length);
-    match whole.is_empty() {
-        // It lies in one block, or in two.
-        true => {
-            let cut = (offset / sector + 1) * sector;
-            [part(offset, end.min(cut)), part(cut, end)]
-        }
-        false => [part(offset, u64::from(whole.start) * sector), part(u64::from(whole.end) * sector, end)],
     }
 }
