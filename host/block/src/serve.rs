@@ -276,8 +276,8 @@ impl Cache {
         self.gates.wait(&self.exec, alone).await;
         let quiet = || (self.gate.borrow().inside == 0).then_some(());
         self.gates.wait(&self.exec, quiet).await;
-        let all = [0..self.blocks];
-        let ended = self.change(&all, self.lower.carry_out(op, 0, 0, false)).await;
+        let all = 0..self.blocks;
+        let ended = self.change(core::slice::from_ref(&all), self.lower.carry_out(op, 0, 0, false)).await;
         if ended.is_ok() {
             // What could not be written is no loss.
             self.forgive();
