@@ -106,9 +106,14 @@ impl BlockTable {
         assert!(block.written().is_none() && !block.is_busy(), "a write pointer is looked for once");
         block.written = written;
     }
-    /// Of blocks whose erases nobody knows, takes the mean of the others of their LUN.
-    pub fn estimate_erases(&mut self) {
+    /// Of blocks whose erases nobody knows, takes those of the other planes' block of their chunk, which are
+    /// erased together, or else the mean of the others of their LUN.
+    pub fn estimate_erases(&mut self, planes: u8) {
         for of_lun in self.blocks.chunks_mut(self.per_lun as usize) {
+            for chunk in of_lun.chunks_mut(planes.into()) {
+                let known = chunk.iter().filter_map(|block| block.erases).max();
+                chunk.iter_mut().for_each(|block| block.erases = block.erases.or(known));
+            }
             let known = || of_lun.iter().filter_map(|block| block.erases);
             let (sum, count) = (known().map(u64::from).sum::<u64>(), known().count() as u64);
             let mean = (sum + count / 2).checked_div(count).unwrap_or(0) as u32;

@@ -57,6 +57,19 @@ fn the_index_counts_erases_and_what_is_written_keeps_it_over_a_loss_of_power() {
     assert_eq!(host.wear(chunk), 255, "and there it ends");
 }
 
+/// Both planes of a chunk are erased together, though only one of them may have been written.
+#[test]
+fn a_chunk_of_which_one_plane_is_written_has_its_own_wear() {
+    let profile = worn();
+    let host = Host::power_on(&profile, Media::fresh());
+    let (old, new) = (host.free_chunks(0)[0], host.free_chunks(1)[0]);
+    host.wear_out(old, 9);
+    assert_eq!(host.write(&blocks(old, 0..8), 1), DONE);
+    assert_eq!(host.write(&blocks(new, 0..4), 1), DONE);
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!((host.wear(old), host.wear(new)), (45, 0));
+}
+
 /// A copy goes to a block that has a wear of its own.
 #[test]
 fn a_copy_does_not_carry_the_wear_of_its_source() {
