@@ -1,7 +1,7 @@
 //! The figures.
 
 use super::plan::Plan;
-use super::{CommandPoint, CopyPoint, HostFtlReport, LoadKind, LoadPoint};
+use super::{CommandPoint, CopyPoint, HostFtlReport, LoadKind, LoadPoint, WearSample};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 
 type Of = fn(&LoadPoint) -> f64;
@@ -19,6 +19,7 @@ pub fn figures(report: &HostFtlReport, plan: &Plan) -> Vec<Figure> {
         sequential("fig27", "Fig 27: sequential reads", report, plan, 100),
         rounds(report, plan),
         alone(report, plan),
+        wear(report, plan),
     ]
 }
 
@@ -241,4 +242,28 @@ fn alone(report: &HostFtlReport, plan: &Plan) -> Figure {
         panel("longest", |point| point.measured.max_us, false),
     ];
     Figure::of("fig31", "Fig 31: times of requests that are alone", panels)
+}
+
+/// Equation (2) over a drive's life, and the block that was erased most often.
+fn wear(report: &HostFtlReport, plan: &Plan) -> Figure {
+    let panel = |title: &str, y, of: fn(&WearSample) -> f64, bound: Option<f64>| {
+        let series = report.wear.iter().map(|life| {
+            let points = life.samples.iter().map(|sample| (sample.drive_writes, of(sample)));
+            ours(life.kind.title(), points.collect())
+        });
+        let ends = report.wear.iter().filter_map(|life| life.samples.last());
+        let longest = ends.map(|sample| sample.drive_writes).fold(0.0, f64::max);
+        let bound = bound.map(|bound| Series {
+            name: "cycles that blocks last for".to_owned(),
+            source: Source::Bound,
+            points: vec![(0.0, bound), (longest, bound)],
+        });
+        let series = series.chain(bound).collect();
+        Panel { title: title.to_owned(), x: "drive writes", scale: Scale::Linear, y, series }
+    };
+    let panels = vec![
+        panel("standard deviation of erases", "erases", |sample| sample.deviation, None),
+        panel("most erased block", "erases", |s| s.most.into(), Some(plan.wear.endurance.into())),
+    ];
+    Figure::of("wear", "Wear over a drive's life, by FTL and levelling", panels)
 }

@@ -2,6 +2,7 @@
 //! printed as such.
 
 use super::plan::Plan;
+use super::wear::{WearKind, WearPair, widest};
 use super::{CommandPoint, HostFtlReport, LoadKind, LoadPoint};
 use crate::experiment::Claim;
 
@@ -23,6 +24,10 @@ pub fn claims(report: &HostFtlReport, plan: &Plan) -> Vec<Claim> {
         four_channels(report, plan),
         composite_commands(report),
         steady_latencies(report, plan),
+        few_extra_erases(report, plan),
+        even_erases(report),
+        erases_within_the_window(report, plan),
+        longer_lives(report),
     ]
     .into_iter()
     .flatten()
@@ -241,5 +246,55 @@ fn steady_latencies(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
         says: format!("Fig 30: latencies are steady after {most} rounds"),
         ours,
         holds: report.latency.steady_from.is_some_and(|from| from <= most),
+    })
+}
+
+fn rswl(report: &HostFtlReport) -> Option<WearPair> {
+    WearPair::of(&report.wear, WearKind::HostFtlLevelled)
+}
+
+/// H26: levelling costs few erases.
+fn few_extra_erases(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let extra = rswl(report)?.extra_percent();
+    let most = plan.paper.wear_extra_percent;
+    Some(Claim {
+        id: "H26",
+        says: format!("Wear: RSWL adds no more than {most:.0} % of erases"),
+        ours: format!("{extra:+.2} % after the same writes, before a block goes bad"),
+        holds: extra <= most,
+    })
+}
+
+/// H26: the deviation is what levelling is for. We take less than half for an effect.
+fn even_erases(report: &HostFtlReport) -> Option<Claim> {
+    let pair = rswl(report)?;
+    Some(Claim {
+        id: "H26",
+        says: "Wear: RSWL lowers the standard deviation of erases".to_owned(),
+        ours: format!("{:.1} instead of {:.1}", pair.with.deviation, pair.without.deviation),
+        holds: pair.with.deviation < 0.5 * pair.without.deviation,
+    })
+}
+
+/// H27: blocks differ by the window at most.
+fn erases_within_the_window(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let life = report.wear.iter().find(|life| life.kind == WearKind::HostFtlLevelled)?;
+    let (widest, window) = (widest(life), plan.wear.window);
+    Some(Claim {
+        id: "H27",
+        says: "Wear: with RSWL, erases of two blocks differ by T at most at the same moment".to_owned(),
+        ours: format!("by {widest} at most before a block goes bad, with a T of {window}"),
+        holds: widest <= window,
+    })
+}
+
+/// H26: a drive can be written more in its life. We take a tenth more for an effect.
+fn longer_lives(report: &HostFtlReport) -> Option<Claim> {
+    let [without, with] = rswl(report)?.ends;
+    Some(Claim {
+        id: "H26",
+        says: "Wear: RSWL increases the total amount of written data".to_owned(),
+        ours: format!("{with:.0} drive writes instead of {without:.0}"),
+        holds: with > SAME * without,
     })
 }

@@ -1,7 +1,7 @@
 //! `aster reproduce host-ftl`: Figs 11 and 22 to 31 of the Host-FTL paper, on its drive under its FTL. Figs
 //! 22 to 28, 30 and 31 are made with SNIA's performance test ([`pts`](crate::pts)), as the paper's were. Most
 //! curves have no digits, so what is compared are the numbers of the text ([`NumberRow`]) and its statements
-//! ([`Claim`](crate::experiment::Claim)).
+//! ([`Claim`](crate::experiment::Claim)). The paper has no figure of wear, but statements.
 
 mod calibrate;
 mod chart;
@@ -13,6 +13,7 @@ mod loads;
 mod numbers;
 mod plan;
 mod text;
+mod wear;
 
 pub use calibrate::{HostFtlFit, calibrate, fits_table};
 pub use chart::figures;
@@ -24,6 +25,7 @@ pub use loads::{CopyReads, LatencyRounds, LoadKind, LoadPoint};
 pub use numbers::{NumberRow, numbers};
 pub use plan::Plan;
 pub use text::table;
+pub use wear::{WearKind, WearLife, WearPair, WearSample};
 
 use crate::experiment::{ExperimentError, heard};
 use serde::Serialize;
@@ -44,6 +46,8 @@ pub struct HostFtlReport {
     pub copy_reads: CopyReads,
     /// Fig 29.
     pub commands: Vec<CommandPoint>,
+    /// Wear over a drive's life.
+    pub wear: Vec<WearLife>,
 }
 
 /// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
@@ -68,7 +72,8 @@ pub fn run(
     told("Fig 11", 0.0)?;
     let (copies, copy_reads) = (CopyCosts::shipped()?.points(), loads::copy_reads(plan)?);
     let commands = commands::measure(plan, &mut |share| told("Fig 29", share))?;
-    Ok(HostFtlReport { bytes, loads, latency, copies, copy_reads, commands })
+    let wear = wear::lives(plan, &mut |share| told("wear", share))?;
+    Ok(HostFtlReport { bytes, loads, latency, copies, copy_reads, commands, wear })
 }
 
 impl HostFtlReport {

@@ -35,6 +35,8 @@ pub struct Plan {
     pub commands: Commands,
     /// Fig 28.
     pub beside: Beside,
+    /// Wear over a drive's life.
+    pub wear: Wear,
     /// What the paper prints.
     pub paper: Paper,
     /// Values that override the profile's, by key.
@@ -112,6 +114,24 @@ pub struct Beside {
     pub minute_ms: u32,
 }
 
+/// Wear over a drive's life.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wear {
+    /// The shipped profile of the drive.
+    pub profile: String,
+    /// Sectors that the host doesn't see, in percent.
+    pub over_provisioning_percent: f64,
+    /// Cycles after which blocks wear out; each lasts up to a quarter longer.
+    pub endurance: u32,
+    /// The part of the drive that is written over and over, in percent, from 1 to 100.
+    pub hot_percent: u32,
+    /// KiB of each write.
+    pub block_kib: u32,
+    /// T: how many more erases a block may have than another (H27).
+    pub window: u32,
+}
+
 /// What the paper prints.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -142,6 +162,8 @@ pub struct Paper {
     pub fig_27_mb_per_s: f64,
     /// What the data path carries at the printed clock (H44, G27).
     pub path_mb_per_s: f64,
+    /// Erases that wear levelling adds at most, in percent (H26).
+    pub wear_extra_percent: f64,
     /// Fig 31: a 4 KiB read (H43).
     pub fig_31_read_us: f64,
     /// A 4 KiB write.
@@ -200,10 +222,21 @@ impl Plan {
             ("commands.each", plan.commands.each),
             ("beside.depth", plan.beside.depth),
             ("beside.minute_ms", plan.beside.minute_ms),
+            ("wear.endurance", plan.wear.endurance),
+            ("wear.hot_percent", plan.wear.hot_percent),
         ] {
             if number == 0 {
                 return Err(wrong(name, format!("{key}: must be above 0")));
             }
+        }
+        if plan.wear.hot_percent > 100 {
+            return Err(wrong(name, "wear.hot_percent: must be at most 100".to_owned()));
+        }
+        if !plan.wear.block_kib.is_multiple_of(4) || !(4..=1024).contains(&plan.wear.block_kib) {
+            return Err(wrong(name, "wear.block_kib: must be a multiple of 4 from 4 to 1024".to_owned()));
+        }
+        if plan.wear.window < 2 {
+            return Err(wrong(name, "wear.window: must be at least 2".to_owned()));
         }
         if plan.rounds_max < pts::WINDOW {
             return Err(wrong(name, format!("rounds_max: must be at least {}", pts::WINDOW)));
@@ -219,14 +252,21 @@ impl Plan {
     /// # Errors
     /// When there is no profile of that name, or a changed value is wrong.
     pub fn profile(&self) -> Result<Profile, ExperimentError> {
-        let mut file = ProfileFile::shipped(FILE, &self.profile)?;
-        for (key, value) in &self.changed {
-            file.put(key, value.clone())?;
-        }
-        let mut profile = file.profile()?;
+        let mut profile = self.shipped_profile(&self.profile)?;
         profile.restrict.blocks_per_lun = Some(self.blocks_per_lun);
         profile.restrict.pages_per_block = Some(self.pages_per_block);
         Ok(profile)
+    }
+    /// The drive whose wear is measured, with what has been changed.
+    pub(super) fn profile_of_wear(&self) -> Result<Profile, ExperimentError> {
+        self.shipped_profile(&self.wear.profile)
+    }
+    fn shipped_profile(&self, name: &str) -> Result<Profile, ExperimentError> {
+        let mut file = ProfileFile::shipped(FILE, name)?;
+        for (key, value) in &self.changed {
+            file.put(key, value.clone())?;
+        }
+        file.profile()
     }
     /// The drive of Fig 28 that has an FTL of its own, cut down as quick tests do it.
     pub(super) fn beside(&self) -> Result<pts::Plan, ExperimentError> {
@@ -265,6 +305,7 @@ impl Plan {
         self.sequential.minute_ms /= 5;
         self.commands.each /= 10;
         self.beside.minute_ms /= 2;
+        self.wear.endurance /= 3;
         self.random.reads_percent.retain(|percent| [100, 50, 0].contains(percent));
         self.random.blocks_kib.retain(|kib| [4, 8, 32, 128, 1024].contains(kib));
         self.random.depths.retain(|depth| [1, 2, 4, 16, 32, 64].contains(depth));

@@ -25,6 +25,7 @@ fn little() -> Plan {
     plan.latency.minute_ms = 10;
     (plan.commands.channels, plan.commands.each) = (vec![1], 40);
     plan.beside.minute_ms = 2;
+    (plan.wear.endurance, plan.wear.window) = (40, 16);
     plan
 }
 
@@ -39,7 +40,7 @@ fn a_small_run_has_the_papers_shapes() {
     let plan = little();
     let report = run(&plan, &mut nothing).unwrap();
     let all = claims(&report, &plan);
-    assert_eq!(all.len(), 11, "{all:?}");
+    assert_eq!(all.len(), 15, "{all:?}");
     for says in ["reads stay below", "with a depth below 32 drop most"] {
         assert!(claim(&all, says).holds, "{:?}", claim(&all, says));
     }
@@ -64,8 +65,16 @@ fn a_small_run_has_the_papers_shapes() {
     assert!(cycles("page write") > 707.0 * 120.0 && cycles("PCP write") < 1.4 * cycles("page write"));
     assert!(cycles("PCP read") > cycles("4K read") && cycles("no operation") < 0.1 * cycles("4K read"));
     let text = table(&report, &plan);
-    let parts =
-        ["Fig 22", "Figs 23 to 25", "Fig 26", "Fig 27", "Fig 31", "What the paper prints", "H43 Fig 30"];
+    let parts = [
+        "Fig 22",
+        "Figs 23 to 25",
+        "Fig 26",
+        "Fig 27",
+        "Fig 31",
+        "What the paper prints",
+        "H43 Fig 30",
+        "Wear of",
+    ];
     let parts = parts.into_iter().chain(["Fig 11: cycles", "Fig 28: ", "Fig 29: cycles", "Fitted: "]);
     for part in parts {
         assert!(text.contains(part), "{text}");
@@ -74,7 +83,8 @@ fn a_small_run_has_the_papers_shapes() {
     assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
     assert_eq!(json["numbers"].as_array().unwrap().len(), rows.len());
     assert_eq!(json["loads"].as_array().unwrap().len(), 9 + 12 + 11 + 4 + 8 + 8 + 9);
-    assert_eq!(figures(&report, &plan).len(), 10);
+    assert_eq!(json["wear"].as_array().unwrap().len(), 4);
+    assert_eq!(figures(&report, &plan).len(), 11);
 }
 
 /// Claims are held against the points: other points, other verdicts.
@@ -109,7 +119,7 @@ fn a_claim_that_does_not_hold_is_told() {
             cycles,
         });
         let commands = commands.to_vec();
-        let report = HostFtlReport { bytes: 1, loads, latency, copies, copy_reads, commands };
+        let report = HostFtlReport { bytes: 1, loads, latency, copies, copy_reads, commands, wear: vec![] };
         let all = claims(&report, &plan);
         let says = [
             "don't depend on the number",
@@ -149,6 +159,9 @@ fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
         ("blocks_kib = [16, 8, 4]", "blocks_kib = [16, 8]", "latency.blocks_kib"),
         ("minute_ms = 40\n", "minute_ms = 0\n", "prepared.minute_ms"),
         ("rounds_max = 12", "rounds_max = 4", "rounds_max"),
+        ("hot_percent = 10", "hot_percent = 101", "wear.hot_percent"),
+        ("block_kib = 64", "block_kib = 3", "wear.block_kib"),
+        ("window = 128", "window = 1", "wear.window"),
         ("fig_27_mb_per_s", "fig_27_mb", "paper.fig_27_mb"),
     ] {
         let changed = text.replacen(from, to, 1);
@@ -156,4 +169,59 @@ fn a_plan_that_makes_no_sense_is_refused_by_its_key() {
         let error = Plan::parse("mine.toml", &changed).unwrap_err().to_string();
         assert!(error.starts_with("mine.toml: ") && error.contains(key), "{error}");
     }
+}
+
+/// Four lives: RSWL wears blocks evenly, within the window, and the drive longer, and what levels wear has
+/// emptied groups for it. Nothing is lost.
+#[test]
+fn levelled_drives_wear_evenly_and_live_longer() {
+    let plan = little();
+    let lives = wear::lives(&plan, &mut |_| Ok(())).unwrap();
+    assert!(lives.iter().map(|life| life.kind).eq(WearKind::ALL));
+    for life in &lives {
+        assert_eq!(life.levelled > 0, life.kind != life.kind.unlevelled(), "{life:?}");
+        let last = life.samples.last().unwrap();
+        assert!(last.bad > 0 && last.most >= plan.wear.endurance, "{last:?}");
+    }
+    for kind in [WearKind::HostFtlLevelled, WearKind::PageMappingLevelled] {
+        let WearPair { without, with, ends } = WearPair::of(&lives, kind).unwrap();
+        assert_eq!((with.drive_writes, with.bad, without.bad), (without.drive_writes, 0, 0));
+        assert!(with.deviation < without.deviation / 1.2, "{with:?} {without:?}");
+        assert!(ends[1] > 1.1 * ends[0], "{ends:?}");
+    }
+}
+
+/// Other wear, other verdicts.
+#[test]
+fn a_claim_about_wear_that_does_not_hold_is_told() {
+    let plan = Plan::shipped().unwrap();
+    let sample = |drive_writes, erases, (least, most), deviation, bad| {
+        let mean = f64::from(least + most) / 2.0;
+        WearSample { drive_writes, erases, least, most, mean, deviation, bad }
+    };
+    let life = |kind, samples| WearLife { kind, levelled: 1, emptied: 9, samples };
+    let verdicts = |erases, range, deviation, end| {
+        let before = vec![sample(1.0, 1_000, (0, 300), 80.0, 0), sample(5.0, 9_000, (0, 500), 99.0, 3)];
+        let after = vec![
+            sample(1.0, erases, range, deviation, 0),
+            sample(5.0, 9_900, (0, 900), 20.0, 0),
+            sample(end, 20_000, (0, 999), 20.0, 4),
+        ];
+        let wear = vec![life(WearKind::HostFtl, before), life(WearKind::HostFtlLevelled, after)];
+        let report = HostFtlReport {
+            bytes: 1,
+            loads: vec![],
+            latency: LatencyRounds { steady_from: None, rounds: vec![] },
+            copies: vec![],
+            copy_reads: CopyReads { looped: 1.0, table: 2.0 },
+            commands: vec![],
+            wear,
+        };
+        let all = claims(&report, &plan);
+        ["no more than", "standard deviation", "by T at most", "total amount"]
+            .map(|says| claim(&all, says).holds)
+    };
+    // The second samples are of drives one of which has bad blocks, and count for the window alone.
+    assert_eq!(verdicts(1_019, (5, 133), 39.0, 5.6), [true, true, false, true]);
+    assert_eq!(verdicts(1_021, (5, 133), 41.0, 5.4), [false; 4]);
 }

@@ -3,7 +3,8 @@
 use super::claims::claims;
 use super::numbers::numbers;
 use super::plan::Plan;
-use super::{CopyPoint, HostFtlReport, LoadKind, LoadPoint};
+use super::wear::widest;
+use super::{CopyPoint, HostFtlReport, LoadKind, LoadPoint, WearKind, WearPair};
 use crate::experiment::{Cells, error_percent, write_claims};
 use std::fmt::Write;
 
@@ -23,6 +24,7 @@ pub fn table(report: &HostFtlReport, plan: &Plan) -> String {
     beside(&mut out, report, plan);
     commands(&mut out, report, plan);
     latencies(&mut out, report, plan);
+    wear(&mut out, report, plan);
     printed(&mut out, report, plan);
     write_claims(&mut out, &claims(report, plan));
     let _ = writeln!(
@@ -175,6 +177,44 @@ fn latencies(out: &mut String, report: &HostFtlReport, plan: &Plan) {
         }
     }
     out.push('\n');
+}
+
+fn wear(out: &mut String, report: &HostFtlReport, plan: &Plan) {
+    let (cells, of) = (Cells { name: 26, width: 13 }, &plan.wear);
+    let _ = writeln!(
+        out,
+        "Wear of `{}`: {} % of it written at random, {} KiB at a time, to its end; blocks last {} cycles",
+        of.profile, of.hot_percent, of.block_kib, of.endurance
+    );
+    let columns = ["deviation", "least", "most", "most apart", "extra, %", "levelled", "drive writes"];
+    cells.head(out, "", columns.into_iter());
+    for life in &report.wear {
+        let pair = WearPair::of(&report.wear, life.kind);
+        let is_levelled = life.kind != life.kind.unlevelled();
+        let (Some(pair), Some(end)) = (pair, life.samples.last()) else { continue };
+        let now = if is_levelled { pair.with } else { pair.without };
+        let values = [
+            format!("{:.1}", now.deviation),
+            now.least.to_string(),
+            now.most.to_string(),
+            widest(life).to_string(),
+            if is_levelled { format!("{:+.2}", pair.extra_percent()) } else { String::new() },
+            life.levelled.to_string(),
+            format!("{:.1}", end.drive_writes),
+        ];
+        cells.head(out, life.kind.title(), values.into_iter());
+    }
+    for kind in [WearKind::HostFtlLevelled, WearKind::PageMappingLevelled] {
+        if let Some(pair) = WearPair::of(&report.wear, kind) {
+            let writes = pair.with.drive_writes;
+            let _ = writeln!(out, "{}: the first five after {writes:.1} drive writes.", kind.title());
+        }
+    }
+    let _ = writeln!(
+        out,
+        "T is {}. Most apart: until a block goes bad. Levelled: groups or blocks emptied for it.\n",
+        of.window
+    );
 }
 
 fn printed(out: &mut String, report: &HostFtlReport, plan: &Plan) {
