@@ -1,7 +1,7 @@
 //! `--set KEY=VALUE`: keys of a profile that the command line overrides.
 
 use crate::failure::Failure;
-use aster_device::profile::{Profile, ProfileError};
+use aster_device::profile::{NO_TARGET, Profile, ProfileError};
 use toml::{Table, Value};
 
 /// One `--set`.
@@ -42,6 +42,10 @@ impl Override {
 
     /// Sets the value, in a new table if necessary.
     fn apply(&self, profile: &mut Table) -> Result<(), Failure> {
+        if self.key() == "target.kind" && self.value.as_str() == Some(NO_TARGET) {
+            // What the file has in this table is for the target that goes.
+            profile.remove("target");
+        }
         let Some((last, tables)) = self.path.split_last() else { return Ok(()) };
         let mut table = profile;
         for name in tables {
@@ -127,11 +131,11 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
         change.apply(&mut table)?;
     }
     let text = toml::to_string(&table).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    Profile::parse(name, &text).map_err(|error| blame(&overrides, &profile, error))
+    Profile::parse(name, &text).map_err(|error| blame(&overrides, error))
 }
 
 /// Turns an error of the changed profile into one that names the argument at fault.
-fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Failure {
+fn blame(overrides: &[Override], error: ProfileError) -> Failure {
     let at_fault = |o: &&Override| {
         let key = o.key();
         // An error about an unknown table has the table's own name.
@@ -139,7 +143,7 @@ fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Fail
     };
     // If several override the same key, the last one counts.
     if let Some(change) = overrides.iter().rev().find(at_fault) {
-        let reason = match elsewhere(&change.path, profile, &error.reason) {
+        let reason = match elsewhere(&change.path, &error.reason) {
             Some(key) => format!("unknown key; did you mean '{key}'?"),
             None => error.reason,
         };
@@ -155,29 +159,19 @@ const EDITS_MAX: usize = 2;
 
 /// A key of another table with the same or nearly the same name as the unknown key at `path`; `None` when
 /// `reason` is about another mistake, or suggests a key of the same table.
-fn elsewhere(path: &[String], profile: &Profile, reason: &str) -> Option<String> {
+fn elsewhere(path: &[String], reason: &str) -> Option<String> {
     if !reason.starts_with("unknown key") || reason.contains("did you mean") {
         return None;
     }
-    let mut keys = Vec::new();
-    collect(&Table::try_from(profile).ok()?, "", &mut keys);
     let wanted = path.last()?;
     let edits = |key: &String| strsim::damerau_levenshtein(wanted, key.rsplit('.').next().unwrap_or(key));
-    let near = keys.into_iter().map(|key| (edits(&key), key)).filter(|(edits, _)| *edits <= EDITS_MAX);
+    let near = Profile::known_keys()
+        .into_iter()
+        .map(|key| (edits(&key), key))
+        .filter(|(edits, _)| *edits <= EDITS_MAX);
     // Short words are similar to everything.
     let near = near.filter(|(edits, _)| 3 * edits < wanted.len());
     near.min().map(|(_, key)| key)
-}
-
-/// All keys of a table and of those in it, each with its tables.
-fn collect(table: &Table, within: &str, keys: &mut Vec<String>) {
-    for (key, value) in table {
-        let full = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
-        if let Value::Table(inner) = value {
-            collect(inner, &full, keys);
-        }
-        keys.push(full);
-    }
 }
 
 #[cfg(test)]
@@ -227,6 +221,13 @@ mod tests {
             ("buffer_entries=64", "--set buffer_entries=64: unknown key; did you mean 'ftl.buffer_entries'?"),
             ("bufer_entries=64", "did you mean 'ftl.buffer_entries'?"),
             ("ftl.queue_pairs=64", "did you mean 'host.queue_pairs'?"),
+            ("target.map_cache_bytes=65536", "did you mean 'ftl.map_cache_bytes'?"),
+            (
+                "target.page_cache_mib=64",
+                "lacks the key 'kind': \"block\" for a drive that has an FTL of its own",
+            ),
+            ("ftl.kind=page-maping", "but is \"page-maping\"; did you mean \"page-mapping\"?"),
+            ("target.kind=blok", "\"pblk\", but is \"blok\"; did you mean \"block\"?"),
             (
                 "ftl.buffer_entries=64k",
                 "must be a whole number from 4 to 16777216, but is \"64k\"; written out it is 65536",
@@ -252,6 +253,19 @@ mod tests {
             assert!(error.contains(&format!("--set {argument}")), "{argument}: {error}");
             assert!(error.contains(expected), "{argument}: {error}");
         }
+    }
+
+    #[test]
+    fn a_target_is_taken_away_with_its_keys() {
+        let text = SHIPPED.iter().find(|(name, _)| *name == "pocket-ocssd").unwrap().1;
+        let with = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|&a| a.to_owned()).collect();
+            parse_with("pocket-ocssd", text, &arguments).map(|p| p.target).map_err(|e| e.to_string())
+        };
+        assert!(with(&[]).unwrap().unwrap().command_ns.is_some());
+        assert_eq!(with(&["target.kind=none"]), Ok(None));
+        let error = with(&["target.kind=none", "target.map_mib=8"]).unwrap_err();
+        assert!(error.starts_with("--set target.map_mib=8: must be absent with target.kind"), "{error}");
     }
 
     #[test]

@@ -155,7 +155,9 @@ impl BuildError {
             BuildError::Ftl(error @ FtlError::Capacity { .. }) => {
                 ("ftl.over_provisioning_percent", error.to_string())
             }
-            BuildError::Ftl(error @ FtlError::MapCache { .. }) => ("ftl.map_cache_bytes", error.to_string()),
+            BuildError::Ftl(error @ (FtlError::MapCache { .. } | FtlError::MapCacheBytes { .. })) => {
+                ("ftl.map_cache_bytes", error.to_string())
+            }
             BuildError::Ftl(error) => ("ftl", error.to_string()),
         };
         (key.to_owned(), reason)
@@ -165,7 +167,6 @@ impl BuildError {
 fn ftl_key(field: &str) -> &'static str {
     match field {
         "buffer_entries" => "ftl.buffer_entries",
-        "map_cache_bytes" => "ftl.map_cache_bytes",
         "mapping_unit_bytes" => "ftl.mapping_unit_bytes",
         "slice_workers" => "ftl.slice_workers",
         "gc_depth" => "ftl.gc_depth",

@@ -1,12 +1,12 @@
 //! The parts of a profile that a drive's media depend on.
 
-use crate::profile::{BLOCK, CellUse, MappingName, PAGE_MAPPING, PlacementName, Profile, TableBlocksName};
+use crate::profile::{
+    BLOCK, CellUse, MappingName, NO_TARGET, PAGE_MAPPING, PlacementName, Profile, TableBlocksName,
+};
 use aster_units::Content;
 
 const FTL_KIND: &str = "ftl.kind";
 const TARGET: &str = "target.kind";
-/// The value for a drive without a target.
-const NO_TARGET: &str = "none";
 /// The target whose images these are. The host's block layer has nothing of its own on the drive.
 fn target_of(profile: &Profile) -> &str {
     let kind = profile.target.as_ref().map_or(NO_TARGET, |target| &target.kind);

@@ -3,7 +3,7 @@
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
     AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
-    PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY,
+    PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
 use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
@@ -105,10 +105,10 @@ impl<M> Registry<M> {
     /// # Errors
     /// If there is none; lists the names that exist.
     pub(crate) fn find(&self, name: &str) -> Result<&M, BuildError> {
-        self.own.get(name).or_else(|| self.ours.get(name)).ok_or_else(|| {
-            let names: Vec<_> = self.names().iter().map(|name| format!("\"{name}\"")).collect();
-            value(self.key, format!("must be one of {}, but is \"{name}\"", names.join(", ")))
-        })
+        self.own
+            .get(name)
+            .or_else(|| self.ours.get(name))
+            .ok_or_else(|| value(self.key, not_one_of(&self.names(), name)))
     }
 }
 
@@ -264,6 +264,8 @@ mod tests {
         let mut registry = Registry::of("ftl.kind", [("plain", 1), ("other", 2)]);
         let error = registry.find("mine").unwrap_err().to_string();
         assert_eq!(error, "ftl.kind: must be one of \"other\", \"plain\", but is \"mine\"");
+        let near = registry.find("plane").unwrap_err().to_string();
+        assert!(near.ends_with("but is \"plane\"; did you mean \"plain\"?"), "{near}");
         registry.add("mine", 3);
         registry.add("plain", 4);
         assert_eq!((registry.find("mine").ok(), registry.find("plain").ok()), (Some(&3), Some(&4)));

@@ -35,10 +35,7 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
 fn least(bytes: u64, validate: impl Fn(u64) -> Result<(), ConfigError>) -> u64 {
     let is_small = |bytes: u64| {
         let refused = validate(bytes);
-        matches!(
-            refused,
-            Err(ConfigError::MapCache { .. } | ConfigError::Range { key: "map_cache_bytes", .. })
-        )
+        matches!(refused, Err(ConfigError::MapCache { .. } | ConfigError::MapCacheBytes { .. }))
     };
     let sizes = core::iter::successors(Some(bytes.max(1024)), |bytes| Some(bytes + bytes / 8));
     // A map of which all is in memory is not too small; what is refused then has another reason.

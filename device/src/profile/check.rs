@@ -1,6 +1,7 @@
 //! The checks of a profile that types can't make: ranges and relations.
 
 use super::cores::{STACK_BYTES_MAX, STACK_BYTES_MIN, TasksName};
+use super::error::not_one_of;
 use super::ftl::{MappingName, TableBlocksName};
 use super::package::CommandName;
 use super::package::{coupling, numbers};
@@ -58,7 +59,10 @@ impl Profile {
         range("target.command_ns", f64::from(target.command_ns.unwrap_or(0)), 0.0, 1e9)?;
         range("target.page_cache_mib", f64::from(target.page_cache_mib.unwrap_or(16)), 16.0, 1e6)?;
         if target.page_cache_mib.is_some() && !TARGETS.contains(&target.kind.as_str()) {
-            let reason = format!("must be absent under target.kind = \"{}\", which isn't ours", target.kind);
+            let reason = format!(
+                "must be absent under a target that isn't Aster's: target.kind {}",
+                not_one_of(TARGETS, &target.kind)
+            );
             return Err(("target.page_cache_mib", reason));
         }
         range("target.sectors_per_write", f64::from(target.sectors_per_write.unwrap_or(1)), 1.0, 64.0)?;

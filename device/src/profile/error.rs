@@ -53,12 +53,14 @@ impl ProfileError {
     }
 
     /// A key is unknown, missing, or has a value that it doesn't take. `unfit` says what the value must
-    /// be. `path` is where serde was in the merged text of profile and package.
+    /// be, and `choices` what a key that is missing may be, if that is one of several names. `path` is where
+    /// serde was in the merged text of profile and package.
     pub(super) fn of_serde(
         file: &str,
         text: &str,
         (path, error): (&Path, &toml::de::Error),
         unfit: impl FnOnce(&str) -> String,
+        choices: impl FnOnce(&str) -> Option<String>,
     ) -> Self {
         let (message, key) = (error.message().trim(), key_of(path));
         let line = error.span().map(|span| line_of(text, span.start));
@@ -70,7 +72,10 @@ impl ProfileError {
             let line = line.filter(header).or_else(|| find_key(text, key.as_deref()?));
             let is_table = key.is_none() && missing != "description";
             let what = if is_table { format!("table [{missing}]") } else { format!("key '{missing}'") };
-            return ProfileError { file: file.to_owned(), line, key, reason: format!("lacks the {what}") };
+            let full = key.as_ref().map_or(missing.to_owned(), |table| format!("{table}.{missing}"));
+            let choices = choices(&full).map_or(String::new(), |choices| format!(": {choices}"));
+            let reason = format!("lacks the {what}{choices}");
+            return ProfileError { file: file.to_owned(), line, key, reason };
         }
         let Some((unknown, known)) = unknown_field(message) else {
             let line = find_key(text, &key).or(line);
@@ -195,6 +200,14 @@ pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
         .min_by_key(|(d, _)| *d)
         .filter(|(d, k)| *d <= (k.len().max(key.len()) / 2).max(2))
         .map(|(_, k)| k.as_str())
+}
+
+/// Says that `name` isn't one of `names`, and which of them was probably meant.
+pub(crate) fn not_one_of(names: &[&str], name: &str) -> String {
+    let known: Vec<_> = names.iter().map(|&known| known.to_owned()).collect();
+    let quoted: Vec<_> = names.iter().map(|known| format!("\"{known}\"")).collect();
+    let meant = nearest(name, &known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+    format!("must be one of {}, but is \"{name}\"{meant}", quoted.join(", "))
 }
 
 /// Levenshtein distance.

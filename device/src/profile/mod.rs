@@ -14,6 +14,7 @@ mod ecc;
 mod error;
 mod ftl;
 mod host;
+mod known;
 mod package;
 mod scheduler;
 mod schema;
@@ -30,6 +31,7 @@ pub use cores::{CoresProfile, TasksName};
 pub use costs::CostsProfile;
 pub use ecc::{CorrectionName, EccProfile, PlacementName};
 pub use error::ProfileError;
+pub(crate) use error::not_one_of;
 pub use ftl::{CollectionName, MappingName, TableBlocksName};
 pub use host::{ArbitrationName, HostProfile, NVME_SOFTWARE, TransportName};
 pub use package::{
@@ -46,7 +48,7 @@ pub use schema::{
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};
 pub(crate) use target::TARGETS;
-pub use target::{BLOCK, RaidName, TargetProfile};
+pub use target::{BLOCK, NO_TARGET, RaidName, TargetProfile};
 pub use words::read;
 
 impl Profile {
@@ -73,9 +75,17 @@ impl Profile {
         let mut profile: Profile = read.map_err(|error| {
             let table = merged.as_ref().unwrap_or(&table);
             let unfit = |message: &str| words::reason(table, error.path(), message);
-            ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit)
+            let choices = |missing: &str| (missing == "target.kind").then(|| target::KINDS.to_owned());
+            ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit, choices)
         })?;
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
+        if let Some(none) = profile.target.take_if(|target| target.kind == NO_TARGET)
+            && let Some(key) = none.given().first()
+        {
+            let reason =
+                format!("must be absent with target.kind = \"{NO_TARGET}\": there is nothing to set");
+            return Err(fail(&format!("target.{key}"), reason));
+        }
         let keys = merged.as_ref().unwrap_or(&table);
         let chooses_blocks = profile.geometry.capacity.is_some() && profile.geometry.blocks_per_lun == 0;
         if chooses_blocks {

@@ -4,6 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// The target that has no FTL: the host's block layer.
 pub const BLOCK: &str = "block";
+/// The name that stands for no target at all, as images call it: the host sees the drive itself.
+pub const NO_TARGET: &str = "none";
+/// What `target.kind` may be, in words.
+pub(super) const KINDS: &str = "\"block\" for a drive that has an FTL of its own, \"hostftl\" or \
+                                \"page-mapping\" for one that takes command frames, \"pblk\" or \
+                                \"page-mapping\" for an open-channel drive, or \"none\" for no target";
 /// Targets of ours. What makes them stands on the host, and not in this crate.
 pub(crate) const TARGETS: &[&str] = &[BLOCK, "hostftl", "page-mapping", "pblk"];
 
@@ -16,7 +22,7 @@ pub struct TargetProfile {
     /// buffers are those of `[ftl]`), `page-mapping` (the page-mapping FTL, with the keys of `[ftl]`, over a
     /// drive that takes command frames or an open-channel drive of version 1.2), `pblk` (an FTL for
     /// open-channel drives in the manner of Linux's; its over-provisioning is that of `[ftl]`), or one of a
-    /// reader's own.
+    /// reader's own. With `none`, alone in its table, there is no target and the host sees the drive itself.
     pub kind: String,
     /// Time that the host's software takes for a command, nanoseconds: one command after the other. None when
     /// absent.
@@ -63,6 +69,14 @@ pub struct TargetProfile {
     /// (H26). None when absent: free groups are written in the order in which they became free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear_window: Option<u32>,
+}
+
+impl TargetProfile {
+    /// The keys beside [`TargetProfile::kind`] that are given.
+    pub(super) fn given(&self) -> Vec<String> {
+        let table = toml::Table::try_from(self).unwrap_or_default();
+        table.into_iter().map(|(key, _)| key).filter(|key| key != "kind").collect()
+    }
 }
 
 /// Where parity lies.

@@ -17,7 +17,7 @@ use crate::host_link::{Carrier, HostLink};
 use crate::nvram::{WITH_TARGET, target_front_end_part, target_part};
 use crate::pci;
 use crate::pieces::{Behind, Pieces};
-use crate::profile::{Profile, TARGETS, TargetProfile, TransportName};
+use crate::profile::{NO_TARGET, Profile, TARGETS, TargetProfile, TransportName, not_one_of};
 use crate::wear;
 use aster_board::{Link, LinkConfig, PciFunction};
 use aster_events::Recorder;
@@ -86,13 +86,11 @@ pub(crate) fn is_made(pieces: &Pieces, profile: &Profile) -> Result<bool, BuildE
         Ok(_) => Ok(true),
         Err(_) if TARGETS.contains(&target.kind.as_str()) => Ok(false),
         Err(_) => {
-            let names = pieces.targets.names();
-            let mut names: Vec<_> = TARGETS.iter().copied().chain(names).collect();
+            let own = pieces.targets.names();
+            let mut names: Vec<_> = TARGETS.iter().copied().chain(own).chain([NO_TARGET]).collect();
             names.sort_unstable();
             names.dedup();
-            let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
-            let reason = format!("must be one of {}, but is \"{}\"", names.join(", "), target.kind);
-            Err(value("target.kind", reason))
+            Err(value("target.kind", not_one_of(&names, &target.kind)))
         }
     }
 }

@@ -102,6 +102,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[package]", "[target]\nkind = \"pblk\"\nmap_mib = 0\n[package]", "target.map_mib"),
     ("[package]", "[target]\nkind = \"pblk\"\npage_cache_mib = 8\n[package]", "target.page_cache_mib"),
     ("[package]", "[target]\nkind = \"hostftl\"\nwear_window = 1\n[package]", "target.wear_window"),
+    ("[package]", "[target]\nkind = \"none\"\npage_cache_mib = 64\n[package]", "target.page_cache_mib"),
     ("[package]", "[target]\nkind = \"own\"\npage_cache_mib = 64\n[package]", "target.page_cache_mib"),
     ("[package]", "[target]\nkind = \"x\"\ngather_pages = 65537\n[package]", "target.gather_pages"),
     ("[package]", "[target]\nkind = \"x\"\ncomposite_bytes = 512\n[package]", "target.composite_bytes"),

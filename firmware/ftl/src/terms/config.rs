@@ -166,6 +166,8 @@ const RANGES_PER_LUN: usize = 3;
 const VOID_RUNS_MIN: usize = 64;
 /// Slices in work at most where the map is on flash: so often one unit may be pinned.
 const MAP_WORKERS_MAX: u16 = 1024;
+/// Bytes of a map cache at most.
+const MAP_CACHE_MAX: u64 = 1 << 40;
 /// Translation pages that are read side by side, and that are written side by side.
 const LOADS_MAX: u32 = 16;
 const FLUSHES_MAX: u32 = 8;
@@ -204,6 +206,15 @@ pub enum ConfigError {
         full: f64,
         /// The part at which collecting gains nothing with this cache.
         full_max: f64,
+        /// The fewest bytes of a cache with which it gains something; `None` when none are enough.
+        least: Option<u64>,
+    },
+    /// The cache of a map on flash has no room for what must be in memory.
+    MapCacheBytes {
+        /// Its bytes.
+        bytes: u64,
+        /// The fewest bytes that do; `None` when none are enough.
+        least: Option<u64>,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
     Dram {
@@ -243,13 +254,30 @@ impl fmt::Display for ConfigError {
                     None => Ok(()),
                 }
             }
-            ConfigError::MapCache { full, full_max } => write!(
-                f,
-                "must be greater, or over-provisioning: once the drive is full, {:.1} % of what garbage \
-                 collection empties count, and with this cache it gains room below {:.1} % only",
-                100.0 * full,
-                100.0 * full_max
-            ),
+            ConfigError::MapCache { full, full_max, least } => {
+                match least {
+                    Some(least) => write!(f, "must be at least {least}, or over-provisioning greater")?,
+                    None => write!(f, "must go with more over-provisioning")?,
+                }
+                write!(
+                    f,
+                    ": once the drive is full, {:.1} % of what garbage collection empties count, and with \
+                     this cache it gains room below {:.1} % only",
+                    100.0 * full,
+                    100.0 * full_max
+                )
+            }
+            ConfigError::MapCacheBytes { bytes, least } => {
+                match least {
+                    Some(least) => write!(f, "must be at least {least}")?,
+                    None => write!(f, "must be greater, and over-provisioning as well")?,
+                }
+                write!(
+                    f,
+                    ", but is {bytes}: it has to hold two pages of the map, 14 bytes for each page of a \
+                     block of each LUN, and as much for what is in work"
+                )
+            }
             ConfigError::Dram { what } => write!(f, "dram: {what}"),
             ConfigError::Flash { available, needed } => {
                 write!(f, "flash: the port has room for {available} requests, but {needed} are needed")
@@ -341,8 +369,9 @@ impl FtlConfig {
             return Err(ConfigError::Capacity { needed, available, enough });
         }
         let (full, full_max) = (self.full(), self.full_max());
-        if full >= full_max {
-            return Err(ConfigError::MapCache { full, full_max });
+        if !self.gains_room() {
+            let least = self.least_cache(|config| config.gains_room());
+            return Err(ConfigError::MapCache { full, full_max, least });
         }
         Ok(())
     }
@@ -386,12 +415,35 @@ impl FtlConfig {
             "slice_workers",
             "at most 1024 where the map is paged on demand",
         )?;
-        check(
-            self.map_sizes().is_some(),
-            "map_cache_bytes",
-            "greater: two pages of the map, 14 bytes for each page of a block of each LUN, and as much for \
-             what is in work",
-        )
+        match self.map_sizes() {
+            Some(_) => Ok(()),
+            None => {
+                // Of a drive that is too full in any case, the error about that comes next.
+                let least = self.least_cache(|config| config.map_sizes().is_some() && config.gains_room());
+                let least = least.or_else(|| self.least_cache(|config| config.map_sizes().is_some()));
+                Err(ConfigError::MapCacheBytes { bytes: cache.bytes, least })
+            }
+        }
+    }
+    /// The fewest bytes of a map cache with which the configuration `does`; `None` when none are enough.
+    fn least_cache(&self, does: impl Fn(&FtlConfig) -> bool) -> Option<u64> {
+        let cache = self.map_cache()?;
+        let does =
+            |bytes| does(&FtlConfig { map: MapKind::DemandPaged(MapCache { bytes, ..cache }), ..*self });
+        // More bytes are never worse, so halving finds the first that do.
+        let (mut few, mut enough) = (0, MAP_CACHE_MAX);
+        if !does(enough) {
+            return None;
+        }
+        while enough - few > 1 {
+            let half = few + (enough - few) / 2;
+            if does(half) { enough = half } else { few = half }
+        }
+        Some(enough)
+    }
+    /// Whether collecting garbage gains room once the drive is full.
+    fn gains_room(&self) -> bool {
+        self.full() < self.full_max()
     }
     /// The part of a LUN's closed blocks that counts once the drive is full.
     fn full(&self) -> f64 {

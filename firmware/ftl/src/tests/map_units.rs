@@ -22,12 +22,31 @@ fn translation_pages_and_their_reserve_are_the_drives_and_not_the_hosts() {
 }
 
 #[test]
-fn a_cache_or_a_reserve_that_is_too_small_is_refused_by_its_key() {
+fn a_map_that_can_not_be_paged_is_refused_by_its_key() {
     let key = |config: FtlConfig| match config.validate() {
         Err(ConfigError::Range { key, .. }) => key,
         other => panic!("{other:?}"),
     };
-    assert_eq!(key(paged(500, 8)), "map_cache_bytes");
     assert_eq!(key(FtlConfig { mapping_unit_bytes: 4096, ..paged(1 << 16, 8) }), "mapping_unit_bytes");
     assert_eq!(key(FtlConfig { slice_workers: 1025, ..paged(1 << 16, 8) }), "slice_workers");
+}
+
+/// The number that the refusal names is the first one that is taken.
+#[test]
+fn a_cache_that_is_too_small_is_refused_with_the_bytes_that_do() {
+    let mut refused = [0, 0];
+    for bytes in [500, 1000, 1500, 2000, 2500] {
+        let (which, least) = match paged(bytes, 64).validate() {
+            Err(ConfigError::MapCacheBytes { bytes: told, least: Some(least) }) => {
+                assert_eq!(told, bytes);
+                (0, least)
+            }
+            Err(ConfigError::MapCache { least: Some(least), .. }) => (1, least),
+            other => panic!("{bytes}: {other:?}"),
+        };
+        refused[which] += 1;
+        assert_eq!(paged(least, 64).validate(), Ok(()), "{bytes}");
+        assert!(paged(least - 1, 64).validate().is_err(), "{bytes}");
+    }
+    assert!(refused.iter().all(|&times| times > 0), "both reasons: {refused:?}");
 }

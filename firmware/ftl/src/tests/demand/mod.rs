@@ -53,7 +53,7 @@ mod bench {
                     // A block may be torn before there is a log.
                     (Ok(()), _, Capacity::OverProvisioning(percent)) if needed == blocks => *percent += 1.0,
                     (
-                        Err(ConfigError::MapCache { .. } | ConfigError::Range { key: "map_cache_bytes", .. }),
+                        Err(ConfigError::MapCache { .. } | ConfigError::MapCacheBytes { .. }),
                         MapKind::DemandPaged(cache),
                         _,
                     ) => cache.bytes += cache.bytes / 8,
