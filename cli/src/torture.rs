@@ -10,7 +10,7 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::Pieces;
 use aster_device::profile::RaidName;
-use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
+use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report, WINDOW_BYTES};
 use aster_lab::words::counted;
 use aster_targets::with_ours;
 use children::Children;
@@ -25,7 +25,28 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     let content = args.content.map(Into::into);
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
-    aster_device::namespace_with(&with_ours(Pieces::default()), &profile, content, None)?;
+    let (bytes, _) = aster_device::namespace_with(&with_ours(Pieces::default()), &profile, content, None)?;
+    // A life's own process gets the keys by its arguments.
+    let keys = match args.full_size || args.case.child {
+        true => Vec::new(),
+        false => torture::smaller_drive(&|| with_ours(Pieces::default()), &name, &profile, content),
+    };
+    if !keys.is_empty() {
+        console::note(&format!(
+            "{name} has {}: tortured with {}, so that all of it is written and read back at each loss of \
+             power (--full-size takes it as it is)",
+            profiles::capacity(bytes),
+            keys.join(", "),
+        ));
+        return run(&TortureArgs { set: [&args.set[..], &keys].concat(), ..args.clone() });
+    }
+    if bytes > WINDOW_BYTES && !args.case.child {
+        console::note(&format!(
+            "{name} has {}: {} of it, at a place that is drawn for each drive, are written and read back",
+            profiles::capacity(bytes),
+            profiles::capacity(WINDOW_BYTES),
+        ));
+    }
     let only = (!args.case.rounds.is_empty()).then(|| Case {
         seed: args.seed,
         rounds: args.case.rounds.clone(),
@@ -112,6 +133,9 @@ fn victim(args: &TortureArgs) -> Vec<String> {
         use clap::ValueEnum;
         let name = content.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         arguments.extend(["--content".to_owned(), name]);
+    }
+    if args.full_size {
+        arguments.push("--full-size".to_owned());
     }
     if args.dead_lane {
         arguments.push("--dead-lane".to_owned());

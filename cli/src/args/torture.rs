@@ -14,7 +14,7 @@ Exit status: 0 when nothing was lost, 1 when something was, 2 for mistakes in th
 profile of which no new
 drive comes up, 130 when it was interrupted, also where somebody else ended the process of a life.";
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct TortureArgs {
     /// A shipped profile (see `aster profiles`) or a TOML file; small drives see more
     pub(crate) profile: PathBuf,
@@ -31,6 +31,10 @@ pub(crate) struct TortureArgs {
     /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
+    /// Torture a large drive as it is, and write and read back 4 GiB of it at a drawn place. Otherwise it
+    /// gets so few blocks per LUN that all of it is written and read back
+    #[arg(long)]
+    pub(crate) full_size: bool,
     /// Let the chips of a lane stop answering for good at a drawn moment of each drive's life; the drive
     /// must have parity (target.raid)
     #[arg(long)]
@@ -45,7 +49,7 @@ pub(crate) struct TortureArgs {
     pub(crate) case: CaseArgs,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Repeating one drive's life")]
 pub(crate) struct CaseArgs {
     /// Run only these rounds of the seed's drive

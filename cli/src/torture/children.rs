@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A child's messages, one line each.
 #[derive(Serialize, Deserialize)]
 enum Said {
-    /// The power was cut, this many picoseconds after power-on.
-    Cut(u64),
+    /// The power was cut, this many picoseconds after power-on, and what was seen by then.
+    Cut(u64, Box<Seen>),
     /// The life is over.
     Over { seen: Seen, broken: Option<Broken> },
 }
@@ -33,7 +33,7 @@ enum Said {
 pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> {
     let say = |said: &Said| console::json_line(said);
     let mut seen = Seen::default();
-    let lived = lives.live(case, &mut seen, &mut |at| match say(&Said::Cut(at)) {
+    let lived = lives.live(case, &mut seen, &mut |at, seen| match say(&Said::Cut(at, Box::new(*seen))) {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     });
@@ -69,7 +69,7 @@ impl Lives for Children<'_> {
         &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>,
     ) -> Result<(), End> {
         let unable = |error: std::io::Error| End::Unable(format!("a life in a process of its own: {error}"));
         let mut child = self.begin(case).map_err(unable)?;
@@ -84,26 +84,27 @@ impl Lives for Children<'_> {
         // A round of a large drive takes minutes, and a user who asks to stop shouldn't wait for its end.
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || BufReader::new(said).lines().try_for_each(|line| sender.send(line)));
-        let (mut cuts, mut cut_at_ps, mut over) = (0u64, 0, None);
+        // What a life that ends early had told by then.
+        let (mut told, mut cut_at_ps, mut over) = (Seen::default(), 0, None);
         loop {
             let line = match lines.recv_timeout(LOOK) {
                 Ok(line) => line.map_err(unable)?,
                 Err(RecvTimeoutError::Timeout) if self.interrupt.asked() => {
                     child.kill().map_err(unable)?;
                     child.wait().map_err(unable)?;
-                    seen.cuts += cuts;
+                    *seen += told;
                     return Err(End::Stopped);
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             match serde_json::from_str(&line) {
-                Ok(Said::Cut(at)) => {
-                    (cuts, cut_at_ps) = (cuts + 1, at);
-                    if tick(at).is_break() {
+                Ok(Said::Cut(at, seen_by_then)) => {
+                    (told, cut_at_ps) = (*seen_by_then, at);
+                    if tick(at, &told).is_break() {
                         child.kill().map_err(unable)?;
                         child.wait().map_err(unable)?;
-                        seen.cuts += cuts;
+                        *seen += told;
                         return Err(End::Stopped);
                     }
                 }
@@ -120,17 +121,17 @@ impl Lives for Children<'_> {
             }
             // An interrupt of the terminal goes to the child as well.
             None if was_killed(status) && self.interrupt.asked() => {
-                seen.cuts += cuts;
+                *seen += told;
                 Err(End::Stopped)
             }
             None if was_killed(status) => {
-                seen.cuts += cuts;
+                *seen += told;
                 let how = format!("somebody else ended a life in a process of its own: {status}");
                 Err(End::Ended(how))
             }
             None if status.signal().is_some() => {
-                seen.cuts += cuts;
-                let rounds = (cuts as usize + 1).min(case.rounds.len());
+                *seen += told;
+                let rounds = (told.cuts as usize + 1).min(case.rounds.len());
                 Err(End::Broken(Broken { rounds, cut_at_ps, what: assertion(&complaints, status) }))
             }
             None => Err(End::Unable(complaints.trim().to_owned())),

@@ -4,17 +4,23 @@ use super::durability::{Change, Durability};
 use aster_device::plug::Promises;
 use aster_run_virtual::VirtualBar;
 use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
-use aster_units::{Content, Duration, Rng};
+use aster_units::{Content, Duration, Rng, mix64};
 use aster_workload::content::{Identity, fill, tag, version_of, version_of_tag};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Debug;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// The queue pair that the host uses.
 const QUEUE: QueueId = QueueId(1);
 /// Bytes of one command when everything is written or read back.
 pub(super) const CHUNK_BYTES: u64 = 128 << 10;
+
+/// Chunks outside of the window that are read at each loss of power.
+const OUTSIDE_CHUNKS: u64 = 32;
 
 /// Time between two checks of what other tasks do.
 const MOMENT: Duration = Duration::from_micros(1);
@@ -73,6 +79,10 @@ pub(super) struct Host {
     /// The first violation: wrong content, or an error that must not occur.
     pub(super) wrong: Option<String>,
     seed: u64,
+    /// The namespace's blocks, and the first of those that are written and read, which `durability` counts
+    /// from 0.
+    namespace: u64,
+    window: u64,
     block_bytes: u64,
     content: Content,
     /// Blocks of commands in flight: the first block, and the one after the last.
@@ -99,19 +109,23 @@ struct Command {
 }
 
 impl Host {
+    /// For a drive of `namespace` blocks, of which those of `window`, a first block and a number of them,
+    /// are written and read.
     pub(super) fn new(
         seed: u64,
-        blocks: u64,
+        (namespace, window): (u64, (u64, u64)),
         block_bytes: u64,
         content: Content,
         promises: Promises,
     ) -> SharedHost {
         Rc::new(RefCell::new(Host {
-            durability: Durability::new(blocks, promises),
+            durability: Durability::new(window.1, promises),
             commands: 0,
             durable: 0,
             wrong: None,
             seed,
+            namespace,
+            window: window.0,
             block_bytes,
             content,
             busy: BTreeMap::new(),
@@ -134,6 +148,22 @@ impl Host {
     /// Blocks of one command when everything is written or read back.
     pub(super) fn chunk_blocks(&self) -> u64 {
         CHUNK_BYTES / self.block_bytes
+    }
+    /// The logical block of the namespace that a block of the window is. Those behind the window are all
+    /// others.
+    fn lba(&self, block: u64) -> u64 {
+        (self.window + block) % self.namespace
+    }
+    /// Chunks that lie outside of the window, drawn anew each time: the first block, and how many.
+    fn outside(&self) -> Vec<(u64, u64)> {
+        let (window, step) = (self.durability.blocks(), self.chunk_blocks());
+        let mut rng = Rng::new(mix64(self.seed ^ self.commands));
+        let mut draw = || {
+            let first = window + rng.below(self.namespace - window);
+            let end = self.namespace - self.lba(first);
+            (first, step.min(end).min(self.namespace - first))
+        };
+        (0..if window < self.namespace { OUTSIDE_CHUNKS } else { 0 }).map(|_| draw()).collect()
     }
     fn is_busy(&self, first: u64, blocks: u64) -> bool {
         self.busy.range(..first + blocks).next_back().is_some_and(|(_, &end)| end > first)
@@ -214,15 +244,16 @@ impl Host {
         let version = command.change.map_or(0, |change| change.version);
         let mut bytes = vec![0; (command.blocks * self.block_bytes) as usize];
         let blocks = bytes.chunks_exact_mut(self.block_bytes as usize);
-        for (block, into) in (command.first..).zip(blocks) {
+        for (block, into) in (self.lba(command.first)..).zip(blocks) {
             fill(into, Identity { block, version, seed: self.seed });
         }
         bytes
     }
     fn tags_of(&self, command: &Command) -> Vec<[u8; 8]> {
         let version = command.change.map_or(0, |change| change.version);
+        let first = self.lba(command.first);
         let tag_of = |block| tag(block, version).to_le_bytes();
-        (command.first..command.first + command.blocks).map(tag_of).collect()
+        (first..first + command.blocks).map(tag_of).collect()
     }
 }
 
@@ -238,21 +269,21 @@ async fn read(
     first: u64,
     blocks: u64,
 ) -> Result<Held, DriverError> {
-    let (content, block_bytes, seed) = {
+    let (content, block_bytes, seed, lba) = {
         let host = host.borrow();
-        (host.content, host.block_bytes as usize, host.seed)
+        (host.content, host.block_bytes as usize, host.seed, host.lba(first))
     };
     let versions = match content {
         Content::Full => {
             let mut bytes = vec![0xE7; blocks as usize * block_bytes];
-            driver.read(QUEUE, first, &mut bytes).await?;
+            driver.read(QUEUE, lba, &mut bytes).await?;
             let chunks = bytes.chunks_exact(block_bytes);
-            (first..).zip(chunks).map(|(b, held)| version_of(held, b, seed)).collect::<Vec<_>>()
+            (lba..).zip(chunks).map(|(b, held)| version_of(held, b, seed)).collect::<Vec<_>>()
         }
         Content::Fingerprint => {
             let mut tags = vec![[0xE7; 8]; blocks as usize];
-            driver.read_tags(QUEUE, first, &mut tags).await?;
-            (first..).zip(&tags).map(|(b, held)| version_of_tag(u64::from_le_bytes(*held), b)).collect()
+            driver.read_tags(QUEUE, lba, &mut tags).await?;
+            (lba..).zip(&tags).map(|(b, held)| version_of_tag(u64::from_le_bytes(*held), b)).collect()
         }
     };
     let versions = versions.into_iter().map(|held| held.map_err(|wrong| wrong.to_string())).collect();
@@ -265,20 +296,20 @@ async fn carry_out(
     command: &Command,
 ) -> Result<(), DriverError> {
     let Command { kind, first, blocks, .. } = *command;
-    let content = host.borrow().content;
+    let (content, lba) = (host.borrow().content, host.borrow().lba(first));
     match kind {
         HostCommandKind::Write { forced } => match content {
             Content::Full => {
                 let bytes = host.borrow().bytes_of(command);
-                driver.write(QUEUE, first, &bytes, forced).await?;
+                driver.write(QUEUE, lba, &bytes, forced).await?;
             }
             Content::Fingerprint => {
                 let tags = host.borrow().tags_of(command);
-                driver.write_tags(QUEUE, first, &tags, forced).await?;
+                driver.write_tags(QUEUE, lba, &tags, forced).await?;
             }
         },
-        HostCommandKind::Zero { forced } => driver.write_zeroes(QUEUE, first, blocks, false, forced).await?,
-        HostCommandKind::Trim => driver.deallocate(QUEUE, &[Range::new(first, blocks as u32)]).await?,
+        HostCommandKind::Zero { forced } => driver.write_zeroes(QUEUE, lba, blocks, false, forced).await?,
+        HostCommandKind::Trim => driver.deallocate(QUEUE, &[Range::new(lba, blocks as u32)]).await?,
         HostCommandKind::Read => {
             let held = read(host, driver, first, blocks).await?;
             let mut host = host.borrow_mut();
@@ -374,48 +405,108 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
     }
 }
 
-/// Writes every block once, in order.
-pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
-    let (all, step) = {
-        let host = host.borrow();
-        (host.durability.blocks(), host.chunk_blocks())
-    };
-    let mut first = 0;
-    while first < all {
-        let blocks = step.min(all - first);
-        let command = {
-            let mut host = host.borrow_mut();
-            host.commands += 1;
-            host.begin(HostCommandKind::Write { forced: false }, first, blocks)
-        };
-        if let Err(error) = carry_out(&host, &driver, &command).await {
-            host.borrow_mut().failed("filling the drive", &error);
-            return;
+/// Carries out all of `works` side by side, and gives the first error.
+async fn side_by_side<E>(works: Vec<impl Future<Output = Result<(), E>>>) -> Result<(), E> {
+    let mut works: Vec<_> = works.into_iter().map(|work| Some(Box::pin(work))).collect();
+    let mut first = Ok(());
+    poll_fn(move |context| {
+        for slot in &mut works {
+            let Some(work) = slot else { continue };
+            if let Poll::Ready(ended) = work.as_mut().poll(context) {
+                *slot = None;
+                first = core::mem::replace(&mut first, Ok(())).and(ended);
+            }
         }
-        first += blocks;
-    }
+        match works.iter().all(Option::is_none) {
+            true => Poll::Ready(core::mem::replace(&mut first, Ok(()))),
+            false => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Writes every block once, in order, with `depth` commands in flight.
+pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>, depth: u16) {
+    let step = host.borrow().chunk_blocks();
+    let next = Cell::new(0);
+    let writer = || async {
+        loop {
+            let command = {
+                let mut host = host.borrow_mut();
+                let (first, all) = (next.get(), host.durability.blocks());
+                if first >= all || host.refused || host.wrong.is_some() {
+                    return Ok::<(), Infallible>(());
+                }
+                next.set(first + step);
+                host.commands += 1;
+                host.begin(HostCommandKind::Write { forced: false }, first, step.min(all - first))
+            };
+            if let Err(error) = carry_out(&host, &driver, &command).await {
+                host.borrow_mut().failed("filling the drive", &error);
+            }
+        }
+    };
+    let Ok(()) = side_by_side((0..depth).map(|_| writer()).collect()).await;
+}
+
+/// Reads chunks of the window from `first` blocks on, `depth` at a time.
+async fn verify_chunks(
+    host: &SharedHost,
+    driver: &Driver<VirtualBar>,
+    (chunks, depth): (&[u64], u16),
+    when: &str,
+) -> Result<(), String> {
+    let next = Cell::new(0);
+    let reader = || async {
+        while let Some(&first) = chunks.get(next.replace(next.get() + 1)) {
+            let blocks = {
+                let host = host.borrow();
+                host.chunk_blocks().min(host.durability.blocks() - first)
+            };
+            let held = read(host, driver, first, blocks).await;
+            let held = held.map_err(|error| format!("{when}: reading at block {first} failed: {error}"))?;
+            let mut host = host.borrow_mut();
+            for (block, version) in (held.first..).zip(held.versions) {
+                let version = version.map_err(|wrong| format!("{when}: {wrong}"))?;
+                host.durability.found(block, version).map_err(|wrong| format!("{when}: {wrong}"))?;
+            }
+        }
+        Ok(())
+    };
+    side_by_side((0..depth).map(|_| reader()).collect()).await
 }
 
 /// Reads everything, and reads blocks whose version the loss of power left open a second time.
 ///
 /// # Errors
-/// What is wrong with the first block whose content is not allowed.
-pub(super) async fn verify(host: SharedHost, driver: Rc<Driver<VirtualBar>>) -> Result<(), String> {
+/// What is wrong with a block whose content is not allowed.
+pub(super) async fn verify(
+    host: SharedHost,
+    driver: Rc<Driver<VirtualBar>>,
+    depth: u16,
+) -> Result<(), String> {
     let (all, step, undecided) = {
         let host = host.borrow();
         (host.durability.blocks(), host.chunk_blocks(), host.durability.undecided())
     };
+    let chunks: Vec<u64> = (0..all).step_by(step as usize).collect();
+    verify_chunks(&host, &driver, (&chunks, depth), "after the loss of power").await?;
     let mut again: Vec<u64> = undecided.iter().map(|block| block / step * step).collect();
     again.dedup();
-    let chunks = (0..all).step_by(step as usize).map(|first| (first, "after the loss of power"));
-    let again = again.into_iter().map(|first| (first, "read again"));
-    for (first, when) in chunks.chain(again) {
-        let held = read(&host, &driver, first, step.min(all - first)).await;
-        let held = held.map_err(|error| format!("{when}: reading at block {first} failed: {error}"))?;
-        let mut host = host.borrow_mut();
-        for (block, version) in (held.first..).zip(held.versions) {
-            let version = version.map_err(|wrong| format!("{when}: {wrong}"))?;
-            host.durability.found(block, version).map_err(|wrong| format!("{when}: {wrong}"))?;
+    verify_chunks(&host, &driver, (&again, depth), "read again").await?;
+    let outside = host.borrow().outside();
+    for (first, blocks) in outside {
+        let held = read(&host, &driver, first, blocks).await;
+        let held = held.map_err(|error| format!("outside of the window: reading failed: {error}"))?;
+        let first = host.borrow().lba(first);
+        for (block, version) in (first..).zip(held.versions) {
+            match version {
+                Ok(0) => {}
+                Ok(version) => {
+                    return Err(format!("logical block {block}, never written, holds version {version}"));
+                }
+                Err(wrong) => return Err(format!("logical block {block}, never written: {wrong}")),
+            }
         }
     }
     Ok(())

@@ -25,6 +25,10 @@ const BEHIND: Duration = Duration::from_micros(20);
 const RECOVERY_CUT_IN: u64 = 3;
 /// In a round, the drive alone loses its power less than so often, where its host outlives that.
 const DRIVE_CUTS: u64 = 3;
+/// Most bytes of a drive that are written and read back at each loss of power: see [`Here::window_bytes`].
+pub const WINDOW_BYTES: u64 = 4 << 30;
+/// Makes the draw of the window another one than those of the rounds.
+const WINDOW_SALT: u64 = 0x77;
 /// Blocks that the log needs: the one that it is in, and a spare one.
 const LOG_BLOCKS_MIN: usize = 2;
 /// The drive is formatted in one of `FORMAT_IN` rounds. In a third of the rounds it is shut down in one of
@@ -144,7 +148,7 @@ pub enum End {
 /// Runs lives, in this process or in others.
 pub trait Lives {
     /// Runs a case, and adds to what was seen. `tick` is called after each loss of power with its time, in
-    /// picoseconds from power-on.
+    /// picoseconds from power-on, and with what was seen of this life by then.
     ///
     /// # Errors
     /// Why the life ended early.
@@ -152,7 +156,7 @@ pub trait Lives {
         &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>,
     ) -> Result<(), End>;
 }
 
@@ -171,17 +175,35 @@ pub struct Here<'a> {
     /// At a drawn moment of each life the chips of a channel, which is a lane of a drive of lanes, stop
     /// answering.
     pub dead_lane: bool,
+    /// The most bytes of a drive that are written and read back: of a larger drive, a window of this size at
+    /// a place that the seed draws.
+    pub window_bytes: u64,
 }
 
 impl<'a> Here<'a> {
     /// Runs lives of drives of `profile`, which reports call `name`, with our own pieces.
     pub fn new(name: &'a str, profile: &'a Profile, content: Option<Content>) -> Self {
-        Here { name, profile, content, pieces: &Pieces::default, dead_lane: false }
+        Here {
+            name,
+            profile,
+            content,
+            pieces: &Pieces::default,
+            dead_lane: false,
+            window_bytes: WINDOW_BYTES,
+        }
     }
     /// The same drives, each of which loses a lane.
     #[must_use]
     pub fn with_dead_lane(self) -> Self {
         Here { dead_lane: true, ..self }
+    }
+    /// The first logical block and the number of blocks that the life with this seed writes and reads.
+    pub(super) fn window(&self, seed: u64, (blocks, block_bytes): (u64, u64)) -> (u64, u64) {
+        let window = (self.window_bytes / block_bytes).clamp(1, blocks);
+        // Whole commands of filling and reading fit into it as they do into the namespace.
+        let step = host::CHUNK_BYTES / block_bytes;
+        let places = (blocks - window) / step + 1;
+        (Rng::new(mix64(seed ^ WINDOW_SALT)).below(places) * step, window)
     }
     /// The same drives with a reader's own pieces, which `pieces` makes.
     #[must_use]
@@ -195,7 +217,7 @@ impl Lives for Here<'_> {
         &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>,
     ) -> Result<(), End> {
         let mut life = Life {
             victim: &*self,
@@ -267,7 +289,7 @@ fn since_power_on(machine: &Machine) -> Duration {
 
 impl Life<'_> {
     /// Runs all rounds. Returns false if `tick` stopped it.
-    fn run(&mut self, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<bool, String> {
+    fn run(&mut self, tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>) -> Result<bool, String> {
         let mut left = Left::Media(Media::fresh());
         for (n, &round) in self.case.rounds.iter().enumerate() {
             self.at.0 = n + 1;
@@ -276,7 +298,7 @@ impl Life<'_> {
             self.work(&machine, n == 0, &mut rng)?;
             left = self.cut(machine, &mut rng);
             self.seen.cuts += 1;
-            if tick(self.at.1.as_picos()).is_break() {
+            if tick(self.at.1.as_picos(), self.seen).is_break() {
                 return Ok(false);
             }
         }
@@ -386,7 +408,8 @@ impl Life<'_> {
         if is_fresh {
             let (blocks, bytes) = (namespace.blocks, u64::from(namespace.block_bytes));
             let (content, promises) = (machine.device().content(), machine.device().translation().promises());
-            self.host = Some(Host::new(self.case.seed, blocks, bytes, content, promises));
+            let window = self.victim.window(self.case.seed, (blocks, bytes));
+            self.host = Some(Host::new(self.case.seed, (blocks, window), bytes, content, promises));
             return Ok(Some(machine));
         }
         // A drive that lost its log and was rebuilt from every page may hold trimmed data again, which is
@@ -407,7 +430,7 @@ impl Life<'_> {
         self.host().borrow_mut().comes_back();
         self.seen.recovery_ms_max = self.seen.recovery_ms_max.max(ftl.boot_nanos as f64 / 1e6);
         self.seen.recovery_reads_max = self.seen.recovery_reads_max.max(ftl.boot_reads);
-        let reading = host::verify(self.host().clone(), Rc::clone(machine.driver()));
+        let reading = host::verify(self.host().clone(), Rc::clone(machine.driver()), self.case.depth);
         machine.block_on("reading everything back", reading).map_err(|error| error.to_string())??;
         self.seen.worn_out += u64::from(at_its_end);
         Ok((!at_its_end).then_some(machine))
@@ -421,11 +444,11 @@ impl Life<'_> {
         let (commands, relied_on) = (host.borrow().commands, host.borrow().durable);
         // A full drive has to collect garbage.
         if is_first && rng.below(3) > 0 {
-            let filling = host::fill_drive(host.clone(), Rc::clone(machine.driver()));
+            let filling = host::fill_drive(host.clone(), Rc::clone(machine.driver()), self.case.depth);
             machine.block_on("filling the drive", filling).map_err(|error| error.to_string())?;
         }
-        let namespace = machine.driver().namespace();
-        let mix = Mix::draw(rng, namespace.blocks, u64::from(namespace.block_bytes));
+        let blocks = host.borrow().durability.blocks();
+        let mix = Mix::draw(rng, blocks, machine.driver().namespace().block_bytes.into());
         if !is_first && rng.below(FORMAT_IN) == 0 {
             machine.host().spawn(host::format(host.clone(), Rc::clone(machine.driver())));
             self.seen.formats += 1;
@@ -475,7 +498,7 @@ impl Life<'_> {
     }
     /// Writes the whole drive once more after the last round.
     fn goes_on(&mut self, machine: &Machine) -> Result<(), String> {
-        let filling = host::fill_drive(self.host().clone(), Rc::clone(machine.driver()));
+        let filling = host::fill_drive(self.host().clone(), Rc::clone(machine.driver()), self.case.depth);
         machine.block_on("filling the drive", filling).map_err(|error| error.to_string())?;
         let host = self.host().borrow();
         match &host.wrong {

@@ -10,10 +10,12 @@
 mod durability;
 mod host;
 mod life;
+mod size;
 #[cfg(test)]
 mod tests;
 
-pub use life::{Broken, Case, End, Here, Lives, Seen};
+pub use life::{Broken, Case, End, Here, Lives, Seen, WINDOW_BYTES};
+pub use size::smaller_drive;
 
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -141,7 +143,7 @@ pub fn run(
         let case = plan.only.clone().unwrap_or(whole);
         let (mut seen, before) = (Seen::default(), report.seen.cuts);
         let mut done = before;
-        let lived = lives.live(&case, &mut seen, &mut |_| {
+        let lived = lives.live(&case, &mut seen, &mut |_, _| {
             done += 1;
             tick(Moment::Cut { case: &case, cuts: done })
         });
@@ -201,7 +203,7 @@ fn smaller(
             attempts = ATTEMPTS;
             return false;
         }
-        match lives.live(&tried, &mut Seen::default(), &mut |_| ControlFlow::Continue(())) {
+        match lives.live(&tried, &mut Seen::default(), &mut |_, _| ControlFlow::Continue(())) {
             Err(End::Broken(broken)) if is_alike(&broken.what, &what) => {
                 *least = Case { rounds: tried.rounds[..broken.rounds].to_vec(), ..tried };
                 what_smaller = broken.what;

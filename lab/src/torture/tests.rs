@@ -1,10 +1,11 @@
 use super::*;
-use aster_device::BadBlock;
 use aster_device::profile::{COSMOS, Profile, RaidName, shipped};
+use aster_device::{BadBlock, Pieces};
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_units::{BlockAddr, Content};
+use std::collections::BTreeSet;
 
 fn profile(name: &str) -> Profile {
     shipped(name).unwrap_or_else(|error| panic!("{error}"))
@@ -230,13 +231,13 @@ impl Lives for Planted {
         &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>,
     ) -> Result<(), End> {
         self.lives += 1;
         let mut had = false;
         for (n, &round) in case.rounds.iter().enumerate() {
             seen.cuts += 1;
-            let _ = tick(u64::from(round));
+            let _ = tick(u64::from(round), seen);
             had |= round == self.needs[0];
             let broken = |what: String| Err(End::Broken(Broken { rounds: n + 1, cut_at_ps: 5, what }));
             if had && round == self.needs[1] {
@@ -309,11 +310,11 @@ impl Lives for EndedByOthers {
         &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>,
     ) -> Result<(), End> {
         self.lives += 1;
         seen.cuts += case.rounds.len() as u64;
-        let _ = tick(1);
+        let _ = tick(1, seen);
         match self.lives {
             lives if lives == self.ends => Err(End::Ended("killed".to_owned())),
             1 => Ok(()),
@@ -322,6 +323,38 @@ impl Lives for EndedByOthers {
             }
         }
     }
+}
+
+/// Of a large drive a window is written and read back, and nothing of it appears elsewhere.
+#[test]
+fn of_a_large_drive_a_window_is_tortured() {
+    let profile = profile("pocket");
+    let plan = Plan { name: "pocket".into(), seed: 1, cuts: Some(cuts(12, 600)), only: None };
+    let mut here = Here { window_bytes: 1 << 20, ..Here::new("pocket", &profile, Some(Content::Full)) };
+    let places: BTreeSet<_> = (0..50).map(|seed| here.window(seed, (1000, 4096))).collect();
+    assert!(places.len() > 5, "{places:?}");
+    assert!(places.iter().all(|&(first, blocks)| blocks == 256 && first % 32 == 0 && first + blocks <= 1000));
+    assert_eq!(here.window(1, (100, 4096)), (0, 100), "a small drive has no window");
+    let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(report.failure, None);
+    assert!(report.seen.durable > 0 && report.seen.torn_programs > 0, "{:?}", report.seen);
+}
+
+#[test]
+fn a_drive_of_a_terabyte_is_made_small_and_small_ones_stay_as_they_are() {
+    let keys = |name: &str, set: &dyn Fn(&mut Profile)| {
+        let mut profile = profile(name);
+        set(&mut profile);
+        smaller_drive(&|| aster_targets::with_ours(Pieces::default()), name, &profile, None)
+    };
+    assert_eq!(
+        keys("cosmos-ocssd", &|_| {}),
+        ["restrict.ways=2", "restrict.blocks_per_lun=32", "ftl.over_provisioning_percent=60"],
+        "with fewer, pblk has no room"
+    );
+    assert!(keys("pocket-ocssd", &|_| {}).is_empty());
+    let restricted = |profile: &mut Profile| profile.restrict.blocks_per_lun = Some(4096);
+    assert!(keys("cosmos-ocssd", &restricted).is_empty(), "the user has said how large it is");
 }
 
 /// If another process ends a life, the report says so, and doesn't count it as the drive's failure. A
