@@ -321,6 +321,33 @@ fn a_flush_ends_beside_a_sequential_writer() {
     assert!(written.get() < 32 * MIB, "the writer was at {} of {bytes} when the flush ended", written.get());
 }
 
+/// A deallocation waits for what is being read, and not for a moment in which nothing is.
+#[test]
+fn a_deallocation_of_everything_ends_beside_readers() {
+    const READERS: u64 = 8;
+    const READS: u64 = 16_000;
+    let machine = power_on(&drives()[0], Media::fresh());
+    let blocks = drive(&machine).bytes / 4096;
+    run(&machine, &[sequential(Mix::Write, 128 << 10, blocks * 4096)], versioned(&machine));
+    let done = Rc::new(Cell::new(0));
+    for reader in 0..READERS {
+        let (driver, done) = (Rc::clone(machine.driver()), Rc::clone(&done));
+        machine.host().spawn(async move {
+            for n in 0..READS / READERS {
+                let block = (n * 7919 + reader * 104_729) % blocks;
+                driver.read(QUEUE, block, &mut [0; 4096]).await.unwrap();
+                done.set(done.get() + 1);
+            }
+        });
+    }
+    while done.get() < 100 {
+        assert!(machine.step());
+    }
+    Host(&machine).deallocate(Range::new(0, blocks as u32)).unwrap();
+    assert!(done.get() < READS / 2, "{} of {READS} reads had ended", done.get());
+    assert_eq!(Host(&machine).read(blocks / 2, 4096).unwrap(), [0; 4096]);
+}
+
 #[test]
 fn reads_that_fail_leave_nobody_waiting() {
     let profile = profile("tiny", |p| {

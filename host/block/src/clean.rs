@@ -94,8 +94,9 @@ impl Cache {
         };
         self.changed.wait(&self.exec, cleaned).await
     }
-    /// Writes back what is dirty now in a range.
+    /// Writes back what is dirty now in a range. What failed is tried again.
     pub(crate) async fn clean_range(&self, blocks: Range<u32>) -> Ended {
+        self.forgive();
         let up_to = self.pages.borrow().newest();
         loop {
             let next = || {

@@ -35,8 +35,9 @@ impl Cache {
     /// Has the target change ranges by `work`, whose pages are forgotten if it succeeds.
     pub(crate) async fn change(&self, ranges: &[Range<u32>], work: impl Future<Output = Ended>) -> Ended {
         for range in ranges {
-            self.quiet(range.clone()).await;
-            self.pages.borrow_mut().hold(range.clone());
+            // Nothing of it is begun to be written back any more, but what is under way may fail.
+            let held = || self.pages.borrow_mut().hold(range.clone()).then_some(());
+            self.changed.wait(&self.exec, held).await;
         }
         let ended = work.await;
         for range in ranges {
@@ -52,14 +53,19 @@ impl Cache {
         }
         ended
     }
-    /// Waits until nobody reads or writes back pages of a range.
-    async fn quiet(&self, blocks: Range<u32>) {
-        let quiet = || (!self.pages.borrow().is_busy(blocks.clone())).then_some(());
+    /// Waits until nobody reads a block or writes it back.
+    async fn quiet(&self, block: u32) {
+        let quiet = || (!self.pages.borrow().is_busy(block)).then_some(());
         self.changed.wait(&self.exec, quiet).await;
     }
     /// Forgets what was read of a range while the target was changing it.
     async fn forget_clean(&self, blocks: Range<u32>) {
-        self.quiet(blocks.clone()).await;
+        // Who begins to read from now on reads what the target has now. So each is waited for alone.
+        let reading = self.pages.borrow().reading_in(blocks.clone());
+        for block in reading {
+            let read = || (!self.pages.borrow().is_reading(block)).then_some(());
+            self.changed.wait(&self.exec, read).await;
+        }
         self.pages.borrow_mut().forget(blocks, false);
         self.tell();
     }
@@ -98,7 +104,7 @@ impl Cache {
         self.lock(&locked).await;
         for &ByteRange { offset, length } in ranges {
             for part in borders(offset, length).into_iter().flatten() {
-                self.quiet(part.sectors()).await;
+                self.quiet(part.first).await;
                 self.zero(&part);
             }
         }

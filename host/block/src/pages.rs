@@ -287,12 +287,14 @@ impl Pages {
             page.dirty.or(page.writing).min(page.writing.or(page.dirty)).is_some_and(|oldest| oldest <= up_to)
         })
     }
-    /// Whether pages of a range are being read or written back.
-    pub fn is_busy(&self, blocks: Range<u32>) -> bool {
-        self.places.range(blocks).any(|(_, &place)| {
-            let page = &self.pages[place as usize];
-            page.state == State::Reading || page.writing.is_some()
-        })
+    /// Whether a block is being read or written back.
+    pub fn is_busy(&self, block: u32) -> bool {
+        self.page(block).is_some_and(|page| page.state == State::Reading || page.writing.is_some())
+    }
+    /// The blocks of a range that are being read.
+    pub fn reading_in(&self, blocks: Range<u32>) -> Vec<u32> {
+        let known = self.places.range(blocks).map(|(&block, _)| block);
+        known.filter(|&block| self.is_reading(block)).collect()
     }
     /// Forgets the pages of a range that nobody reads or writes back; with `dirty` the dirty ones as well.
     pub fn forget(&mut self, blocks: Range<u32>, dirty: bool) {
@@ -311,12 +313,14 @@ impl Pages {
         }
     }
     /// Keeps the dirty pages of a range from being written back, until they are forgotten or
-    /// [let go](Pages::let_go). Nobody may write them meanwhile.
-    pub fn hold(&mut self, blocks: Range<u32>) {
-        let held: Vec<u32> = self.dirty.range(blocks).map(|(&block, _)| block).collect();
+    /// [let go](Pages::let_go). Nobody may write them meanwhile. Returns whether none of them is being
+    /// written back still: one whose writing fails is dirty again.
+    pub fn hold(&mut self, blocks: Range<u32>) -> bool {
+        let held: Vec<u32> = self.dirty.range(blocks.clone()).map(|(&block, _)| block).collect();
         for block in held {
             self.dirty.remove(&block);
         }
+        !self.places.range(blocks).any(|(_, &place)| self.pages[place as usize].writing.is_some())
     }
     /// Dirty pages of a range that were held may be written back again.
     pub fn let_go(&mut self, blocks: Range<u32>) {

@@ -63,7 +63,7 @@ impl Run {
         let mut held = vec![0; run.len() * LEN];
         self.pages.begin_write(run.clone(), &mut held);
         run.clone().for_each(|block| assert!(self.dirty.remove(&block), "{block} was dirty"));
-        assert!(self.pages.is_busy(run.clone()));
+        assert!(run.clone().all(|block| self.pages.is_busy(block)));
         if let Some((block, value)) = meanwhile {
             self.write(block, value);
         }
