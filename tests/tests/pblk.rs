@@ -3,13 +3,15 @@
 use aster_device::profile::{Profile, TargetProfile};
 use aster_device::{Boot, DriveState, Media, Pieces};
 use aster_driver::Config;
-use aster_events::Recorder;
+use aster_events::{Event, EventSink, FlashKind, Recorder};
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
-use aster_units::{BlockAddr, Content, LunIndex, PageInBlock};
+use aster_units::{BlockAddr, Content, Instant, LunIndex, PageInBlock};
 use aster_wire::nvme::admin::SecureErase;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The same drive in both versions of Open-Channel SSD.
@@ -41,9 +43,11 @@ fn large_pages_of(version: &str, change: impl FnOnce(&mut Profile)) -> Profile {
 }
 
 fn power_on(profile: &Profile, content: Content, media: Media) -> Machine {
+    powered_on(profile, content, media, &Recorder::default())
+}
+fn powered_on(profile: &Profile, content: Content, media: Media, recorder: &Recorder) -> Machine {
     let config = Config { depth: 31, ..config(profile) };
-    let recorder = Recorder::default();
-    let machine = Machine::power_on("pblk", profile, Some(content), media, &recorder, config)
+    let machine = Machine::power_on("pblk", profile, Some(content), media, recorder, config)
         .unwrap_or_else(|e| panic!("power-on: {e}"));
     machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
     machine
@@ -271,6 +275,56 @@ fn the_keys_of_the_writer_have_the_effect_that_they_name() {
     // Whether writing is faster without the semaphore depends on what else waits in the drive.
     let (_, none, other) = written(|target| target.one_write_per_lun = Some(false));
     assert!(none == 0 && other != time, "{none} waits, {other} and {time}");
+}
+
+/// Programs and erases in the order in which they are issued: the kind, and the row.
+type Operations = Vec<(u8, u32)>;
+/// Those of each LUN.
+#[derive(Clone, Default)]
+struct Issued(Rc<RefCell<BTreeMap<u32, Operations>>>);
+
+impl EventSink for Issued {
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::FlashIssued { lun, kind, row, .. } = *event
+            && kind != FlashKind::Read as u8
+        {
+            self.0.borrow_mut().entry(lun).or_default().push((kind, row));
+        }
+    }
+}
+
+/// O11: in a write of the whole drive, each LUN erases its block of the next line behind a write to it.
+#[test]
+fn an_erase_of_the_next_block_follows_a_write_of_each_lun() {
+    let profile = large_pages(|_| ());
+    let (recorder, issued) = (Recorder::default(), Issued::default());
+    let machine = powered_on(&profile, Content::Fingerprint, Media::fresh(), &recorder);
+    recorder.attach(issued.clone());
+    let write = job("write", Access::Sequential, Mix::Write, 128 << 10, drive(&machine).bytes >> 17);
+    run(&machine, &[write], versioned(&machine));
+    let block_of = |row: u32| row / 16;
+    let planes = profile.geometry.planes;
+    for (lun, issued) in &*issued.0.borrow() {
+        let first =
+            issued.iter().position(|(kind, _)| *kind == FlashKind::Program as u8).expect("it is written");
+        let mut erases = 0;
+        let mut programmed = block_of(issued[first].1);
+        let mut follows_write = true;
+        for &(kind, row) in &issued[first..] {
+            if kind == FlashKind::Program as u8 {
+                (programmed, follows_write) = (block_of(row), true);
+                continue;
+            }
+            assert_eq!(kind, FlashKind::Erase as u8, "LUN {lun}");
+            let erased = block_of(row);
+            // Behind a write one block is erased in each plane.
+            let of_same = erases % u32::from(planes) != 0;
+            assert!(follows_write || of_same, "LUN {lun}: the erase of block {erased} follows no write");
+            assert_ne!(erased / u32::from(planes), programmed / u32::from(planes), "LUN {lun}: not the next");
+            (erases, follows_write) = (erases + 1, false);
+        }
+        assert!(erases > 8, "LUN {lun}: {erases} erases");
+    }
 }
 
 #[test]
