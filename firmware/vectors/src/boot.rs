@@ -41,7 +41,10 @@ impl Worker {
             own.filter(|block| drive.config.is_protected(*block))
                 .for_each(|block| drive.table.borrow_mut().get_mut(lun, block).state = BlockState::Device);
         }
-        drive.table.borrow_mut().estimate_erases(drive.config.geometry.planes);
+        if drive.config.chunks {
+            let kept = drive.kept.borrow();
+            drive.table.borrow_mut().estimate_erases(drive.config.geometry.planes, |lun| kept.erases(lun));
+        }
         let bad = drive.table.borrow().all().filter(|(_, _, b)| b.state == BlockState::FactoryBad).count();
         drive.count(|s| {
             s.state = DriveState::Ready;

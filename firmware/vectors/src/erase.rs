@@ -124,6 +124,9 @@ impl Worker {
                 drive.block_ended(lun);
             }
         }
+        if drive.config.chunks {
+            drive.kept.borrow_mut().count_erases(self.erases.iter().map(|one| one.lun));
+        }
         drive.tell_media();
         ended
     }

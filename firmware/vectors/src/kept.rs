@@ -1,4 +1,5 @@
-//! The bad-block table in NVRAM: the blocks that aren't free, in two records in turn (P26).
+//! What is kept in NVRAM: the bad-block table, which is the blocks that aren't free, in two records in turn
+//! (P26), and of a drive of chunks how many erases each LUN has had (P29).
 //!
 //! A record of all blocks, a byte each, would not fit: the board at full size has 524,288 of them. The
 //! list has room for eight in a thousand.
@@ -46,8 +47,15 @@ struct Entry {
 }
 
 const RECORD_BYTES: usize = size_of::<Header>() + EXCEPTIONS_MAX * size_of::<Entry>();
-/// Bytes of NVRAM that both records take.
-pub(crate) const KEPT_BYTES: usize = 2 * RECORD_BYTES;
+/// Where the erases of each LUN are: their number, and the same inverted.
+const ERASES_AT: usize = 2 * RECORD_BYTES;
+const ERASES_BYTES: usize = 2 * size_of::<U32>();
+
+/// Bytes of NVRAM that a drive takes.
+pub(crate) fn bytes_of(config: &VectorsConfig) -> usize {
+    let luns = if config.chunks { config.geometry.total_luns() as usize } else { 0 };
+    ERASES_AT + luns * ERASES_BYTES
+}
 
 pub(crate) const fn flags_of(state: BlockState) -> BlockFlags {
     match state {
@@ -143,6 +151,23 @@ impl Kept {
             }
         }
         true
+    }
+    /// The erases that the blocks of a LUN have had together; `None` if none were counted, or the number is
+    /// damaged.
+    pub fn erases(&self, lun: LunIndex) -> Option<u32> {
+        let mut kept = [0; ERASES_BYTES];
+        self.nvram.read(ERASES_AT + lun.index() * ERASES_BYTES, &mut kept);
+        let [erases, inverted] = [0, 1].map(|n| U32::from_bytes([0, 1, 2, 3].map(|byte| kept[4 * n + byte])));
+        (inverted.get() == !erases.get()).then_some(erases.get())
+    }
+    /// Counts erases of blocks of these LUNs, one for each time that a LUN is named.
+    pub fn count_erases(&mut self, luns: impl Iterator<Item = LunIndex>) {
+        for lun in luns {
+            let erases = self.erases(lun).unwrap_or(0).saturating_add(1);
+            let kept = [erases, !erases].map(U32::new);
+            self.nvram.write(ERASES_AT + lun.index() * ERASES_BYTES, kept.as_bytes());
+        }
+        self.nvram.save();
     }
     /// Keeps the states of `table`. Returns whether they fit.
     pub fn save(&mut self, table: &BlockTable) -> bool {

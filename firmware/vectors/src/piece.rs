@@ -3,7 +3,7 @@
 use crate::buffers::BufferPool;
 use crate::config::{ConfigError, VectorsConfig, WORKERS};
 use crate::drive::Drive;
-use crate::kept::{self, KEPT_BYTES, Kept};
+use crate::kept::{self, Kept};
 use crate::shape::Shape;
 use crate::table::BlockTable;
 use crate::turns::Turns;
@@ -44,7 +44,7 @@ impl Translation for Vectors {
         TranslationNeeds {
             data_buffers: config.buffers,
             metadata_buffers: WORKERS.into(),
-            nvram_bytes: KEPT_BYTES,
+            nvram_bytes: kept::bytes_of(config),
             flash_requests: requests.min(u16::MAX.into()) as u16,
         }
     }

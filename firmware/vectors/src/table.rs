@@ -107,16 +107,20 @@ impl BlockTable {
         block.written = written;
     }
     /// Of blocks whose erases nobody knows, takes those of the other planes' block of their chunk, which are
-    /// erased together, or else the mean of the others of their LUN.
-    pub fn estimate_erases(&mut self, planes: u8) {
-        for of_lun in self.blocks.chunks_mut(self.per_lun as usize) {
+    /// erased together. Those that are left share what is missing of the erases of their LUN, or count as the
+    /// mean of the others where those of the LUN aren't known.
+    pub fn estimate_erases(&mut self, planes: u8, of_all: impl Fn(LunIndex) -> Option<u32>) {
+        for (lun, of_lun) in self.blocks.chunks_mut(self.per_lun as usize).enumerate() {
             for chunk in of_lun.chunks_mut(planes.into()) {
                 let known = chunk.iter().filter_map(|block| block.erases).max();
                 chunk.iter_mut().for_each(|block| block.erases = block.erases.or(known));
             }
             let known = || of_lun.iter().filter_map(|block| block.erases);
             let (sum, count) = (known().map(u64::from).sum::<u64>(), known().count() as u64);
-            let mean = (sum + count / 2).checked_div(count).unwrap_or(0) as u32;
+            let unknown = of_lun.len() as u64 - count;
+            let missing = of_all(LunIndex(lun as u32)).and_then(|all| u64::from(all).checked_sub(sum));
+            let (sum, among) = missing.map_or((sum, count), |missing| (missing, unknown));
+            let mean = (sum + among / 2).checked_div(among).unwrap_or(0) as u32;
             of_lun.iter_mut().for_each(|block| block.erases = block.erases.or(Some(mean)));
         }
     }

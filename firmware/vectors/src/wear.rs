@@ -1,8 +1,9 @@
 //! The wear of chunks (P29): how often their blocks were erased.
 //!
 //! Beside each page stands how often its block had been erased when it was written. At power-on the first
-//! page of each block is read anyway. A block that is erased then counts as the mean of the others of its
-//! LUN: that is an estimate, of what nothing on the media tells.
+//! page of each block is read anyway. How many erases the blocks of a LUN have had together is in NVRAM:
+//! those that are erased then share what the others leave of it. That is an estimate, of what nothing on the
+//! media tells.
 
 use crate::plan::Run;
 use crate::shape::Shape;

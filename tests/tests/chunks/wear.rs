@@ -46,9 +46,7 @@ fn the_index_counts_erases_and_what_is_written_keeps_it_over_a_loss_of_power() {
     assert_eq!(host.wear(chunk), 45, "a write doesn't wear");
     let host = Host::power_on(&profile, host.end());
     assert_eq!((host.wear(chunk), host.wear(others[0])), (45, 15));
-    // Of the one that is free nothing is known: it counts as the mean of those that are written.
-    assert_eq!(host.wear(others[1]), 30);
-    assert_eq!(host.erases_of_cells(others[1]), 0);
+    assert_eq!(host.wear(others[1]), 0, "those that are written have had all erases of their LUN");
     host.must_hold(&blocks(chunk, 0..8), 7);
     // What goes on from there is counted on.
     let (ended, told) = host.reset(&[chunk]);
@@ -68,6 +66,31 @@ fn a_chunk_of_which_one_plane_is_written_has_its_own_wear() {
     assert_eq!(host.write(&blocks(new, 0..4), 1), DONE);
     let host = Host::power_on(&profile, host.end());
     assert_eq!((host.wear(old), host.wear(new)), (45, 0));
+}
+
+/// Of chunks that are free, nothing on the media tells. They share the erases of their LUN, over any number of
+/// losses of power.
+#[test]
+fn free_chunks_share_the_erases_that_their_lun_has_had() {
+    let profile = worn();
+    let mut host = Host::power_on(&profile, Media::fresh());
+    let chunks = u64::from(profile.geometry.blocks_per_lun / u32::from(profile.geometry.planes));
+    let chunk = host.free_chunks(0)[0];
+    // One is erased so often that each of them counts as six.
+    host.wear_out(chunk, 6 * chunks);
+    assert_eq!(u64::from(host.wear(chunk)), 30 * chunks);
+    for _ in 0..3 {
+        host = Host::power_on(&profile, host.end());
+        let index: Vec<_> = host.report().iter().map(|told| told.wear).collect();
+        let of_lun = &index[..chunks as usize];
+        assert!(of_lun.iter().all(|&wear| wear == 30), "{of_lun:?}");
+        assert!(index[chunks as usize..].iter().all(|&wear| wear == 0), "{index:?}");
+    }
+    // What one has more is missing of the others.
+    host.wear_out(chunk, 4);
+    assert_eq!(host.write(&blocks(chunk, 0..8), 1), DONE);
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!((host.wear(chunk), host.wear(host.free_chunks(1)[0])), (50, 30));
 }
 
 /// A copy goes to a block that has a wear of its own.
