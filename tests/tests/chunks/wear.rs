@@ -68,8 +68,8 @@ fn a_chunk_of_which_one_plane_is_written_has_its_own_wear() {
     assert_eq!((host.wear(old), host.wear(new)), (45, 0));
 }
 
-/// Of chunks that are free, nothing on the media tells. They share the erases of their LUN, over any number of
-/// losses of power.
+/// Of chunks that are free, nothing on the media tells. They share the erases of their LUN, over any number
+/// of losses of power.
 #[test]
 fn free_chunks_share_the_erases_that_their_lun_has_had() {
     let profile = worn();
