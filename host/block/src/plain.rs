@@ -179,9 +179,14 @@ async fn serve(running: Rc<Running>, id: u32) {
     }
 }
 
-/// What the drive's status means to the host.
-fn meaning(error: &DriverError) -> HostStatus {
-    let DriverError::Command { status, .. } = error else { return HostStatus::WriteFault };
+/// What the drive's status means to the host of a command. A drive that gives no status has not done what
+/// the command asked for.
+fn meaning(error: &DriverError, op: HostOp) -> HostStatus {
+    let undone = match op {
+        HostOp::Read | HostOp::Compare => HostStatus::UnrecoveredRead,
+        _ => HostStatus::WriteFault,
+    };
+    let DriverError::Command { status, .. } = error else { return undone };
     let known = [
         HostStatus::UnrecoveredRead,
         HostStatus::CompareFailure,
@@ -189,7 +194,7 @@ fn meaning(error: &DriverError) -> HostStatus {
         HostStatus::ReadOnly,
         HostStatus::Aborted,
     ];
-    known.into_iter().find(|&known| status.is(status_of(known))).unwrap_or(HostStatus::WriteFault)
+    known.into_iter().find(|&known| status.is(status_of(known))).unwrap_or(undone)
 }
 
 impl Running {
@@ -249,7 +254,7 @@ impl Running {
         }
         let ended = match self.wake_up().await {
             Ok(()) => self.send(command, work).await,
-            Err(error) => Err((meaning(&error), None)),
+            Err(error) => Err((meaning(&error, command.op), None)),
         };
         {
             let gate = &mut *self.gate.borrow_mut();
@@ -277,7 +282,7 @@ impl Running {
     }
     async fn send(&self, command: &HostCommand, work: &mut Worker) -> Ended {
         let HostCommand { op, offset, length, fua, .. } = *command;
-        let ended = |result: Result<(), DriverError>| result.map_err(|error| (meaning(&error), None));
+        let ended = |result: Result<(), DriverError>| result.map_err(|error| (meaning(&error, op), None));
         let blocks_of = |bytes: u64| bytes / u64::from(self.driver.namespace().block_bytes);
         match op {
             HostOp::Read | HostOp::Write | HostOp::Compare => {
@@ -336,7 +341,7 @@ impl Running {
                     Some(first) => first.await,
                     None => None,
                 };
-                return Err((meaning(&error), at));
+                return Err((meaning(&error, op), at));
             }
             return self.transfer(command, done, bytes, DmaDirection::ToHost, work).await;
         }
@@ -350,7 +355,7 @@ impl Running {
             (_, Content::Full) => self.driver.write(QUEUE, slba, data, fua).await,
             (_, Content::Fingerprint) => self.driver.write_tags(QUEUE, slba, data.as_chunks().0, fua).await,
         };
-        sent.map_err(|error| (meaning(&error), None))
+        sent.map_err(|error| (meaning(&error, op), None))
     }
 
     async fn read(&self, slba: u64, into: &mut [u8]) -> Result<(), DriverError> {
@@ -422,5 +427,24 @@ impl TargetView for Running {
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_units::Duration;
+
+    #[test]
+    fn a_drive_that_does_not_answer_fails_a_read_as_a_read_and_a_write_as_a_write() {
+        let silent = DriverError::NotReady { wanted: 1, waited: Duration::from_millis(500) };
+        for (op, status) in [
+            (HostOp::Read, HostStatus::UnrecoveredRead),
+            (HostOp::Compare, HostStatus::UnrecoveredRead),
+            (HostOp::Write, HostStatus::WriteFault),
+            (HostOp::Flush, HostStatus::WriteFault),
+        ] {
+            assert_eq!(meaning(&silent, op), status);
+        }
     }
 }
