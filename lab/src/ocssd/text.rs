@@ -72,7 +72,10 @@ fn load(out: &mut String, report: &OcssdReport, plan: &Plan) {
         let means = [load.outstanding.mean, below_full * 100.0, load.channels.mean, load.ways.mean];
         cells.row(out, &name, [*mb_per_s].into_iter().chain(means));
     }
-    out.push_str("Means over time: outstanding commands, active channels, active ways of each channel.\n\n");
+    out.push_str(
+        "Means over time: outstanding commands, active channels, active ways of each channel. A way is \
+         active while an operation that it was given has not ended.\n\n",
+    );
 }
 
 fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {

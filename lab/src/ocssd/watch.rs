@@ -1,7 +1,7 @@
 //! What the drive itself reports while it works: the monitor module of the paper (C45), and what commands
 //! name.
 
-use aster_run_virtual::events::monitor::{Channels, MonitorModule, OutstandingCommands, Ways};
+use aster_run_virtual::events::monitor::{Channels, MonitorModule, OutstandingCommands};
 use aster_run_virtual::events::{Event, EventSink, FlashKind};
 use aster_units::{Duration, Geometry, Instant};
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ pub(super) struct LoadSample {
     pub(super) outstanding: f64,
     /// Channels that carry a transaction.
     pub(super) channels: f64,
-    /// Ways of a channel behind which an array works, mean over channels.
+    /// Active ways of a channel, mean over channels.
     pub(super) ways: f64,
 }
 
@@ -59,6 +59,51 @@ const OWN_MEMORY: u32 = u32::MAX;
 /// Array work that is kept at most.
 const ARRAYS_MAX: usize = 1 << 16;
 
+/// Ways that the scheduler has given an operation which has not ended yet. The paper's monitor is in the
+/// scheduler, whose way is busy with a read until its data has left it, and with a program from its data on;
+/// behind a way of these drives is one LUN (C45, C89).
+struct ActiveWays {
+    /// Operations of each LUN.
+    of_lun: BTreeMap<u32, u32>,
+    active: u32,
+    since: Instant,
+    /// Active ways × time, up to `since`.
+    picos: u64,
+}
+
+impl ActiveWays {
+    fn new(from: Instant) -> Self {
+        ActiveWays { of_lun: BTreeMap::new(), active: 0, since: from, picos: 0 }
+    }
+    fn count_until(&mut self, at: Instant) {
+        self.picos += u64::from(self.active) * at.since(self.since.min(at)).as_picos();
+        self.since = at.max(self.since);
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        match *event {
+            Event::FlashIssued { lun, .. } => {
+                self.count_until(at);
+                let operations = self.of_lun.entry(lun).or_default();
+                self.active += u32::from(*operations == 0);
+                *operations += 1;
+            }
+            Event::FlashFinished { lun, .. } => {
+                self.count_until(at);
+                if let Some(operations) = self.of_lun.get_mut(&lun).filter(|operations| **operations > 0) {
+                    *operations -= 1;
+                    self.active -= u32::from(*operations == 0);
+                }
+            }
+            _ => {}
+        }
+    }
+    /// Their mean over the time since the last call.
+    fn take(&mut self, until: Instant, over: Duration) -> f64 {
+        self.count_until(until);
+        std::mem::take(&mut self.picos) as f64 / over.as_picos() as f64
+    }
+}
+
 /// Listens.
 pub(super) struct DeviceWatch {
     commands: BTreeMap<u16, (u8, Instant)>,
@@ -67,7 +112,7 @@ pub(super) struct DeviceWatch {
     last: BTreeMap<u32, u8>,
     outstanding: OutstandingCommands,
     channels: Channels,
-    ways: Ways,
+    ways: ActiveWays,
     channel_count: f64,
     /// The monitor's table, for the module with the most entries.
     table: Vec<f64>,
@@ -87,7 +132,7 @@ impl DeviceWatch {
             outstanding: OutstandingCommands::default(),
             table: vec![0.0; channels.entries().len()],
             channels,
-            ways: Ways::new(geometry, false),
+            ways: ActiveWays::new(from),
             channel_count: f64::from(geometry.channels),
             from,
             sample,
@@ -99,7 +144,7 @@ impl DeviceWatch {
         std::mem::take(&mut self.heard)
     }
     fn sample_until(&mut self, until: Instant) {
-        let DeviceWatch { outstanding, channels, ways, table, sample: over, .. } = self;
+        let DeviceWatch { outstanding, channels, table, sample: over, .. } = self;
         // The entries are means; those of channels and ways have their shares of all before them.
         let mut of = |module: &mut dyn MonitorModule, entry: usize| {
             module.sample(until, *over, table);
@@ -108,7 +153,7 @@ impl DeviceWatch {
         let sample = LoadSample {
             outstanding: of(outstanding, 0),
             channels: of(channels, 1),
-            ways: of(ways, 1) / self.channel_count,
+            ways: self.ways.take(until, self.sample) / self.channel_count,
         };
         self.heard.samples.push(sample);
         self.from = until;
@@ -179,5 +224,27 @@ impl Heard {
             opcodes.iter().filter_map(|opcode| self.latencies.get(opcode)).flatten().copied().collect();
         all.sort_unstable();
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_is_active_from_the_first_of_its_operations_until_the_last_has_ended() {
+        let us = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let issued = |lun| Event::FlashIssued { lun, kind: 0, row: 0 };
+        let finished = |lun| Event::FlashFinished { lun, kind: 0, row: 0, status: 0, corrected: 0 };
+        let mut ways = ActiveWays::new(us(0));
+        for (at, event) in
+            [(10, issued(0)), (20, issued(0)), (20, issued(1)), (30, finished(0)), (60, finished(0))]
+        {
+            ways.event(us(at), &event);
+        }
+        // LUN 0 from 10 to 60 µs, LUN 1 from 20 on.
+        assert!((ways.take(us(100), Duration::from_micros(100)) - 1.3).abs() < 1e-9);
+        ways.event(us(150), &finished(1));
+        assert!((ways.take(us(200), Duration::from_micros(100)) - 0.5).abs() < 1e-9);
     }
 }
