@@ -33,8 +33,8 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     };
     if !keys.is_empty() {
         console::note(&format!(
-            "{name} has {}: tortured with {}, so that all of it is written and read back at each loss of \
-             power (--full-size takes it as it is)",
+            "{name} has {}, too much to be read back at each loss of power: tortured with {} (--full-size \
+             takes it as it is)",
             profiles::capacity(bytes),
             keys.join(", "),
         ));

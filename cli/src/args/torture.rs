@@ -31,8 +31,8 @@ pub(crate) struct TortureArgs {
     /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
-    /// Torture a large drive as it is, and write and read back 4 GiB of it at a drawn place. Otherwise it
-    /// gets so few blocks per LUN that all of it is written and read back
+    /// Torture a drive of more than 8 GiB of flash as it is. Otherwise it gets fewer ways and blocks per LUN.
+    /// Of more than 4 GiB, those at a drawn place are written and read back
     #[arg(long)]
     pub(crate) full_size: bool,
     /// Let the chips of a lane stop answering for good at a drawn moment of each drive's life; the drive
