@@ -1,7 +1,6 @@
 //! What all pictures share: colours, writing, heading and legend, and the pixels of a PNG.
 
 use plotters::coord::Shift;
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::{FontDesc, register_font};
 use std::io;
@@ -19,8 +18,77 @@ const KEY_ROW: u32 = 24;
 /// The width of the mark before a key's text, and of the space after the text.
 const KEY_MARK: u32 = 44;
 const KEY_GAP: u32 = 28;
+/// From the middle of a key to where its line ends, if a ring stands there.
+const KEY_RING: i32 = 8;
 pub(super) const INK: RGBColor = RGBColor(31, 41, 51);
 pub(super) const PALE: RGBColor = RGBColor(97, 110, 124);
+
+/// What pictures are drawn on.
+pub(super) trait Canvas: DrawingBackend {
+    /// The canvas joins the segments of a wide line itself, by a polygon whose corners lie far away from the
+    /// line where it turns sharply.
+    const JOINS: bool;
+}
+impl Canvas for BitMapBackend<'_> {
+    const JOINS: bool = true;
+}
+impl Canvas for SVGBackend<'_> {
+    const JOINS: bool = false;
+}
+
+/// The text of an SVG that `paint` fills. Its lines turn round, since the corners of a sharp turn would lie
+/// beyond the points.
+pub(super) fn svg(
+    pixels: (u32, u32),
+    paint: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> io::Result<()>,
+) -> io::Result<String> {
+    let mut text = String::new();
+    paint(&SVGBackend::with_string(&mut text, pixels).into_drawing_area())?;
+    Ok(text.replacen("<svg ", "<svg stroke-linejoin=\"round\" ", 1))
+}
+
+/// Draws a line.
+fn path<B: Canvas>(
+    area: &DrawingArea<B, Shift>,
+    points: &[(i32, i32)],
+    style: ShapeStyle,
+) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+    if !B::JOINS {
+        return area.draw(&PathElement::new(points.to_vec(), style));
+    }
+    let mut segments = points.windows(2).filter(|ends| ends[0] != ends[1]);
+    segments.try_for_each(|ends| area.draw(&PathElement::new(ends.to_vec(), style)))
+}
+
+/// The dashes of a line, each with its points: so many pixels long, and so far apart.
+fn dashes(points: &[(i32, i32)], long: f64, apart: f64) -> Vec<Vec<(i32, i32)>> {
+    let mut dashes = Vec::new();
+    let mut dash: Vec<_> = points.first().copied().into_iter().collect();
+    let (mut is_gap, mut left) = (false, long);
+    for ends in points.windows(2) {
+        let [from, to] = [ends[0], ends[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
+        let length = (to.0 - from.0).hypot(to.1 - from.1);
+        let mut along = 0.0;
+        while length - along > left {
+            along += left;
+            let share = along / length;
+            let at = (from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1));
+            let at = (at.0.round() as i32, at.1.round() as i32);
+            if !is_gap {
+                dash.push(at);
+                dashes.push(std::mem::take(&mut dash));
+            }
+            (is_gap, left) = (!is_gap, if is_gap { long } else { apart });
+            dash = vec![at];
+        }
+        left -= length - along;
+        dash.push(ends[1]);
+    }
+    if !is_gap {
+        dashes.push(dash);
+    }
+    dashes
+}
 
 /// How points are drawn. Our points are filled and our lines solid; others are hollow and dashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +121,7 @@ pub(super) struct Brush {
 
 impl Brush {
     /// Draws `points`, pixels of `area`.
-    pub(super) fn draw<B: DrawingBackend>(
+    pub(super) fn draw<B: Canvas>(
         self,
         area: &DrawingArea<B, Shift>,
         points: &[(i32, i32)],
@@ -64,26 +132,29 @@ impl Brush {
         points.iter().try_for_each(|point| self.mark(area, *point))
     }
 
-    fn line<B: DrawingBackend>(
+    fn line<B: Canvas>(
         self,
         area: &DrawingArea<B, Shift>,
         points: &[(i32, i32)],
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-        let style = self.colour.stroke_width(2);
-        let along = points.iter().copied();
+        let (style, wide) = (self.colour.stroke_width(2), self.colour.stroke_width(3));
+        let broken = |long: i32, apart: i32, style: ShapeStyle| {
+            let mut dashes = dashes(points, long.into(), apart.into()).into_iter();
+            dashes.try_for_each(|dash| path(area, &dash, style))
+        };
         match self.shape {
-            Shape::Dots | Shape::Line => area.draw(&PathElement::new(points.to_vec(), style)),
+            Shape::Dots | Shape::Line => path(area, points, style),
             Shape::Over(lines) => {
                 let dash = (9 / (i32::from(lines) + 1)).max(2);
-                area.draw(&DashedPathElement::new(along, dash, 18 - dash, self.colour.stroke_width(3)))
+                broken(dash, 18 - dash, wide)
             }
-            Shape::DashedBoxes => area.draw(&DashedPathElement::new(along, 9, 6, style)),
-            Shape::Dotted => area.draw(&DashedPathElement::new(along, 2, 5, style)),
+            Shape::DashedBoxes => broken(9, 6, style),
+            Shape::Dotted => broken(2, 5, style),
             Shape::Box | Shape::Cross | Shape::Filled => Ok(()),
         }
     }
 
-    fn mark<B: DrawingBackend>(
+    fn mark<B: Canvas>(
         self,
         area: &DrawingArea<B, Shift>,
         (x, y): (i32, i32),
@@ -102,14 +173,23 @@ impl Brush {
     }
 
     /// Draws the mark of a legend's key, whose line begins at (`x`, `y`).
-    fn key<B: DrawingBackend>(
+    fn key<B: Canvas>(
         self,
         area: &DrawingArea<B, Shift>,
         (x, y): (i32, i32),
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         let end = x + KEY_MARK as i32 - 8;
-        self.line(area, &[(x, y), (end, y)])?;
-        self.mark(area, ((x + end) / 2, y))
+        let middle = (x + end) / 2;
+        let Shape::Over(_) = self.shape else {
+            self.line(area, &[(x, y), (end, y)])?;
+            return self.mark(area, (middle, y));
+        };
+        // A key is too short for such dashes: its line ends at the ring, which is the smallest.
+        let ring = Brush { shape: Shape::Over(1), ..self };
+        for (from, to) in [(x, middle - KEY_RING), (middle + KEY_RING, end)] {
+            path(area, &[(from, y), (to, y)], self.colour.stroke_width(3))?;
+        }
+        ring.mark(area, (middle, y))
     }
 }
 
@@ -157,7 +237,7 @@ pub(super) fn legend_height(keys: &[(String, Brush)], width: u32) -> u32 {
 }
 
 /// Draws the white background, the picture's label and the legend.
-pub(super) fn heading<B: DrawingBackend>(
+pub(super) fn heading<B: Canvas>(
     root: &DrawingArea<B, Shift>,
     label: &str,
     keys: &[(String, Brush)],

@@ -49,6 +49,8 @@ pub enum Scale {
     Steps,
     /// Linearly, from 0 on.
     Linear,
+    /// By powers of ten, for values of different sizes; all must be above 0.
+    Log,
 }
 
 /// A panel.

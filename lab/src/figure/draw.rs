@@ -1,7 +1,8 @@
 //! How figures look, in SVG and in PNG alike. Panels have one size, whatever is in them.
 
 use super::canvas::{
-    Brush, CONTENT_FROM, INK, MARGIN, PALE, SMALL, Shape, failed, font, heading, legend_height, on_canvas,
+    Brush, CONTENT_FROM, Canvas, INK, MARGIN, PALE, SMALL, Shape, failed, font, heading, legend_height,
+    on_canvas, svg,
 };
 use super::data::{Figure, Panel, Series, Source};
 use super::scale::axes;
@@ -38,8 +39,7 @@ impl Figure {
     /// # Errors
     /// Those of `out`, and what can't be drawn.
     pub fn write_svg(&self, mut out: impl io::Write) -> io::Result<()> {
-        let mut text = String::new();
-        paint(self, &SVGBackend::with_string(&mut text, self.pixels()).into_drawing_area())?;
+        let text = svg(self.pixels(), |root| paint(self, root))?;
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -137,7 +137,7 @@ fn keys(figure: &Figure) -> Vec<(String, Brush)> {
     keys
 }
 
-fn paint<B: DrawingBackend>(figure: &Figure, root: &DrawingArea<B, Shift>) -> io::Result<()> {
+fn paint<B: Canvas>(figure: &Figure, root: &DrawingArea<B, Shift>) -> io::Result<()> {
     let (width, _) = figure.pixels();
     let keys = keys(figure);
     heading(root, figure.label, &keys)?;
@@ -151,7 +151,7 @@ fn paint<B: DrawingBackend>(figure: &Figure, root: &DrawingArea<B, Shift>) -> io
     root.present().map_err(failed)
 }
 
-fn paint_panel<B: DrawingBackend>(
+fn paint_panel<B: Canvas>(
     figure: &Figure,
     panel: &Panel,
     cell: &DrawingArea<B, Shift>,

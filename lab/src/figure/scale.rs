@@ -7,14 +7,25 @@ use std::ops::Range;
 /// The approximate number of grid lines.
 const LEVELS: f64 = 5.0;
 
-/// An axis: its end and what is written along it. It begins at 0.
+/// An axis: its length and what is written along it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Axis {
+    /// In what [`Axis::place`] gives.
     pub(super) end: f64,
     /// The values with a label, and the labels.
     pub(super) ticks: Vec<(f64, String)>,
-    /// The values of an axis of steps, in order: the first lies at 0.5.
-    steps: Option<Vec<f64>>,
+    placing: Placing,
+}
+
+/// Where values lie along an axis.
+#[derive(Clone, PartialEq, Debug)]
+enum Placing {
+    /// In proportion, from 0 on.
+    Linear,
+    /// These, in order, the first at 0.5.
+    Steps(Vec<f64>),
+    /// By powers of ten, from this one on.
+    Log(i32),
 }
 
 impl Axis {
@@ -26,17 +37,32 @@ impl Axis {
         let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
         let last = (most / step - 1e-9).ceil().max(1.0) as u32;
         let ticks = (0..=last).map(|nth| f64::from(nth) * step).map(|at| (at, format!("{at:.digits$}")));
-        Axis { end: f64::from(last) * step, ticks: ticks.collect(), steps: None }
+        Axis { end: f64::from(last) * step, ticks: ticks.collect(), placing: Placing::Linear }
     }
     fn steps(values: Vec<f64>) -> Self {
         let ticks = values.iter().map(|value| (*value, step_name(*value)));
-        Axis { end: values.len().max(1) as f64, ticks: ticks.collect(), steps: Some(values) }
+        Axis { end: values.len().max(1) as f64, ticks: ticks.collect(), placing: Placing::Steps(values) }
+    }
+    /// From the power of ten at or below the least of `values` to the one at or above the greatest.
+    fn log(values: impl Iterator<Item = f64>) -> Self {
+        let (least, most) = values
+            .filter(|value| *value > 0.0)
+            .fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)));
+        // Without values it is from 1 to 10.
+        let (first, last) = match most > 0.0 {
+            true => ((least.log10() + 1e-9).floor() as i32, (most.log10() - 1e-9).ceil() as i32),
+            false => (0, 1),
+        };
+        let last = last.max(first + 1);
+        let ticks = (first..=last).map(|power| 10f64.powi(power)).map(|at| (at, step_name(at)));
+        Axis { end: f64::from(last - first), ticks: ticks.collect(), placing: Placing::Log(first) }
     }
     /// Where `value` lies between 0 and [`Axis::end`].
     fn place(&self, value: f64) -> f64 {
-        match &self.steps {
-            None => value,
-            Some(steps) => steps.iter().position(|step| *step == value).unwrap_or(0) as f64 + 0.5,
+        match &self.placing {
+            Placing::Linear => value,
+            Placing::Steps(steps) => steps.iter().position(|step| *step == value).unwrap_or(0) as f64 + 0.5,
+            Placing::Log(first) => (value.log10() - f64::from(*first)).max(0.0),
         }
     }
 }
@@ -54,7 +80,10 @@ impl Ranged for Axis {
         ticks.iter().map(|(at, _)| *at).collect()
     }
     fn range(&self) -> Range<f64> {
-        0.0..self.end
+        match self.placing {
+            Placing::Log(first) => 10f64.powi(first)..10f64.powf(f64::from(first) + self.end),
+            Placing::Linear | Placing::Steps(_) => 0.0..self.end,
+        }
     }
 }
 
@@ -74,6 +103,7 @@ pub(super) fn axes(figure: &Figure, panel: &Panel) -> (Axis, Axis) {
     let along = points(|a, b| (a.x, a.scale) == (b.x, b.scale)).map(|point| point.0);
     let x = match panel.scale {
         Scale::Linear => Axis::linear(along.fold(0.0, f64::max)),
+        Scale::Log => Axis::log(along),
         Scale::Steps => {
             let mut values: Vec<f64> = along.collect();
             values.sort_by(f64::total_cmp);
@@ -113,6 +143,17 @@ mod tests {
         assert_eq!(names(&Axis::linear(1000.0)), ["0", "200", "400", "600", "800", "1000"]);
         assert_eq!(names(&Axis::linear(0.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"].get(..2).unwrap());
         assert_eq!([0.3, 0.1 + 0.2, 1000.0, 12.25].map(step_name), ["0.3", "0.3", "1000", "12.25"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_decades_as_wide_as_each_other() {
+        let axis = Axis::log([67_000.0, 2.5, 30.0].into_iter());
+        assert_eq!((axis.end, names(&axis)), (5.0, vec!["1", "10", "100", "1000", "10000", "100000"]));
+        assert_eq!([1.0, 10.0, 1000.0].map(|value| axis.place(value)), [0.0, 1.0, 3.0]);
+        assert_eq!(axis.place(0.0), 0.0, "what can't be told lies at the beginning");
+        // Powers of ten are ends themselves.
+        assert_eq!(names(&Axis::log([10.0, 1000.0].into_iter())), ["10", "100", "1000"]);
+        assert_eq!(names(&Axis::log([].into_iter())), ["1", "10"]);
     }
 
     #[test]

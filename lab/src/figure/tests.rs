@@ -89,14 +89,53 @@ fn every_series_is_drawn_and_the_paper_s_points_are_told_apart_from_ours() {
     );
 }
 
+/// A PNG's size and its pixels.
+fn decoded(bytes: &[u8]) -> ((u32, u32), Vec<u8>) {
+    let mut reader = png::Decoder::new(io::Cursor::new(bytes)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    ((info.width, info.height), pixels)
+}
+
+/// A line that turns sharply, solid and broken, has no corners beyond its points.
+#[test]
+fn a_line_stays_between_its_points_however_sharply_it_turns() {
+    for source in [Source::Ours, Source::Theory] {
+        let zigzag: Vec<_> = (0..900u16).map(|n| (f64::from(n), f64::from(n % 7 % 2) * 100.0)).collect();
+        let panel =
+            Panel { scale: Scale::Linear, ..panel("load", "%", vec![series("ways", source, &zigzag)]) };
+        let figure = Figure::of("fig", "label", vec![panel]);
+        let picture = written(|out| figure.write_svg(out));
+        assert!(picture.contains("<svg stroke-linejoin=\"round\" "), "{}", &picture[..200]);
+        let lines = elements(&picture, "polyline").into_iter().filter(|line| line.contains("#0072B2"));
+        let points = lines.flat_map(|line| {
+            let points = line.split_once(" points=\"").unwrap().1.split('"').next().unwrap();
+            points.split_whitespace().map(|point| {
+                let (x, y) = point.split_once(',').unwrap();
+                (x.parse::<u32>().unwrap(), y.parse::<u32>().unwrap())
+            })
+        });
+        let points: Vec<_> = points.filter(|(_, y)| *y > 120).collect();
+        // Half a box at a point, or half a line.
+        let around = if source == Source::Ours { 2 } else { 6 };
+        let ends = |of: fn(&(u32, u32)) -> u32| {
+            let (least, most) = (points.iter().map(of).min().unwrap(), points.iter().map(of).max().unwrap());
+            least - around..=most + around
+        };
+        let (across, down) = (ends(|point| point.0), ends(|point| point.1));
+        let mut bytes = Vec::new();
+        figure.write_png(&mut bytes).unwrap();
+        let ((width, _), pixels) = decoded(&bytes);
+        let blue = (0u32..).zip(pixels.chunks(3)).filter(|(_, pixel)| **pixel == [0, 114, 178]);
+        let places: Vec<_> = blue.map(|(at, _)| (at % width, at / width)).filter(|(_, y)| *y > 120).collect();
+        assert!(places.len() > 10_000, "{}", places.len());
+        let beyond = places.iter().filter(|(x, y)| !across.contains(x) || !down.contains(y));
+        assert_eq!(beyond.count(), 0, "of {} in {across:?} and {down:?}", places.len());
+    }
+}
+
 #[test]
 fn a_png_has_the_size_of_its_figure_and_the_colours_of_its_series() {
-    let decoded = |bytes: &[u8]| {
-        let mut reader = png::Decoder::new(io::Cursor::new(bytes)).read_info().unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        let info = reader.next_frame(&mut pixels).unwrap();
-        ((info.width, info.height), pixels)
-    };
     let mut bytes = Vec::new();
     figure().write_png(&mut bytes).unwrap();
     let (size, pixels) = decoded(&bytes);

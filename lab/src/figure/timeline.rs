@@ -1,7 +1,8 @@
 //! How timelines look.
 
 use super::canvas::{
-    Brush, CONTENT_FROM, INK, MARGIN, PALE, SMALL, Shape, failed, font, heading, legend_height, on_canvas,
+    Brush, CONTENT_FROM, Canvas, INK, MARGIN, PALE, SMALL, Shape, failed, font, heading, legend_height,
+    on_canvas, svg,
 };
 use super::data::Timeline;
 use super::scale::Axis;
@@ -29,8 +30,7 @@ impl Timeline {
     /// # Errors
     /// Those of `out`, and what can't be drawn.
     pub fn write_svg(&self, mut out: impl io::Write) -> io::Result<()> {
-        let mut text = String::new();
-        paint(self, &SVGBackend::with_string(&mut text, self.pixels()).into_drawing_area())?;
+        let text = svg(self.pixels(), |root| paint(self, root))?;
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -60,7 +60,7 @@ fn keys(timeline: &Timeline) -> Vec<(String, Brush)> {
     timeline.kinds.iter().enumerate().map(key).collect()
 }
 
-fn paint<B: DrawingBackend>(timeline: &Timeline, root: &DrawingArea<B, Shift>) -> io::Result<()> {
+fn paint<B: Canvas>(timeline: &Timeline, root: &DrawingArea<B, Shift>) -> io::Result<()> {
     let keys = keys(timeline);
     heading(root, timeline.label, &keys)?;
     let top = (CONTENT_FROM + legend_height(&keys, WIDTH)) as i32;
@@ -68,7 +68,7 @@ fn paint<B: DrawingBackend>(timeline: &Timeline, root: &DrawingArea<B, Shift>) -
     root.present().map_err(failed)
 }
 
-fn lanes<B: DrawingBackend>(
+fn lanes<B: Canvas>(
     timeline: &Timeline,
     root: &DrawingArea<B, Shift>,
     top: i32,

@@ -115,7 +115,7 @@ fn slides_latencies(report: &OcssdReport) -> Figure {
     let panels = Workload::ALL.map(|workload| Panel {
         title: workload.name().to_owned(),
         x: "µs",
-        scale: Scale::Linear,
+        scale: Scale::Log,
         y: "% of requests",
         series: of_workload(report, workload).map(|row| cdf(row.drive(), &row.quantiles_us)).collect(),
     });
