@@ -8,8 +8,13 @@ use crate::warning::Warning;
 /// 1 % of them affects the 99th percentile.
 pub const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
-/// All warnings of a run, by importance.
-pub(crate) fn of_run(drive: &DriveReport, tasks: &[TaskReport], interrupted: bool) -> Vec<Warning> {
+/// All warnings of a run, by importance. `buffer` has data that was written and isn't on flash yet.
+pub(crate) fn of_run(
+    drive: &DriveReport,
+    tasks: &[TaskReport],
+    buffer: &str,
+    interrupted: bool,
+) -> Vec<Warning> {
     let late = tasks.iter().filter_map(|task| late(task.lateness.as_ref()?, &task.name));
     let slipped = tasks.iter().filter_map(|task| Some(slipped(task.slipped_s?, &task.name)));
     let unsteady = tasks.iter().filter_map(|task| {
@@ -17,17 +22,21 @@ pub(crate) fn of_run(drive: &DriveReport, tasks: &[TaskReport], interrupted: boo
         let values = steady.value.map(|value| ("value", value)).into_iter().collect();
         Some(Warning { values, ..Warning::new("not-steady", steady.note(&task.name)).of_task(&task.name) })
     });
+    let (reads, writes) = (of_reads(drive, tasks), of_writes(drive, tasks, buffer));
     let ended = tasks.iter().filter(|task| task.ended_by_another).map(|task| {
         let message = format!("{}: ended before its time, by exitall", task.name);
         Warning::new("ended-by-another", message).of_task(&task.name)
     });
+    let off_flash =
+        (reads.is_none() && writes.is_none()).then(|| kept_off_flash(drive, tasks, buffer)).flatten();
     let stopped = interrupted
         .then(|| Warning::new("interrupted", "interrupted: the report covers what was done by then"));
     late.chain(slipped)
         .chain(unsteady)
         .chain(ended)
-        .chain(of_reads(drive, tasks))
-        .chain(of_writes(drive, tasks))
+        .chain(reads)
+        .chain(writes)
+        .chain(off_flash)
         .chain(stopped)
         .collect()
 }
@@ -51,21 +60,34 @@ fn slipped(seconds: f64, task: &str) -> Warning {
 }
 
 /// A warning when no write has reached flash: in the whole run, or in the first such task.
-fn of_writes(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
-    let by_task = || tasks.iter().find_map(|task| buffered(task.drive.as_ref()?, Some(&task.name)));
-    buffered(drive, None).or_else(by_task)
+fn of_writes(drive: &DriveReport, tasks: &[TaskReport], buffer: &str) -> Option<Warning> {
+    let by_task = || tasks.iter().find_map(|task| buffered(task.drive.as_ref()?, Some(&task.name), buffer));
+    buffered(drive, None, buffer).or_else(by_task)
 }
 
-fn buffered(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
+fn buffered(drive: &DriveReport, task: Option<&str>, buffer: &str) -> Option<Warning> {
     let programs = drive.firmware.programs.host;
     (drive.waf == Some(0.0) && programs == 0).then(|| {
         let of = task.map_or_else(String::new, |task| format!(" by \"{task}\""));
         let message = format!(
-            "all that was written{of} stayed in the drive's data buffer (ftl.buffer_entries): no page was \
-             programmed for it, so WAF is 0.00, and latencies and rates are the buffer's; more data, or \
-             end_fsync=1, reaches flash"
+            "all that was written{of} stayed in {buffer}: no page was programmed for it, so WAF is 0.00, and \
+             latencies and rates are the buffer's; more data, or end_fsync=1, reaches flash"
         );
         Warning { task: task.map(str::to_owned), ..Warning::new("writes-buffered", message) }
+    })
+}
+
+/// A warning when data were moved and the flash did nothing, for another reason than those above.
+fn kept_off_flash(drive: &DriveReport, tasks: &[TaskReport], buffer: &str) -> Option<Warning> {
+    let moved = tasks.iter().flat_map(|task| &task.kinds);
+    let bytes: u64 = moved.filter(|kind| ["read", "write"].contains(&kind.kind)).map(|kind| kind.bytes).sum();
+    (bytes > 0 && drive.flash_reads + drive.flash_programs + drive.flash_erases == 0).then(|| {
+        let message = format!(
+            "nothing of the work reached flash: no page was read or programmed while {} bytes were moved, so \
+             latencies and rates are those of {buffer}",
+            thousands(bytes as f64)
+        );
+        Warning::new("off-flash", message).with([("bytes", bytes as f64)])
     })
 }
 
@@ -133,9 +155,10 @@ mod tests {
 
     #[test]
     fn writes_that_never_left_the_buffer_are_told_and_those_that_did_are_not() {
-        let told = |waf| of_run(&DriveReport { waf, ..idle() }, &[], false).pop();
+        let told = |waf| of_run(&DriveReport { waf, ..idle() }, &[], "pblk's write buffer", false).pop();
         let warning = told(Some(0.0)).unwrap();
         assert_eq!(warning.code, "writes-buffered");
+        assert!(warning.message.contains(" stayed in pblk's write buffer: no page"), "{warning:?}");
         assert!(warning.message.contains("no page was programmed for it, so WAF is 0.00"), "{warning:?}");
         assert_eq!([told(None), told(Some(0.5))], [None, None]);
     }

@@ -96,7 +96,7 @@ pub(crate) fn measure_what_is_done(
     let report = RunReport {
         name: name.to_owned(),
         total: Merged::of(0..count, &statistics, &latencies).total(),
-        warnings: doubt::of_run(&drive, &tasks, interrupted),
+        warnings: doubt::of_run(&drive, &tasks, machine.device().translation().write_buffer(), interrupted),
         tasks,
         drive,
         erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },

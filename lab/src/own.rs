@@ -320,7 +320,20 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
 pub fn said_before(setup: &Setup, work: &OwnWork, drive: Drive) -> Result<Vec<Warning>, PlanError> {
     let mut said = check_jobs(work.as_jobs(), drive, setup.seed)?;
     said.extend(queues(setup, work).limits.iter().map(HostLimit::warning));
+    said.extend(timeless(&setup.profile));
     Ok(said)
+}
+
+/// A warning when a page cache serves commands in no time.
+fn timeless(profile: &Profile) -> Option<Warning> {
+    let target = profile.target.as_ref()?;
+    let is_timeless = target.page_cache_mib.is_some() && target.command_ns.unwrap_or(0) == 0;
+    is_timeless.then(|| {
+        let message = "the time of the host's software isn't modelled, since target.command_ns is not given: \
+                       what the page cache (target.page_cache_mib) serves takes hardly any time, and its \
+                       rates mean nothing. target.command_ns=1000, say, takes a microsecond per command";
+        Warning::new("host-time", message)
+    })
 }
 
 /// Bytes that `jobs` write on `drive`, as far as known in advance: for jobs with a time limit, one loop.

@@ -148,6 +148,11 @@ pub trait TranslationView {
     fn stats(&self) -> TranslationStats;
     /// Counters that only this translation has, by name.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
+    /// What holds data that has been written and isn't on flash yet, for messages: with the profile's key for
+    /// its size, if there is one.
+    fn write_buffer(&self) -> &'static str {
+        "the drive's data buffer (ftl.buffer_entries)"
+    }
     /// What it promises for a sudden loss of power. The torture test checks these promises.
     fn promises(&self) -> Promises {
         Promises::ALL

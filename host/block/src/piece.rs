@@ -189,6 +189,9 @@ impl TranslationView for View {
     fn location_of(&self, page: Lpn) -> Option<Ppa> {
         self.inner.location_of(page)
     }
+    fn write_buffer(&self) -> &'static str {
+        "the host's page cache (target.page_cache_mib)"
+    }
     fn functions(&self) -> alloc::vec::Vec<Function> {
         self.inner.functions()
     }

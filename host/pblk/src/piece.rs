@@ -210,6 +210,9 @@ impl TranslationView for Ftl {
         let sector = (block.0 < state.map.blocks()).then(|| state.map.get(block.0)).flatten();
         sector.map(|sector| self.page_of(sector))
     }
+    fn write_buffer(&self) -> &'static str {
+        "pblk's write buffer in the host's memory, of eight pages of each plane"
+    }
     fn functions(&self) -> Vec<Function> {
         Vec::new()
     }

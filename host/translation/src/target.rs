@@ -220,6 +220,9 @@ impl TranslationView for Running {
     fn location_of(&self, page: Lpn) -> Option<Ppa> {
         self.inner.location_of(page)
     }
+    fn write_buffer(&self) -> &'static str {
+        "the data buffer of the FTL on the host (ftl.buffer_entries)"
+    }
     fn functions(&self) -> Vec<Function> {
         self.inner.functions()
     }

@@ -317,6 +317,9 @@ impl TranslationView for Running {
     fn location_of(&self, _page: Lpn) -> Option<Ppa> {
         None
     }
+    fn write_buffer(&self) -> &'static str {
+        "the page buffers of the FTL on the host (target.gather_pages, ftl.buffer_entries)"
+    }
     fn functions(&self) -> Vec<Function> {
         Vec::new()
     }
