@@ -2,17 +2,19 @@
 
 use aster_device::profile::{Profile, TargetProfile};
 use aster_device::{Boot, DriveState, Media, Pieces};
-use aster_driver::Config;
+use aster_driver::{Config, QueueId};
 use aster_events::{Event, EventSink, FlashKind, Recorder};
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
-use aster_units::{BlockAddr, Content, Instant, LunIndex, PageInBlock};
+use aster_units::{BlockAddr, Content, Duration, Instant, LunIndex, PageInBlock};
 use aster_wire::nvme::admin::SecureErase;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+const QUEUE: QueueId = QueueId(1);
 
 /// The same drive in both versions of Open-Channel SSD.
 const VERSIONS: [&str; 2] = ["pocket-ocssd", "pocket-ocssd-2"];
@@ -327,6 +329,65 @@ fn an_erase_of_the_next_block_follows_a_write_of_each_lun() {
     }
 }
 
+/// A vector of more units than the line has LUNs doesn't wait for itself.
+#[test]
+fn vectors_of_any_size_are_written() {
+    for sectors in [8, 16, 24, 40, 64] {
+        let profile = large_pages(|p| p.target.as_mut().unwrap().sectors_per_write = Some(sectors));
+        let machine = power_on(&profile, Content::Fingerprint, Media::fresh());
+        let write = job("write", Access::Sequential, Mix::Write, 128 << 10, 64);
+        let contents = run(&machine, &[write], versioned(&machine));
+        run(&machine, &[everything(&machine)], contents);
+        // Four LUNs of eight sectors are one vector at most.
+        let most = u64::from(sectors.min(32) / 8);
+        let vectors = counter(&machine, "vectors");
+        assert!(vectors >= 64 * 4 / most - 32 / most, "{sectors} sectors: {vectors} vectors");
+        assert!(vectors <= 64 * 4 / most * 3 / 2, "{sectors} sectors: {vectors} vectors");
+    }
+}
+
+/// A write of part of a sector puts nothing back that another command has written since it began.
+#[test]
+fn a_write_of_part_of_a_sector_undoes_no_other() {
+    let machine = power_on(&pocket(|_| ()), Content::Full, Media::fresh());
+    let driver = Rc::clone(machine.driver());
+    let formatted = machine.block_on("formatting", async move { driver.format(0, SecureErase::None).await });
+    formatted.unwrap().unwrap();
+    let blocks = machine.driver().namespace().blocks;
+    assert_eq!(machine.driver().namespace().block_bytes, 512);
+    let write = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 128 << 10, blocks / 256) };
+    run(&machine, &[write], versioned(&machine));
+    for round in 0..40_u64 {
+        let first = round * 8;
+        let ended = Rc::new(RefCell::new(0));
+        let (driver, part) = (Rc::clone(machine.driver()), Rc::clone(&ended));
+        machine.host().spawn(async move {
+            driver.write(QUEUE, first + 3, &[1; 512], false).await.unwrap();
+            *part.borrow_mut() += 1;
+        });
+        let (driver, whole) = (Rc::clone(machine.driver()), Rc::clone(&ended));
+        let exec = machine.host().clone();
+        machine.host().spawn(async move {
+            exec.sleep(Duration::from_micros(3 * round)).await;
+            driver.write(QUEUE, first, &[2; 4096], false).await.unwrap();
+            *whole.borrow_mut() += 1;
+        });
+        while *ended.borrow() < 2 {
+            assert!(machine.step());
+        }
+        let driver = Rc::clone(machine.driver());
+        let found = machine.block_on("reading", async move {
+            let mut found = [0; 4096];
+            driver.read(QUEUE, first, &mut found).await.map(|()| found)
+        });
+        let found = found.unwrap().unwrap();
+        for (n, block) in found.chunks(512).enumerate() {
+            let may_be = |value: u8| block == [value; 512];
+            assert!(may_be(2) || n == 3 && may_be(1), "round {round}, block {n}: {}", block[0]);
+        }
+    }
+}
+
 #[test]
 fn what_pblk_cannot_do_is_refused_by_its_key() {
     let refused = |profile: Profile| {
@@ -340,6 +401,8 @@ fn what_pblk_cannot_do_is_refused_by_its_key() {
     assert!(unit.starts_with("target.sectors_per_write: must be a multiple of 8 up to 64"), "{unit}");
     let spare = refused(pocket(|p| p.ftl.over_provisioning_percent = 5.0));
     assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 5 lines"), "{spare}");
+    let pairs = refused(pocket(|p| p.package.pair_loss = true));
+    assert!(pairs.starts_with("package.pair_loss: must be false"), "{pairs}");
     let blocks = refused(profile("tiny", |p| {
         p.target = Some(TargetProfile { kind: "pblk".to_owned(), ..TargetProfile::default() });
     }));

@@ -51,6 +51,13 @@ impl Ftl {
         }
         self.is_attached.set(false);
         self.attach.wake_all(&self.exec);
+        {
+            // A page that a planned write names may lie behind one that was lost.
+            let state = &mut *self.state.borrow_mut();
+            state.is_void = true;
+            state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+        }
+        self.work.wake_all(&self.exec);
     }
     pub(crate) fn is_booting(&self) -> bool {
         self.condition.get() == DriveState::Booting
@@ -104,7 +111,8 @@ impl Ftl {
             }
         }
     }
-    /// Writes sectors with their metadata.
+    /// Writes sectors with their metadata. One that was planned before the drive lost its power is lost with
+    /// it.
     pub(crate) async fn write(
         &self,
         sectors: &[SectorAddr],
@@ -112,6 +120,9 @@ impl Ftl {
         oob: &[u8],
     ) -> Result<(), VectorError> {
         self.attached().await;
+        if self.state.borrow().is_void {
+            return Err(VectorError::Driver(DriverError::Reset));
+        }
         let places = self.places(sectors);
         let data = to_drive(self.config.content, data);
         self.issued(Operation::Program, sectors);

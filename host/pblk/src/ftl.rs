@@ -111,6 +111,9 @@ pub(crate) struct State {
     pub(crate) flush_to: Position,
     /// The first place in the buffer whose write failed.
     pub(crate) failed_from: Option<Position>,
+    /// The drive has lost its power: what was planned before isn't sent any more, until it is known what is
+    /// on the open line.
+    pub(crate) is_void: bool,
     /// A chunk was lost by a write that failed, and not only the drive's power.
     pub(crate) chunk_failed: bool,
     /// Writes in flight.
@@ -143,6 +146,7 @@ impl State {
             sequence: 1,
             flush_to: 0,
             failed_from: None,
+            is_void: false,
             chunk_failed: false,
             writes: 0,
             busy: vec![0; shape.luns() as usize],
@@ -261,8 +265,6 @@ pub(crate) struct Ftl {
     pub(crate) collect: WaitQueue,
     /// Commands wait for a format, and the format for commands.
     pub(crate) gate: WaitQueue,
-    /// Writes of part of a sector, one after the other.
-    pub(crate) merges: Queue<()>,
 }
 
 impl Ftl {

@@ -22,6 +22,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>, id: u32) {
     let mut work = Worker {
         buffer: BufferId(id),
         data: vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()],
+        part: vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()],
         read: vec![0; ADDRESSES_MAX * ftl.config.content.sector_len()],
         oob: vec![0; ADDRESSES_MAX * OOB],
     };
@@ -45,6 +46,8 @@ struct Worker {
     buffer: BufferId,
     /// Up to 64 sectors of a command.
     data: Vec<u8>,
+    /// What the host writes of sectors that it doesn't write in whole.
+    part: Vec<u8>,
     /// Sectors that are read from flash for it, and their metadata.
     read: Vec<u8>,
     oob: Vec<u8>,
@@ -227,45 +230,56 @@ impl Ftl {
             self.transfer(command, part, DmaDirection::FromHost, work).await?;
             return self.put(part, work).await;
         }
-        self.merges.push(&self.exec, ()).await;
-        let ended = async {
-            self.load(part, work).await?;
-            self.transfer(command, part, DmaDirection::FromHost, work).await?;
-            self.put(part, work).await
-        }
-        .await;
-        self.merges.try_pop(&self.exec);
-        ended
+        self.transfer(command, part, DmaDirection::FromHost, work).await?;
+        let within = part.skip / self.ratio()..(part.skip + part.bytes) / self.ratio();
+        work.part[..within.len()].copy_from_slice(&work.data[within]);
+        self.merge(part, false, work).await
     }
     async fn zero_part(&self, part: DataPart, work: &mut Worker) -> Ended {
-        let whole = part.is_whole();
-        if !whole {
-            self.merges.push(&self.exec, ()).await;
+        if part.is_whole() {
+            work.data[..part.bytes / self.ratio()].fill(0);
+            return self.put(part, work).await;
         }
+        self.merge(part, true, work).await
+    }
+    /// Bytes of a sector for each byte that is kept of it.
+    fn ratio(&self) -> usize {
+        SECTOR_BYTES / self.config.content.sector_len()
+    }
+    /// Puts a part that doesn't cover its sectors in whole: zeroes, or what is in `work.part`. What else is
+    /// in them is read when its turn is up: another command may have written it meanwhile.
+    async fn merge(&self, part: DataPart, zeroes: bool, work: &mut Worker) -> Ended {
+        self.await_turn().await;
         let ended = async {
-            if !whole {
-                self.load(part, work).await?;
+            self.load(part, work).await?;
+            let within = part.skip / self.ratio()..(part.skip + part.bytes) / self.ratio();
+            let (into, length) = (&mut work.data[within.clone()], within.len());
+            match zeroes {
+                true => into.fill(0),
+                false => into.copy_from_slice(&work.part[..length]),
             }
-            let ratio = SECTOR_BYTES / self.config.content.sector_len();
-            work.data[part.skip / ratio..(part.skip + part.bytes) / ratio].fill(0);
-            self.put(part, work).await
+            self.put_in_turn(part, work).await
         }
         .await;
-        if !whole {
-            self.merges.try_pop(&self.exec);
-        }
+        self.end_turn();
         ended
     }
     /// Puts the sectors of a part into the write buffer as it has room. Parts go in one after the other, in
     /// the order in which they came here, so that none waits for ever while others pass it.
     async fn put(&self, part: DataPart, work: &Worker) -> Ended {
+        self.await_turn().await;
+        let ended = self.put_in_turn(part, work).await;
+        self.end_turn();
+        ended
+    }
+    async fn await_turn(&self) {
         self.keep_record(Left::InUse);
         let turn = self.turns.take();
         self.wait_for(&self.room, || self.turns.is_up(turn).then_some(()).ok_or(Wait::WriteBuffer)).await;
-        let ended = self.put_in_turn(part, work).await;
+    }
+    fn end_turn(&self) {
         self.turns.end();
         self.room.wake_all(&self.exec);
-        ended
     }
     async fn put_in_turn(&self, part: DataPart, work: &Worker) -> Ended {
         let len = self.config.content.sector_len();

@@ -130,7 +130,6 @@ impl TargetPiece for Pblk {
             left: queue(),
             collect: queue(),
             gate: queue(),
-            merges: Queue::new(1),
         });
         let view = Rc::clone(&ftl);
         core.spawn(async move {

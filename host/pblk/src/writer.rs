@@ -44,6 +44,7 @@ impl Ftl {
         self.work.wait(&self.exec, || (self.state.borrow().writes == 0).then_some(())).await;
         let line = {
             let state = &mut *self.state.borrow_mut();
+            state.is_void = false;
             state.pads.clear();
             let State { ring, lines, .. } = state;
             // What came before the first sector in the buffer is on flash. A write that failed may have been
@@ -68,7 +69,13 @@ impl Ftl {
                 Err(why) => return self.fail(&why),
             }
         }
-        self.state.borrow_mut().failed_from = None;
+        {
+            // If the drive has lost its power once more, it is looked up anew.
+            let state = &mut *self.state.borrow_mut();
+            if !state.is_void {
+                state.failed_from = None;
+            }
+        }
         self.choose_next();
         self.collect.wake_all(&self.exec);
     }
@@ -225,6 +232,13 @@ impl Ftl {
             }
         }
     }
+    /// The unit that was taken last is taken again next.
+    fn give_unit_back(&self, unit: SectorAddr) {
+        let state = &mut *self.state.borrow_mut();
+        let open = state.open.as_mut().expect("a line is open");
+        open.unit -= 1;
+        debug_assert_eq!(open.unit % self.shape.luns(), self.shape.lun_of(unit), "it is the last one");
+    }
     /// Writes units of a head or tail.
     async fn write_meta(&self, bytes: Rc<[u8]>, is_head: bool) {
         let of_unit = self.shape.unit_sectors() as usize * media::SECTOR_BYTES;
@@ -256,6 +270,14 @@ impl Ftl {
         let (mut sectors, mut count_all) = ([SectorAddr(0); ADDRESSES_MAX], 0);
         for _ in 0..units {
             let Some(first) = self.next_unit() else { break };
+            let lun_of = |sector: &SectorAddr| self.shape.lun_of(*sector);
+            let is_taken =
+                sectors[..count_all as usize].iter().any(|sector| lun_of(sector) == lun_of(&first));
+            if self.config.one_write_per_lun && is_taken {
+                // It would wait for itself: the line has fewer LUNs than the vector could have units.
+                self.give_unit_back(first);
+                break;
+            }
             self.take_lun(job, Operation::Program, first).await;
             for n in 0..unit_sectors {
                 sectors[(count_all + n) as usize] = SectorAddr(first.0 + n);
@@ -292,14 +314,27 @@ impl Ftl {
         count(&self.counters.padded, (sectors.len() - entries) as u64);
         (first, entries as u8)
     }
-    /// Writes the open line's tail. Nothing comes behind it.
+    /// Writes the open line's tail. Nothing comes behind it. A line of which a write has failed gets none:
+    /// what is on it is looked up by the metadata of its sectors.
     async fn close_line(&self) {
+        if !self.config.one_write_per_lun {
+            // Of several units in flight on a LUN the last may end well although one before it has failed,
+            // and the tail would be believed.
+            let ended = || (self.state.borrow().writes == 0 || self.is_failed()).then_some(());
+            self.work.wait(&self.exec, ended).await;
+        }
+        if self.state.borrow().failed_from.is_some() {
+            return self.end_line();
+        }
         let tail = {
             let state = self.state.borrow();
             let open = state.open.as_ref().expect("a line is open");
             media::tail(&self.shape, &state.lines, open.line, &open.blocks)
         };
         self.write_meta(tail.into(), false).await;
+        self.end_line();
+    }
+    fn end_line(&self) {
         let state = &mut *self.state.borrow_mut();
         if let Some(open) = state.open.take() {
             state.lines.close(open.line);

@@ -107,6 +107,32 @@ fn what_a_bad_chunk_still_holds_does_not_come_back() {
     assert!(report.seen.failed_blocks > 0 && report.seen.drive_cuts > 0, "{:?}", report.seen);
 }
 
+/// What pblk had planned when the drive lost its power named pages behind one that was lost, and the drive
+/// refused it. In these lives pblk took so many chunks for bad that the drive became read-only, though none
+/// had failed; or a vector of two units on one LUN waited for itself.
+#[test]
+fn losses_of_the_drives_power_cost_pblk_no_chunk() {
+    for (one_write_per_lun, sectors_per_write, seed, rounds) in [
+        (true, None, 3007, vec![0, 1, 2, 3, 4, 5, 8]),
+        (true, None, 1, (0..if is_long() { 80 } else { 24 }).collect()),
+        (false, None, 900, vec![0, 1, 4, 5, 6, 7]),
+        (false, None, 300, vec![0, 2, 3, 9, 10, 11]),
+        (true, Some(16), 100, vec![0, 1, 2, 3, 4, 5]),
+        (true, Some(4), 103, vec![0, 1, 2, 3, 4, 5]),
+    ] {
+        let mut profile = profile("pocket-ocssd");
+        let target = profile.target.get_or_insert_default();
+        (target.one_write_per_lun, target.sectors_per_write) = (Some(one_write_per_lun), sectors_per_write);
+        "pblk".clone_into(&mut target.kind);
+        let life = Case { seed, rounds, depth: DEPTH, cut_recovery: true };
+        let plan = Plan { name: "pocket-ocssd".into(), seed, cuts: None, only: Some(life) };
+        let mut here = Here::new("pocket-ocssd", &profile, Some(Content::Full));
+        let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(report.failure.is_none(), "{:#?}", report.failure);
+        assert!(report.seen.drive_cuts > 3 && report.seen.torn_programs > 0, "{:?}", report.seen);
+    }
+}
+
 /// H20, H25: each loss of power closes the groups that were being written. Any number of them leaves room.
 #[test]
 fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {

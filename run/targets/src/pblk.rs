@@ -20,6 +20,12 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         return refuse("host.command_set", reason);
     }
     crate::nvme::check(profile, Pblk::QUEUE_PAIRS)?;
+    if profile.package.pair_loss && !profile.restrict.lsb_pages {
+        let reason = "must be false under target.kind = \"pblk\", or restrict.lsb_pages true: the drive \
+                      tells its host of no paired pages, and a program that is cut off would take along \
+                      what was flushed";
+        return refuse("package.pair_loss", reason.to_owned());
+    }
     let target = profile.target.as_ref().expect("a target is made of a profile that has one");
     let config = PblkConfig {
         geometry: facts.geometry,
