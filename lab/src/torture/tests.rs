@@ -133,6 +133,19 @@ fn losses_of_the_drives_power_cost_pblk_no_chunk() {
     }
 }
 
+/// In this life the drive began anew when the host's clock was ahead of its own.
+#[test]
+fn a_drive_that_begins_anew_is_not_behind_its_host() {
+    let mut profile = profile("host-ftl-small");
+    profile.target.as_mut().expect("a target").raid = Some(RaidName::Off);
+    let life = Case { seed: 120, rounds: vec![0, 1, 2, 3, 4], depth: DEPTH, cut_recovery: true };
+    let plan = Plan { name: "host-ftl-small".into(), seed: life.seed, cuts: None, only: Some(life) };
+    let mut here = Here::new("host-ftl-small", &profile, Some(Content::Full));
+    let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+    assert!(report.seen.drive_cuts > 3, "{:?}", report.seen);
+}
+
 /// H20, H25: each loss of power closes the groups that were being written. Any number of them leaves room.
 #[test]
 fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {

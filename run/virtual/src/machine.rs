@@ -388,6 +388,8 @@ impl Machine {
         name: &str,
         profile: &Profile,
     ) -> Result<(), RunError> {
+        // The host's clock may be ahead, and what begins anew must not begin in its past.
+        self.device.catch_up(self.now());
         Ok(self.device.restart_drive(with_ours(pieces.into()), name, profile)?)
     }
 
