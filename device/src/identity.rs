@@ -1,7 +1,8 @@
 //! The parts of a profile that a drive's media depend on.
 
 use crate::profile::{
-    BLOCK, CellUse, MappingName, NO_TARGET, PAGE_MAPPING, PlacementName, Profile, TableBlocksName,
+    BLOCK, CellUse, DetectorName, MappingName, NO_TARGET, PAGE_MAPPING, PlacementName, Profile,
+    TableBlocksName,
 };
 use aster_units::Content;
 
@@ -17,6 +18,8 @@ const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
 const MAPPING: &str = "ftl.mapping";
 const TABLE_BLOCKS: &str = "ftl.table_blocks";
+const DETECTOR: &str = "ecc.detector";
+const SYNDROMES: &str = "syndromes";
 const RESIDENT: &str = "resident";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
@@ -32,6 +35,7 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         MAPPING_UNIT => Some("0"),
         MAPPING => Some(RESIDENT),
         TABLE_BLOCKS => Some("off"),
+        DETECTOR => Some(SYNDROMES),
         TARGET => Some(NO_TARGET),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
@@ -66,6 +70,10 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         PlacementName::Spare => "spare",
         PlacementName::Interleaved => "interleaved",
     };
+    let detector = match profile.ecc.detector {
+        DetectorName::Syndromes => SYNDROMES,
+        DetectorName::Crc => "crc",
+    };
     vec![
         // These parties define the format of what is on the media and in NVRAM.
         (FTL_KIND, profile.ftl.kind.clone()),
@@ -90,6 +98,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ecc.designed", profile.ecc.designed.to_string()),
         ("ecc.chunk_bytes", profile.ecc.chunk_bytes.to_string()),
         ("ecc.placement", placement.to_owned()),
+        (DETECTOR, detector.to_owned()),
         ("ecc.scrambler", profile.ecc.scrambler.to_string()),
         (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),

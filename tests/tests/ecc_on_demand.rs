@@ -1,7 +1,7 @@
 //! Correction in software (S9–S12, S15–S17) on whole drives: what the host reads is right, and only wrong
 //! bits take time.
 
-use aster_device::profile::{ControllerName, CorrectionName, Profile};
+use aster_device::profile::{ContentKind, ControllerName, CorrectionName, DetectorName, Profile};
 use aster_device::{Device, DriveStats, Media};
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
@@ -154,6 +154,59 @@ fn a_frame_with_more_wrong_bits_than_the_code_corrects_loses_its_block() {
     }
 }
 
+/// S11: a CRC behind each chunk's parity finds wrong bits, on drives that keep every byte and on those that
+/// keep fingerprints. Wrong bits of the CRC itself cost a frame's time, and nothing else.
+#[test]
+fn a_crc_finds_what_the_engine_corrects() {
+    // A chunk, its parity and its CRC.
+    const WITH_CRC: u32 = 536;
+    for content in [ContentKind::Full, ContentKind::Fingerprint] {
+        let profile = on_demand(|p| {
+            p.ecc.detector = DetectorName::Crc;
+            (p.content, p.host.block_bytes) = (content, 4096);
+        });
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let fill = |m: &Machine, mix| {
+            let each = drive(m).bytes.div_ceil(128 << 10);
+            let all = job("all", Access::Sequential, mix, 128 << 10, each);
+            run(m, &[Job { verify: true, ..all }], Contents::unversioned(drive(m), 1));
+        };
+        fill(&m, Mix::Write);
+        assert!(ecc(&m).encoded > 0);
+        let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+        let (lun, block, of_block) = at(&m, 0);
+        let in_data: Vec<u32> = (0..T).map(|i| 3 * WITH_CRC * 8 + i * 331).collect();
+        let in_crc = [(7 * WITH_CRC + 533) * 8, (7 * WITH_CRC + 534) * 8];
+        assert!(m.device().nand().flip_bits(lun, block, of_block, &in_data));
+        assert!(m.device().nand().flip_bits(lun, block, of_block, &in_crc));
+        let before = ecc(&m);
+        fill(&m, Mix::Read);
+        let now = ecc(&m);
+        let reads = now.reads - before.reads;
+        assert!(reads > 0, "{content:?}");
+        let frames = (now.frames - before.frames, now.sound - before.sound);
+        let corrected = now.corrected - before.corrected;
+        assert_eq!((frames, corrected), ((2 * reads, reads), u64::from(T) * reads), "{content:?}");
+    }
+}
+
+/// The checksums take room, and a profile without it is refused with numbers.
+#[test]
+fn a_page_without_room_for_checksums_is_refused() {
+    let of = |spare| {
+        let profile = on_demand(|p| {
+            p.ecc.detector = DetectorName::Crc;
+            p.geometry.spare_bytes = spare;
+        });
+        Device::power_on("test", &profile, None, Media::fresh(), &Recorder::default()).map(|_| ())
+    };
+    // 33 codes of 20 + 4 bytes, seed and OOB.
+    let needed = 33 * 24 + 4 + 16;
+    assert!(of(needed).is_ok());
+    let error = of(needed - 1).expect_err("no room").to_string();
+    assert!(error.contains(&format!("take {} bytes", 16_384 + needed)), "{error}");
+}
+
 /// The big loop sends a page to the host as soon as it has been read.
 #[test]
 fn the_big_loop_needs_correction_in_hardware() {
@@ -179,11 +232,15 @@ impl EventSink for Log {
 /// same seed gives the same events.
 #[test]
 fn every_byte_is_kept_on_pages_that_always_have_wrong_bits() {
-    for policy in ["fifo", "fil"] {
+    for (policy, detector) in
+        [("fifo", DetectorName::Syndromes), ("fil", DetectorName::Syndromes), ("fil", DetectorName::Crc)]
+    {
         let profile = on_demand(|p| {
             p.package.errors.fresh = 1e-4;
             p.scheduler.policy = policy.to_owned();
+            p.ecc.detector = detector;
             (p.costs.ecc_frame, p.costs.ecc_error) = (2_000, 500);
+            p.costs.ecc_encode = if detector == DetectorName::Crc { 100 } else { 0 };
         });
         let life = || {
             let (log, recorder) = (Rc::new(RefCell::new(Log::default())), Recorder::default());
@@ -211,7 +268,7 @@ fn every_byte_is_kept_on_pages_that_always_have_wrong_bits() {
             Rc::try_unwrap(log).ok().expect("detached").into_inner().0
         };
         let (once, twice) = (life(), life());
-        assert!(once == twice, "{policy}");
+        assert!(once == twice, "{policy} {detector:?}");
         let of_engine = once.iter().filter(|(_, event)| matches!(event, Event::PageCorrected { .. })).count();
         assert!(of_engine > 1_000, "{of_engine}");
     }

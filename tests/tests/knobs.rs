@@ -7,7 +7,7 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    CorrectionName, DataModeName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
+    CorrectionName, DataModeName, DetectorName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
     OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile,
     TasksName, TransactionOrder, TransportName,
 };
@@ -304,6 +304,10 @@ fn on_demand(p: &mut Profile) {
     p.package.errors.fresh = 1e-4;
     (p.costs.ecc_submit, p.costs.ecc_frame, p.costs.ecc_error) = (400, 4_000, 1_500);
 }
+fn by_crc(p: &mut Profile) {
+    on_demand(p);
+    p.ecc.detector = DetectorName::Crc;
+}
 
 fn looped_and_worn(p: &mut Profile) {
     looped(p);
@@ -535,6 +539,8 @@ const CASES: &[Case] = &cases! {
     "costs.ecc_submit" Run on on_demand; => |p| p.costs.ecc_submit += 400,
     "costs.ecc_frame" Run on on_demand; => |p| p.costs.ecc_frame += 400,
     "costs.ecc_error" Run on on_demand; => |p| p.costs.ecc_error += 400,
+    "ecc.detector" Run on on_demand; => by_crc,
+    "costs.ecc_encode" Run on by_crc; => |p| p.costs.ecc_encode += 400,
     "board.buses.memory_mb_per_s" Run => |p| p.board.buses.memory_mb_per_s = 300,
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,

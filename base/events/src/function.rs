@@ -66,8 +66,8 @@ functions! {
     ]
     /// takes flash requests into queues, starts their phases and polls for the ends of these
     FlashInterface "flash_interface" ["fil_take", "fil_dispatch", "fil_poll", "fil_finish"]
-    /// passes frames with wrong bits to the ECC engine, which corrects them
-    Correction "correction" ["ecc_submit", "ecc_frame", "ecc_error"]
+    /// passes frames with wrong bits to the ECC engine, which corrects them, and encodes for a CRC detector
+    Correction "correction" ["ecc_submit", "ecc_frame", "ecc_error", "ecc_encode"]
     /// builds packets and looks at those that come back
     TransactionLayer "transaction_layer" [
         "tlp_build", "tlp_receive", "tlp_copy_kib", "tlp_describe", "tlp_notice"

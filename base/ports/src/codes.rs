@@ -5,9 +5,10 @@
 //! were read, wrong bits included. Code bits go to the buffer's code area, and a bitmap there says which
 //! frames are no code words.
 //!
-//! A frame is a chunk of data with its parity, or the OOB record with its seed and parity. The OOB frame
-//! comes last. On a drive that keeps fingerprints a data frame has no bits: the first byte of its code is
-//! then the number of its wrong bits.
+//! A frame is a chunk of data with its code, or the OOB record with its seed and code. A code is BCH parity,
+//! and the checksum of a detector that has one (S11). The OOB frame comes last. On a drive that keeps
+//! fingerprints a data frame has no bits: the first byte of its code is then the number of wrong bits in data
+//! and parity.
 
 use crate::layout::{PageLayout, SEED_BYTES};
 

@@ -67,6 +67,12 @@ struct RingCells {
     least_room: Cell<u16>,
 }
 
+// Programs whose pages software encodes, and the task that does.
+struct Encoded {
+    programs: RefCell<VecDeque<Tag>>,
+    taker: WaitCell,
+}
+
 // Results with flagged frames, and the task that passes these frames on.
 struct Diverted {
     results: RefCell<VecDeque<(Tag, Outcomes)>>,
@@ -89,6 +95,8 @@ pub struct FlashPort {
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
     // Results that wait for correction in software ([`FlashPort::divert_flagged`]).
     diverted: OnceCell<Diverted>,
+    // Programs that wait for their code bits ([`FlashPort::divert_programs`]).
+    encoded: OnceCell<Encoded>,
     // Shared with the ports below ([`FlashPort::below`]).
     page_checker: Rc<OnceCell<PageChecker>>,
 }
@@ -143,6 +151,7 @@ impl FlashPort {
             watcher: Cell::new(None),
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
             diverted: OnceCell::new(),
+            encoded: OnceCell::new(),
             page_checker,
         })
     }
@@ -150,21 +159,32 @@ impl FlashPort {
     /// Sends a request if a slot is free. The result must be fetched with [`FlashPort::try_take`].
     #[inline]
     pub fn submit(&self, request: FlashRequest) -> Option<Tag> {
-        let slot = self.take_slot()?;
-        let lane = &self.lanes[request.lun.index()];
-        self.slots[usize::from(slot)].request.set(Some(request));
-        if let Some(collector) = self.collector.get() {
-            self.collected.borrow_mut().push_back(Tag(slot));
-            self.exec.post(collector, COLLECTED);
-            return Some(Tag(slot));
+        let tag = Tag(self.take_slot()?);
+        self.slots[tag.index()].request.set(Some(request));
+        if let Some(encoded) = self.encoded.get()
+            && request.phase == FlashOp::Program
+        {
+            encoded.programs.borrow_mut().push_back(tag);
+            encoded.taker.wake(&self.exec);
+            return Some(tag);
         }
-        lane.available.borrow_mut().push_back(Tag(slot));
+        self.enter(tag, request.lun);
+        Some(tag)
+    }
+    /// A request goes into its LUN's ring.
+    #[inline]
+    fn enter(&self, tag: Tag, lun: LunIndex) {
+        if let Some(collector) = self.collector.get() {
+            self.collected.borrow_mut().push_back(tag);
+            return self.exec.post(collector, COLLECTED);
+        }
+        let lane = &self.lanes[lun.index()];
+        lane.available.borrow_mut().push_back(tag);
         match (lane.hardware.get(), self.notice.on_submit) {
             (Some((handler, token)), _) => self.exec.post(handler, token),
             (None, Some(interrupt)) => interrupt.raise(&self.exec, &lane.worker),
             (None, None) => {}
         }
-        Some(Tag(slot))
     }
     #[inline]
     fn take_slot(&self) -> Option<u16> {
@@ -289,6 +309,25 @@ impl FlashPort {
         choose: impl Fn(&mut dyn Iterator<Item = FlashOp>) -> usize,
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
+    }
+    /// Requesting side, to be called once: programs no longer go to their LUNs, but to
+    /// [`FlashPort::next_program`], until [`FlashPort::encoded`] is called for them. Who takes them polls for
+    /// them, and keeps their order.
+    pub fn divert_programs(&self) {
+        let programs = RefCell::new(VecDeque::with_capacity(self.depth()));
+        let first = self.encoded.set(Encoded { programs, taker: WaitCell::default() }).is_ok();
+        assert!(first, "one part encodes");
+    }
+    /// Requesting side: waits for a program whose pages have no code bits yet.
+    pub async fn next_program(&self) -> (Tag, FlashRequest) {
+        let encoded = self.encoded.get().expect("programs are diverted");
+        let next = || encoded.programs.borrow_mut().pop_front();
+        let tag = encoded.taker.wait(&self.exec, next).await;
+        (tag, self.request(tag))
+    }
+    /// Requesting side: a program of [`FlashPort::next_program`] has its code bits.
+    pub fn encoded(&self, tag: Tag) {
+        self.enter(tag, self.request(tag).lun);
     }
     /// Requesting side, to be called once: results with flagged frames no longer go to who asked, but to
     /// [`FlashPort::next_flagged`], until [`FlashPort::deliver`] is called for them.

@@ -95,8 +95,8 @@ impl core::error::Error for LayoutError {}
 
 impl PageLayout {
     /// A layout for pages of `sectors` sectors and `raw_bytes` bytes, spare included. Each chunk of
-    /// `chunk_bytes` has `parity_bytes` of parity. So has the OOB, which is one shortened code word
-    /// together with the seed.
+    /// `chunk_bytes` has `parity_bytes` of parity, with the checksum of a detector that has one. So has the
+    /// OOB, which is one shortened code word together with the seed.
     ///
     /// # Errors
     /// If it doesn't fit the page.
@@ -127,7 +127,7 @@ impl PageLayout {
     pub const fn chunk_bytes(&self) -> u16 {
         self.chunk_bytes
     }
-    /// Parity bytes of an ECC chunk.
+    /// Parity bytes of an ECC chunk, with the checksum of a detector that has one.
     pub const fn parity_bytes(&self) -> u16 {
         self.parity_bytes
     }

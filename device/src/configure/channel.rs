@@ -84,7 +84,8 @@ pub(crate) fn engine(
         tables,
         stages: StageConfig {
             layout,
-            ecc: Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?,
+            ecc: Ecc::detected_by(e.detector.into(), e.field, e.designed, e.corrected, &layout)
+                .map_err(|e| value("ecc", e))?,
             correction: match e.correction {
                 CorrectionName::Hardware => Correction::InHardware,
                 CorrectionName::OnDemand => Correction::OnDemand,

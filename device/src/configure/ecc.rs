@@ -23,8 +23,9 @@ pub(crate) fn ecc_engine(profile: &Profile) -> Result<Option<EngineConfig>, Buil
     if e.correction == CorrectionName::Hardware {
         return Ok(None);
     }
-    let code = FrameCode::new(e.field, e.designed, e.corrected, &layout(profile)?);
+    let code = FrameCode::new(e.detector.into(), e.field, e.designed, e.corrected, &layout(profile)?);
     let code = code.map_err(|error| value("ecc", error))?;
-    let costs = EccCosts { submit: c.ecc_submit, frame: c.ecc_frame, error: c.ecc_error };
+    let costs =
+        EccCosts { submit: c.ecc_submit, frame: c.ecc_frame, error: c.ecc_error, encode: c.ecc_encode };
     Ok(Some(EngineConfig { code, costs, ring_entries: RING_ENTRIES }))
 }

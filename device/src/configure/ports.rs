@@ -2,6 +2,7 @@
 
 use super::error::{BuildError, value};
 use crate::profile::{PAGE_MAPPING, PlacementName, Profile, VECTORS};
+use aster_codec::Detector;
 use aster_ftl::OOB_BYTES;
 use aster_ports::layout::{PageLayout, Placement};
 use aster_vectors::WEAR_BYTES;
@@ -32,12 +33,13 @@ impl From<PlacementName> for Placement {
 
 pub(crate) fn layout(profile: &Profile) -> Result<PageLayout, BuildError> {
     let g = profile.array_geometry();
-    let parity_bits = profile.ecc.field as usize * profile.ecc.designed;
+    let parity_bytes = (profile.ecc.field as usize * profile.ecc.designed).div_ceil(8);
+    let detector = Detector::from(profile.ecc.detector);
     PageLayout::new(
         g.sectors_per_page(),
         g.raw_page_bytes(),
         profile.ecc.chunk_bytes,
-        parity_bits.div_ceil(8) as u16,
+        (parity_bytes + detector.bytes()) as u16,
         oob_bytes(profile),
         profile.ecc.placement.into(),
     )

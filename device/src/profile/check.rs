@@ -292,6 +292,7 @@ impl Profile {
             ("costs.ecc_submit", c.ecc_submit),
             ("costs.ecc_frame", c.ecc_frame),
             ("costs.ecc_error", c.ecc_error),
+            ("costs.ecc_encode", c.ecc_encode),
         ] {
             range(key, cycles as f64, 0.0, 1e7)?;
         }

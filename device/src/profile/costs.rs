@@ -72,4 +72,6 @@ pub struct CostsProfile {
     pub ecc_frame: u64,
     /// ECC engine: locating and correcting a wrong bit.
     pub ecc_error: u64,
+    /// ECC engine: computing the code bits of a frame, with `ecc.detector = "crc"`.
+    pub ecc_encode: u64,
 }

@@ -1,5 +1,6 @@
 //! The schema of `[ecc]`.
 
+use aster_codec::Detector;
 use serde::{Deserialize, Serialize};
 
 /// Where parity lies.
@@ -24,6 +25,26 @@ pub enum CorrectionName {
     OnDemand,
 }
 
+/// What finds the wrong bits of a page that software corrects (S11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DetectorName {
+    /// The syndromes of the code that corrects. The channel encodes.
+    #[default]
+    Syndromes,
+    /// A CRC-32C behind each chunk's parity. The ECC engine encodes.
+    Crc,
+}
+
+impl From<DetectorName> for Detector {
+    fn from(name: DetectorName) -> Self {
+        match name {
+            DetectorName::Syndromes => Detector::Syndromes,
+            DetectorName::Crc => Detector::Crc,
+        }
+    }
+}
+
 /// Error correction and page format.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +66,10 @@ pub struct EccProfile {
     /// Who corrects wrong bits.
     #[serde(default)]
     pub correction: CorrectionName,
+    /// What finds wrong bits that software corrects: the code's syndromes, or a CRC-32C in 4 more bytes a
+    /// chunk, for which the ECC engine encodes (S11).
+    #[serde(default)]
+    pub detector: DetectorName,
     /// Nanoseconds from the last byte off the bus to data known good.
     #[serde(default)]
     pub detect_ns: u32,

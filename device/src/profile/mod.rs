@@ -29,7 +29,7 @@ pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use cores::{CoresProfile, TasksName};
 pub use costs::CostsProfile;
-pub use ecc::{CorrectionName, EccProfile, PlacementName};
+pub use ecc::{CorrectionName, DetectorName, EccProfile, PlacementName};
 pub use error::ProfileError;
 pub(crate) use error::not_one_of;
 pub use ftl::{CollectionName, MappingName, TableBlocksName};

@@ -1,7 +1,7 @@
 //! Keys of SoftSSD's parts: what may stand beside what.
 
 use super::check::range;
-use super::ecc::CorrectionName;
+use super::ecc::{CorrectionName, DetectorName};
 use super::host::{ArbitrationName, NVME_SOFTWARE, TransportName, WORKERS_PER_QUEUE};
 use super::schema::{COSMOS, Profile};
 
@@ -18,7 +18,16 @@ impl Profile {
                 return refuse("cores.ecc_mhz", "must be left out without cores.ecc_core");
             }
         }
+        if c.ecc_encode > 0 && e.detector != DetectorName::Crc {
+            return refuse("costs.ecc_encode", "must be 0 without ecc.detector = \"crc\"");
+        }
         if e.correction == CorrectionName::Hardware {
+            if e.detector != DetectorName::Syndromes {
+                return refuse(
+                    "ecc.detector",
+                    "must be \"syndromes\" without ecc.correction = \"on-demand\"",
+                );
+            }
             if self.cores.ecc_core {
                 return refuse("cores.ecc_core", "must go with ecc.correction = \"on-demand\"");
             }

@@ -5,6 +5,7 @@ use crate::stats::EccStats;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_codec::Detector;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Ring};
 use aster_ports::cores::Interrupt;
@@ -23,6 +24,9 @@ pub struct EccCosts {
     /// The engine's core: locating and correcting one wrong bit. A frame that can't be corrected costs as
     /// much as one with the most bits that can.
     pub error: u64,
+    /// The engine's core: computing the code bits of one frame of a page that is programmed, with
+    /// [`Detector::Crc`].
+    pub encode: u64,
 }
 
 /// What an engine is.
@@ -89,7 +93,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Diverts flagged results of `ports.requests`, and spawns the tasks that correct them.
+    /// Diverts flagged results of `ports.requests`, and spawns the tasks that correct them. Where a CRC
+    /// detects wrong bits, channels have no encoder, and the engine diverts programs as well (S11).
     ///
     /// # Panics
     /// If another engine diverts them already.
@@ -105,6 +110,10 @@ impl Engine {
             reads,
             stats: RefCell::default(),
         });
+        if engine.code.borrow().detector() == Detector::Crc {
+            engine.ports.requests.divert_programs();
+            core.spawn(Rc::clone(&engine).encode());
+        }
         client.spawn(Rc::clone(&engine).enter());
         core.spawn(Rc::clone(&engine).correct());
         engine
@@ -115,8 +124,8 @@ impl Engine {
     }
     /// The firmware functions that it charges cores for.
     pub fn functions(&self) -> Vec<Function> {
-        let EccCosts { submit, frame, error } = self.costs;
-        if submit + frame + error > 0 { vec![Function::Correction] } else { Vec::new() }
+        let EccCosts { submit, frame, error, encode } = self.costs;
+        if submit + frame + error + encode > 0 { vec![Function::Correction] } else { Vec::new() }
     }
 
     // ---- on the translation's core ----
@@ -175,6 +184,21 @@ impl Engine {
             self.one_less(tag);
         }
     }
+    /// Encodes the pages of one program after the other, for ever. What is programmed raw has its code bits.
+    async fn encode(self: Rc<Self>) {
+        let (core, requests) = (&self.ports.core, &self.ports.requests);
+        let frames = u64::from(self.code.borrow().codes().oob_frame()) + 1;
+        loop {
+            let (tag, request) = requests.next_program().await;
+            let pages = if request.flags.raw { 0 } else { request.targets().len() };
+            for _ in 0..pages {
+                self.spend(core, self.costs.encode * frames);
+                core.settle().await;
+                self.count(|stats| stats.encoded += frames);
+            }
+            requests.encoded(tag);
+        }
+    }
     /// Enters the verdict on a frame into its read's outcome.
     fn judge(&self, tag: Tag, target: usize, frame: u16, errors: Option<usize>) {
         let code = self.code.borrow();
@@ -191,7 +215,10 @@ impl Engine {
             read.pages[target].failed += u16::from(errors.is_none());
         });
         self.count(|stats| match errors {
-            Some(errors) => stats.corrected += errors as u64,
+            Some(errors) => {
+                stats.corrected += errors as u64;
+                stats.sound += u64::from(errors == 0);
+            }
             None => stats.uncorrectable += 1,
         });
     }

@@ -2,7 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_codec::{Bch, BchError, BchScratch};
+use aster_codec::{Bch, BchError, BchScratch, Detector, FrameBch};
 use aster_ports::codes::CodeArea;
 use aster_ports::dram::Buffers;
 use aster_ports::layout::{PageLayout, SEED_BYTES};
@@ -12,8 +12,8 @@ use aster_units::{BufferId, Content};
 pub struct FrameCode {
     layout: PageLayout,
     codes: CodeArea,
-    chunk: Bch,
-    oob: Bch,
+    chunk: FrameBch,
+    oob: FrameBch,
     chunk_scratch: BchScratch,
     oob_scratch: BchScratch,
     record: Vec<u8>,
@@ -21,19 +21,26 @@ pub struct FrameCode {
 
 impl FrameCode {
     /// BCH codes over GF(2^`m`) that are designed for `t` errors a frame and correct up to `limit` (G6). They
-    /// are those of the channels' encoders.
+    /// are those of the channels' encoders, and so is the
+    /// `detector`.
     ///
     /// # Errors
     /// When the code doesn't exist for the frames of `layout`.
-    pub fn new(m: u32, t: usize, limit: usize, layout: &PageLayout) -> Result<Self, BchError> {
+    pub fn new(
+        detector: Detector,
+        m: u32,
+        t: usize,
+        limit: usize,
+        layout: &PageLayout,
+    ) -> Result<Self, BchError> {
         let head = usize::from(SEED_BYTES) + usize::from(layout.oob_bytes());
-        let chunk = Bch::with_limit(m, t, limit, usize::from(layout.chunk_bytes()))?;
-        let oob = Bch::with_limit(m, t, limit, head)?;
+        let of = |bytes| Ok(FrameBch::new(Bch::with_limit(m, t, limit, bytes)?, detector));
+        let (chunk, oob) = (of(usize::from(layout.chunk_bytes()))?, of(head)?);
         Ok(FrameCode {
             layout: *layout,
             codes: CodeArea::of(layout),
-            chunk_scratch: BchScratch::new(&chunk),
-            oob_scratch: BchScratch::new(&oob),
+            chunk_scratch: BchScratch::new(chunk.bch()),
+            oob_scratch: BchScratch::new(oob.bch()),
             record: vec![0; head],
             chunk,
             oob,
@@ -43,13 +50,17 @@ impl FrameCode {
     pub fn codes(&self) -> &CodeArea {
         &self.codes
     }
+    /// What finds wrong bits.
+    pub fn detector(&self) -> Detector {
+        self.chunk.detector()
+    }
     /// The page format.
     pub fn layout(&self) -> &PageLayout {
         &self.layout
     }
     /// The most wrong bits of a frame that are corrected.
     pub fn limit(&self) -> usize {
-        self.chunk.limit()
+        self.chunk.bch().limit()
     }
 
     /// Corrects a flagged frame of the page in `buffer`. Returns how many bits were wrong, or `None` if they
@@ -71,14 +82,14 @@ impl FrameCode {
         let code = self.codes.code_mut(area, frame);
         match content {
             Content::Full => {
-                let bytes = self.chunk.data_bytes();
+                let bytes = self.chunk.bch().data_bytes();
                 let data = &mut page[usize::from(frame) * bytes..][..bytes];
                 self.chunk.decode(data, code, &mut self.chunk_scratch).ok()
             }
             // There are no bits. A bounded-distance decoder corrects up to its limit.
             Content::Fingerprint => {
                 let errors = usize::from(code[0]);
-                (errors <= self.chunk.limit()).then_some(errors)
+                (errors <= self.chunk.bch().limit()).then_some(errors)
             }
         }
     }

@@ -9,6 +9,9 @@
 //! an inter-processor interrupt brings the result to who asked. Pages without wrong bits pass nothing of
 //! this.
 //!
+//! Where a CRC detects wrong bits, channels have no encoder (S11): programs pass the engine, too, which
+//! encodes their pages in the order in which they come.
+//!
 //! What is bounded: the available ring has [`EngineConfig::ring_entries`] entries. While it is full, the task
 //! on the translation's core waits, and with it further pages with wrong bits.
 #![no_std]

@@ -11,6 +11,10 @@ pub struct EccStats {
     pub corrected: u64,
     /// Frames with more wrong bits than the code corrects.
     pub uncorrectable: u64,
+    /// Flagged frames that were code words of BCH: the detector's checksum alone had wrong bits.
+    pub sound: u64,
+    /// Frames encoded.
+    pub encoded: u64,
     /// The most commands in the available ring.
     pub ring_highest: u64,
 }
@@ -22,6 +26,8 @@ impl EccStats {
         each("ecc_frames", self.frames);
         each("ecc_corrected_bits", self.corrected);
         each("ecc_uncorrectable_frames", self.uncorrectable);
+        each("ecc_sound_frames", self.sound);
+        each("ecc_encoded_frames", self.encoded);
         each("ecc_ring_highest", self.ring_highest);
     }
 }

@@ -3,7 +3,7 @@
 use crate::{EccCosts, Engine, EngineConfig, EnginePorts, FrameCode};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use aster_codec::Bch;
+use aster_codec::{Bch, Detector, FrameBch};
 use aster_events::{Event, EventSink, Recorder};
 use aster_exec::{Core, Exec};
 use aster_ports::cores::Interrupt;
@@ -14,6 +14,7 @@ use aster_ports::flash::{
 use aster_ports::layout::{PageLayout, Placement};
 use aster_units::{BufferId, Content, Duration, Frequency, Instant, LunIndex, RowAddr, SectorRange};
 use core::cell::{Cell, RefCell};
+use std::vec;
 use std::vec::Vec;
 
 const T: usize = 12;
@@ -24,7 +25,12 @@ fn layout() -> PageLayout {
     PageLayout::new(4, 16_384 + 1_872, 512, 20, 16, Placement::Interleaved).unwrap()
 }
 fn frame_code() -> FrameCode {
-    FrameCode::new(13, T, T, &layout()).unwrap()
+    FrameCode::new(Detector::Syndromes, 13, T, T, &layout()).unwrap()
+}
+/// The same page with a CRC behind each parity.
+fn checked_code() -> FrameCode {
+    let layout = PageLayout::new(4, 16_384 + 1_872, 512, 24, 16, Placement::Interleaved).unwrap();
+    FrameCode::new(Detector::Crc, 13, T, T, &layout).unwrap()
 }
 fn memory(content: Content) -> SharedDram {
     Dram::with_codes(content, 4, 16, (2, 0), 0, frame_code().codes().bytes())
@@ -130,15 +136,18 @@ struct Bench {
     recorder: Recorder,
 }
 
-const COSTS: EccCosts = EccCosts { submit: 100, frame: 1_000, error: 50 };
+const COSTS: EccCosts = EccCosts { submit: 100, frame: 1_000, error: 50, encode: 20 };
 const LATENCY: Duration = Duration::from_nanos(200);
 
 impl Bench {
     fn new(ring_entries: u16) -> Self {
+        Bench::of(frame_code(), ring_entries)
+    }
+    fn of(code: FrameCode, ring_entries: u16) -> Self {
         let (exec, recorder) = (Exec::new(), Recorder::default());
         let core = || Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let port = FlashPort::new(&exec, 1, 4, Interrupt { latency: LATENCY });
-        let dram = memory(Content::Full);
+        let dram = Dram::with_codes(Content::Full, 4, 16, (2, 0), 0, code.codes().bytes());
         let ports = EnginePorts {
             requests: Rc::clone(&port),
             buffers: dram.clone(),
@@ -147,7 +156,7 @@ impl Bench {
             interrupt: Interrupt { latency: LATENCY },
             recorder: recorder.clone(),
         };
-        let engine = Engine::start(EngineConfig { code: frame_code(), costs: COSTS, ring_entries }, ports);
+        let engine = Engine::start(EngineConfig { code, costs: COSTS, ring_entries }, ports);
         fill(&dram);
         Bench { exec, port, dram, engine, recorder }
     }
@@ -284,4 +293,72 @@ fn a_full_ring_waits() {
     bench.run();
     assert_eq!(ended.get().expect("an answer").1.corrected, 66);
     assert_eq!(bench.engine.stats().ring_highest, 1);
+}
+
+/// S11: with a CRC, a program reaches its LUN once the engine has computed the code bits of its pages, and
+/// programs stay in their order. What has code bits already waits for nothing but its turn.
+#[test]
+fn programs_are_encoded_in_their_order() {
+    let bench = Bench::of(checked_code(), 8);
+    let target = |row| Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BUFFER };
+    let program = |rows: &[u32]| {
+        let targets: Vec<_> = rows.iter().map(|&row| target(row)).collect();
+        FlashRequest::vector(FlashOp::Program, LunIndex(0), &targets).unwrap()
+    };
+    let mut raw = program(&[9]);
+    raw.flags.raw = true;
+    for request in [program(&[7, 8]), raw, program(&[10])] {
+        bench.port.submit(request).expect("a slot");
+    }
+    let read = FlashRequest::single(FlashOp::Read, LunIndex(0), target(1));
+    bench.port.submit(read).expect("a slot");
+    let next = || bench.port.try_next(LunIndex(0), |_| 0).map(|(_, request)| request.targets()[0].row.0);
+    // 33 frames a page, 20 ns each; a read isn't encoded.
+    let page = 33 * 20;
+    for (nanoseconds, rows) in
+        [(0, vec![1]), (2 * page - 1, vec![]), (2 * page, vec![7, 9]), (3 * page, vec![10])]
+    {
+        bench.exec.advance_to(Instant::from_picos(nanoseconds * 1_000));
+        assert_eq!(core::iter::from_fn(next).collect::<Vec<_>>(), rows, "{nanoseconds} ns");
+    }
+    assert_eq!(bench.engine.stats().encoded, 3 * 33);
+}
+
+/// Channels that encode leave programs alone.
+#[test]
+fn syndromes_need_no_encoder() {
+    let bench = Bench::new(8);
+    let target = Target { row: RowAddr(5), sectors: SectorRange::whole(4), buffer: BUFFER };
+    bench.port.submit(FlashRequest::single(FlashOp::Program, LunIndex(0), target)).expect("a slot");
+    assert!(bench.port.try_next(LunIndex(0), |_| 0).is_some());
+    assert_eq!(bench.engine.stats().encoded, 0);
+}
+
+/// S11: a frame whose checksum alone is wrong comes back as it is, for the price of a frame.
+#[test]
+fn a_wrong_checksum_alone_costs_a_frame_and_corrects_nothing() {
+    let bench = Bench::of(checked_code(), 8);
+    let (code, page) = (checked_code(), bench.dram.borrow().page(BUFFER).to_vec());
+    {
+        let mut memory = bench.dram.borrow_mut();
+        let (data, _, area) = memory.page_oob_and_codes_mut(BUFFER);
+        let bch = FrameBch::new(Bch::new(13, T, 512).unwrap(), Detector::Crc);
+        for frame in [2, 5] {
+            let bits = code.codes().code_mut(area, frame);
+            bch.encode(&data[usize::from(frame) * 512..][..512], bits);
+            bits[23] ^= 0x10;
+            code.codes().flag(area, frame);
+        }
+        data[5 * 512 + 9] ^= 0x81;
+    }
+    let ended = bench.ask(BUFFER, PageOwner::NONE);
+    bench.answer(bench.next(), true);
+    bench.run();
+    let (at, outcome) = ended.get().expect("an answer");
+    assert_eq!((outcome.status, outcome.corrected), (FlashStatus::Done, 2));
+    assert!(bench.dram.borrow().page(BUFFER) == page);
+    let stats = bench.engine.stats();
+    assert_eq!((stats.frames, stats.sound, stats.corrected), (2, 1, 2));
+    // Into the ring, two frames, two bits, and the interrupts both ways.
+    assert_eq!(at.since(Instant::ZERO), LATENCY * 2 + Duration::from_nanos(100 + 2 * 1_000 + 2 * 50));
 }

@@ -13,7 +13,7 @@ use crate::solver::SharedSolver;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_codec::{Bch, BchError, BchScratch, Scrambler};
+use aster_codec::{Bch, BchError, BchScratch, Detector, FrameBch, Scrambler};
 use aster_ports::channel::{FrameReport, TxnError};
 use aster_ports::codes::CodeArea;
 use aster_ports::dram::Buffers;
@@ -35,8 +35,8 @@ pub enum Correction {
 
 /// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
 pub struct Ecc {
-    chunk: Bch,
-    oob: Bch,
+    chunk: FrameBch,
+    oob: FrameBch,
 }
 
 impl Ecc {
@@ -46,10 +46,23 @@ impl Ecc {
     /// # Errors
     /// When the code doesn't exist for these sizes.
     pub fn new(m: u32, t: usize, limit: usize, layout: &PageLayout) -> Result<Self, BchError> {
-        Ok(Ecc {
-            chunk: Bch::with_limit(m, t, limit, usize::from(layout.chunk_bytes()))?,
-            oob: Bch::with_limit(m, t, limit, usize::from(SEED_BYTES) + usize::from(layout.oob_bytes()))?,
-        })
+        Ecc::detected_by(Detector::default(), m, t, limit, layout)
+    }
+    /// As [`Ecc::new`], with `detector` to find wrong bits (S11). The layout has room for its bytes behind
+    /// each parity.
+    ///
+    /// # Errors
+    /// When the code doesn't exist for these sizes.
+    pub fn detected_by(
+        detector: Detector,
+        m: u32,
+        t: usize,
+        limit: usize,
+        layout: &PageLayout,
+    ) -> Result<Self, BchError> {
+        let head = usize::from(SEED_BYTES) + usize::from(layout.oob_bytes());
+        let of = |bytes| Ok(FrameBch::new(Bch::with_limit(m, t, limit, bytes)?, detector));
+        Ok(Ecc { chunk: of(usize::from(layout.chunk_bytes()))?, oob: of(head)? })
     }
 }
 
@@ -105,8 +118,8 @@ impl Stages {
         let scratch = Scratch {
             data: vec![0; longest],
             parity: vec![0; usize::from(layout.parity_bytes())],
-            chunk: BchScratch::new(&ecc.chunk),
-            oob: BchScratch::new(&ecc.oob),
+            chunk: BchScratch::new(ecc.chunk.bch()),
+            oob: BchScratch::new(ecc.oob.bch()),
         };
         Stages {
             layout,
@@ -271,7 +284,7 @@ impl Stages {
         raw[at..at + 4].copy_from_slice(&page.seed.to_le_bytes());
         raw[at + 4..at + head].copy_from_slice(page.oob);
         let (record, parity) = raw[at..].split_at_mut(head);
-        self.ecc.oob.encode(record, &mut parity[..self.ecc.oob.parity_bytes()]);
+        self.ecc.oob.encode(record, &mut parity[..self.ecc.oob.code_bytes()]);
         raw
     }
 
@@ -403,7 +416,7 @@ impl Stages {
         let oob_span = self.layout.oob_span();
         let head = usize::from(SEED_BYTES) + usize::from(self.layout.oob_bytes());
         let oob_at = usize::from(oob_span.column.0);
-        if zeroes(&self.raw, oob_span).count() <= self.ecc.oob.limit() {
+        if zeroes(&self.raw, oob_span).count() <= self.ecc.oob.bch().limit() {
             // An all-ones record with few zeroes: the page was never programmed (as in `receive_erased`).
             let bursts = self.layout.bursts(descriptor.sectors);
             let flips: Vec<u32> =
@@ -509,7 +522,7 @@ fn within(flips: &[u32], span: Span) -> &[u32] {
 /// The result of a bounded-distance decoder for `errors` wrong bits: their number, or `None` if it can't
 /// correct them.
 fn count(ecc: &Ecc, errors: usize) -> Option<usize> {
-    (errors <= ecc.chunk.limit()).then_some(errors)
+    (errors <= ecc.chunk.bch().limit()).then_some(errors)
 }
 
 /// Encodes plain `bytes`, flips bits, and corrects them.
@@ -553,7 +566,7 @@ fn decode(
     };
     let n = data.len();
     scratch.data[..n].copy_from_slice(&raw[data.clone()]);
-    scratch.parity.copy_from_slice(&raw[parity..parity + code.parity_bytes()]);
+    scratch.parity.copy_from_slice(&raw[parity..parity + code.code_bytes()]);
     let corrected = code.decode(&mut scratch.data[..n], &mut scratch.parity, working).ok()?;
     raw[data].copy_from_slice(&scratch.data[..n]);
     Some(corrected)

@@ -27,8 +27,7 @@ impl Stages {
         for chunk in first * per_sector..end * per_sector {
             let (data_span, parity_span) = (layout.chunk_data(chunk), layout.chunk_parity(chunk));
             let (in_data, in_parity) = (within(flips, data_span), within(flips, parity_span));
-            let errors = in_data.len() + in_parity.len();
-            if errors == 0 {
+            if in_data.is_empty() && in_parity.is_empty() {
                 continue;
             }
             let code = codes.code_mut(area, chunk);
@@ -43,7 +42,13 @@ impl Stages {
                         continue;
                     }
                 }
-                Content::Fingerprint => code[0] = errors.min(255) as u8,
+                Content::Fingerprint => {
+                    // Those of the detector's own bytes are found, and nothing corrects them.
+                    let parity_bytes = self.ecc.chunk.bch().parity_bytes() as u32;
+                    let parity = Span { length: parity_bytes, ..parity_span };
+                    let errors = in_data.len() + within(in_parity, parity).len();
+                    code[0] = errors.min(255) as u8;
+                }
             }
             codes.flag(area, chunk);
             self.report.flagged = true;

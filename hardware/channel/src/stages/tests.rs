@@ -48,11 +48,12 @@ fn an_erased_page_fills_only_the_sectors_that_were_asked_for() {
 }
 
 /// Table 2's page in Fig 4's layout: blocks of 512 bytes, each followed by its 20 bytes of code (S9).
-fn detecting(correction: Correction) -> (Stages, PageLayout) {
-    let layout = PageLayout::new(4, 16_384 + 1_872, 512, 20, 16, Placement::Interleaved).unwrap();
+fn detecting(correction: Correction, detector: Detector) -> (Stages, PageLayout) {
+    let code_bytes = 20 + detector.bytes() as u16;
+    let layout = PageLayout::new(4, 16_384 + 1_872, 512, code_bytes, 16, Placement::Interleaved).unwrap();
     let stages = Stages::new(StageConfig {
         layout,
-        ecc: Ecc::new(13, 12, 12, &layout).unwrap(),
+        ecc: Ecc::detected_by(detector, 13, 12, 12, &layout).unwrap(),
         correction,
         detect_latency: Duration::from_nanos(3_000),
         correct_latency: Duration::from_nanos(1_500),
@@ -125,7 +126,7 @@ fn generator() -> Vec<bool> {
 
 #[test]
 fn code_bits_follow_each_block_and_are_those_of_the_codes_definition() {
-    let (mut stages, _) = detecting(Correction::OnDemand);
+    let (mut stages, _) = detecting(Correction::OnDemand, Detector::Syndromes);
     let data = content_of_page();
     let oob: Vec<u8> = (0..16).collect();
     let page = PageData { content: Content::Full, data: &data, oob: &oob, seed: 0 };
@@ -148,12 +149,12 @@ fn code_bits_follow_each_block_and_are_those_of_the_codes_definition() {
 /// Reads the page of `content_of_page` with wrong bits, by sectors; `by_bytes` as the bytes on the bus.
 /// Returns the frames flagged, the report, the buffer's data and the time behind the last byte.
 fn read_with(
-    correction: Correction,
+    (correction, detector): (Correction, Detector),
     sectors: SectorRange,
     flips: &[u32],
     by_bytes: bool,
 ) -> (Vec<u16>, FrameReport, Vec<u8>, Duration) {
-    let (mut stages, layout) = detecting(correction);
+    let (mut stages, layout) = detecting(correction, detector);
     let codes = CodeArea::of(&layout);
     let dram = Dram::with_codes(Content::Full, 4, 16, (1, 0), 0, codes.bytes());
     let mut memory = dram.borrow_mut();
@@ -190,25 +191,70 @@ fn read_with(
 fn the_detector_flags_frames_with_wrong_bits_and_leaves_them_as_they_are() {
     let whole = SectorRange::whole(4);
     let bit = |byte: u32, bit: u32| byte * 8 + bit;
+    let on_demand = (Correction::OnDemand, Detector::Syndromes);
     // Data of frame 0, code bits of frame 9, padding behind the code bits of frame 12, a bit of OOB.
     let flips = [bit(3, 1), bit(9 * 532 + 520, 0), bit(12 * 532 + 531, 7), bit(32 * 532 + 10, 4)];
     for by_bytes in [false, true] {
-        let (flagged, report, page, after) = read_with(Correction::OnDemand, whole, &flips, by_bytes);
+        let (flagged, report, page, after) = read_with(on_demand, whole, &flips, by_bytes);
         assert_eq!(flagged, [0, 9, 32], "padding belongs to no code word");
         assert_eq!((report.failed_sectors, report.corrected, report.oob_failed), (0, 0, false));
         let mut expected = content_of_page();
         expected[3] ^= 0x40;
         assert!(page == expected);
         assert_eq!(after, Duration::from_nanos(3_000), "detection only");
-        let (flagged, ..) = read_with(Correction::OnDemand, whole, &[], by_bytes);
+        let (flagged, ..) = read_with(on_demand, whole, &[], by_bytes);
         assert_eq!(flagged, [] as [u16; 0]);
         // A frame of a sector that nobody asked for isn't looked at.
         let second = SectorRange { first: 1, count: 1 };
-        let (flagged, ..) = read_with(Correction::OnDemand, second, &flips, by_bytes);
+        let (flagged, ..) = read_with(on_demand, second, &flips, by_bytes);
         assert_eq!(flagged, [9, 32]);
-        let (flagged, report, page, after) = read_with(Correction::InHardware, whole, &flips, by_bytes);
+        let (flagged, report, page, after) =
+            read_with((Correction::InHardware, Detector::Syndromes), whole, &flips, by_bytes);
         assert_eq!((flagged.len(), report.corrected), (0, 3));
         assert!(page == content_of_page());
         assert!(after > Duration::from_nanos(3_000));
     }
+}
+
+/// S11: the checksum stands behind the parity, and covers both it and the padding in it.
+#[test]
+fn a_crc_flags_wrong_bits_in_data_parity_and_the_checksum_itself() {
+    let whole = SectorRange::whole(4);
+    let on_demand = (Correction::OnDemand, Detector::Crc);
+    // Data of frame 0, parity of frame 9, padding of frame 12, checksums of frame 20 and of the OOB record.
+    let flips = [3 * 8 + 1, (9 * 536 + 520) * 8, (12 * 536 + 531) * 8 + 7, (20 * 536 + 533) * 8 + 2];
+    let flips = [&flips[..], &[(32 * 536 + 20 + 23) * 8]].concat();
+    for by_bytes in [false, true] {
+        let (flagged, report, page, after) = read_with(on_demand, whole, &flips, by_bytes);
+        assert_eq!(flagged, [0, 9, 12, 20, 32]);
+        assert_eq!((report.failed_sectors, report.corrected, report.oob_failed), (0, 0, false));
+        let mut expected = content_of_page();
+        expected[3] ^= 0x40;
+        assert!(page == expected);
+        assert_eq!(after, Duration::from_nanos(3_000), "detection only");
+        let (flagged, ..) = read_with(on_demand, whole, &[], by_bytes);
+        assert_eq!(flagged, [] as [u16; 0]);
+    }
+}
+
+/// Without bits, what software gets is their number: those of the checksum flag a frame, but aren't counted.
+#[test]
+fn a_fingerprint_counts_wrong_bits_of_data_and_parity_alone() {
+    let (mut stages, layout) = detecting(Correction::OnDemand, Detector::Crc);
+    let codes = CodeArea::of(&layout);
+    let dram = Dram::with_codes(Content::Fingerprint, 4, 16, (1, 0), 0, codes.bytes());
+    let mut memory = dram.borrow_mut();
+    let (data, oob) = ([7; 32], [0; 16]);
+    let page = PageData { content: Content::Fingerprint, data: &data, oob: &oob, seed: 0 };
+    // Two bits of data, one of parity and one of the checksum; of another frame a bit of the checksum alone.
+    let flips = [8, 17, 515 * 8, 533 * 8, (536 + 535) * 8];
+    let whole = SectorRange::whole(4);
+    for (part, span) in layout.bursts(whole).as_slice().iter().enumerate() {
+        let out = DataOut::Page { column: span.column, page, flips: &flips };
+        stages.receive(part as u8, span.length, &reads(whole), &out, &mut memory).unwrap();
+    }
+    let area = memory.codes(BufferId(0));
+    assert_eq!((codes.next_flagged(area, 0), codes.code(area, 0)[0]), (Some(0), 3));
+    assert_eq!((codes.next_flagged(area, 1), codes.code(area, 1)[0]), (Some(1), 0));
+    assert_eq!(codes.next_flagged(area, 2), None);
 }
