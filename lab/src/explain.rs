@@ -11,7 +11,7 @@ use aster_driver::{CommandName, QueueId};
 use aster_run_virtual::events::{Activity, CommandSpan, Function, Holder, Piece, Stage};
 use aster_units::{Geometry, Instant, LunIndex};
 use holders::{Followed, Histories};
-use names::{COMPLETION, DIVIDE, FRONT, QUEUE, wait_name};
+use names::{AT_WORK, COMPLETION, DIVIDE, FRONT, QUEUE, served, wait_name};
 use serde::Serialize;
 use shares::shares;
 use std::collections::BTreeMap;
@@ -107,10 +107,11 @@ impl Collector {
         self.open.entry(number).or_default().hear(piece, &self.histories);
     }
 
-    /// The explanation; `None` when no such command has ended.
-    pub fn explanation(&self, geometry: &Geometry) -> Option<Explanation> {
+    /// The explanation; `None` when no such command has ended. `on_host` tells that a target serves the
+    /// commands, and so the host's software.
+    pub fn explanation(&self, geometry: &Geometry, on_host: bool) -> Option<Explanation> {
         let (number, span, kept) = self.found.as_ref()?;
-        Some(Explanation::of(*number, span, kept, geometry))
+        Some(Explanation::of(*number, span, kept, (geometry, on_host)))
     }
 }
 
@@ -158,9 +159,9 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    fn of(number: u64, span: &CommandSpan, kept: &Kept, geometry: &Geometry) -> Self {
+    fn of(number: u64, span: &CommandSpan, kept: &Kept, (geometry, on_host): (&Geometry, bool)) -> Self {
         let (began, ended) = span.ends();
-        let mut steps: Vec<(Instant, ExplainedStep)> = stages(span)
+        let mut steps: Vec<(Instant, ExplainedStep)> = stages(span, on_host)
             .chain(below(kept, geometry))
             .map(|step| {
                 let Drawn { from, to, depth, what } = step;
@@ -188,7 +189,7 @@ impl Explanation {
             began_us: began.since(Instant::ZERO).as_micros_f64(),
             total_us: total.as_micros_f64(),
             steps: steps.into_iter().map(|(_, step)| step).collect(),
-            shares: shares(span, &kept.pieces, &kept.followed, total),
+            shares: shares(span, &kept.pieces, &kept.followed, total, on_host),
             left_out: kept.left_out,
         }
     }
@@ -242,17 +243,17 @@ const fn stage_name(stage: Stage) -> &'static str {
         Stage::Fetched => QUEUE,
         Stage::Started => FRONT,
         Stage::FirstSlice => DIVIDE,
-        Stage::Finished => "FTL at work",
+        Stage::Finished => AT_WORK,
         Stage::Completed => COMPLETION,
     }
 }
 
-fn stages(span: &CommandSpan) -> impl Iterator<Item = Drawn> + '_ {
+fn stages(span: &CommandSpan, on_host: bool) -> impl Iterator<Item = Drawn> + '_ {
     let mut before = None;
     span.steps().filter_map(move |(stage, _)| {
         let to = span.at(stage)?;
         let from = before.replace(to).unwrap_or(to);
-        Some(Drawn { from, to, depth: 0, what: stage_name(stage).to_owned() })
+        Some(Drawn { from, to, depth: 0, what: served(stage_name(stage), on_host).to_owned() })
     })
 }
 

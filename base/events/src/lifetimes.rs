@@ -1,6 +1,7 @@
 //! Activities with their beginning, their end and the command that they were for. Traces and explanations
 //! are made of these.
 
+mod luns;
 mod owner;
 mod releases;
 mod station;
@@ -8,12 +9,12 @@ mod transfers;
 
 use crate::{CommandSpan, Event, EventSink, Function, Spans, Wait};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Duration, Geometry, Instant, LunAddr, LunIndex};
+use aster_units::{Duration, Geometry, Instant, LunAddr, LunIndex, RowAddr};
 use core::cell::Cell;
+use luns::{ArrayOperation, LunState};
 use owner::Owner;
 pub use releases::Holder;
 use releases::Releases;
@@ -165,38 +166,6 @@ struct Waits {
     ended: Option<Instant>,
 }
 
-/// A flash operation that is requested or in progress.
-#[derive(Clone, Copy)]
-struct ArrayOperation {
-    since: Instant,
-    kind: u8,
-    row: u32,
-    buffer: u32,
-    owner: Owner,
-    /// The array has worked for it.
-    has_array: bool,
-}
-
-#[derive(Clone, Default)]
-struct LunState {
-    queued: VecDeque<ArrayOperation>,
-    open: VecDeque<ArrayOperation>,
-    // The last reads that have ended, since when: one of them may go to the ECC engine.
-    read: VecDeque<ArrayOperation>,
-}
-
-impl LunState {
-    /// Whose work the array begins, which is of this kind.
-    fn array_begins(&mut self, kind: u8) -> Option<Owner> {
-        let first = self.open.iter().position(|o| o.kind == kind && !o.has_array);
-        // An operation may have its array work several times, as a read does that is tried again.
-        let place = first.or_else(|| self.open.iter().rposition(|o| o.kind == kind));
-        let operation = self.open.get_mut(place.or(self.open.len().checked_sub(1))?)?;
-        operation.has_array = true;
-        Some(operation.owner)
-    }
-}
-
 /// The most operations that are followed per LUN; further ones have an unknown origin. A port's ring is
 /// shorter.
 const QUEUED_MAX: usize = 4096;
@@ -211,7 +180,8 @@ type Ended = Box<dyn FnMut(&CommandSpan)>;
 /// It sees only beginnings after it was attached, and ignores ends without a beginning. It assigns a
 /// LUN's transactions to the LUN's oldest operation, and the work of the array to the oldest one of its kind
 /// for which the array hasn't worked yet, because a page read may start while the page before is being
-/// transferred, and a host may have sent several operations.
+/// transferred, and a host may have sent several operations. Where the FTL is on the host,
+/// [`Lives::below`] tells it what the drive has really begun.
 pub struct Lives<F> {
     geometry: Geometry,
     spans: Spans<Ended>,
@@ -224,6 +194,9 @@ pub struct Lives<F> {
     transfers: Transfers,
     releases: Releases,
     station: Station,
+    /// What the drive below has begun, by LUN. One operation that the host sent may be several of the
+    /// drive's: one for each plane.
+    below: Option<Box<[LunState]>>,
     each: F,
 }
 
@@ -244,6 +217,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
             transfers: Transfers::default(),
             releases: Releases::default(),
             station: Station::default(),
+            below: None,
             each,
         }
     }
@@ -324,7 +298,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let asked = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
         let asked = asked.and_then(|at| state.queued.remove(at));
         let (owner, buffer) = asked.map_or((Owner::default(), u32::MAX), |o| (o.owner, o.buffer));
-        state.open.push_back(ArrayOperation { since: at, kind, row, buffer, owner, has_array: false });
+        state.open.push_back(ArrayOperation::new(at, (kind, row), buffer, owner));
         if let Some(ArrayOperation { since, .. }) = asked {
             self.tell(Activity::Queued { lun: LunIndex(lun), kind, row }, owner, since, at);
         }
@@ -333,7 +307,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let Some(state) = self.luns.get_mut(lun as usize) else { return };
         let Some(place) = state.open.iter().position(|o| (o.kind, o.row) == (kind, row)) else { return };
         let Some(operation) = state.open.remove(place) else { return };
-        let ArrayOperation { since, owner, .. } = operation;
+        let ArrayOperation { since, owner, began, .. } = operation;
         if kind == 0 {
             if state.read.len() == READ_MAX {
                 state.read.pop_front();
@@ -341,6 +315,11 @@ impl<F: FnMut(&Piece)> Lives<F> {
             state.read.push_back(ArrayOperation { since: at, ..operation });
         }
         let lun = LunIndex(lun);
+        // The drive had other operations of the LUN before it.
+        if let Some(began) = began.filter(|&began| began > since) {
+            self.tell(Activity::Queued { lun, kind, row }, owner, since, began);
+        }
+        let since = began.unwrap_or(since);
         self.tell(Activity::Flash { lun, kind, row, status, corrected }, owner, since, at);
     }
     fn corrected(&mut self, at: Instant, lun: u32, row: u32, (frames, corrected): (u16, u16)) {
@@ -364,6 +343,64 @@ impl<F: FnMut(&Piece)> Lives<F> {
         // A read's transfer depends on its trigger, which has a piece of its own.
         if kind != READ_TRANSFER {
             self.tell(Activity::Dependent { kind }, owner, since, at);
+        }
+    }
+}
+
+/// The number of an erase in events.
+const ERASE: u8 = 2;
+
+impl<F: FnMut(&Piece)> Lives<F> {
+    /// Takes an event of the drive below, where the events that [`EventSink::event`] gets are those of an FTL
+    /// on the host. The FTL may have several operations of a LUN in the drive at once: until the drive begins
+    /// one, it waits for its LUN, and channel and array are at work for what the drive has begun.
+    pub fn below(&mut self, at: Instant, event: &Event) {
+        match *event {
+            Event::FlashIssued { lun, kind, row } => {
+                let mut begun = ArrayOperation::new(at, (kind, row), u32::MAX, Owner::default());
+                if let Some(sent) = self.sent(lun, kind, row) {
+                    sent.began.get_or_insert(at);
+                    begun.owner = sent.owner;
+                }
+                let luns = self.luns.len();
+                let below =
+                    self.below.get_or_insert_with(|| vec![LunState::default(); luns].into_boxed_slice());
+                if let Some(state) = below.get_mut(lun as usize) {
+                    state.open.push_back(begun);
+                }
+            }
+            Event::FlashFinished { lun, kind, row, .. } => {
+                let state = self.below.as_mut().and_then(|below| below.get_mut(lun as usize));
+                let Some(state) = state else { return };
+                let place = state.open.iter().position(|o| (o.kind, o.row) == (kind, row));
+                place.and_then(|place| state.open.remove(place));
+            }
+            Event::TransactionStarted { .. }
+            | Event::TransactionEnded { .. }
+            | Event::TransactionFailed { .. }
+            | Event::ArrayBusy { .. } => self.event(at, event),
+            _ => {}
+        }
+    }
+
+    /// The operation of the host's that the drive begins with this one: on the same page, of whichever plane.
+    fn sent(&mut self, lun: u32, kind: u8, row: u32) -> Option<&mut ArrayOperation> {
+        let g = self.geometry;
+        let place = |row: u32| {
+            let (_, block, page) = g.split_row(RowAddr(row));
+            (block.0 / u32::from(g.planes), (kind != ERASE).then_some(page))
+        };
+        let open = &mut self.luns.get_mut(lun as usize)?.open;
+        let is_same = |o: &ArrayOperation| o.kind == kind && place(o.row) == place(row);
+        let new = open.iter().position(|o| is_same(o) && o.began.is_none());
+        let at = new.or_else(|| open.iter().position(is_same))?;
+        open.get_mut(at)
+    }
+    /// The operations of a LUN that its hardware works on.
+    fn at_work(&mut self, lun: LunIndex) -> Option<&mut LunState> {
+        match &mut self.below {
+            Some(below) => below.get_mut(lun.index()),
+            None => self.luns.get_mut(lun.index()),
         }
     }
 }
@@ -447,8 +484,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 if let Some(state) = self.luns.get_mut(lun as usize)
                     && state.queued.len() < QUEUED_MAX
                 {
-                    let asked = ArrayOperation { since: at, kind, row, buffer, owner, has_array: false };
-                    state.queued.push_back(asked);
+                    state.queued.push_back(ArrayOperation::new(at, (kind, row), buffer, owner));
                 }
             }
             Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),
@@ -467,7 +503,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             Event::TransactionEnded { channel, bytes, .. } => {
                 let begun = self.channels.get_mut(usize::from(channel)).and_then(Option::take);
                 if let Some((from, lun)) = begun {
-                    let open = self.luns.get(lun.index()).and_then(|state| state.open.front());
+                    let open = self.at_work(lun).and_then(|state| state.open.front());
                     let owner = open.map_or(Owner::default(), |o| o.owner);
                     self.tell(Activity::Transaction { channel, lun, bytes }, owner, from, at);
                 }
@@ -479,7 +515,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             }
             Event::ArrayBusy { channel, way, lun, kind, picoseconds } => {
                 let lun = self.geometry.lun_index(LunAddr { channel, way, lun });
-                let owner = self.luns.get_mut(lun.index()).and_then(|state| state.array_begins(kind));
+                let owner = self.at_work(lun).and_then(|state| state.array_begins(kind));
                 let owner = owner.unwrap_or_default();
                 let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
                 self.tell(Activity::Array { lun, kind }, owner, at, until);

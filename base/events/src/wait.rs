@@ -24,11 +24,15 @@ pub enum Wait {
     Flush,
     /// A page of the host's page cache: that it is read, is written back, or becomes free.
     PageCache,
+    /// The answer of a drive that the host has sent a command.
+    Drive,
+    /// The erase of what an FTL on the host writes next.
+    Erase,
 }
 
 impl Wait {
     /// All in the order of their numbers.
-    pub const ALL: [Wait; 10] = [
+    pub const ALL: [Wait; 12] = [
         Wait::BufferEntry,
         Wait::Room,
         Wait::LogPage,
@@ -39,6 +43,8 @@ impl Wait {
         Wait::WriteBuffer,
         Wait::Flush,
         Wait::PageCache,
+        Wait::Drive,
+        Wait::Erase,
     ];
     /// The reason with this number in events.
     pub fn of_number(number: u8) -> Option<Wait> {

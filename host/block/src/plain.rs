@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use aster_driver::{
     Config, Driver, DriverError, FunctionBar, MESSAGE_ADDRESS, QueueId, Range, SecureErase, enumerate,
 };
-use aster_events::{Event, Function, Recorder};
+use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{
     DataMover, DataPart, DriveFunction, DriveState, MediaState, PieceError, TargetNeeds, TargetPiece,
@@ -25,6 +25,9 @@ use core::cell::{Cell, RefCell};
 const WORKERS_MAX: u16 = 64;
 /// The queue pair that all go to.
 const QUEUE: QueueId = QueueId(1);
+
+/// No buffer in particular.
+const ANY: u32 = u32::MAX;
 
 /// What a plain drive is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,6 +204,14 @@ impl Running {
     fn emit(&self, event: impl FnOnce() -> Event) {
         self.recorder.emit(self.exec.now(), event);
     }
+    /// Tells that the drive's answer is waited for while `work` goes on.
+    async fn waiting<T>(&self, work: impl Future<Output = T>) -> T {
+        let task = self.exec.current().number();
+        self.emit(|| Event::WaitStarted { task, reason: Wait::Drive.number(), buffer: ANY });
+        let done = work.await;
+        self.emit(|| Event::WaitEnded { task });
+        done
+    }
     async fn bring_up(&self) -> Result<(), String> {
         enumerate(&*self.function).ok_or("the drive is no NVMe controller with 64-bit BAR0 and MSI-X")?;
         self.driver.init().await.map_err(|error| error.to_string())?;
@@ -301,7 +312,7 @@ impl Running {
             }
             HostOp::WriteZeroes { deallocate } => {
                 let (slba, blocks) = (blocks_of(offset), blocks_of(length));
-                ended(self.driver.write_zeroes(QUEUE, slba, blocks, deallocate, fua).await)
+                ended(self.waiting(self.driver.write_zeroes(QUEUE, slba, blocks, deallocate, fua)).await)
             }
             HostOp::Deallocate => {
                 let ranges: Vec<_> = (0..)
@@ -311,18 +322,18 @@ impl Running {
                     .collect();
                 match ranges.is_empty() {
                     true => Ok(()),
-                    false => ended(self.driver.deallocate(QUEUE, &ranges).await),
+                    false => ended(self.waiting(self.driver.deallocate(QUEUE, &ranges)).await),
                 }
             }
-            HostOp::Flush => ended(self.driver.flush(QUEUE).await),
+            HostOp::Flush => ended(self.waiting(self.driver.flush(QUEUE)).await),
             HostOp::Format { erase } => {
                 let format = self.driver.namespace().lba_format;
                 let erase = if erase { SecureErase::UserData } else { SecureErase::None };
-                ended(self.driver.format(format, erase).await)
+                ended(self.waiting(self.driver.format(format, erase)).await)
             }
             HostOp::Shutdown => {
                 self.is_down.set(true);
-                ended(self.driver.shut_down().await)
+                ended(self.waiting(self.driver.shut_down()).await)
             }
             _ => Err((HostStatus::Refused, None)),
         }
@@ -347,22 +358,27 @@ impl Running {
         }
         self.transfer(command, done, bytes, DmaDirection::FromHost, work).await?;
         let data = &work.data[..bytes / ratio];
-        let sent = match (op, self.config.content) {
-            (HostOp::Compare, Content::Full) => self.driver.compare(QUEUE, slba, data).await,
-            (HostOp::Compare, Content::Fingerprint) => {
-                return Err((HostStatus::Refused, None));
+        if (op, self.config.content) == (HostOp::Compare, Content::Fingerprint) {
+            return Err((HostStatus::Refused, None));
+        }
+        let sent = async {
+            match self.config.content {
+                Content::Full if op == HostOp::Compare => self.driver.compare(QUEUE, slba, data).await,
+                Content::Full => self.driver.write(QUEUE, slba, data, fua).await,
+                Content::Fingerprint => self.driver.write_tags(QUEUE, slba, data.as_chunks().0, fua).await,
             }
-            (_, Content::Full) => self.driver.write(QUEUE, slba, data, fua).await,
-            (_, Content::Fingerprint) => self.driver.write_tags(QUEUE, slba, data.as_chunks().0, fua).await,
         };
-        sent.map_err(|error| (meaning(&error, op), None))
+        self.waiting(sent).await.map_err(|error| (meaning(&error, op), None))
     }
 
     async fn read(&self, slba: u64, into: &mut [u8]) -> Result<(), DriverError> {
-        match self.config.content {
-            Content::Full => self.driver.read(QUEUE, slba, into).await,
-            Content::Fingerprint => self.driver.read_tags(QUEUE, slba, into.as_chunks_mut().0).await,
-        }
+        let read = async {
+            match self.config.content {
+                Content::Full => self.driver.read(QUEUE, slba, into).await,
+                Content::Fingerprint => self.driver.read_tags(QUEUE, slba, into.as_chunks_mut().0).await,
+            }
+        };
+        self.waiting(read).await
     }
     /// Where the first block that can't be read begins on the drive, of a read that failed.
     async fn first_lost(&self, slba: u64, bytes: usize) -> Option<u64> {

@@ -58,6 +58,13 @@ impl Ftl {
         self.emit(|| Event::SliceEnded { task: self.task() });
         self.emit(|| Event::CommandFinished { command: command.id.0 });
     }
+    /// Tells that `job` waits while `work` goes on.
+    pub(crate) async fn job_waits<T>(&self, job: u32, reason: Wait, work: impl Future<Output = T>) -> T {
+        self.emit(|| Event::WaitStarted { task: job, reason: reason.number(), buffer: ANY });
+        let done = work.await;
+        self.emit(|| Event::WaitEnded { task: job });
+        done
+    }
     /// Waits until something is ready, and tells what for: `ready` gives the reason as long as it isn't. Each
     /// program that makes room ends a wait and begins the next, so that each part of the time is told by the
     /// program that it took.

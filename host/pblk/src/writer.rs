@@ -8,10 +8,13 @@ use crate::told::Operation;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Wait;
 use aster_openchannel::ADDRESSES_MAX;
 
 /// Writes as long as there is something to write.
 pub(crate) async fn run(ftl: Rc<Ftl>) {
+    // The job of the data that is written next: whoever waits for that waits for what is done before it.
+    let mut job = ftl.next_job();
     loop {
         ftl.work.wait(&ftl.exec, || ftl.has_work().then_some(())).await;
         if ftl.is_failed() {
@@ -20,11 +23,11 @@ pub(crate) async fn run(ftl: Rc<Ftl>) {
         if ftl.state.borrow().failed_from.is_some() {
             ftl.write_anew().await;
         } else if ftl.state.borrow().open.is_none() {
-            ftl.open_line().await;
+            ftl.open_line(job).await;
         } else if !ftl.state.borrow().pads.is_empty() {
             ftl.pad_open_line().await;
         } else {
-            ftl.write_some().await;
+            job = ftl.write_some(job).await;
         }
     }
 }
@@ -81,12 +84,12 @@ impl Ftl {
     }
 
     /// Opens the next line: all of its chunks are erased, and then its head is written.
-    async fn open_line(&self) {
-        let line = self.next_line().await;
+    async fn open_line(&self, job: u32) {
+        let line = self.job_waits(job, Wait::Room, self.next_line()).await;
         if self.is_failed() {
             return;
         }
-        self.erase_next(line).await;
+        self.job_waits(job, Wait::Erase, self.erase_next(job, line)).await;
         if self.is_failed() {
             return;
         }
@@ -113,7 +116,7 @@ impl Ftl {
             let state = self.state.borrow();
             media::head(&self.shape, &state.lines, line, sequence)
         };
-        self.write_meta(head.into(), true).await;
+        self.write_meta(job, head.into(), true).await;
         let is_there = || {
             let state = self.state.borrow();
             let written = state.open.as_ref().is_some_and(|open| open.has_head);
@@ -123,9 +126,9 @@ impl Ftl {
         self.choose_next();
     }
     /// Erases what hasn't been erased of the next line, and waits for the end of all its erases.
-    async fn erase_next(&self, line: LineId) {
+    async fn erase_next(&self, job: u32, line: LineId) {
         for lun in 0..self.shape.luns() {
-            self.erase_ahead(lun, line).await;
+            self.erase_ahead(job, lun, line).await;
         }
         let is_erased = || {
             let state = self.state.borrow();
@@ -138,16 +141,16 @@ impl Ftl {
     /// open line has no chunk whose writes would bring the erase along. If the power went between
     /// the two, the
     /// media could hold no erased sector: deallocated blocks are back on lines that were free.
-    async fn prepare_end(&self) {
+    async fn prepare_end(&self, job: u32) {
         let is_near = {
             let state = self.state.borrow();
             let open = state.open.as_ref().expect("a line is open");
             open.left <= self.shape.luns() && state.next.is_some()
         };
         if is_near {
-            let line = self.next_line().await;
+            let line = self.job_waits(job, Wait::Room, self.next_line()).await;
             if !self.is_failed() {
-                self.erase_next(line).await;
+                self.job_waits(job, Wait::Erase, self.erase_next(job, line)).await;
             }
         }
     }
@@ -179,12 +182,12 @@ impl Ftl {
             state.next = Some(Next { line, begun, in_flight: 0 });
         }
     }
-    /// Erases a LUN's chunk of the next line, if that hasn't begun.
-    async fn erase_ahead(&self, lun: u32, line: LineId) {
+    /// Erases a LUN's chunk of the next line before `job`, if that hasn't begun.
+    async fn erase_ahead(&self, job: u32, lun: u32, line: LineId) {
         if !self.begin_erase(lun, line) {
             return;
         }
-        self.take_lun(self.next_job(), Operation::Erase, self.shape.unit(line, 0, lun)).await;
+        self.take_lun(job, Operation::Erase, self.shape.unit(line, 0, lun)).await;
         self.jobs.push(&self.exec, Job::Erase { line, lun }).await;
     }
     /// Notes that a LUN's chunk of the next line is erased from now on. `false` if there is nothing to do.
@@ -240,11 +243,11 @@ impl Ftl {
         debug_assert_eq!(open.unit % self.shape.luns(), self.shape.lun_of(unit), "it is the last one");
     }
     /// Writes units of a head or tail.
-    async fn write_meta(&self, bytes: Rc<[u8]>, is_head: bool) {
+    async fn write_meta(&self, job: u32, bytes: Rc<[u8]>, is_head: bool) {
         let of_unit = self.shape.unit_sectors() as usize * media::SECTOR_BYTES;
         for from in (0..bytes.len()).step_by(of_unit) {
             let Some(unit) = self.next_unit() else { return };
-            self.take_lun(self.next_job(), Operation::Program, unit).await;
+            self.take_lun(job, Operation::Program, unit).await;
             {
                 let mut state = self.state.borrow_mut();
                 state.lines.hold(self.shape.line_of(unit));
@@ -255,9 +258,9 @@ impl Ftl {
         }
     }
 
-    /// Sends one write command with what waits in the buffer.
-    async fn write_some(&self) {
-        self.prepare_end().await;
+    /// Sends one write command, `job`, with what waits in the buffer. Returns the next one.
+    async fn write_some(&self, job: u32) -> u32 {
+        self.prepare_end(job).await;
         let unit_sectors = self.shape.unit_sectors();
         let units = {
             let state = self.state.borrow();
@@ -266,7 +269,6 @@ impl Ftl {
             let most = (self.config.per_write(&self.shape) / unit_sectors).min(open.left);
             (waiting as u32).div_ceil(unit_sectors).min(most)
         };
-        let job = self.next_job();
         let (mut sectors, mut count_all) = ([SectorAddr(0); ADDRESSES_MAX], 0);
         for _ in 0..units {
             let Some(first) = self.next_unit() else { break };
@@ -285,16 +287,19 @@ impl Ftl {
             count_all += unit_sectors;
         }
         if count_all == 0 {
-            return self.close_line().await;
+            self.close_line(job).await;
+            return job;
         }
         let (first, entries) = self.give_addresses(&sectors[..count_all as usize]);
         self.room.wake_all(&self.exec);
         let job = Job::Data { job, first, entries, sectors, count: count_all as u8 };
         self.jobs.push(&self.exec, job).await;
+        let next = self.next_job();
         let is_full = self.state.borrow().open.as_ref().is_some_and(|open| open.left == 0);
         if is_full {
-            self.close_line().await;
+            self.close_line(next).await;
         }
+        next
     }
     /// Gives the sectors that wait their addresses. Returns the first one's place in the buffer, and how many
     /// of the addresses it takes: what is left is padding.
@@ -316,7 +321,7 @@ impl Ftl {
     }
     /// Writes the open line's tail. Nothing comes behind it. A line of which a write has failed gets none:
     /// what is on it is looked up by the metadata of its sectors.
-    async fn close_line(&self) {
+    async fn close_line(&self, job: u32) {
         if !self.config.one_write_per_lun {
             // Of several units in flight on a LUN the last may end well although one before it has failed,
             // and the tail would be believed.
@@ -331,7 +336,7 @@ impl Ftl {
             let open = state.open.as_ref().expect("a line is open");
             media::tail(&self.shape, &state.lines, open.line, &open.blocks)
         };
-        self.write_meta(tail.into(), false).await;
+        self.write_meta(job, tail.into(), false).await;
         self.end_line();
     }
     fn end_line(&self) {

@@ -2,8 +2,9 @@
 
 use super::names::*;
 use super::*;
+use crate::watch::add_lives;
 use aster_device::Media;
-use aster_device::profile::{Profile, shipped};
+use aster_device::profile::{ContentKind, Profile, TargetProfile, shipped};
 use aster_driver::Config;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Lives, Recorder, Wait};
@@ -48,6 +49,7 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
     let kept = Rc::new(RefCell::new((BTreeMap::<u64, Kept>::new(), Vec::new(), Histories::default())));
     run(before);
     let into = Rc::clone(&kept);
+    let on_host = machine.device().below().is_some();
     let lives = Lives::new(geometry, 1024, move |piece: &Piece| {
         let (open, ended, histories) = &mut *into.borrow_mut();
         histories.hear(piece);
@@ -55,13 +57,14 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
         match piece.activity {
             Activity::Command(span) => {
                 let kept = open.remove(&command).unwrap_or_default();
-                ended.push(Explanation::of(command, &span, &kept, &geometry));
+                ended.push(Explanation::of(command, &span, &kept, (&geometry, on_host)));
             }
             _ => open.entry(command).or_default().hear(piece, histories),
         }
     });
     let recorder = machine.device().command_recorder().clone();
-    recorder.attach(lives);
+    let lives = Rc::new(RefCell::new(lives));
+    add_lives(&machine, &lives);
     run(work);
     if flush {
         let driver = Rc::clone(machine.driver());
@@ -75,7 +78,7 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
         };
         machine.block_on("flush", flush).unwrap().unwrap();
     }
-    drop(recorder.detach());
+    drop((recorder.detach(), machine.device().recorder().detach(), lives));
     Rc::into_inner(kept).unwrap().into_inner().1
 }
 
@@ -113,29 +116,54 @@ fn a_flush_is_told_by_the_programs_that_it_waited_for() {
 /// O7, C90: what an FTL on the host waits for is told of the host's commands, not of the drive's.
 #[test]
 fn a_flush_through_pblk_is_told_by_the_luns_and_programs_that_it_waited_for() {
-    let told = |one_write_per_lun| {
-        let mut profile = shipped("pocket-ocssd").unwrap();
-        profile.target.as_mut().unwrap().one_write_per_lun = Some(one_write_per_lun);
-        let some = |job: Job| Job { size: Some(Extent::Bytes(1 << 20)), ..job };
-        let writes = some(job(Access::Random, Mix::Write, 16 << 10, 40));
-        let reads = some(job(Access::Random, Mix::Read, 4096, 40));
-        let fill = job(Access::Sequential, Mix::Write, 16 << 10, 200);
-        let all = explained(&profile, &[fill], &[writes, reads], true);
-        add_up(&all);
-        assert_eq!(all.len(), 81, "the host's commands alone");
-        all
-    };
-    let all = told(true);
+    let profile = shipped("pocket-ocssd").unwrap();
+    let some = |job: Job| Job { size: Some(Extent::Bytes(1 << 20)), ..job };
+    let writes = some(job(Access::Random, Mix::Write, 16 << 10, 40));
+    let reads = some(job(Access::Random, Mix::Read, 4096, 40));
+    let fill = job(Access::Sequential, Mix::Write, 16 << 10, 200);
+    let all = explained(&profile, &[fill], &[writes, reads], true);
+    add_up(&all);
+    assert_eq!(all.len(), 81, "the host's commands alone");
     let flush = all.iter().find(|told| told.name == "Flush").unwrap();
     let waits = holder_name(Wait::Flush).unwrap();
-    let [program, lun] = [OPERATION, LUN].map(|what| share(flush, &format!("{waits}: {what}")));
-    assert!(program > 20.0 && lun > 0.0, "{}", flush.table());
-    let of_flash: Vec<_> =
-        all.iter().filter(|told| told.name == "Read" && share(told, OPERATION) > 50.0).collect();
-    assert!(of_flash.len() > 10, "{} reads of flash", of_flash.len());
-    let all = told(false);
-    let flush = all.iter().find(|told| told.name == "Flush").unwrap();
-    assert_eq!(share(flush, &format!("{waits}: {LUN}")), 0.0, "{}", flush.table());
+    let [program, lun, operation] =
+        [PROGRAM_ARRAY, LUN, OPERATION].map(|what| share(flush, &format!("{waits}: {what}")));
+    assert!(program > 20.0 && lun > 0.0 && operation < 5.0, "{}", flush.table());
+}
+
+/// An FTL on the host sends a LUN several operations at once. A command is told what the drive did for it,
+/// and that it waited while the drive did others.
+#[test]
+fn through_the_page_mapping_on_the_host_a_read_is_told_what_the_drive_did_for_it() {
+    let mut profile = shipped("pocket-ocssd").unwrap();
+    profile.target.as_mut().unwrap().kind = "page-mapping".to_owned();
+    profile.content = ContentKind::Full;
+    let some = |job: Job| Job { size: Some(Extent::Bytes(1 << 20)), ..job };
+    let fill = job(Access::Sequential, Mix::Write, 16 << 10, 100);
+    let writes = some(job(Access::Random, Mix::Write, 4096, 200));
+    let reads = some(job(Access::Random, Mix::Read, 4096, 200));
+    let all = explained(&profile, &[fill], &[writes, reads], true);
+    add_up(&all);
+    let arrays = spent(&all, |what| what.contains("array: "));
+    let luns = spent(&all, |what| what.ends_with(LUN));
+    let operations = spent(&all, |what| what.ends_with(OPERATION));
+    assert!(arrays > 0.1 && luns > 0.3 && operations < 0.05, "{arrays}, {luns}, {operations}");
+}
+
+/// O16: what the host's block layer waits for is the drive, and its own time is not the FTL's.
+#[test]
+fn a_command_of_the_block_layer_is_told_as_the_host_s() {
+    let mut profile = shipped("tiny").unwrap();
+    let some = |job: Job| Job { size: Some(Extent::Bytes(1 << 20)), queue_depth: 1, ..job };
+    let fill = some(job(Access::Sequential, Mix::Write, 16 << 10, 64));
+    let read = some(job(Access::Random, Mix::Read, 4096, 50));
+    let (software, drive) = (served(CORE, true), wait_name(Wait::Drive));
+    profile.target =
+        Some(TargetProfile { kind: "block".to_owned(), command_ns: Some(2_000), ..TargetProfile::default() });
+    let all = explained(&profile, &[fill], &[read], false);
+    add_up(&all);
+    let shares = [software, drive].map(|name| spent(&all, |what| what == name));
+    assert!(shares[0] > 0.002 && shares[1] > 0.9 && shares[0] + shares[1] > 0.999, "{shares:?}");
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(super) const TRANSFER: &str = "host DMA: what the front end adds";
 pub(super) const LAST: &str = "FTL: the command's end";
 pub(super) const COMPLETION: &str = "completion entry, in its turn on the link";
 pub(super) const REST: &str = "FTL";
+/// All that is done for the command.
+pub(super) const AT_WORK: &str = "FTL at work";
 
 /// What a slice waits for.
 pub(super) const fn wait_name(reason: Wait) -> &'static str {
@@ -36,6 +38,8 @@ pub(super) const fn wait_name(reason: Wait) -> &'static str {
         Wait::WriteBuffer => "FTL: waiting for room in the write buffer",
         Wait::Flush => "FTL: waiting for what is in the write buffer to be programmed",
         Wait::PageCache => "host: waiting for a page of the page cache",
+        Wait::Drive => "host: waiting for the drive's answer",
+        Wait::Erase => "FTL: waiting for the erase of what is written next",
     }
 }
 
@@ -94,4 +98,22 @@ pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
         Activity::Firmware { .. } => (0, FIRMWARE),
         Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } => return None,
     })
+}
+
+/// What shares and steps are called where they are of the host's software, which serves the command itself.
+const ON_HOST: [(&str, &str); 8] = [
+    (FRONT, "host: waiting for its software to take the command"),
+    (DIVIDE, "host: dividing the command, waiting for a worker"),
+    (CORE, "host: its software at work, or waiting for it (target.command_ns)"),
+    (LINK, "host: copying the data"),
+    (TRANSFER, "host: waiting for its software to copy the data"),
+    (LAST, "host: the command's end"),
+    (REST, "host: its software"),
+    (AT_WORK, "host's software at work"),
+];
+
+/// A name of ours where the command is served by the host's software, if it is `on_host`.
+pub(super) fn served(name: &str, on_host: bool) -> &str {
+    let other = ON_HOST.iter().find(|(of_drive, _)| on_host && *of_drive == name);
+    other.map_or(name, |(_, of_host)| of_host)
 }

@@ -1,7 +1,9 @@
 //! Where a command's time went: every instant of it has one name.
 
 use super::holders::Followed;
-use super::names::{COMPLETION, CORE, DIVIDE, FRONT, LAST, QUEUE, REST, holder_name, names, rank, wait_name};
+use super::names::{
+    COMPLETION, CORE, DIVIDE, FRONT, LAST, QUEUE, REST, holder_name, names, rank, served, wait_name,
+};
 use aster_run_virtual::events::{Activity, CommandSpan, Piece, Stage, Wait};
 use aster_units::{Duration, Instant};
 use serde::Serialize;
@@ -30,10 +32,11 @@ impl What {
     const fn own(name: &'static str) -> Self {
         What { holder: None, name }
     }
-    fn told(self) -> String {
+    fn told(self, on_host: bool) -> String {
+        let name = served(self.name, on_host);
         match self.holder.and_then(holder_name) {
-            Some(holder) => format!("{holder}: {}", self.name),
-            None => self.name.to_owned(),
+            Some(holder) => format!("{holder}: {name}"),
+            None => name.to_owned(),
         }
     }
 }
@@ -153,12 +156,13 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// The command's time, divided without gap or overlap.
+/// The command's time, divided without gap or overlap. `on_host` tells that the host's software serves it.
 pub(super) fn shares(
     span: &CommandSpan,
     pieces: &[Piece],
     followed: &[Followed],
     total: Duration,
+    on_host: bool,
 ) -> Vec<Share> {
     let mut spent: BTreeMap<What, Duration> = BTreeMap::new();
     let mut at = span.ends().0;
@@ -187,6 +191,10 @@ pub(super) fn shares(
     let of = |holder| names().map(move |name| What { holder, name });
     let held = Wait::ALL.into_iter().flat_map(|wait| of(Some(wait)));
     let told = of(None).chain(held).filter_map(|what| Some((what, *spent.get(&what)?)));
-    told.map(|(what, part)| Share { what: what.told(), us: part.as_micros_f64(), percent: percent(part) })
-        .collect()
+    told.map(|(what, part)| Share {
+        what: what.told(on_host),
+        us: part.as_micros_f64(),
+        percent: percent(part),
+    })
+    .collect()
 }

@@ -58,7 +58,7 @@ fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanatio
         lives.event(us(*at), event);
     }
     drop(lives);
-    collector.explanation(&SHAPE)
+    collector.explanation(&SHAPE, false)
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_came_before_the_work_is_not_looked_at() {
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     events.iter().for_each(|(at, event)| lives.event(us(*at), event));
     drop(lives);
-    let found = collector.explanation(&SHAPE).unwrap();
+    let found = collector.explanation(&SHAPE, false).unwrap();
     assert_eq!((found.command, found.total_us, found.began_us), (1, 79.0, 700.0));
 }
 

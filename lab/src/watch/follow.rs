@@ -2,7 +2,7 @@
 
 use super::error::{WatchError, create};
 use super::slowest::Slowest;
-use super::spans::{SLOTS, add_to_commands};
+use super::spans::{SLOTS, add_lives};
 use super::window::WorkWindow;
 use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
@@ -113,7 +113,7 @@ impl Followers {
             lives.queue_created(queue.0, driver.depth(queue) + 1);
         }
         let lives = Rc::new(RefCell::new(lives));
-        add_to_commands(machine, &lives);
+        add_lives(machine, &lives);
         *self.lives.borrow_mut() = Some(lives);
     }
 
@@ -132,8 +132,10 @@ impl Followers {
     /// Returned beside the explanation: why the file could not be written.
     pub fn finish(&self, machine: &Machine) -> (Option<Explanation>, Result<(), WatchError>) {
         self.at_work.set(None);
-        let explain =
-            |collector: &Rc<RefCell<Collector>>| collector.borrow().explanation(machine.device().geometry());
+        let device = machine.device();
+        let explain = |collector: &Rc<RefCell<Collector>>| {
+            collector.borrow().explanation(device.geometry(), device.below().is_some())
+        };
         (self.collector.as_ref().and_then(explain), self.finish_trace())
     }
 

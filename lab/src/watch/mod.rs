@@ -16,6 +16,8 @@ pub use error::WatchError;
 pub use events::EventFile;
 pub use follow::Followers;
 pub use monitor::{MonitorFile, insert, object};
+#[cfg(test)]
+pub(crate) use spans::add_lives;
 pub use spans::{SpanReport, SpanSink, add};
 pub use watchers::{Heard, MonitorWatch, Watch, Watchers};
 pub use wave::{Tell, WaveFile};

@@ -3,8 +3,8 @@
 use crate::words::counted;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
-    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram,
-    Recorder, SpanTable, Spans, Stage, Tee,
+    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Lives,
+    Piece, Recorder, SpanTable, Spans, Stage, Tee,
 };
 use aster_units::Instant;
 use serde::Serialize;
@@ -129,32 +129,26 @@ pub fn add(machine: &Machine, sink: Tee) {
     add_to(machine.device().recorder(), sink);
 }
 
-/// Adds `sink` to the listeners of what serves the host's commands: the drive, or its target. Where there is
-/// a target, `sink` also hears what the drive's channels and arrays do, but nothing of the drive's own
-/// commands.
-pub(super) fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
-    let device = machine.device();
-    add_to(device.command_recorder(), Tee::default().with(Rc::clone(sink)));
-    if device.below().is_some() {
-        add(machine, Tee::default().with(Hardware(Rc::clone(sink))));
+/// Adds `sink` to the listeners of what serves the host's commands: the drive, or its target.
+fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
+    add_to(machine.device().command_recorder(), Tee::default().with(Rc::clone(sink)));
+}
+
+/// As [`add_to_commands`]. Where there is a target, `lives` also hears what the drive does of it, but nothing
+/// of the drive's own commands.
+pub(crate) fn add_lives(machine: &Machine, lives: &Rc<RefCell<Lives<impl FnMut(&Piece) + 'static>>>) {
+    add_to_commands(machine, lives);
+    if machine.device().below().is_some() {
+        add(machine, Tee::default().with(OfDrive(Rc::clone(lives))));
     }
 }
 
-/// Passes on what channels and arrays do.
-struct Hardware<S>(Rc<RefCell<S>>);
+/// Passes on what the drive below does.
+struct OfDrive<F>(Rc<RefCell<Lives<F>>>);
 
-impl<S: EventSink> EventSink for Hardware<S> {
+impl<F: FnMut(&Piece)> EventSink for OfDrive<F> {
     fn event(&mut self, at: Instant, event: &Event) {
-        let is_hardware = matches!(
-            event,
-            Event::TransactionStarted { .. }
-                | Event::TransactionEnded { .. }
-                | Event::TransactionFailed { .. }
-                | Event::ArrayBusy { .. }
-        );
-        if is_hardware {
-            self.0.borrow_mut().event(at, event);
-        }
+        self.0.borrow_mut().below(at, event);
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixtures::{SHAPE, us};
 use alloc::vec::Vec;
+use aster_units::{BlockAddr, PageInBlock};
 
 /// The pieces that result from events at these microseconds.
 fn pieces(events: &[(u64, Event)]) -> Vec<Piece> {
@@ -169,6 +170,55 @@ fn arrays_of_operations_that_were_sent_together_are_theirs_in_turn() {
     ]);
     let arrays = all.iter().filter(|p| matches!(p.activity, Activity::Array { .. }));
     assert_eq!(arrays.map(|p| p.task).collect::<Vec<_>>(), [5, 6, 7, 6].map(Some));
+}
+
+/// The host has sent the drive two programs of a LUN, one of them of two planes. What the drive hasn't begun
+/// waits for the LUN, and its array works for what it has begun.
+#[test]
+fn of_what_a_host_has_sent_a_drive_one_operation_is_at_work_and_others_wait() {
+    let geometry = Geometry { planes: 2, ..SHAPE };
+    let (lun, kind) = (0, 1);
+    let row = |block, page| geometry.row(0, BlockAddr(block), PageInBlock(page)).0;
+    let mut kept = Vec::new();
+    let mut lives = Lives::new(geometry, 4, |piece: &Piece| kept.push(*piece));
+    let queue = |task, row| Event::FlashQueued { task, lun, kind, row, buffer: u32::MAX };
+    let issue = |row| Event::FlashIssued { lun, kind, row };
+    let finish = |row| Event::FlashFinished { lun, kind, row, status: 0, corrected: 0 };
+    let (first, second, plane) = (row(2, 5), row(4, 0), row(3, 5));
+    for (task, row) in [(7, first), (8, second)] {
+        lives.event(us(1), &queue(task, row));
+        lives.event(us(2), &issue(row));
+    }
+    let array = Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind, picoseconds: 10_000_000 };
+    // The drive takes them the other way round.
+    for (at, row) in [(10, second), (30, first), (50, plane)] {
+        lives.below(us(at), &issue(row));
+        lives.below(us(at + 1), &array);
+        lives.below(us(at + 15), &finish(row));
+    }
+    lives.event(us(26), &finish(second));
+    lives.event(us(66), &finish(first));
+    drop(lives);
+    let of = |wanted: u32| -> Vec<_> {
+        let pieces = kept.iter().filter(|piece| piece.task == Some(wanted));
+        pieces
+            .map(|piece| {
+                let what = match piece.activity {
+                    Activity::Queued { .. } => "waits",
+                    Activity::Array { .. } => "array",
+                    Activity::Flash { .. } => "flash",
+                    _ => "other",
+                };
+                (what, piece.from, piece.to)
+            })
+            .collect()
+    };
+    let waits = ("waits", us(1), us(2));
+    let of_second = [waits, ("array", us(11), us(21)), ("waits", us(2), us(10)), ("flash", us(10), us(26))];
+    assert_eq!(of(8), of_second);
+    let arrays = [("array", us(31), us(41)), ("array", us(51), us(61))];
+    let ends = [("waits", us(2), us(30)), ("flash", us(30), us(66))];
+    assert_eq!(of(7), [&[waits][..], &arrays, &ends].concat());
 }
 
 #[test]
