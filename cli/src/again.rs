@@ -49,8 +49,8 @@ impl Again {
     /// # Errors
     /// When it isn't a report, or its run can't be repeated.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let report =
-            of_text(&read_text(path, REPORT_MAX)?).map_err(|problem| Failure::file(path, problem))?;
+        let report = of_text(&read_text(path, REPORT_MAX, "a report of `aster run --json`")?)
+            .map_err(|problem| Failure::file(path, problem))?;
         if report.get("provenance").is_none() {
             let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from \
                            version 0.1 on";

@@ -18,11 +18,20 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of a file of at most `bytes_max` bytes, or of standard input if `path` is `-`.
+/// A file that can't be opened, where there should be `what`, such as "a profile".
+pub(crate) fn unopened(path: &Path, what: &str, error: Error) -> Failure {
+    match error.kind() {
+        ErrorKind::NotFound => Failure::file(path, format!("no such file; {what} is expected here")),
+        _ => Failure::file(path, error),
+    }
+}
+
+/// The text of a file of at most `bytes_max` bytes, or of standard input if `path` is `-`. There should be
+/// `what`, such as "a profile".
 ///
 /// # Errors
 /// Names the file, and what is wrong with it.
-pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> {
+pub(crate) fn read_text(path: &Path, bytes_max: u64, what: &str) -> Result<String, Failure> {
     let stands_for = |path| if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let (source, path) = (path, stands_for(path));
     let fail = |error: std::io::Error| Failure::file(path, error);
@@ -30,19 +39,25 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> 
     if is_standard_input(source) {
         std::io::stdin().take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
     } else {
-        let file = File::open(path).map_err(fail)?;
+        let file = File::open(path).map_err(|error| unopened(path, what, error))?;
         if file.metadata().map_err(fail)?.is_dir() {
             return Err(Failure::file(path, "is a folder; name a file"));
         }
         file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
     }
     if bytes.len() as u64 > bytes_max {
-        return Err(Failure::file(path, format!("is longer than {bytes_max} bytes; is it the right file?")));
+        return Err(Failure::file(
+            path,
+            format!("is longer than {bytes_max} bytes; {what} is expected here"),
+        ));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
-        Failure::file(path, format!("line {line}: not text (byte {at} is not UTF-8); is it the right file?"))
+        Failure::file(
+            path,
+            format!("line {line}: not text (byte {at} is not UTF-8); {what} is expected here"),
+        )
     })
 }
 

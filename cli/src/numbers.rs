@@ -1,5 +1,5 @@
-//! Better messages for mistakes on the command line that clap explains badly: numbers out of range, and
-//! options that contradict `--again`.
+//! Better messages for mistakes on the command line that clap explains badly: numbers out of range, options
+//! that contradict `--again`, and commands that don't exist.
 //!
 //! clap's messages name Rust's ranges (`0 is not in 1..=128`) and types
 //! (`number too large to fit in target type`). Its usage line is made of the given options, as if they were
@@ -14,6 +14,9 @@ pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Err
     if let Some(other) = beside_again(&error) {
         let text = format!("{other} beside --again REPORT, whose run is repeated as it was: leave it out\n");
         return Error::raw(ErrorKind::ArgumentConflict, text).with_cmd(command);
+    }
+    if let Some(text) = unknown_command(command, arguments, &error) {
+        return Error::raw(ErrorKind::InvalidSubcommand, text).with_cmd(command);
     }
     let (Some(argument), Some(value)) =
         (text_of(&error, ContextKind::InvalidArg), text_of(&error, ContextKind::InvalidValue))
@@ -54,6 +57,28 @@ fn beside_again(error: &Error) -> Option<String> {
         .into_iter()
         .partition(|name| name.starts_with("--again"));
     (!is_again.is_empty() && !others.is_empty()).then(|| others.join(" and "))
+}
+
+/// What to say of a command that doesn't exist: those that do. clap takes one behind an argument, as in
+/// `aster open-channel PROFILE COMMAND`, for an argument too many.
+fn unknown_command(command: &Command, arguments: &[OsString], error: &Error) -> Option<String> {
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        _ => return None,
+    };
+    let Some(ContextValue::String(unknown)) = error.get(kind) else { return None };
+    let before = arguments.iter().skip(1).take_while(|argument| argument.to_str() != Some(unknown));
+    let within = before.fold(command, |within, argument| within.find_subcommand(argument).unwrap_or(within));
+    let names: Vec<_> =
+        within.get_subcommands().map(|one| one.get_name()).filter(|name| *name != "help").collect();
+    if unknown.starts_with('-') || names.is_empty() {
+        return None;
+    }
+    let edits = |name: &&&str| strsim::damerau_levenshtein(unknown, name);
+    let near = names.iter().min_by_key(edits).filter(|name| edits(name) <= name.len().max(unknown.len()) / 2);
+    let meant = near.map_or(".".to_owned(), |near| format!("; did you mean '{near}'?"));
+    Some(format!("there is no command '{unknown}'{meant} The commands are {}\n", names.join(", ")))
 }
 
 fn text_of(error: &Error, kind: ContextKind) -> Option<String> {

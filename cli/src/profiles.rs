@@ -14,7 +14,7 @@ use aster_lab::warning::Warning;
 use aster_lab::words::counted;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{KeptProfile, Machine, RunError, kept_profile};
+use aster_run_virtual::{KeptProfile, Machine, RunError, is_image, kept_profile};
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 use serde::Serialize;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -101,7 +101,12 @@ pub(crate) fn find_with(wanted: &Path, part: Option<&str>, overrides: &[String])
             format!("no such file; the shipped profile is named without an ending: {name}"),
         ));
     }
-    let text = read_text(wanted, HAND_WRITTEN_MAX)?;
+    if is_image(wanted) {
+        let problem = "is a drive's image, but a profile is expected here: name the profile that it was made \
+                       with, and this file with --image, if the command has that option";
+        return Err(Failure::file(wanted, problem));
+    }
+    let text = read_text(wanted, HAND_WRITTEN_MAX, "a profile")?;
     let profile = parse(&wanted.display().to_string(), &text)?;
     let name = wanted.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Ok(Named { name, profile })
@@ -388,10 +393,14 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| blocks.in_words(&profile.ftl.victims));
     let (link, channels) = (&profile.link, profile.used_geometry().channels);
     let carried = found.link_bytes_per_s.map_or("no limit".to_owned(), rate);
+    let exported = match exported_bytes {
+        0 => "no logical blocks: the host addresses the flash itself".to_owned(),
+        _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}"),
+    };
     format!(
         "{name}: a good profile\n  {}\n  array     {shape}\n  times     tR {}, tPROG {}, tBERS {} µs\n  \
          flash     {flash} ({flash_bytes} bytes)\n  \
-         exported  {sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}\n  \
+         exported  {exported}\n  \
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
          bus       {} mode {}: {} per channel, {} in all\n  \
          command   at least {:.0} ns, of link and controller, before firmware and flash\n  \

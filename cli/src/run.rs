@@ -415,7 +415,7 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<UserWork,
     match (&args.source.job, &args.source.trace) {
         (Some(path), _) => match again.and_then(Again::job_text) {
             Some(text) => jobs(path, text, args, drive),
-            None => jobs(path, &read_text(path, HAND_WRITTEN_MAX)?, args, drive),
+            None => jobs(path, &read_text(path, HAND_WRITTEN_MAX, "a job file")?, args, drive),
         },
         (None, Some(path)) => {
             let Traced { work, notes, written_bytes } = traces::work(path, &args.replay, args.verify, drive)?;

@@ -23,7 +23,7 @@ use aster_run_virtual::{Machine, RunError, VirtualBar, keep_profile, open_image}
 use aster_units::Content;
 use chunks::{Geometry, Report};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -244,9 +244,10 @@ impl Host {
     ) -> Result<(), Failure> {
         let places = self.places(addresses, Unit::Sector)?;
         let beside = self.beside(raw)?;
-        let data = filled(data, places.len() * self.content.sector_len(), places.len())?;
+        let bytes = places.len() * self.content.sector_len();
+        let data = filled(data, "the data to write", bytes, places.len())?;
         let metadata = match metadata {
-            Some(path) => filled(path, places.len() * beside, places.len())?,
+            Some(path) => filled(path, "the metadata to write", places.len() * beside, places.len())?,
             None => vec![0; places.len() * beside],
         };
         let (wanted, content) = (places.clone(), self.content);
@@ -286,9 +287,12 @@ impl Host {
     }
 }
 
-/// The bytes of a file or of standard input, followed by zeroes up to `bytes`.
-fn filled(path: &Path, bytes: usize, sectors: usize) -> Result<Vec<u8>, Failure> {
-    let fail = |error: std::io::Error| Failure::file(path, error);
+/// The bytes of a file with `what`, or of standard input, followed by zeroes up to `bytes`.
+fn filled(path: &Path, what: &str, bytes: usize, sectors: usize) -> Result<Vec<u8>, Failure> {
+    let fail = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Failure::file(path, format!("no such file; {what} are expected here")),
+        _ => Failure::file(path, error),
+    };
     let most = bytes as u64 + 1;
     let mut read = Vec::new();
     match is_standard_input(path) {

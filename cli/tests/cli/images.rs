@@ -199,7 +199,8 @@ fn what_the_system_refuses_is_told_in_words_and_without_its_numbers() {
     }
     refused(&[&run[..], &["--image", "."]].concat(), ".: is a folder; name a file");
     refused(&["image", "info", "afile/x"], "afile/x: Not a directory");
-    refused(&["image", "clone", "d.aster", "nowhere/x"], "nowhere/x: No such file or directory");
+    refused(&["image", "clone", "d.aster", "nowhere/x"], "nowhere/x: its folder is not there");
+    refused(&["image", "info", "absent"], "absent: no such file; a drive's image is expected here");
     refused(
         &["reproduce", "babol", "--quick", "--out", "afile"],
         "afile: is a file, or lies below one; name a folder",

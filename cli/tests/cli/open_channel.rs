@@ -133,7 +133,12 @@ fn mistakes_are_told_before_an_image_is_changed() {
         (&["pocket-ocssd", "erase", written, "ch9.lun0.blk0"], "ch9.lun0.blk0: is outside of the drive"),
         (&["pocket-ocssd", "mark", "grown-bad", written, "ch0"], "ch0: "),
         (&["pocket-ocssd", "write", empty, "--data", "long"], "of 1 sector; name more"),
-        (&["pocket-ocssd", "write", empty, "--data", "absent"], "absent: No such file"),
+        (&["pocket-ocssd", "write", empty, "--data", "absent"], "absent: no such file; the data"),
+        (
+            &["pocket-ocssd", "frobnicate"],
+            "there is no command 'frobnicate'. The commands are id, table, report",
+        ),
+        (&["pocket-ocssd", "raed"], "there is no command 'raed'; did you mean 'read'?"),
     ] {
         let (image, arguments) = (["--image", "d.aster"], arguments);
         let error = place.refused(2, &[&["open-channel"], &arguments[..1], &image, &arguments[1..]].concat());
@@ -154,4 +159,11 @@ fn mistakes_are_told_before_an_image_is_changed() {
     assert_eq!(place.aster(&["run", "pocket-ocssd", "--job", "w.fio", "--image", "p.aster"]).code, 0);
     let error = place.refused(2, &["open-channel", "pocket-ocssd", "--image", "p.aster", "id"]);
     assert!(error.contains("target.kind"), "{error}");
+    let error = place.refused(2, &["open-channel", "p.aster", "id"]);
+    assert!(error.contains("p.aster: is a drive's image, but a profile is expected"), "{error}");
+    // A drive of flash addresses alone has nothing that a job could write.
+    let error = place.refused(2, &["run", "pocket-ocssd", "--set", "target.kind=none", "--job", "w.fio"]);
+    assert!(error.contains("the drive has no logical blocks"), "{error}");
+    let checked = place.aster(&["check", "pocket-ocssd", "--set", "target.kind=none"]);
+    assert!(checked.out.contains("exported  no logical blocks"), "{}", checked.out);
 }

@@ -1,5 +1,6 @@
 use crate::job::BlockSizes;
 use crate::{Distribution, Drive, Extent, Job, Mix, Pace, Zone};
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -110,6 +111,11 @@ impl Job {
         let start = step.checked_mul(u64::from(copy)).and_then(|sum| sum.checked_add(first));
         let start = start.filter(|&start| start < drive.bytes);
         let Some(start) = start else {
+            if drive.bytes == 0 {
+                let problem = "the drive has no logical blocks: its host addresses the flash itself. An FTL \
+                               on the host gives it some: target.kind = \"pblk\" for an open-channel drive";
+                return Err(fail("offset", problem.to_owned()));
+            }
             let problem = format!("copy {copy} begins beyond the drive, which has {} bytes", drive.bytes);
             return Err(fail("offset", problem));
         };

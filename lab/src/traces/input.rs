@@ -66,7 +66,10 @@ impl TraceFile {
     /// # Errors
     /// A message for the user, without the file's name.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
+        let file = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => "no such file; a trace is expected here".to_owned(),
+            _ => error.to_string(),
+        })?;
         let metadata = file.metadata().map_err(|error| error.to_string())?;
         if metadata.is_dir() {
             return Err("is a folder; name a file".into());

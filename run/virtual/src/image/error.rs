@@ -18,6 +18,18 @@ pub enum ImageError {
         /// The system's error.
         error: io::Error,
     },
+    /// There is no such file.
+    #[error("{path}: no such file; a drive's image is expected here", path = path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file can't be made, since its folder doesn't exist.
+    #[error("{path}: its folder is not there", path = path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process has the file open.
     #[error("{path}: another process uses this drive: let it end, or name another \
              file", path = path.display())]

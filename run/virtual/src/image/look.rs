@@ -2,6 +2,7 @@
 
 use super::change::failed;
 use super::disk::{Disk, FileMedium};
+use super::format::KIND;
 use super::header::{LENGTH_KEY, SERIAL_KEY, length_of, made_with, serial};
 use super::{ImageError, NAND_AT, NVRAM_AT, check_file, lock};
 use aster_device::profile::Profile;
@@ -13,6 +14,7 @@ use aster_units::{BlockAddr, Content, Duration, LunIndex};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -36,12 +38,22 @@ pub struct ImageInfo {
 
 pub(super) fn open(path: &Path) -> Result<File, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
-    let file = File::open(path).map_err(io_error)?;
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ImageError::Missing { path: path.to_owned() },
+        _ => io_error(error),
+    })?;
     // A folder can be opened like a file, but not read.
     match file.metadata().map_err(io_error)?.is_dir() {
         true => Err(io_error(rustix::io::Errno::ISDIR.into())),
         false => Ok(file),
     }
+}
+
+/// Whether the file at `path` begins as a drive's image does, of whatever format.
+pub fn is_image(path: &Path) -> bool {
+    let mut begins = [0; KIND.len()];
+    let read = open(path).is_ok_and(|mut file| file.read_exact(&mut begins).is_ok());
+    read && begins == *KIND
 }
 
 impl ImageInfo {

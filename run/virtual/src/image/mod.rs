@@ -16,7 +16,7 @@ mod state;
 pub use error::ImageError;
 pub use header::is_serial;
 pub use live::open_image_live;
-pub use look::{CheckStage, ImageCheck, ImageInfo, check_image, check_image_with, image_info};
+pub use look::{CheckStage, ImageCheck, ImageInfo, check_image, check_image_with, image_info, is_image};
 pub use own_profile::{KeptProfile, keep_profile, kept_profile};
 pub use replica::{CloneSerial, clone_image};
 pub use state::image_state;
@@ -89,6 +89,9 @@ fn open(
             check_file(&file, path, profile, content)?;
             raise_format(&file).map_err(io_error)?;
             file
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(ImageError::NoFolder { path: path.to_owned() });
         }
         Err(error) => return Err(io_error(error)),
     };

@@ -51,6 +51,7 @@ pub fn clone_image(
     let made = OpenOptions::new().write(true).create_new(true).open(to);
     let target = made.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => ImageError::Exists { path: to.to_owned() },
+        ErrorKind::NotFound => ImageError::NoFolder { path: to.to_owned() },
         _ => wrong(to)(error),
     })?;
     let copied = match ioctl_ficlone(&target, &source) {
