@@ -97,7 +97,9 @@ impl From<ImageError> for Failure {
         match error {
             ImageError::Interrupted => Failure::InterruptedEarly(error.to_string()),
             // Errors that a check is meant to find.
-            error @ (ImageError::Damaged { .. } | ImageError::DamagedPages { .. }) => Failure::run(error),
+            error @ (ImageError::Damaged { .. }
+            | ImageError::DamagedPages { .. }
+            | ImageError::Kept { .. }) => Failure::run(error),
             error => Failure::usage(error),
         }
     }

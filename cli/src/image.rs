@@ -87,14 +87,11 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let kept = match kept_profile(image) {
-        Ok(kept) => kept,
-        // Reported separately.
-        Err(ImageError::Truncated { .. }) => None,
-        Err(error) => {
-            console::note(&error.to_string());
-            None
-        }
+    let (kept, whole) = match kept_profile(image) {
+        Ok(kept) => (kept, whole),
+        // Reported already.
+        Err(ImageError::Truncated { .. }) => (None, whole),
+        Err(error) => (None, whole.and(Err(Failure::from(error)))),
     };
     if json {
         let profile = kept.as_ref().and_then(|KeptProfile { name, text }| {
@@ -123,7 +120,7 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
     match kept {
         Some(kept) => profile_in_words(&kept).iter().try_for_each(|line| console::line(line))?,
-        None if cut_short => {}
+        None if whole.is_err() => {}
         None => console::line(
             "keeps no profile: `aster run` and `aster serve` let it keep the one that they are given",
         )?,
@@ -275,7 +272,11 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
             return Err(error.into());
         }
     };
-    let faults = found.faults();
+    let mut faults = found.faults();
+    // Whether it was needed or not.
+    if let Err(ImageError::Kept { what, .. }) = kept_profile(&args.image) {
+        faults.push(what);
+    }
     let verdict = match &faults[..] {
         [] => Ok(()),
         faults => Err(Failure::run(format!("{}: {}", args.image.display(), faults.join("; ")))),

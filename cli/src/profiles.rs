@@ -60,7 +60,14 @@ pub(crate) fn find_or_kept(
                        with, which `aster run` and `aster serve` let it keep from then on";
         return Err(Failure::file(image, problem));
     };
-    let profile = set::parse_with(&format!("{}'s profile", image.display()), &text, overrides)?;
+    let of_image = format!("{}'s profile", image.display());
+    // The text is Aster's own. If this version refuses it, another one wrote it.
+    if let Err(error) = Profile::parse(&of_image, &text) {
+        return Err(Failure::usage(format!(
+            "{error}. Another version of Aster kept this profile: use that version, or name the profile"
+        )));
+    }
+    let profile = set::parse_with(&of_image, &text, overrides)?;
     Ok(Named { name, profile })
 }
 

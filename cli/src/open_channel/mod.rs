@@ -79,7 +79,8 @@ pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
         transfer_bytes_max: TRANSFER_BYTES.min(profile.host.transfer_bytes_max),
         ..Config::default()
     };
-    let machine = Machine::power_on(&name, &profile, Some(content), media, &Recorder::default(), config)?;
+    let powered = Machine::power_on(&name, &profile, Some(content), media, &Recorder::default(), config);
+    let machine = powered.map_err(|error| Failure::on_image(image, error))?;
     machine.boot_while(&mut || !interrupt.asked()).map_err(|error| Failure::on_image(image, error))?;
     let driver = Rc::clone(machine.driver());
     let opened = machine.block_on("identifying the drive", async move { Drive::open(&driver).await })?;

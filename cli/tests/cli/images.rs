@@ -206,3 +206,27 @@ fn what_the_system_refuses_is_told_in_words_and_without_its_numbers() {
         "afile: is a file, or lies below one; name a folder",
     );
 }
+
+#[test]
+fn a_stored_profile_that_is_damaged_is_not_told_as_missing() {
+    let place = with_image();
+    let at = damage(&place, |bytes| bytes.windows(14).position(|part| part == b"ASTER PROFILE ").unwrap());
+    let told = format!("d.aster: the profile that it keeps (byte {at}) is damaged");
+    for arguments in [
+        &["run", "--image", "d.aster", "--job", "write.fio"][..],
+        &["image", "info", "d.aster"],
+        &["image", "info", "d.aster", "--profile"],
+        &["image", "check", "d.aster"],
+        &["image", "check", "d.aster", "tiny"],
+    ] {
+        let ran = place.aster(arguments);
+        assert_eq!(ran.code, 1, "{arguments:?}: {}", ran.err);
+        let said = ran.err.contains(&told) || ran.err.contains(&told.replacen("d.aster: ", "", 1));
+        assert!(said && !ran.err.contains("older"), "{arguments:?}: {}", ran.err);
+        assert!(!ran.out.contains("keeps no profile"), "{arguments:?}: {}", ran.out);
+    }
+    // With the profile by name the drive works.
+    let named = ["run", "tiny", "--image", "d.aster", "--job", "write.fio", "--content", "full"];
+    let ran = place.aster(&named);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}

@@ -167,3 +167,17 @@ fn mistakes_are_told_before_an_image_is_changed() {
     let checked = place.aster(&["check", "pocket-ocssd", "--set", "target.kind=none"]);
     assert!(checked.out.contains("exported  no logical blocks"), "{}", checked.out);
 }
+
+#[test]
+fn a_damaged_image_is_told_by_its_name_with_what_to_do() {
+    let place = Place::new();
+    send(&place, &["id"]);
+    let path = place.path("d.aster");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(8).position(|part| part == b"ASTRNAND").unwrap();
+    bytes[at + 20] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let error = place.refused(1, &["open-channel", "pocket-ocssd", "--image", "d.aster", "id"]);
+    let told = format!("d.aster: the NAND image is damaged at byte {at}: the header's checksum is wrong: ");
+    assert!(error.contains(&told) && error.contains("use a copy that is whole"), "{error}");
+}

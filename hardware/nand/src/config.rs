@@ -107,13 +107,17 @@ impl fmt::Display for NandError {
                 write!(f, "the NAND image needs {needed} bytes, but its medium has {found}")
             }
             NandError::Damaged { offset, what } => {
-                write!(f, "the NAND image is damaged at byte {offset}: {what}")
+                write!(
+                    f,
+                    "the NAND image is damaged at byte {offset}: {what}: something else has written there; \
+                     use a copy that is whole"
+                )
             }
             NandError::Record(page) => {
                 write!(
                     f,
                     "the NAND image is damaged {page}: its record's checksum is wrong, though pages behind \
-                     it are whole"
+                     it are whole: something else has written there; use a copy that is whole"
                 )
             }
             NandError::Mismatch { field: "version", image, config } => {

@@ -85,8 +85,8 @@ pub enum ImageError {
     },
     /// The header's checksum is wrong.
     #[error(
-        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is \
-         whole, or remove it, and a new drive is made",
+        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): something else has \
+         written there; use a copy that is whole, or name another file for a new drive",
         path = path.display(),
         bytes = NVRAM_AT
     )]
@@ -108,8 +108,8 @@ pub enum ImageError {
     },
     /// The file is shorter than the image.
     #[error(
-        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove \
-         it, and a new drive is made",
+        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or name \
+         another file for a new drive",
         path = path.display()
     )]
     Truncated {
@@ -119,6 +119,28 @@ pub enum ImageError {
         found: u64,
         /// Bytes needed.
         needed: u64,
+    },
+    /// A complete image, of a version that lays out the same drive in another way.
+    #[error(
+        "{path}: made by another version of Aster: a complete drive of {recorded} bytes, where this version \
+         has {needed} for the same profile. Use the Aster that made it, or name another file for a new drive",
+        path = path.display()
+    )]
+    Layout {
+        /// The file.
+        path: PathBuf,
+        /// Bytes with which it was made.
+        recorded: u64,
+        /// Bytes with which this version would make it.
+        needed: u64,
+    },
+    /// The profile that an image keeps is damaged, or written in a form that this version can't read.
+    #[error("{path}: {what}: name the profile that it was made with", path = path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        what: String,
     },
     /// Part of the image is damaged, or no drive boots from it.
     #[error("{path}: {reason}", path = path.display())]

@@ -94,9 +94,25 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     if present == 0 {
         return Err(ImageError::Empty { path: path.to_owned() });
     }
+    if present < MAGIC.len() && MAGIC.starts_with(&header[..present]) {
+        return Err(ImageError::Truncated { path: path.to_owned(), found: bytes, needed: NAND_AT });
+    }
+    // The checksum stays that of the format in which the image was made.
+    let is_whole = |header: &[u8]| {
+        let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
+        let mut covered = covered.to_vec();
+        READ.iter().any(|magic| {
+            covered[..MAGIC.len()].copy_from_slice(*magic);
+            crc32c(&covered).to_le_bytes() == checksum
+        })
+    };
     if !READ.iter().any(|magic| header.starts_with(*magic)) {
         if !header.starts_with(KIND) {
-            return Err(ImageError::Foreign { path: path.to_owned() });
+            // Of an image whose first bytes alone are damaged, the rest tells what it is.
+            return Err(match is_whole(&header) {
+                true => ImageError::Header { path: path.to_owned() },
+                false => ImageError::Foreign { path: path.to_owned() },
+            });
         }
         let found = name_of(&header[..MAGIC.len()]);
         return Err(ImageError::Format { path: path.to_owned(), found });
@@ -107,16 +123,10 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
         let needed = length_of(&text).unwrap_or(NAND_AT);
         return Err(ImageError::Truncated { path: path.to_owned(), found: bytes, needed });
     }
-    let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
-    // The checksum stays that of the format in which the image was made.
-    let is_whole = READ.iter().any(|magic| {
-        covered[..MAGIC.len()].copy_from_slice(*magic);
-        crc32c(covered).to_le_bytes() == checksum
-    });
-    if !is_whole {
+    if !is_whole(&header) {
         return Err(ImageError::Header { path: path.to_owned() });
     }
-    let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
+    let text = header[MAGIC.len()..CHECKSUM_AT as usize].split(|&b| b == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 

@@ -27,7 +27,7 @@ use aster_ports::medium::Nvram;
 use aster_units::Content;
 use disk::{Disk, FileMedium};
 use format::{NAND_AT, NVRAM_AT};
-use header::{differences, made_with, raise_format, serial, write_new};
+use header::{differences, length_of, made_with, raise_format, serial, write_new};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -141,8 +141,13 @@ fn check_file(
         return Err(ImageError::OtherDrive { path: path.to_owned(), differences: differences.join(", ") });
     }
     let (found, needed) = (file.metadata().map_err(io_error)?.len(), NAND_AT + nand_bytes);
-    if found < needed {
-        return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
+    // The length that the header has is the image's own. Another one is no damage.
+    let recorded = length_of(&text).unwrap_or(needed);
+    if found < recorded {
+        return Err(ImageError::Truncated { path: path.to_owned(), found, needed: recorded });
+    }
+    if recorded != needed {
+        return Err(ImageError::Layout { path: path.to_owned(), recorded, needed });
     }
     Ok(nand_bytes)
 }
@@ -266,20 +271,49 @@ mod tests {
         let (path, profile) = booted(dir.path());
         let whole = path.metadata().unwrap().len();
         let file = OpenOptions::new().write(true).open(&path).unwrap();
-        for (cut, needed) in
-            [(NAND_AT + 100, whole), (NAND_AT, whole), (5000, whole), (4095, whole), (30, NAND_AT)]
-        {
+        for (cut, needed) in [
+            (NAND_AT + 100, whole),
+            (NAND_AT, whole),
+            (5000, whole),
+            (4095, whole),
+            (30, NAND_AT),
+            (7, NAND_AT),
+        ] {
             file.set_len(cut).unwrap();
-            let Err(ImageError::Truncated { found, needed: told, .. }) = open_image(&path, &profile, None)
-            else {
-                panic!("cut at {cut}")
-            };
+            let Err(error) = open_image(&path, &profile, None) else { panic!("cut at {cut}") };
+            assert!(!error.to_string().contains("remove"), "it may be the only one: {error}");
+            let ImageError::Truncated { found, needed: told, .. } = error else { panic!("{cut}: {error}") };
             assert_eq!((found, told), (cut, needed));
             assert!(matches!(
                 check_image(&path, &profile, None, |_, _| true),
                 Err(ImageError::Truncated { .. })
             ));
             assert!(matches!(kept_profile(&path), Err(ImageError::Truncated { .. })), "{cut}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_another_version_laid_out_is_not_told_as_truncated() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(dir.path());
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let (text, whole) = (made_with(&file, &path).unwrap(), path.metadata().unwrap().len());
+        for other in [whole - 4096, whole + 4096] {
+            header::write_header(&file, &text.replace(&whole.to_string(), &other.to_string())).unwrap();
+            file.set_len(other).unwrap();
+            for error in [
+                open_image(&path, &profile, None).err().unwrap(),
+                check_image(&path, &profile, None, |_, _| true).unwrap_err(),
+            ] {
+                let told = format!("a complete drive of {other} bytes, where this version has {whole}");
+                assert!(error.to_string().contains(&told), "{error}");
+            }
+            // One of another version that is cut short is so by its own length.
+            file.set_len(other - 1).unwrap();
+            let Err(ImageError::Truncated { needed, .. }) = open_image(&path, &profile, None) else {
+                panic!("{other} less one")
+            };
+            assert_eq!(needed, other);
         }
     }
 
@@ -302,8 +336,8 @@ mod tests {
         drop(open_image(&path, &profile, None).unwrap());
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut whole = [0; 16];
-        // In the keys, after them, and in the checksum.
-        for at in [100, 3_000, NVRAM_AT - 16] {
+        // In the magic, in the keys, after them, and in the checksum.
+        for at in [0, 100, 3_000, NVRAM_AT - 16] {
             file.read_exact_at(&mut whole, at).unwrap();
             file.write_all_at(&whole.map(|byte| !byte), at).unwrap();
             let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
@@ -351,7 +385,7 @@ mod tests {
         file.set_len(NAND_AT).unwrap();
         let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
         assert!(matches!(error, ImageError::Truncated { .. }));
-        assert!(error.to_string().contains(": use a copy that is whole, or remove it"), "{error}");
+        assert!(error.to_string().contains("use a copy that is whole, or name another file"), "{error}");
         // The keys are compared before the length, since another profile's drive may be longer or shorter.
         let pocket = aster_device::profile::shipped("pocket").unwrap();
         assert!(matches!(open_image(&path, &pocket, None), Err(ImageError::OtherDrive { .. })));

@@ -18,6 +18,8 @@ use std::path::Path;
 
 const KEPT_AT: u64 = 128 << 10;
 const MAGIC: &[u8; 16] = b"ASTER PROFILE 1\n";
+/// The beginning of every form's magic; a number and a line end follow.
+const KIND: &[u8] = b"ASTER PROFILE ";
 const HEAD_BYTES: usize = MAGIC.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
 const TEXT_MAX: usize = (NAND_AT - KEPT_AT) as usize - HEAD_BYTES - CHECKSUM_BYTES;
@@ -90,11 +92,11 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     let file = open(path)?;
     let text = made_with(&file, path)?;
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
-    let damaged = || ImageError::Damaged {
-        path: path.to_owned(),
-        reason: format!(
-            "the profile that it keeps (byte {KEPT_AT}) is damaged: name the profile that it was made with"
-        ),
+    let kept = |what: String| ImageError::Kept { path: path.to_owned(), what };
+    let damaged = || {
+        kept(format!(
+            "the profile that it keeps (byte {KEPT_AT}) is damaged, by something else that wrote there"
+        ))
     };
     // The profile may be missing because the file is truncated; that isn't an image without one.
     let (found, needed) = (file.metadata().map_err(io_error)?.len(), length_of(&text));
@@ -105,7 +107,16 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     file.read_exact_at(&mut head, KEPT_AT).map_err(io_error)?;
     let (magic, length) = head.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Ok(None);
+        // Older versions left zeroes. So did one that was stopped before it wrote the magic.
+        return match (magic.iter().all(|&byte| byte == 0), magic.strip_prefix(KIND)) {
+            (true, _) => Ok(None),
+            (_, Some(form)) if form.last() == Some(&b'\n') => Err(kept(format!(
+                "the profile that it keeps has form {}, of another version of Aster, where this one reads \
+                 form 1",
+                String::from_utf8_lossy(form).trim_end().escape_debug()
+            ))),
+            _ => Err(damaged()),
+        };
     }
     let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
     if length > TEXT_MAX {
@@ -171,8 +182,8 @@ mod tests {
         keep_profile(&path, "tiny", &profile).unwrap();
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         let whole = std::fs::read(&path).unwrap();
-        // Its length and its text.
-        for at in [KEPT_AT + 19, KEPT_AT + 100] {
+        // Its magic, its length and its text.
+        for at in [KEPT_AT, KEPT_AT + 19, KEPT_AT + 100] {
             file.write_all_at(&[!whole[at as usize]], at).unwrap();
             let error = kept_profile(&path).unwrap_err().to_string();
             assert!(error.contains("name the profile that it was made with"), "{error}");
@@ -180,6 +191,11 @@ mod tests {
             assert!(kept_profile(&path).is_err());
             file.write_all_at(&[whole[at as usize]], at).unwrap();
         }
+        file.write_all_at(b"2", KEPT_AT + 14).unwrap();
+        let error = kept_profile(&path).unwrap_err().to_string();
+        assert!(error.contains("has form 2, of another version of Aster"), "{error}");
+        assert!(!error.contains("damaged"), "{error}");
+        file.write_all_at(b"1", KEPT_AT + 14).unwrap();
         assert!(kept_profile(&path).unwrap().is_some());
     }
 }
