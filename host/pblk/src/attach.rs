@@ -55,7 +55,7 @@ impl Ftl {
             // A page that a planned write names may lie behind one that was lost.
             let state = &mut *self.state.borrow_mut();
             state.is_void = true;
-            state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+            state.fail_from(state.ring.taken());
         }
         self.work.wake_all(&self.exec);
     }

@@ -134,6 +134,10 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// What is in the buffer from this place on is to be written anew.
+    pub(crate) fn fail_from(&mut self, at: Position) {
+        self.failed_from = Some(self.failed_from.map_or(at, |before| before.min(at)));
+    }
     /// Before anything is known of the media. The list of spent chunks is in `spent`.
     pub(crate) fn new(shape: Shape, blocks: u32, config: &PblkConfig, spent: NvramSlice) -> Self {
         State {

@@ -57,9 +57,7 @@ impl Ftl {
                 (first..first + u64::from(entries)).for_each(|at| state.ring.written(at));
             }
             Err(_) => {
-                let mut state = self.state.borrow_mut();
-                let from = state.failed_from.map_or(first, |before| before.min(first));
-                state.failed_from = Some(from);
+                self.state.borrow_mut().fail_from(first);
             }
         }
         self.write_ended(sectors, &ended);
@@ -116,7 +114,7 @@ impl Ftl {
                 (Ok(()), Some(open)) if is_head => open.has_head = true,
                 // Without a head the line is of no use. Nothing else is on it yet.
                 (Err(_), _) if is_head => {
-                    state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+                    state.fail_from(state.ring.taken());
                 }
                 _ => {}
             }
@@ -144,7 +142,7 @@ impl Ftl {
             state.lines.let_go(line);
             if ended.is_err() {
                 // The line ends here.
-                state.failed_from = Some(state.failed_from.unwrap_or(state.ring.taken()));
+                state.fail_from(state.ring.taken());
             }
         }
         self.write_ended(sectors, &ended);

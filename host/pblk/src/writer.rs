@@ -240,7 +240,7 @@ impl Ftl {
         let state = &mut *self.state.borrow_mut();
         let open = state.open.as_mut().expect("a line is open");
         open.unit -= 1;
-        debug_assert_eq!(open.unit % self.shape.luns(), self.shape.lun_of(unit), "it is the last one");
+        assert_eq!(open.unit % self.shape.luns(), self.shape.lun_of(unit), "it is the last one");
     }
     /// Writes units of a head or tail.
     async fn write_meta(&self, job: u32, bytes: Rc<[u8]>, is_head: bool) {
