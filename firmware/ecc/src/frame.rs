@@ -21,8 +21,7 @@ pub struct FrameCode {
 
 impl FrameCode {
     /// BCH codes over GF(2^`m`) that are designed for `t` errors a frame and correct up to `limit` (G6). They
-    /// are those of the channels' encoders, and so is the
-    /// `detector`.
+    /// are those of the channels' encoders, and so is the `detector`.
     ///
     /// # Errors
     /// When the code doesn't exist for the frames of `layout`.
