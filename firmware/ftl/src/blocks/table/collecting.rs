@@ -25,14 +25,18 @@ impl Blocks {
     }
     /// A page with units that still count in the blocks that would be collected next, and that is not `taken`
     /// already. Blocks without such a page are passed over.
+    ///
+    /// It is the page of its block with the most of them, the first of several. Whoever programs it alone
+    /// leaves as many slots empty as it has stale units, so that completing a word line costs no more than a
+    /// page's share of what the next victim gains.
     pub(crate) fn page_to_copy(&mut self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         let mut passed = [(BlockIndex(0), NO_VICTIM); PASSED_MAX];
         let mut count = 0;
         let found = loop {
             let Some(block) = self.best_victim(lun) else { break None };
             let first = block.0 * self.pages_per_block;
-            let mut pages = (first..first + self.pages_per_block).map(Ppa);
-            let page = pages.find(|&ppa| self.counts_in(ppa) && !taken(ppa));
+            let pages = (first..first + self.pages_per_block).map(Ppa);
+            let page = self.fullest(pages.filter(|&ppa| !taken(ppa)));
             if page.is_some() || count == PASSED_MAX {
                 break page;
             }
@@ -44,6 +48,21 @@ impl Blocks {
             self.victims[block.at()] = valid;
         }
         found
+    }
+    /// The page with the most units that still count, the first of several.
+    fn fullest(&self, pages: impl Iterator<Item = Ppa>) -> Option<Ppa> {
+        let mut most = (0, None);
+        for ppa in pages {
+            let slots = 0..self.shape.per_page();
+            let count = slots.filter(|&slot| self.counts(self.shape.at(ppa, slot))).count() as u32;
+            if count > most.0 {
+                most = (count, Some(ppa));
+            }
+            if count == self.shape.per_page() {
+                break;
+            }
+        }
+        most.1
     }
     /// Whether a unit is to be copied before its block is erased: it is neither stale nor replaced.
     #[inline]
@@ -247,5 +266,33 @@ mod tests {
         }
         let taken: alloc::vec::Vec<_> = (0..4).map(|_| (blocks.take_victim(LUN), asked.get())).collect();
         assert_eq!(taken, [(Some(empty), 0), (Some(failing), 0), (Some(full), 1), (None, 1)]);
+    }
+
+    /// With the page that has few units left, which an earlier victim's last page had taken the rest of, each
+    /// victim gained the next one nothing.
+    #[test]
+    fn the_page_that_completes_a_word_line_is_the_fullest_of_its_block() {
+        let mut config = config(Content::Fingerprint);
+        config.mapping_unit_bytes = config.geometry.page_bytes / 4;
+        let mut blocks = Blocks::of(&config);
+        let block = BlockIndex(4);
+        let entry = BlockEntry {
+            state: BlockState::Closed,
+            stream: Stream::Host,
+            next: 0,
+            erases: 0,
+            unverified: false,
+        };
+        blocks.adopt(block, entry).unwrap();
+        let first = blocks.first_page(block).0;
+        let pages = [1, 3, 4, 2].map(|units| (units, Ppa(first + units - 1)));
+        for (units, page) in pages {
+            (0..units).for_each(|slot| blocks.set_valid(blocks.shape.at(page, slot)));
+        }
+        let mut taken = alloc::vec::Vec::new();
+        while let Some(page) = blocks.page_to_copy(LUN, |page| taken.contains(&page)) {
+            taken.push(page);
+        }
+        assert_eq!(taken, [4, 3, 2, 1].map(|units| Ppa(first + units - 1)));
     }
 }
