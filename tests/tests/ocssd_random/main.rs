@@ -2,7 +2,9 @@
 //! metadata and bad-block tables, with failing programs and erases, bit errors, and losses of power at any
 //! event (G14).
 
+mod draw;
 mod model;
+mod settle;
 
 use aster_device::Media;
 use aster_device::profile::{CommandName, Profile};
@@ -154,182 +156,6 @@ impl Host {
             .unwrap_or_else(|e| panic!("{e}"))
     }
 
-    // ---- what is drawn ----
-
-    /// A vector that is legal, and whose blocks none of `taken` names.
-    fn draw(&mut self, taken: &mut BTreeSet<Place>) -> Option<Rc<Sent>> {
-        let blocks: Vec<Place> = self.model.blocks.keys().copied().collect();
-        let (kind, places) = match self.below(8) {
-            0..4 => (Kind::Write, self.draw_write(&blocks, taken)),
-            4 => {
-                let dual = self.below(2) == 0;
-                (Kind::Erase { dual }, self.draw_erase(&blocks, taken, dual))
-            }
-            _ => (Kind::Read, self.draw_read(&blocks, taken)),
-        };
-        if places.is_empty() {
-            return None;
-        }
-        self.version += 1;
-        Some(Rc::new(Sent { kind, places, version: self.version, end: RefCell::new(None) }))
-    }
-    fn draw_write(&mut self, blocks: &[Place], taken: &mut BTreeSet<Place>) -> Vec<Place> {
-        let mut places = Vec::new();
-        let sectors = usize::from(self.model.geometry.sectors_per_page());
-        let wanted = 1 + self.below(64 / sectors);
-        for _ in 0..wanted {
-            let block = blocks[self.below(blocks.len())];
-            let state = self.model.block(block);
-            let next = state.next().filter(|_| state.is_usable() && state.is_certain);
-            if let Some(first) = next.filter(|_| taken.insert(block)) {
-                let room = (64 - places.len()) / sectors;
-                let left = usize::from(self.model.geometry.pages_per_block - first);
-                let pages = 1 + self.below(left.min(3));
-                for page in (first..).take(pages.min(room)) {
-                    places.extend(self.model.page(Place { page, ..block }));
-                }
-            }
-        }
-        places
-    }
-    fn draw_erase(&mut self, blocks: &[Place], taken: &mut BTreeSet<Place>, dual: bool) -> Vec<Place> {
-        let mut places = Vec::new();
-        for _ in 0..1 + self.below(4) {
-            let block = blocks[self.below(blocks.len())];
-            let of = self.of_erase(block, dual);
-            let usable = of.iter().all(|block| self.model.block(*block).is_usable());
-            if usable && of.iter().all(|block| !taken.contains(block)) {
-                taken.extend(&of);
-                let page = self.below(usize::from(self.model.geometry.pages_per_block)) as u16;
-                let sector = self.below(usize::from(self.model.geometry.sectors_per_page())) as u8;
-                places.push(Place { page, sector, ..block });
-            }
-        }
-        places
-    }
-    fn draw_read(&mut self, blocks: &[Place], taken: &BTreeSet<Place>) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
-        for _ in 0..1 + self.below(64) {
-            let block = blocks[self.below(blocks.len())];
-            let (pages, sectors) =
-                (self.model.geometry.pages_per_block, self.model.geometry.sectors_per_page());
-            let page = self.below(pages.into()) as u16;
-            let sector = self.below(sectors.into()) as u8;
-            if !taken.contains(&block) {
-                places.push(Place { page, sector, ..block });
-                // Neighbours share a flash request, and some sectors come twice.
-                if sector + 1 < sectors && places.len() < 64 {
-                    places.push(Place { page, sector: sector + (self.below(2) as u8), ..block });
-                }
-            }
-        }
-        places.truncate(64);
-        places
-    }
-    /// The blocks that an address of an erase means.
-    fn of_erase(&self, place: Place, dual: bool) -> Vec<Place> {
-        let planes = 0..self.model.geometry.planes;
-        let block = place.block_start();
-        planes.filter(|plane| dual || *plane == block.plane).map(|plane| Place { plane, ..block }).collect()
-    }
-
-    // ---- what came of it ----
-
-    fn settle(&mut self, sent: &Sent) {
-        let ended = sent.end.borrow_mut().take();
-        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
-        self.seen.insert(end.status.raw());
-        match sent.kind {
-            Kind::Write => self.settle_write(sent, end),
-            Kind::Erase { dual } => self.settle_erase(sent, end, dual),
-            Kind::Read => self.check_read(sent, end, &data, &beside),
-        }
-    }
-    /// A vector that no completion came of before the power went.
-    fn in_flight(&mut self, sent: &Sent) {
-        for place in &sent.places {
-            match sent.kind {
-                Kind::Write => {
-                    let held = Held::Unsure { before: None, after: Some(sent.version) };
-                    self.model.written(*place, held);
-                }
-                Kind::Erase { dual } => {
-                    self.of_erase(*place, dual).into_iter().for_each(|block| self.model.half_erased(block));
-                }
-                Kind::Read => {}
-            }
-        }
-    }
-    fn settle_write(&mut self, sent: &Sent, end: VectorEnd) {
-        let failed = |n: usize| end.failed >> n & 1 != 0;
-        assert_eq!(end.status == status::WRITE_FAIL, end.failed != 0, "{end:?}");
-        assert!([status::WRITE_FAIL, Status::SUCCESS].contains(&end.status), "{end:?}");
-        for (n, place) in sent.places.iter().enumerate() {
-            let held = match failed(n) {
-                true => Held::Unsure { before: None, after: Some(sent.version) },
-                false => Held::Version(sent.version),
-            };
-            let keeps = self.model.block(*place).is_certain;
-            self.model.written(*place, held);
-            let block = self.model.block_mut(*place);
-            block.is_certain &= keeps;
-            if failed(n) {
-                block.state = BlockFlags::GrownBad;
-            }
-        }
-    }
-    fn settle_erase(&mut self, sent: &Sent, end: VectorEnd, dual: bool) {
-        assert_eq!(end.status == status::WRITE_FAIL, end.failed != 0, "{end:?}");
-        assert!([status::WRITE_FAIL, Status::SUCCESS].contains(&end.status), "{end:?}");
-        let states = self.tables();
-        for (n, place) in sent.places.iter().enumerate() {
-            let of = self.of_erase(*place, dual);
-            let bad = |block: &Place| {
-                states.iter().any(|(at, state)| at == block && *state == BlockFlags::GrownBad)
-            };
-            assert_eq!(of.iter().any(bad), end.failed >> n & 1 != 0, "{place}: the table tells what failed");
-            for block in of {
-                if bad(&block) {
-                    self.model.half_erased(block);
-                    self.model.block_mut(block).state = BlockFlags::GrownBad;
-                } else {
-                    self.model.erased(block);
-                }
-            }
-        }
-    }
-    fn check_read(&self, sent: &Sent, end: VectorEnd, data: &[u8], beside: &[u8]) {
-        let marginal = end.status == status::HIGH_ECC;
-        let mut must = BTreeSet::from([Status::SUCCESS.raw(), status::HIGH_ECC.raw()]);
-        let sectors = data.chunks(SECTOR).zip(beside.chunks(METADATA_BYTES)).zip(&sent.places);
-        for (n, ((data, beside), place)) in sectors.enumerate() {
-            let failed = !marginal && end.failed >> n & 1 != 0;
-            let is = |version| {
-                (data, beside) == (&content(*place, version).0[..], &content(*place, version).1[..])
-            };
-            match self.model.held(*place) {
-                Held::Factory => {
-                    must.extend([status::EMPTY_PAGE.raw(), status::ECC_FAIL.raw()]);
-                }
-                Held::Erased => {
-                    assert!(failed, "{place} holds nothing: {end:?}");
-                    must.insert(status::EMPTY_PAGE.raw());
-                }
-                Held::Version(version) => assert!(!failed && is(version), "{place}: {end:?}"),
-                Held::Unsure { before, after } => {
-                    let known = before.into_iter().chain(after).any(is);
-                    assert!(failed || known, "{place} holds what nobody wrote");
-                    must.extend([status::EMPTY_PAGE.raw(), status::ECC_FAIL.raw()]);
-                }
-            }
-        }
-        let fails = [status::EMPTY_PAGE, status::ECC_FAIL].contains(&end.status);
-        assert!(must.contains(&end.status.raw()), "{end:?}");
-        assert_eq!(fails || marginal, end.failed != 0, "{end:?}");
-    }
-
-    // ---- bad-block tables ----
-
     fn tables(&self) -> Vec<(Place, BlockFlags)> {
         let (g, format) = (self.model.geometry, self.format);
         let mut all = Vec::new();
@@ -374,8 +200,6 @@ impl Host {
         }
     }
 
-    // ---- rounds ----
-
     /// Sends some vectors at once. Either all of them end, or the power goes.
     fn round(&mut self, cut: bool) {
         let mut taken = BTreeSet::new();
@@ -414,76 +238,6 @@ impl Host {
             sent.iter().for_each(|one| self.settle(one));
             self.check_tables();
         }
-    }
-    /// As `settle` after a loss of power: the tables are those of now and not of then.
-    fn settle_without_tables(&mut self, sent: &Sent) {
-        let ended = sent.end.borrow_mut().take();
-        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
-        self.seen.insert(end.status.raw());
-        match sent.kind {
-            Kind::Write if end.failed == 0 => {
-                for place in &sent.places {
-                    self.model.written(*place, Held::Version(sent.version));
-                }
-            }
-            Kind::Erase { dual } if end.failed == 0 => {
-                for place in &sent.places {
-                    self.of_erase(*place, dual).into_iter().for_each(|block| self.model.erased(block));
-                }
-            }
-            Kind::Read => self.check_read(sent, end, &data, &beside),
-            Kind::Write | Kind::Erase { .. } => self.in_flight(sent),
-        }
-    }
-
-    /// Sends a vector that must be refused, and checks that nothing was done.
-    fn illegal(&mut self) {
-        let blocks: Vec<Place> = self.model.blocks.keys().copied().collect();
-        let block = blocks[self.below(blocks.len())];
-        let state = self.model.block(block).clone();
-        let before = self.totals();
-        let page = self.below(usize::from(self.model.geometry.pages_per_block)) as u16;
-        let at = Place { page, ..block };
-        let (opcode, control, places, expected): (u8, u16, Vec<Place>, Status) = match self.below(5) {
-            0 if !state.is_usable() => (io::WRITE, 0, self.model.page(at).collect(), status::PROTECTED_BLOCK),
-            1 if !state.is_usable() => (io::ERASE, 0, vec![at], status::PROTECTED_BLOCK),
-            0 | 1 if state.is_certain && state.next() != Some(page) => {
-                (io::WRITE, 0, self.model.page(at).collect(), status::OUT_OF_ORDER)
-            }
-            2 => (io::WRITE, 2, vec![at], Status::INVALID_FIELD.with_dnr(true)),
-            3 => (0x01, 0, vec![at], Status::ACCESS_DENIED.with_dnr(true)),
-            4 => (io::WRITE_RAW, 0, vec![at], Status::INVALID_OPCODE.with_dnr(true)),
-            _ => return,
-        };
-        let addresses: Vec<u64> = places.iter().map(|place| self.format.encode(*place)).collect();
-        let end = self.run(async move |driver| {
-            let data = vec![0x55; addresses.len() * SECTOR];
-            let writes = [io::WRITE, io::WRITE_RAW].contains(&opcode);
-            let data = if writes { Moved::ToDrive(&data) } else { Moved::Nothing };
-            let vector = Vector { opcode, control, addresses: &addresses, data, metadata: Moved::Nothing };
-            driver.send_vector(QUEUE, vector).await.unwrap()
-        });
-        assert_eq!(end, VectorEnd { status: expected, failed: 0 }, "{places:?}");
-        self.seen.insert(end.status.raw());
-        assert_eq!(self.totals(), before, "a refused vector does nothing");
-    }
-    fn outside(&mut self) {
-        let address = 1 << (20 + self.below(43));
-        let before = self.totals();
-        let end = self.run(async move |driver| {
-            let addresses = [0, address];
-            let vector = Vector {
-                opcode: io::ERASE,
-                control: 0,
-                addresses: &addresses,
-                data: Moved::Nothing,
-                metadata: Moved::Nothing,
-            };
-            driver.send_vector(QUEUE, vector).await.unwrap()
-        });
-        assert_eq!(end.status, status::OUT_OF_GEOMETRY);
-        self.seen.insert(end.status.raw());
-        assert_eq!(self.totals(), before);
     }
     fn totals(&self) -> (u64, u64) {
         let totals = self.machine.device().nand().totals_of_drive();
