@@ -99,6 +99,20 @@ impl<B: Bar + 'static> Driver<B> {
     /// more data than a slot's buffer, or more metadata than half a page, or tags for a drive with bytes
     /// and the other way round.
     pub async fn send_vector(&self, queue: QueueId, vector: Vector<'_>) -> Result<VectorEnd, DriverError> {
+        self.send_changed_vector(queue, vector, |_| {}).await
+    }
+
+    /// As [`Driver::send_vector`], with an entry that `change` has changed: for commands with fields that
+    /// the driver has no names for, and for hosts that name wrong memory. The command's identifier must stay.
+    ///
+    /// # Errors
+    /// As [`Driver::send_vector`].
+    pub async fn send_changed_vector(
+        &self,
+        queue: QueueId,
+        vector: Vector<'_>,
+        change: impl FnOnce(&mut Sqe),
+    ) -> Result<VectorEnd, DriverError> {
         self.check_queue(queue)?;
         self.check_vector(&vector)?;
         let slot = self.await_slot(queue).await;
@@ -106,7 +120,7 @@ impl<B: Bar + 'static> Driver<B> {
         if data_bytes > 0 {
             self.data_mut(queue, slot, data_bytes, |to| vector.data.put(to));
         }
-        self.submit_vector(queue, slot, &vector);
+        self.submit_vector(queue, slot, &vector, change);
         self.ring(queue);
         let ended = self.await_completion(queue, slot).await?;
         if data_bytes > 0 {
@@ -190,7 +204,13 @@ impl<B: Bar + 'static> Driver<B> {
         pairs[queue.index()].buffers.as_ref().expect("an I/O queue has data buffers").ranges_of(slot.0)
     }
 
-    fn submit_vector(&self, queue: QueueId, slot: SlotId, vector: &Vector<'_>) {
+    fn submit_vector(
+        &self,
+        queue: QueueId,
+        slot: SlotId,
+        vector: &Vector<'_>,
+        change: impl FnOnce(&mut Sqe),
+    ) {
         let page = self.page_of(queue, slot);
         let mut memory = self.memory().borrow_mut();
         let put = |at: u64, bytes: &[u8], memory: &mut crate::memory::GuestMemory| {
@@ -212,6 +232,7 @@ impl<B: Bar + 'static> Driver<B> {
             sqe.mptr = (page + METADATA_AT).into();
         }
         set_addresses(&mut sqe, vector.addresses, page, vector.control);
+        change(&mut sqe);
         let following = Following { slba: None, awaited: true, endless: false };
         pair.push(slot, &sqe, following, self.exec().now(), &mut memory);
     }
