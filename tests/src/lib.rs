@@ -6,6 +6,7 @@ pub mod fuzz;
 pub mod guest;
 pub mod live;
 pub mod mailbox;
+pub mod nowhere;
 mod small_disk;
 
 pub use small_disk::SmallDisk;

@@ -3,6 +3,7 @@
 use crate::model::Stamp;
 use crate::{BLOCKS, Host, Kind, OUTSIDE, QUEUE, SECTOR, Sent};
 use aster_driver::{Moved, Vector, VectorEnd};
+use aster_tests::nowhere::Nowhere;
 use aster_wire::nvme::{IoOpcode, Status};
 use aster_wire::ocssd::io;
 use aster_wire::ocssd::v2::{COPY, ChunkFlags, status};
@@ -49,7 +50,20 @@ impl Host {
         }
         self.version += 1;
         let stamps = blocks.iter().map(|block| Stamp { block: *block, version: self.version }).collect();
-        Some(Rc::new(Sent { kind, opcode, blocks, sources, stamps, end: RefCell::new(None) }))
+        let nowhere = if self.below(8) == 0 { self.draw_nowhere(opcode, blocks.len()) } else { None };
+        Some(Rc::new(Sent { kind, opcode, blocks, sources, stamps, nowhere, end: RefCell::new(None) }))
+    }
+    /// A pointer that names no memory, if the command has any.
+    fn draw_nowhere(&mut self, opcode: u8, count: usize) -> Option<Nowhere> {
+        let of = match opcode {
+            io::ERASE if count > 1 => vec![Nowhere::Addresses, Nowhere::Metadata],
+            io::ERASE => vec![Nowhere::Metadata],
+            COPY if count > 1 => vec![Nowhere::Addresses, Nowhere::Destinations],
+            COPY => Vec::new(),
+            _ if opcode == IoOpcode::DatasetManagement.raw() => vec![Nowhere::Data],
+            _ => Nowhere::of_transfer(count),
+        };
+        (!of.is_empty()).then(|| of[self.below(of.len())])
     }
     /// Whether one more chunk may be opened, with those that are open and those that this round opens.
     fn may_open(&self, taken: &BTreeSet<usize>) -> bool {

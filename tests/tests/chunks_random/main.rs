@@ -11,9 +11,10 @@ use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Driver, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::nowhere::Nowhere;
 use aster_tests::{cases, profile};
 use aster_units::Rng;
-use aster_wire::nvme::{AdminOpcode, IoOpcode, Status};
+use aster_wire::nvme::{AdminOpcode, IoOpcode, Sqe, Status};
 use aster_wire::ocssd::v2::{CHUNK_REPORT, COPY, ChunkDescriptor, MEDIA_FEEDBACK, MediaFeedback, status};
 use draw::deallocation;
 use model::{Chunk, Stamp};
@@ -69,6 +70,8 @@ struct Sent {
     sources: Vec<u64>,
     /// What a write stores.
     stamps: Vec<Stamp>,
+    /// A pointer of it that names no memory.
+    nowhere: Option<Nowhere>,
     end: RefCell<Option<Ended>>,
 }
 
@@ -136,13 +139,21 @@ async fn send(driver: Rc<Driver<VirtualBar>>, sent: Rc<Sent>) {
     let (dwords, list) = deallocation(&sent.blocks.iter().map(whole).collect::<Vec<_>>());
     let (opcode, addresses) = (sent.opcode, &sent.blocks);
     let vector = Vector { opcode, control: 0, addresses, data: moved.0, metadata: moved.1 };
-    let end = if sent.kind == Kind::Copy {
+    let lie = |sqe: &mut Sqe| {
+        if let Some(nowhere) = sent.nowhere {
+            nowhere.apply(sqe);
+        }
+    };
+    let end = if sent.kind == Kind::Copy && sent.nowhere.is_none() {
         driver.send_copy(QUEUE, COPY, &sent.sources, &sent.blocks).await.unwrap()
+    } else if sent.kind == Kind::Copy {
+        let vector = Vector { addresses: &sent.sources, ..vector };
+        driver.send_changed_vector(QUEUE, vector, lie).await.unwrap()
     } else if opcode == IoOpcode::DatasetManagement.raw() {
         let vector = Vector { addresses: &[dwords], data: Moved::ToDrive(&list), ..vector };
-        driver.send_vector(QUEUE, vector).await.unwrap()
+        driver.send_changed_vector(QUEUE, vector, lie).await.unwrap()
     } else {
-        driver.send_vector(QUEUE, vector).await.unwrap()
+        driver.send_changed_vector(QUEUE, vector, lie).await.unwrap()
     };
     *sent.end.borrow_mut() = Some((end, data, beside));
 }
@@ -271,6 +282,7 @@ fn a_random_host_finds_what_the_model_says() {
         status::ECC_FAIL,
         status::HIGH_ECC,
         status::OUT_OF_RANGE,
+        Status::DATA_TRANSFER_ERROR,
         Status::INVALID_OPCODE.with_dnr(true),
         Status::INVALID_FIELD.with_dnr(true),
     ];

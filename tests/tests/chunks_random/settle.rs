@@ -3,17 +3,32 @@
 use crate::model::Held;
 use crate::{BLOCKS, Ended, Host, Kind, METADATA_BYTES, SECTOR, Sent, content, feedback, of, stretches};
 use aster_driver::VectorEnd;
+use aster_tests::nowhere::Nowhere;
 use aster_wire::nvme::Status;
 use aster_wire::ocssd::io;
 use aster_wire::ocssd::v2::{COPY, ChunkDescriptor, ChunkFlags, status};
 use std::collections::BTreeSet;
+
+impl Sent {
+    /// Whether its completion has a bit for each block.
+    fn is_vector(&self) -> bool {
+        [io::WRITE, io::READ, io::ERASE, COPY].contains(&self.opcode)
+    }
+    /// Whether chunks are reset by it, although one of its pointers may name no memory.
+    fn is_reset(&self) -> bool {
+        self.kind == Kind::Reset && matches!(self.nowhere, None | Some(Nowhere::Metadata))
+    }
+}
 
 impl Host {
     /// A command has ended. Vectors have a bit for each block that failed, commands of NVMe have none.
     /// `now` is what the drive reports since.
     pub fn settle(&mut self, sent: &Sent, (end, data, beside): &Ended, now: &[ChunkDescriptor]) {
         self.seen.insert(end.status.raw());
-        let is_vector = [io::WRITE, io::READ, io::ERASE, COPY].contains(&sent.opcode);
+        if let Some(nowhere) = sent.nowhere.filter(|_| !sent.is_reset()) {
+            return self.check_nowhere(sent, nowhere, (*end, data, beside));
+        }
+        let is_vector = sent.is_vector();
         let failed = |n: usize| match is_vector {
             true => end.failed >> n & 1 != 0,
             false => !end.status.is_success() && end.status != status::HIGH_ECC,
@@ -46,8 +61,13 @@ impl Host {
                 let is_offline =
                     |block: &u64| of(now, block - block % BLOCKS).state() == Some(ChunkFlags::Offline);
                 let offline: Vec<bool> = sent.blocks.iter().map(is_offline).collect();
-                let is_any = offline.contains(&true);
-                assert_eq!(end.status, if is_any { status::OFFLINE } else { Status::SUCCESS }, "{end:?}");
+                let told = match offline.contains(&true) {
+                    // The chunks were reset, but their descriptors have no place to go.
+                    _ if sent.nowhere.is_some() => Status::DATA_TRANSFER_ERROR,
+                    true => status::OFFLINE,
+                    false => Status::SUCCESS,
+                };
+                assert_eq!(end.status, told, "{end:?}");
                 for (n, block) in sent.blocks.iter().enumerate() {
                     let (chunk, _) = self.chunk_of(*block);
                     assert!(offline[n] || !chunk.is_closed_early(), "{chunk:?} goes offline");
@@ -84,6 +104,28 @@ impl Host {
         assert!(end.failed != 0, "{end:?}");
         assert!(!unwritten_only || end.status == status::UNWRITTEN, "{end:?}");
     }
+    /// A command has named memory that isn't there. It has changed nothing, as report and later reads
+    /// will show.
+    fn check_nowhere(
+        &mut self,
+        sent: &Sent,
+        nowhere: Nowhere,
+        (end, data, beside): (VectorEnd, &[u8], &[u8]),
+    ) {
+        let (count, is_vector) = (sent.blocks.len(), sent.is_vector());
+        let failed = |n: usize| !is_vector || end.failed >> n & 1 != 0;
+        let unreadable = [status::UNWRITTEN, status::ECC_FAIL].contains(&end.status);
+        if sent.kind == Kind::Read && unreadable && nowhere.sector(count).is_some_and(failed) {
+            return self.check_read(sent, end, is_vector, (data, beside));
+        }
+        assert_eq!(end.status, Status::DATA_TRANSFER_ERROR, "{nowhere:?} {end:?}");
+        let may_fail = sent.kind == Kind::Read && is_vector && !nowhere.is_of_a_list(count);
+        assert!(may_fail || end.failed == 0, "{nowhere:?} {end:?}");
+        for (_, block) in sent.blocks.iter().enumerate().filter(|(n, _)| end.failed >> n & 1 != 0) {
+            let held = self.held(*block);
+            assert!(!matches!(held, Held::Version(_)), "{block:x}h: {nowhere:?} {end:?}");
+        }
+    }
     fn check_read(&mut self, sent: &Sent, end: VectorEnd, is_vector: bool, (data, beside): (&[u8], &[u8])) {
         let marginal = end.status == status::HIGH_ECC;
         let asked = feedback(&self.profile);
@@ -116,6 +158,9 @@ impl Host {
     }
     /// No completion came of a command before the power went.
     pub fn in_flight(&mut self, sent: &Sent, now: &[ChunkDescriptor]) {
+        if sent.nowhere.is_some() && !sent.is_reset() {
+            return;
+        }
         match sent.kind {
             Kind::Write | Kind::Copy => {
                 let held = self.stored(sent);

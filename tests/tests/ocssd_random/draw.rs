@@ -2,6 +2,7 @@
 
 use crate::{Host, Kind, QUEUE, SECTOR, Sent};
 use aster_driver::{Moved, Vector, VectorEnd};
+use aster_tests::nowhere::Nowhere;
 use aster_wire::nvme::Status;
 use aster_wire::ocssd::{Place, io, status};
 use std::cell::RefCell;
@@ -24,7 +25,17 @@ impl Host {
             return None;
         }
         self.version += 1;
-        Some(Rc::new(Sent { kind, places, version: self.version, end: RefCell::new(None) }))
+        let nowhere = if self.below(8) == 0 { self.draw_nowhere(kind, places.len()) } else { None };
+        Some(Rc::new(Sent { kind, places, version: self.version, nowhere, end: RefCell::new(None) }))
+    }
+    /// A pointer that names no memory, if the vector has any.
+    fn draw_nowhere(&mut self, kind: Kind, count: usize) -> Option<Nowhere> {
+        let of = match kind {
+            Kind::Write | Kind::Read => Nowhere::of_transfer(count),
+            Kind::Erase { .. } if count > 1 => vec![Nowhere::Addresses],
+            Kind::Erase { .. } => Vec::new(),
+        };
+        (!of.is_empty()).then(|| of[self.below(of.len())])
     }
     fn draw_write(&mut self, blocks: &[Place], taken: &mut BTreeSet<Place>) -> Vec<Place> {
         let mut places = Vec::new();
@@ -62,7 +73,9 @@ impl Host {
     }
     fn draw_read(&mut self, blocks: &[Place], taken: &BTreeSet<Place>) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for _ in 0..1 + self.below(64) {
+        // Of many sectors one is almost always unreadable.
+        let most = [4, 64][self.below(2)];
+        for _ in 0..1 + self.below(most) {
             let block = blocks[self.below(blocks.len())];
             let (pages, sectors) =
                 (self.model.geometry.pages_per_block, self.model.geometry.sectors_per_page());

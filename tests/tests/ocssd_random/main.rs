@@ -11,9 +11,10 @@ use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Driver, DriverError, Moved, QueueId, Vector, VectorEnd};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::nowhere::Nowhere;
 use aster_tests::{cases, profile};
 use aster_units::Rng;
-use aster_wire::nvme::Status;
+use aster_wire::nvme::{Sqe, Status};
 use aster_wire::ocssd::{AddressFormat, BlockFlags, Place, TableHeader, admin, io, status};
 use model::{Held, Model};
 use std::cell::RefCell;
@@ -60,6 +61,8 @@ struct Sent {
     places: Vec<Place>,
     /// What a write stores. A sector's content depends on its place as well.
     version: u64,
+    /// A pointer of it that names no memory.
+    nowhere: Option<Nowhere>,
     end: RefCell<Option<Ended>>,
 }
 
@@ -118,7 +121,12 @@ async fn send(driver: Rc<Driver<VirtualBar>>, format: AddressFormat, sent: Rc<Se
         Kind::Read => (Moved::FromDrive(&mut data), Moved::FromDrive(&mut beside)),
     };
     let vector = Vector { opcode, control, addresses: &addresses, data: moved.0, metadata: moved.1 };
-    let end = driver.send_vector(QUEUE, vector).await.unwrap();
+    let lie = |sqe: &mut Sqe| {
+        if let Some(nowhere) = sent.nowhere {
+            nowhere.apply(sqe);
+        }
+    };
+    let end = driver.send_changed_vector(QUEUE, vector, lie).await.unwrap();
     *sent.end.borrow_mut() = Some((end, data, beside));
 }
 
@@ -287,6 +295,8 @@ fn a_random_host_finds_what_the_model_says() {
         status::EMPTY_PAGE,
         status::ECC_FAIL,
         status::HIGH_ECC,
+        status::TRANSFER_FAIL,
+        Status::DATA_TRANSFER_ERROR,
         status::PROTECTED_BLOCK,
         status::OUT_OF_ORDER,
         status::OUT_OF_GEOMETRY,

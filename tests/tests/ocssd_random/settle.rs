@@ -3,6 +3,7 @@
 use crate::model::Held;
 use crate::{Host, Kind, METADATA_BYTES, SECTOR, Sent, content};
 use aster_driver::VectorEnd;
+use aster_tests::nowhere::Nowhere;
 use aster_wire::nvme::Status;
 use aster_wire::ocssd::{BlockFlags, Place, status};
 use std::collections::BTreeSet;
@@ -20,6 +21,9 @@ impl Host {
         let ended = sent.end.borrow_mut().take();
         let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
         self.seen.insert(end.status.raw());
+        if let Some(nowhere) = sent.nowhere {
+            return self.check_nowhere(sent, nowhere, (end, &data, &beside));
+        }
         match sent.kind {
             Kind::Write => self.settle_write(sent, end),
             Kind::Erase { dual } => self.settle_erase(sent, end, dual),
@@ -28,6 +32,9 @@ impl Host {
     }
     /// A vector that no completion came of before the power went.
     pub fn in_flight(&mut self, sent: &Sent) {
+        if sent.nowhere.is_some() {
+            return;
+        }
         for place in &sent.places {
             match sent.kind {
                 Kind::Write => {
@@ -79,6 +86,25 @@ impl Host {
             }
         }
     }
+    /// A vector has named memory that isn't there. It has changed nothing, as later reads will show. Without
+    /// its list the drive doesn't know what the vector is.
+    fn check_nowhere(&self, sent: &Sent, nowhere: Nowhere, (end, data, beside): (VectorEnd, &[u8], &[u8])) {
+        let count = sent.places.len();
+        if nowhere.is_of_a_list(count) {
+            assert_eq!(end, VectorEnd { status: Status::DATA_TRANSFER_ERROR, failed: 0 }, "{nowhere:?}");
+            return;
+        }
+        let unreadable = [status::EMPTY_PAGE, status::ECC_FAIL].contains(&end.status);
+        if unreadable && nowhere.sector(count).is_some_and(|sector| end.failed >> sector & 1 != 0) {
+            assert_eq!(sent.kind, Kind::Read);
+            return self.check_read(sent, end, data, beside);
+        }
+        assert_eq!(end.status, status::TRANSFER_FAIL, "{nowhere:?} {end:?}");
+        for (_, place) in sent.places.iter().enumerate().filter(|(n, _)| end.failed >> n & 1 != 0) {
+            let is_unreadable = !matches!(self.model.held(*place), Held::Version(_));
+            assert!(sent.kind == Kind::Read && is_unreadable, "{place}: {nowhere:?} {end:?}");
+        }
+    }
     fn check_read(&self, sent: &Sent, end: VectorEnd, data: &[u8], beside: &[u8]) {
         let marginal = end.status == status::HIGH_ECC;
         let mut must = BTreeSet::from([Status::SUCCESS.raw(), status::HIGH_ECC.raw()]);
@@ -113,6 +139,9 @@ impl Host {
         let ended = sent.end.borrow_mut().take();
         let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
         self.seen.insert(end.status.raw());
+        if let Some(nowhere) = sent.nowhere {
+            return self.check_nowhere(sent, nowhere, (end, &data, &beside));
+        }
         match sent.kind {
             Kind::Write if end.failed == 0 => {
                 for place in &sent.places {
