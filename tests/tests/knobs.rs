@@ -8,8 +8,8 @@ use aster_device::plug::operations::{
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
     CorrectionName, DataModeName, DetectorName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
-    OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SuspendProfile,
-    TasksName, TransactionOrder, TransportName,
+    OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile,
+    SuspendProfile, TasksName, TransactionOrder, TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -349,6 +349,11 @@ const SLC: PseudoSlcProfile =
 const SUSPEND: SuspendProfile =
     SuspendProfile { erase: 0x61, erase_resume: 0xD2, program: 0x84, program_resume: 0x13, latency_us: 30.0 };
 
+fn with_slow_lun(p: &mut Profile) {
+    p.package.slow_lun = Some(SLOW);
+}
+const SLOW: SlowLunProfile = SlowLunProfile { lun: 1, one_in: 4, times: 10 };
+
 /// Under the big loop, with a wrong first read level and better ones after it.
 fn mislevelled(p: &mut Profile) {
     looped(p);
@@ -432,6 +437,12 @@ const CASES: &[Case] = &cases! {
         => |p| p.package.retry = Some(RetryProfile { feature: 0x8A, levels_mv: vec![60, 20] }),
     "package.retry.levels_mv" Run on mislevelled;
         => |p| p.package.retry = Some(RetryProfile { feature: 0x89, levels_mv: vec![60, -20] }),
+    "package.slow_lun.lun" Run on with_slow_lun;
+        => |p| p.package.slow_lun = Some(SlowLunProfile { lun: 2, ..SLOW }),
+    "package.slow_lun.one_in" Run on with_slow_lun;
+        => |p| p.package.slow_lun = Some(SlowLunProfile { one_in: 1, ..SLOW }),
+    "package.slow_lun.times" Run on with_slow_lun;
+        => |p| p.package.slow_lun = Some(SlowLunProfile { times: 20, ..SLOW }),
     "package.errors.slc_factor" Vendor on with_vendor_commands; => |p| p.package.errors.slc_factor = 8.0,
     "package.slc.prefix" Vendor on with_vendor_commands;
         => |p| p.package.slc = Some(PseudoSlcProfile { prefix: 0xDB, ..SLC }),

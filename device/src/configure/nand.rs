@@ -8,9 +8,9 @@ use super::times::{micros, nanos, per_type};
 use crate::profile::{FactoryMarksName, Profile};
 use aster_nand::{
     ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, LEVELS_MAX, NandConfig,
-    PerType, Variant,
+    PerType, SlowLun, Variant,
 };
-use aster_units::Content;
+use aster_units::{Content, LunIndex};
 use aster_wire::onfi::parameter_page::Endurance;
 
 pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, BuildError> {
@@ -48,6 +48,11 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             slc_erase: variant.slc_erase,
             one_shot_program: variant.one_shot_program,
             suspend: variant.suspend,
+            slow: p.slow_lun.map(|slow| SlowLun {
+                lun: LunIndex(slow.lun),
+                one_in: slow.one_in,
+                times: slow.times,
+            }),
             ..ArrayTiming::COSMOS_MLC
         },
         bus: BusConfig {

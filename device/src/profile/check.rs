@@ -158,6 +158,10 @@ impl Profile {
         for (key, value, low, high) in numbers(p) {
             range(key, value, low, high)?;
         }
+        if let Some(slow) = &p.slow_lun {
+            let luns = self.array_geometry().total_luns();
+            range("package.slow_lun.lun", slow.lun.into(), 0.0, f64::from(luns) - 1.0)?;
+        }
         // The parameter page has 16 bits for it.
         range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, f64::from(u16::MAX))?;
         coupling(p)

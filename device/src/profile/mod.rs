@@ -36,7 +36,7 @@ pub use ftl::{CollectionName, MappingName, TableBlocksName};
 pub use host::{ArbitrationName, HostProfile, NVME_SOFTWARE, TransportName};
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
-    PseudoSlcProfile, RetryProfile, SuspendProfile,
+    PseudoSlcProfile, RetryProfile, SlowLunProfile, SuspendProfile,
 };
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{

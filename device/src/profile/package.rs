@@ -93,6 +93,8 @@ pub struct PackageProfile {
     pub suspend: Option<SuspendProfile>,
     /// Read levels; absent when there is only one.
     pub retry: Option<RetryProfile>,
+    /// A LUN that is slow at some of its pages and blocks; absent when all are alike (C90).
+    pub slow_lun: Option<SlowLunProfile>,
     /// Bit errors; none when absent.
     #[serde(default)]
     pub errors: ErrorsProfile,
@@ -185,6 +187,21 @@ pub struct RetryProfile {
     pub feature: u8,
     /// The levels in millivolts against a fresh part's best; the first is the one after power-on.
     pub levels_mv: Vec<i16>,
+}
+
+/// A LUN that is slow at some of its pages and blocks, as a weak part is. Identification tells the host
+/// nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowLunProfile {
+    /// Which one, counted over the array: channels first, then ways, then LUNs of a package.
+    pub lun: u32,
+    /// One of so many of its pages takes longer to read, one of so many longer to program, and one of so many
+    /// of its blocks longer to erase. Which ones is drawn by the seed; 1 for all.
+    pub one_in: u32,
+    /// How many times as long as elsewhere. Firmware that polls gives up what takes longer than
+    /// `poll.patience` allows.
+    pub times: u32,
 }
 
 fn default_ccs() -> u32 {
@@ -367,6 +384,10 @@ pub(super) fn numbers(p: &PackageProfile) -> Vec<(&'static str, f64, f64, f64)> 
     if let Some(retry) = &p.retry {
         numbers.push(("package.retry.feature", f64::from(retry.feature), 128.0, 255.0));
         numbers.push(("package.retry.levels_mv", retry.levels_mv.len() as f64, 2.0, 255.0));
+    }
+    if let Some(slow) = &p.slow_lun {
+        numbers.push(("package.slow_lun.one_in", slow.one_in.into(), 1.0, 1e6));
+        numbers.push(("package.slow_lun.times", slow.times.into(), 1.0, 1e3));
     }
     numbers
 }

@@ -98,8 +98,10 @@ impl NandArray {
         let g = cells.config.geometry;
         let package = |channel, way| {
             let luns = (0..g.luns).map(|lun| {
-                let die = &cells.dies[g.lun_index(LunAddr { channel, way, lun }).index()];
-                let timing = DieTiming::new(cells.config.timing, cells.config.cells, die.borrow().seed());
+                let lun = g.lun_index(LunAddr { channel, way, lun });
+                let die = &cells.dies[lun.index()];
+                let timing =
+                    DieTiming::new(cells.config.timing, cells.config.cells, lun, die.borrow().seed());
                 LunModel::new(die.clone(), timing, &cells.config)
             });
             let place = LunAddr { channel, way, lun: 0 };

@@ -50,7 +50,7 @@ pub use identity::Identity;
 pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
 pub use package::NandPackage;
 pub use store::{DamagedPage, Totals};
-pub use timing::{ArrayTiming, PerType, page_type};
+pub use timing::{ArrayTiming, PerType, SlowLun, page_type};
 pub use variant::{Variant, slc_pages};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How long the array takes.
 
 use crate::lun::PageAddr;
-use aster_units::{BlockAddr, CellMode, Duration, PageInBlock, PageType, mix64};
+use aster_units::{BlockAddr, CellMode, Duration, LunIndex, PageInBlock, PageType, mix64};
 
 /// Which bit of its cell a page is, by its number in the block.
 ///
@@ -50,6 +50,18 @@ impl PerType {
     }
 }
 
+/// A LUN that is slow now and then, as a weak part is: some of its pages and blocks take longer than any
+/// other's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlowLun {
+    /// Which one.
+    pub lun: LunIndex,
+    /// One of so many of its reads, programs and erases is slow. Their places are drawn.
+    pub one_in: u32,
+    /// How many times as long those take.
+    pub times: u32,
+}
+
 /// Busy times by their datasheet names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArrayTiming {
@@ -93,6 +105,8 @@ pub struct ArrayTiming {
     pub deviation_die: Duration,
     /// The most by which a page's times (for tBERS, a block's) deviate from its die's, uniform in ± this.
     pub deviation_page: Duration,
+    /// A LUN that is slow; nothing that identifies the package tells of it.
+    pub slow: Option<SlowLun>,
 }
 
 impl ArrayTiming {
@@ -120,6 +134,7 @@ impl ArrayTiming {
         zq_short: Duration::from_nanos(300),
         deviation_die: Duration::ZERO,
         deviation_page: Duration::ZERO,
+        slow: None,
     };
     /// Cosmos+ modules used as SLC (C52).
     pub const COSMOS_SLC: ArrayTiming = ArrayTiming {
@@ -144,6 +159,11 @@ impl ArrayTiming {
 
     pub(crate) fn bad_field(&self) -> Option<(&'static str, &'static str)> {
         let most = self.deviation_die + self.deviation_page;
+        let slow =
+            self.slow.map(|slow| [("timing.slow.one_in", slow.one_in), ("timing.slow.times", slow.times)]);
+        if let Some((name, _)) = slow.into_iter().flatten().find(|(_, value)| *value == 0) {
+            return Some((name, "at least 1"));
+        }
         [
             ("timing.read", self.read.least()),
             ("timing.program", self.program.least()),
@@ -166,6 +186,8 @@ pub(crate) struct DieTiming {
     cells: CellMode,
     seed: u64,
     offset: i64,
+    /// Of the LUN that is slow, and of no other.
+    slow: Option<SlowLun>,
 }
 
 fn uniform(hash: u64, amplitude: Duration) -> i64 {
@@ -175,9 +197,9 @@ fn uniform(hash: u64, amplitude: Duration) -> i64 {
 
 impl DieTiming {
     /// `seed` belongs to this die.
-    pub fn new(base: ArrayTiming, cells: CellMode, seed: u64) -> Self {
+    pub fn new(base: ArrayTiming, cells: CellMode, lun: LunIndex, seed: u64) -> Self {
         let offset = uniform(mix64(seed ^ 0xd1e0_ff5e), base.deviation_die);
-        DieTiming { base, cells, seed, offset }
+        DieTiming { base, cells, seed, offset, slow: base.slow.filter(|slow| slow.lun == lun) }
     }
 
     #[inline]
@@ -188,7 +210,13 @@ impl DieTiming {
             uniform(mix64(self.seed ^ which), self.base.deviation_page)
         };
         // Validation ensures that both deviations together are shorter than every base value.
-        Duration::from_picos(base.as_picos().saturating_add_signed(self.offset + jitter))
+        let takes = Duration::from_picos(base.as_picos().saturating_add_signed(self.offset + jitter));
+        match self.slow {
+            Some(slow) if mix64(self.seed ^ 0x510e_0000 ^ which).is_multiple_of(slow.one_in.into()) => {
+                takes * u64::from(slow.times)
+            }
+            _ => takes,
+        }
     }
 
     #[inline]
@@ -227,7 +255,7 @@ mod tests {
 
     #[test]
     fn mlc_pages_alternate_and_take_the_times_of_table_5() {
-        let die = DieTiming::new(ArrayTiming::COSMOS_MLC, CellMode::Mlc, 1);
+        let die = DieTiming::new(ArrayTiming::COSMOS_MLC, CellMode::Mlc, LunIndex(0), 1);
         let at = |page| PageAddr::new(BlockAddr(3), PageInBlock(page));
         assert_eq!(die.read(at(0)), Duration::from_micros(58));
         assert_eq!(die.read(at(1)), Duration::from_micros(90));
@@ -241,7 +269,7 @@ mod tests {
         let us = Duration::from_micros;
         let base = ArrayTiming { deviation_die: us(10), deviation_page: us(5), ..ArrayTiming::COSMOS_SLC };
         let sample = |seed| {
-            let die = DieTiming::new(base, CellMode::Slc, seed);
+            let die = DieTiming::new(base, CellMode::Slc, LunIndex(0), seed);
             (0..256u16)
                 .map(|p| die.read(PageAddr::new(BlockAddr(7), PageInBlock(p))))
                 .collect::<alloc::vec::Vec<_>>()
@@ -261,12 +289,51 @@ mod tests {
         let us = Duration::from_micros;
         let base = ArrayTiming { deviation_die: us(10), ..ArrayTiming::COSMOS_SLC };
         let of_die = |seed, page| {
-            DieTiming::new(base, CellMode::Slc, seed).program(PageAddr::new(BlockAddr(1), PageInBlock(page)))
+            DieTiming::new(base, CellMode::Slc, LunIndex(0), seed)
+                .program(PageAddr::new(BlockAddr(1), PageInBlock(page)))
         };
         let offsets: alloc::collections::BTreeSet<_> = (0..64).map(|seed| of_die(seed, 0)).collect();
         assert!(offsets.len() > 60);
         assert!(offsets.iter().all(|t| *t >= us(476) && *t <= us(496)));
         assert_eq!(of_die(5, 0), of_die(5, 100), "without jitter a die's pages take the same time");
+    }
+
+    #[test]
+    fn one_lun_is_slow_at_some_of_its_places_and_no_other_lun_is() {
+        let slow = SlowLun { lun: LunIndex(3), one_in: 16, times: 10 };
+        let base = ArrayTiming { slow: Some(slow), ..ArrayTiming::COSMOS_SLC };
+        let of = |lun| {
+            let die = DieTiming::new(base, CellMode::Slc, LunIndex(lun), 7);
+            let at = |page: u32| PageAddr::new(BlockAddr(page / 128), PageInBlock((page % 128) as u16));
+            [0, 1, 2].map(|what| {
+                let time = |page: u32| match what {
+                    0 => die.read(at(page)),
+                    1 => die.program(at(page)),
+                    _ => die.erase(at(page * 128)),
+                };
+                (0..8_192).map(time).collect::<alloc::vec::Vec<_>>()
+            })
+        };
+        let (weak, sound) = (of(3), of(2));
+        for (weak, sound) in weak.iter().zip(&sound) {
+            assert!(sound.iter().all(|time| *time == sound[0]));
+            let slow = weak.iter().filter(|time| **time != sound[0]);
+            assert!(slow.clone().all(|time| *time == sound[0] * 10));
+            let slow = slow.count();
+            assert!((400..640).contains(&slow), "{slow} of 8192, not about 512");
+        }
+        let places = |times: &[Duration]| -> alloc::vec::Vec<bool> {
+            times.iter().map(|time| *time > times.iter().copied().min().unwrap()).collect()
+        };
+        assert_ne!(places(&weak[0]), places(&weak[1]), "a page that is read slowly isn't programmed so");
+    }
+
+    #[test]
+    fn a_slow_lun_that_is_never_slow_or_takes_no_time_is_refused_by_name() {
+        for (one_in, times, name) in [(0, 2, "timing.slow.one_in"), (2, 0, "timing.slow.times")] {
+            let slow = Some(SlowLun { lun: LunIndex(0), one_in, times });
+            assert_eq!(ArrayTiming { slow, ..ArrayTiming::COSMOS_SLC }.bad_field().unwrap().0, name);
+        }
     }
 
     #[test]
