@@ -5,6 +5,8 @@ mod identity;
 mod notices;
 mod set12;
 mod set20;
+#[cfg(test)]
+mod tests;
 
 pub use identity::OpenChannelFacts;
 pub use set12::OpenChannel12;

@@ -178,8 +178,12 @@ impl CommandSet for OpenChannel12 {
     fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status> {
         self.forward(issued, bytes.as_chunks().0)
     }
-    fn completed(&mut self, _: Source, _: &Sqe, ended: &Completion) -> (Status, u64) {
+    /// Of LUNs that don't answer nothing can be read or written: 1.2 has no status of its own for them.
+    fn completed(&mut self, _: Source, sqe: &Sqe, ended: &Completion) -> (Status, u64) {
+        let reads = matches!(sqe.opcode(), io::READ | io::READ_RAW);
         let told = match ended.status {
+            HostStatus::Vector(VectorFault::NoAnswer) if reads => status::ECC_FAIL,
+            HostStatus::Vector(VectorFault::NoAnswer) => status::WRITE_FAIL,
             HostStatus::WriteFault => status::WRITE_FAIL,
             HostStatus::UnrecoveredRead => status::ECC_FAIL,
             HostStatus::DataTransfer => status::TRANSFER_FAIL,

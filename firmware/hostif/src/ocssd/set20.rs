@@ -59,6 +59,21 @@ fn is_vector(opcode: u8) -> bool {
     matches!(opcode, io::ERASE | io::READ | io::WRITE | COPY)
 }
 
+/// Whether a command reads blocks.
+fn is_read(opcode: u8) -> bool {
+    opcode == io::READ || opcode == IoOpcode::Read.raw()
+}
+
+/// The status of a command whose LUNs don't answer.
+fn no_answer(opcode: u8) -> Status {
+    let resets = opcode == io::ERASE || opcode == IoOpcode::DatasetManagement.raw();
+    match resets {
+        _ if is_read(opcode) => status::ECC_FAIL,
+        true => status::OFFLINE,
+        false => status::CLOSED_EARLY,
+    }
+}
+
 impl OpenChannel20 {
     /// The command set of a drive with these facts.
     pub fn new(facts: OpenChannelFacts) -> Self {
@@ -285,6 +300,9 @@ impl CommandSet for OpenChannel20 {
     fn failed(&mut self, issued: &Issued, ended: &Completion) {
         let state = match ended.status {
             HostStatus::UnrecoveredRead => NoticeState(0).with_unrecoverable(true),
+            HostStatus::Vector(VectorFault::NoAnswer) if is_read(issued.sqe.opcode()) => {
+                NoticeState(0).with_unrecoverable(true)
+            }
             HostStatus::Vector(VectorFault::Marginal) => NoticeState(0).with_high_ecc(true),
             _ => return,
         };
@@ -295,6 +313,7 @@ impl CommandSet for OpenChannel20 {
     fn event(&self) -> Option<SetEvent> {
         self.notices.event()
     }
+    /// Of LUNs that don't answer nothing can be read, and nothing more be written to their chunks.
     fn completed(&mut self, from: Source, sqe: &Sqe, ended: &Completion) -> (Status, u64) {
         let wanted =
             if is_vector(sqe.opcode()) { self.feedback.vector_reads() } else { self.feedback.reads() };
@@ -303,6 +322,7 @@ impl CommandSet for OpenChannel20 {
         }
         let told = match ended.status {
             HostStatus::UnrecoveredRead => status::ECC_FAIL,
+            HostStatus::Vector(VectorFault::NoAnswer) => no_answer(sqe.opcode()),
             HostStatus::Vector(VectorFault::Empty) => status::UNWRITTEN,
             HostStatus::Vector(VectorFault::Marginal) => status::HIGH_ECC,
             HostStatus::Vector(VectorFault::BadBlock | VectorFault::Offline) => status::OFFLINE,
