@@ -89,7 +89,7 @@ impl Worker {
         let written = if !self.is_erased(lun, block, PageInBlock(pages - 1)).await {
             pages
         } else {
-            self.search_pointer(lun, block).await
+            self.search_pointer(lun, block).await.unwrap_or(pages)
         };
         (written, erases)
     }

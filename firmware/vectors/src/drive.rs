@@ -191,10 +191,9 @@ impl Drive {
         self.tell_media();
     }
     /// A program of a block has failed. Returns how the write ends. Without chunks the block is bad from
-    /// now on. A chunk goes on behind the page, since a page may fail alone, and is closed with the second
-    /// one.
-    /// A page that is still erased is one that the package has refused: nothing will be written behind it.
-    pub fn program_failed(&self, lun: LunIndex, block: BlockAddr, is_erased: bool) -> HostStatus {
+    /// now on. A chunk goes on behind the page that is left, since a page may fail alone, and is closed with
+    /// the second one.
+    pub fn program_failed(&self, lun: LunIndex, block: BlockAddr, found: Found) -> HostStatus {
         if !self.config.chunks {
             self.grow_bad(lun, block);
             return HostStatus::WriteFault;
@@ -204,10 +203,10 @@ impl Drive {
             let failures = |block| table.get(lun, block).failures;
             let is_first = self.shape.all_planes(block).all(|block| failures(block) == 0);
             let is_open = chunk_of(lun, block, &table, &self.shape).state == ChunkFlags::Open;
-            let goes_on = is_first && is_open && !is_erased;
+            let goes_on = is_first && is_open && found == Found::Page;
             let failed = table.get_mut(lun, block);
             (failed.failures, failed.closed) = (failed.failures + 1, !goes_on);
-            failed.failed_page |= !is_erased;
+            failed.failed_page |= found == Found::Page;
             goes_on
         };
         self.save_table();
@@ -253,6 +252,18 @@ impl Drive {
         self.spend(Function::HostDma, self.config.costs.dma);
         DmaRequest { command, direction, part, offset, buffer, buffer_offset, length, after: None }
     }
+}
+
+/// What a look at a page has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// A page that was programmed, well or not.
+    Page,
+    /// An erased one. If a program of it has failed, the package has refused that, and will refuse what comes
+    /// behind it.
+    Nothing,
+    /// Neither, since the LUN doesn't answer. A page that it had begun is found once it answers again.
+    Unknown,
 }
 
 /// Whether a read, program or erase has done what it should.

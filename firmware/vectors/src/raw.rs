@@ -4,7 +4,7 @@
 //! ([`raw_spare_of_sector`]). A raw vector does one page after the other, with a buffer for the data area and
 //! the worker's own for the spare area.
 
-use crate::drive::is_done;
+use crate::drive::{Found, is_done};
 use crate::plan::{self, Run};
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
@@ -86,7 +86,7 @@ impl Worker {
             });
             if !is_done(&outcome) {
                 failed |= run.mask();
-                status = drive.program_failed(run.lun, run.block, false);
+                status = drive.program_failed(run.lun, run.block, Found::Unknown);
             }
             drive.block_ended(run.lun);
         }

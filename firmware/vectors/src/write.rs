@@ -1,7 +1,7 @@
 //! Vector writes.
 
 use crate::chunks;
-use crate::drive::{METADATA_BYTES as BYTES, Page, is_done, metadata_at, metadata_of};
+use crate::drive::{Found, METADATA_BYTES as BYTES, Page, is_done, metadata_at, metadata_of};
 use crate::worker::{Ended, Worker};
 use crate::{plan, wear};
 use alloc::rc::Rc;
@@ -82,8 +82,11 @@ impl Worker {
                 if !is_done(&outcome) {
                     failed |= run.mask();
                     dead |= if outcome.status == FlashStatus::Dead { run.mask() } else { 0 };
-                    let is_erased = drive.config.chunks && self.is_erased(run.lun, run.block, run.page).await;
-                    let now = drive.program_failed(run.lun, run.block, is_erased);
+                    let found = match drive.config.chunks {
+                        true => found_by(&self.look(run.lun, run.block, run.page).await),
+                        false => Found::Unknown,
+                    };
+                    let now = drive.program_failed(run.lun, run.block, found);
                     // That a chunk is closed counts for more than that another one goes on.
                     let closed = HostStatus::Vector(VectorFault::ClosedEarly);
                     status = if status == closed { closed } else { now };
@@ -180,24 +183,27 @@ impl Worker {
                 block.written().is_some() || !block.is_usable()
             };
             if !looked {
-                let written = self.search_pointer(lun, block).await;
-                drive.table.borrow_mut().found(lun, block, written);
+                match self.search_pointer(lun, block).await {
+                    Some(written) => drive.table.borrow_mut().found(lun, block, written),
+                    // Nobody can write it.
+                    None => drive.grow_bad(lun, block),
+                }
             }
         }
     }
     /// The pages that are written: those before the first erased one. A page whose program was cut off by a
-    /// loss of power reads as uncorrectable, so it counts as written.
-    pub(crate) async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> u16 {
+    /// loss of power reads as uncorrectable, so it counts as written. `None` if the LUN doesn't answer.
+    pub(crate) async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> Option<u16> {
         let (mut low, mut high) = (0, self.drive.config.geometry.pages_per_block);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.is_erased(lun, block, PageInBlock(middle)).await {
-                high = middle;
-            } else {
-                low = middle + 1;
+            match found_by(&self.look(lun, block, PageInBlock(middle)).await) {
+                Found::Nothing => high = middle,
+                Found::Page => low = middle + 1,
+                Found::Unknown => return None,
             }
         }
-        low
+        Some(low)
     }
     pub(crate) async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
         is_blank(&self.look(lun, block, page).await)
@@ -218,4 +224,12 @@ impl Worker {
 /// Whether a page that was read is erased.
 pub(crate) fn is_blank(outcome: &Outcome) -> bool {
     outcome.status == FlashStatus::Done && outcome.erased
+}
+/// What a look with this outcome has found.
+fn found_by(outcome: &Outcome) -> Found {
+    match outcome.status {
+        _ if is_blank(outcome) => Found::Nothing,
+        FlashStatus::Done | FlashStatus::Uncorrectable => Found::Page,
+        FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => Found::Unknown,
+    }
 }
