@@ -95,8 +95,13 @@ impl Demand {
         }
         walked
     }
+    /// Whether a page need not be read: memory has it, or nothing is mapped in it.
+    fn is_here(&self, page: u32) -> bool {
+        !self.directory.borrow().get(page).is_some() || self.clean.borrow().page(page).is_some()
+    }
     /// Gives `each` all translation pages as they stand on flash, one after the other, with their entries and
-    /// whether the page could be read, until it says false. Reads run ahead as far as there are buffers.
+    /// whether the page could be read, until it says false. Reads run ahead as far as there are buffers, and
+    /// a page that was written or moved meanwhile comes once more.
     pub(super) async fn walk_pages(
         &self,
         mut each: impl FnMut(u32, &mut [u32], bool) -> bool,
@@ -107,13 +112,15 @@ impl Demand {
             buffers.append(&mut self.buffers.borrow_mut());
         }
         let mut entries = vec![0; self.entries as usize];
-        let (mut ahead, mut next) = (VecDeque::new(), 0);
+        let (mut ahead, mut again) = (VecDeque::new(), VecDeque::new());
+        let mut next = 0;
         let mut result = Ok(true);
         loop {
-            while next < self.pages && result == Ok(true) && ahead.len() < AHEAD_MAX {
-                let at = self.directory.borrow().get(next);
-                let is_here = !at.is_some() || self.clean.borrow().page(next).is_some();
-                let read = match is_here {
+            while result == Ok(true) && ahead.len() < AHEAD_MAX {
+                let more = (next < self.pages).then_some(next);
+                let Some(page) = again.front().copied().or(more) else { break };
+                let at = self.directory.borrow().get(page);
+                let read = match self.is_here(page) {
                     true => None,
                     false => {
                         let Some(buffer) = buffers.pop() else { break };
@@ -121,25 +128,31 @@ impl Demand {
                         Some((buffer, at, self.store.begin_read(at, buffer).await))
                     }
                 };
-                ahead.push_back(Ahead { page: next, read });
-                next += 1;
+                ahead.push_back(Ahead { page, read });
+                if again.pop_front().is_none() {
+                    next += 1;
+                }
             }
             let Some(Ahead { page, read }) = ahead.pop_front() else { break };
             let mut is_whole = true;
             entries.fill(0);
-            match read {
+            let is_current = match read {
                 Some((buffer, at, tag)) => {
                     is_whole = self.store.end_read(self.unit_of(page), at, buffer, tag).await;
                     self.copy_entries(buffer, &mut entries);
                     buffers.push(buffer);
+                    self.directory.borrow().get(page) == at
                 }
                 None => {
                     if let Some(here) = self.clean.borrow().page(page) {
                         entries.copy_from_slice(here);
                     }
+                    self.is_here(page)
                 }
-            }
-            if result == Ok(true) {
+            };
+            if !is_current {
+                again.push_back(page);
+            } else if result == Ok(true) {
                 if !is_whole {
                     entries.fill(0);
                 }
