@@ -2,7 +2,9 @@
 //!
 //! The host has a share, and garbage collection of each LUN one of its own, which no other can use up. So a
 //! LUN in which no translation page finds room can always collect a victim: what others have made dirty
-//! waits, perhaps for a page of just this LUN, but not what this one needs.
+//! waits, perhaps for a page of just this LUN, but not what this one needs. Garbage collection takes rows of
+//! the host's share while that has some, and its own share only then: it might otherwise have used that up
+//! where translation pages can be written in no LUN but those that wait, while the host needs no row.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -54,12 +56,14 @@ impl Budget {
             Whose::Collector(lun) => (&mut self.collectors[lun.index()], self.collector_most),
         }
     }
-    /// Promises so many rows, if there are so many.
-    pub(super) fn take(&mut self, whose: Whose, rows: u32) -> bool {
-        let (share, most) = self.share(whose);
-        let fits = share.dirty + share.promised + rows <= most;
-        share.promised += if fits { rows } else { 0 };
-        fits
+    /// Promises so many rows, if there are so many. Says of whose share they are.
+    pub(super) fn take(&mut self, whose: Whose, rows: u32) -> Option<Whose> {
+        [Whose::Host, whose].into_iter().find(|&whose| {
+            let (share, most) = self.share(whose);
+            let fits = share.dirty + share.promised + rows <= most;
+            share.promised += if fits { rows } else { 0 };
+            fits
+        })
     }
     /// One of the rows promised has become dirty.
     pub(super) fn spend(&mut self, whose: Whose) {
@@ -113,17 +117,22 @@ mod tests {
     fn no_share_uses_up_another() {
         let (host, one, two) = (Whose::Host, Whose::Collector(LunIndex(0)), Whose::Collector(LunIndex(1)));
         let mut budget = Budget::new(10, 2, 4);
-        assert!(budget.take(host, 10) && !budget.take(host, 1));
-        assert!(budget.take(one, 3) && !budget.take(one, 2) && budget.take(two, 4));
+        assert_eq!((budget.take(host, 10), budget.take(host, 1)), (Some(host), None));
+        assert_eq!(
+            [(one, 3), (one, 2), (two, 4)].map(|(w, n)| budget.take(w, n)),
+            [Some(one), None, Some(two)]
+        );
         budget.give_back(two, 1);
         (0..3).for_each(|_| budget.spend(one));
         (0..10).for_each(|_| budget.spend(host));
         assert_eq!(budget.dirty(), 13);
         // The one that waits is paid first, then the host. What is promised stays.
         budget.cleaned(5, |lun| lun.0 == 0);
-        assert!(budget.take(one, 4) && !budget.take(two, 2) && budget.host_left() == 2);
+        assert_eq!((budget.take(one, 4), budget.take(two, 3), budget.host_left()), (Some(one), None, 2));
         budget.give_back(two, 3);
         assert_eq!(budget.dirty(), 8);
+        // A collector takes the host's rows first.
+        assert_eq!([1, 1, 3].map(|rows| budget.take(two, rows)), [Some(host), Some(host), Some(two)]);
     }
 
     #[test]

@@ -110,10 +110,11 @@ impl DemandMap {
         DemandRoom { map: Rc::clone(&self.0), whose, left: Cell::new(changes) }
     }
     async fn wait_room(&self, whose: Whose, changes: u32) -> Result<DemandRoom, NoMapRoom> {
-        match self.0.take_room(whose, changes) || self.0.wait_room(whose, changes).await {
-            true => Ok(self.room_of(whose, changes)),
-            false => Err(NoMapRoom),
-        }
+        let taken = match self.0.take_room(whose, changes) {
+            None => self.0.wait_room(whose, changes).await,
+            taken => taken,
+        };
+        taken.map(|whose| self.room_of(whose, changes)).ok_or(NoMapRoom)
     }
 }
 
@@ -127,8 +128,8 @@ impl Mapping for DemandMap {
     }
     fn try_room(&self, changes: u32) -> Option<DemandRoom> {
         // Who waits comes first.
-        let taken = self.0.room_waiters.is_empty() && self.0.take_room(Whose::Host, changes);
-        taken.then(|| self.room_of(Whose::Host, changes))
+        let whose = self.0.room_waiters.is_empty().then(|| self.0.take_room(Whose::Host, changes))??;
+        Some(self.room_of(whose, changes))
     }
     fn room(&self, changes: u32) -> impl Future<Output = Result<DemandRoom, NoMapRoom>> {
         self.wait_room(Whose::Host, changes)

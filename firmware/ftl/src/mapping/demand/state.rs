@@ -145,11 +145,11 @@ impl Demand {
     // ---- room ----
 
     /// Takes room for changes.
-    pub(super) fn take_room(&self, whose: Whose, changes: u32) -> bool {
+    pub(super) fn take_room(&self, whose: Whose, changes: u32) -> Option<Whose> {
         self.budget.borrow_mut().take(whose, changes)
     }
-    /// Waits for room; false when there will never be any.
-    pub(super) async fn wait_room(&self, whose: Whose, changes: u32) -> bool {
+    /// Waits for room, and says of whose share it is; `None` when there will never be any.
+    pub(super) async fn wait_room(&self, whose: Whose, changes: u32) -> Option<Whose> {
         self.count(|counts| counts.room_waits += 1);
         let waits = |is: bool| {
             if let Whose::Collector(lun) = whose {
@@ -157,13 +157,14 @@ impl Demand {
             }
         };
         waits(true);
-        let mut asked = false;
         let taken = self.room_waiters.wait(self.journal().exec(), || {
             let taken = self.take_room(whose, changes);
-            if !taken && !core::mem::replace(&mut asked, true) {
+            if taken.is_none() {
+                // Each time: who writes may have looked for work while nobody waited, since all were about to
+                // look for room.
                 self.journal().blocks().ask_flush();
             }
-            if taken { Some(true) } else { self.is_hopeless.get().then_some(false) }
+            if taken.is_some() { Some(taken) } else { self.is_hopeless.get().then_some(None) }
         });
         let taken = taken.await;
         waits(false);
