@@ -8,7 +8,7 @@ use alloc::rc::Rc;
 use aster_events::Function;
 use aster_ports::flash::{Flags, FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
-use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
+use aster_units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
 
 impl Worker {
     /// Programs what the addresses name: whole pages, each the next one of its block.
@@ -83,7 +83,7 @@ impl Worker {
                     failed |= run.mask();
                     dead |= if outcome.status == FlashStatus::Dead { run.mask() } else { 0 };
                     let found = match drive.config.chunks {
-                        true => found_by(&self.look(run.lun, run.block, run.page).await),
+                        true => self.found(run.lun, run.block, run.page).await,
                         false => Found::Unknown,
                     };
                     let now = drive.program_failed(run.lun, run.block, found);
@@ -197,7 +197,7 @@ impl Worker {
         let (mut low, mut high) = (0, self.drive.config.geometry.pages_per_block);
         while low < high {
             let middle = low + (high - low) / 2;
-            match found_by(&self.look(lun, block, PageInBlock(middle)).await) {
+            match self.found(lun, block, PageInBlock(middle)).await {
                 Found::Nothing => high = middle,
                 Found::Page => low = middle + 1,
                 Found::Unknown => return None,
@@ -207,6 +207,20 @@ impl Worker {
     }
     pub(crate) async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
         is_blank(&self.look(lun, block, page).await)
+    }
+    /// Looks at a page. The buffer for it holds bytes, which the fingerprints of a page are not, so that a
+    /// read of them ends in an error.
+    async fn found(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Found {
+        let outcome = self.look(lun, block, page).await;
+        let keeps_bytes = self.drive.dram.borrow().content() == Content::Full;
+        match outcome.status {
+            _ if is_blank(&outcome) => Found::Nothing,
+            FlashStatus::Done | FlashStatus::Uncorrectable => Found::Page,
+            FlashStatus::Error if !keeps_bytes => Found::Page,
+            FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => {
+                Found::Unknown
+            }
+        }
     }
     /// Reads the first sector of a page, and what is beside the page.
     pub(crate) async fn look(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Outcome {
@@ -224,12 +238,4 @@ impl Worker {
 /// Whether a page that was read is erased.
 pub(crate) fn is_blank(outcome: &Outcome) -> bool {
     outcome.status == FlashStatus::Done && outcome.erased
-}
-/// What a look with this outcome has found.
-fn found_by(outcome: &Outcome) -> Found {
-    match outcome.status {
-        _ if is_blank(outcome) => Found::Nothing,
-        FlashStatus::Done | FlashStatus::Uncorrectable => Found::Page,
-        FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => Found::Unknown,
-    }
 }
