@@ -77,6 +77,8 @@ fn an_ftl_on_the_host_loses_nothing_that_was_flushed_whoever_loses_power() {
         ("pocket-ocssd", 1_000, Content::Fingerprint, 14, cuts(12, 2_600)),
         ("pocket-ocssd-2", 0, Content::Full, 5, cuts(30, 2_600)),
         ("pocket-ocssd-2", 0, Content::Fingerprint, 5, cuts(15, 2_600)),
+        ("pocket-ocssd-2", 1_000, Content::Full, 5, cuts(8, 2_600)),
+        ("pocket-ocssd-2", 1_000, Content::Fingerprint, 14, cuts(8, 2_600)),
     ] {
         let mut profile = profile(name);
         profile.package.program_failures_per_million = failures;
