@@ -47,13 +47,15 @@ impl Worker {
         }
         let bad = drive.table.borrow().all().filter(|(_, _, b)| b.state == BlockState::FactoryBad).count();
         drive.count(|s| {
-            s.state = DriveState::Ready;
+            s.state =
+                if drive.kept.borrow().is_overfull() { DriveState::ReadOnly } else { DriveState::Ready };
             s.factory_bad_blocks = bad as u64;
             s.boot_nanos = drive.core.now().since(Instant::ZERO).as_nanos();
         });
         if marked {
             drive.save_table();
         }
+        drive.tell_media();
         drive.ready.wake_all(drive.exec());
     }
     async fn read_marks(&self, lun: LunIndex) {

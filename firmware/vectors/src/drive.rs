@@ -214,8 +214,9 @@ impl Drive {
     }
     /// Keeps the bad-block table. A drive with more bad blocks than fit takes no more writes.
     pub fn save_table(&self) {
-        let kept = self.kept.borrow_mut().save(&self.table.borrow());
-        if !kept {
+        let mut kept = self.kept.borrow_mut();
+        kept.save(&self.table.borrow());
+        if kept.is_overfull() {
             self.count(|s| s.state = DriveState::ReadOnly);
         }
     }

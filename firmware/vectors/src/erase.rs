@@ -3,6 +3,7 @@
 use crate::chunks;
 use crate::drive::{Page, is_done};
 use crate::plan::{self, ErasedBlock};
+use crate::shape::Unit;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_ports::flash::{Flags, FlashOp, FlashStatus};
@@ -170,6 +171,10 @@ impl Worker {
             self.leave();
             return (HostStatus::Vector(VectorFault::BadBlock), 0);
         }
+        if !drive.kept.borrow().has_room(&drive.table.borrow(), self.new_exceptions(state)) {
+            self.leave();
+            return (HostStatus::ReadOnly, 0);
+        }
         for unit in &self.units {
             drive.table.borrow_mut().get_mut(unit.lun, unit.block).state = state;
         }
@@ -177,5 +182,16 @@ impl Worker {
         self.leave();
         drive.tell_media();
         (HostStatus::Success, 0)
+    }
+    /// Blocks of which nothing is kept yet, and will be if the blocks that the addresses name get this state.
+    fn new_exceptions(&self, state: BlockState) -> usize {
+        let table = self.drive.table.borrow();
+        let is_new = |(n, unit): &(usize, &Unit)| {
+            !table.get(unit.lun, unit.block).is_exception() && !self.units[..*n].contains(unit)
+        };
+        match state {
+            BlockState::Free => 0,
+            _ => self.units.iter().enumerate().filter(is_new).count(),
+        }
     }
 }

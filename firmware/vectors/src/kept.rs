@@ -30,6 +30,8 @@ const FAILED: u8 = 1 << 6;
 #[repr(C)]
 struct Header {
     signature: [u8; 4],
+    /// How many there are, of which a record holds [`EXCEPTIONS_MAX`] at most. If there are more, the drive
+    /// takes no more writes.
     entries: U32,
     /// The record with the higher one counts.
     sequence: U64,
@@ -84,6 +86,8 @@ enum Slot {
     Whole {
         sequence: u64,
         entries: Vec<Entry>,
+        /// There were more than fit.
+        overfull: bool,
     },
 }
 
@@ -95,13 +99,15 @@ fn read(nvram: &NvramSlice, slot: usize) -> Slot {
     }
     let whole = || {
         let (header, rest) = Header::read_from_prefix(&record).ok()?;
-        let count = header.entries.get() as usize;
+        let all = header.entries.get() as usize;
+        let count = all.min(EXCEPTIONS_MAX);
         let bytes = rest.get(..count.checked_mul(size_of::<Entry>())?)?;
         let good = header.signature == SIGNATURE && header.checksum.get() == checksum(header, bytes);
         let entries = <[Entry]>::ref_from_bytes(bytes).ok().filter(|_| good)?;
-        Some((header.sequence.get(), entries.to_vec()))
+        let (sequence, entries) = (header.sequence.get(), entries.to_vec());
+        Some(Slot::Whole { sequence, entries, overfull: all > count })
     };
-    whole().map_or(Slot::Damaged, |(sequence, entries)| Slot::Whole { sequence, entries })
+    whole().unwrap_or(Slot::Damaged)
 }
 
 fn checksum(header: Header, entries: &[u8]) -> u32 {
@@ -123,23 +129,33 @@ pub(crate) fn damaged(nvram: &NvramSlice) -> Vec<DamagedRecord> {
 pub(crate) struct Kept {
     nvram: NvramSlice,
     sequence: u64,
+    overfull: bool,
 }
 
 impl Kept {
     /// Looks for the newest whole record.
     pub fn new(nvram: NvramSlice) -> Self {
-        Kept { nvram, sequence: 0 }
+        Kept { nvram, sequence: 0, overfull: false }
+    }
+    /// Whether there have been more blocks to keep than fit. Those that did not fit are forgotten with the
+    /// power, so that this holds for good.
+    pub fn is_overfull(&self) -> bool {
+        self.overfull
+    }
+    /// Whether this many blocks more than those of `table` fit.
+    pub fn has_room(&self, table: &BlockTable, more: usize) -> bool {
+        more == 0 || table.exceptions().count() + more <= EXCEPTIONS_MAX
     }
     /// Sets the states of the newest whole record in `table`. Returns whether there was one. An entry that
     /// names no block of this drive is left out.
     pub fn load(&mut self, config: &VectorsConfig, table: &mut BlockTable) -> bool {
         let whole = |slot| match read(&self.nvram, slot) {
-            Slot::Whole { sequence, entries } => Some((sequence, entries)),
+            Slot::Whole { sequence, entries, overfull } => Some((sequence, entries, overfull)),
             Slot::Blank | Slot::Damaged => None,
         };
-        let newest = (0..2).filter_map(whole).max_by_key(|(sequence, _)| *sequence);
-        let Some((sequence, entries)) = newest else { return false };
-        self.sequence = sequence;
+        let newest = (0..2).filter_map(whole).max_by_key(|(sequence, ..)| *sequence);
+        let Some((sequence, entries, overfull)) = newest else { return false };
+        (self.sequence, self.overfull) = (sequence, overfull);
         for entry in entries {
             let (lun, block) = (u32::from(entry.lun.get()), u32::from(entry.block.get()));
             let exists = lun < config.geometry.total_luns() && block < config.geometry.blocks_per_lun;
@@ -169,9 +185,8 @@ impl Kept {
         }
         self.nvram.save();
     }
-    /// Keeps the states of `table`. Returns whether they fit.
-    pub fn save(&mut self, table: &BlockTable) -> bool {
-        let exceptions = table.all().filter(|(_, _, block)| block.is_exception());
+    /// Keeps the states of `table`, the first ones if not all fit.
+    pub fn save(&mut self, table: &BlockTable) {
         let entry = |(lun, block, of): (LunIndex, BlockAddr, &crate::table::Block)| Entry {
             lun: U16::new(lun.0 as u16),
             block: U16::new(block.0 as u16),
@@ -179,14 +194,14 @@ impl Kept {
                 | if of.closed { CLOSED } else { 0 }
                 | if of.failed_page { FAILED } else { 0 },
         };
-        let entries: Vec<Entry> = exceptions.map(entry).collect();
-        if entries.len() > EXCEPTIONS_MAX {
-            return false;
-        }
+        let mut entries: Vec<Entry> = table.exceptions().map(entry).collect();
+        self.overfull |= entries.len() > EXCEPTIONS_MAX;
+        entries.truncate(EXCEPTIONS_MAX);
+        let all = if self.overfull { EXCEPTIONS_MAX + 1 } else { entries.len() };
         self.sequence += 1;
         let mut header = Header {
             signature: SIGNATURE,
-            entries: U32::new(entries.len() as u32),
+            entries: U32::new(all as u32),
             sequence: U64::new(self.sequence),
             checksum: U32::ZERO,
         };
@@ -200,6 +215,5 @@ impl Kept {
         self.nvram.write(at, before);
         self.nvram.write(at + before.len(), after);
         self.nvram.save();
-        true
     }
 }

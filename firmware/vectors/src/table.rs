@@ -100,6 +100,10 @@ impl BlockTable {
             self.of_lun(lun).iter().zip(0..).map(move |(block, number)| (lun, BlockAddr(number), block))
         })
     }
+    /// Those of which something is to be kept over a loss of power.
+    pub fn exceptions(&self) -> impl Iterator<Item = (LunIndex, BlockAddr, &Block)> {
+        self.all().filter(|(_, _, block)| block.is_exception())
+    }
     /// Its write pointer has been found.
     pub fn found(&mut self, lun: LunIndex, block: BlockAddr, written: u16) {
         let block = self.get_mut(lun, block);
