@@ -24,6 +24,17 @@ pub(crate) enum Lie {
     Scattered,
 }
 
+/// What an entry was filled from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filled {
+    /// It had all that was wanted.
+    NotAtAll,
+    /// Nothing that it lacked is mapped.
+    Unmapped,
+    /// Some of it is mapped, or may be.
+    FromFlash,
+}
+
 impl<M: Mapping> Cache<M> {
     /// Fills in the wanted granules that an entry lacks: with zeroes if their unit is unmapped, else from
     /// flash. Granules that can't be read stay invalid. The caller ensures that no other task changes the
@@ -34,7 +45,7 @@ impl<M: Mapping> Cache<M> {
         wanted: Granules,
         cause: Cause,
         mut transfer: Option<&mut HostTransfer>,
-    ) {
+    ) -> Filled {
         self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         self.journal.core.settle().await;
         let (frame, missing) = {
@@ -42,7 +53,7 @@ impl<M: Mapping> Cache<M> {
             (buffer.frame(entry), wanted & !buffer.valid(entry))
         };
         if missing == 0 {
-            return;
+            return Filled::NotAtAll;
         }
         let units = self.journal.pages().units_of(missing);
         loop {
@@ -51,7 +62,7 @@ impl<M: Mapping> Cache<M> {
                 // If the map can't be read, the granules stay invalid, too.
                 None => match self.where_is(frame, units).await {
                     Ok(lie) => lie,
-                    Err(MappingFault { .. }) => return,
+                    Err(MappingFault { .. }) => return Filled::FromFlash,
                 },
             };
             let (page, whole) = match lie {
@@ -59,9 +70,12 @@ impl<M: Mapping> Cache<M> {
                 Lie::Nowhere => {
                     self.journal.pages().zero(BufferId(entry.0), missing);
                     self.buffer.borrow_mut().add_valid(entry, missing);
-                    return;
+                    return Filled::Unmapped;
                 }
-                Lie::Scattered => return self.fill_scattered(entry, frame, missing, cause).await,
+                Lie::Scattered => {
+                    self.fill_scattered(entry, frame, missing, cause).await;
+                    return Filled::FromFlash;
+                }
             };
             let sectors = span(self.journal.pages().sectors_of(missing));
             let asked = self.journal.pages().granules_of_units(units);
@@ -72,7 +86,7 @@ impl<M: Mapping> Cache<M> {
                 let lost = self.read_frame(page, frame, units, sectors, into, cause, transfer).await;
                 self.forget_clean(entry, lost);
                 self.buffer.borrow_mut().add_valid(entry, read & asked & !lost);
-                return;
+                return Filled::FromFlash;
             }
             let merge = self.take_merge_buffer().await;
             // The units' place is looked up after the wait for a merge buffer: garbage collection may have
@@ -84,13 +98,17 @@ impl<M: Mapping> Cache<M> {
                     self.give_merge_buffer(merge);
                     continue;
                 }
-                Err(MappingFault { .. }) => return self.give_merge_buffer(merge),
+                Err(MappingFault { .. }) => {
+                    self.give_merge_buffer(merge);
+                    return Filled::FromFlash;
+                }
             };
             let lost = self.read_frame(page, frame, units, sectors, merge, cause, None).await;
             let good = missing & !lost;
             self.journal.pages().copy_granules(merge, BufferId(entry.0), good);
             self.buffer.borrow_mut().add_valid(entry, good);
-            return self.give_merge_buffer(merge);
+            self.give_merge_buffer(merge);
+            return Filled::FromFlash;
         }
     }
     /// A read may go straight to the entry if it overwrites no data that only the entry holds, nor valid data

@@ -3,7 +3,7 @@
 pub(crate) mod buffer;
 mod entries;
 mod evict;
-mod fill;
+pub(crate) mod fill;
 mod gather;
 pub(crate) mod host_read;
 mod in_order;

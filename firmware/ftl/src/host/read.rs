@@ -1,6 +1,7 @@
 //! Slices that only read.
 
 use crate::cache::buffer::{EntryId, Lock, Want};
+use crate::cache::fill::Filled;
 use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
@@ -18,14 +19,14 @@ impl<M: Mapping> Host<M> {
         // With force unit access no transfer goes along with the read: between the two, the entry's dirty
         // granules are written to flash.
         let mut transfer = None;
-        let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
-        let holds_nothing = !self.cache.frame_of(entry).1
+        let (entry, filled) = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
+        // A statistic isn't worth a read of the map: what was in the buffer and isn't at hand in the map
+        // counts as mapped.
+        let holds_nothing = filled != Filled::FromFlash
+            && !self.cache.frame_of(entry).1
             && match self.mapping.has_one_at_hand(self.units_of(slice), IsMapped::Yes) {
                 Some(mapped) => !mapped,
-                None => {
-                    let mapped = self.mapping.has_one(self.units_of(slice), IsMapped::Yes).await;
-                    mapped.is_ok_and(|mapped| !mapped)
-                }
+                None => filled == Filled::Unmapped,
             };
         self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
@@ -38,7 +39,7 @@ impl<M: Mapping> Host<M> {
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.journal.count(|s| s.host_pages_read += 1);
-        let entry = self.lock_filled(slice, fua, None).await?;
+        let (entry, _) = self.lock_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.journal.pages().is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
@@ -55,8 +56,8 @@ impl<M: Mapping> Host<M> {
         slice: &Slice,
         fua: bool,
         transfer: Option<&mut Option<HostTransfer>>,
-    ) -> Result<EntryId, HostStatus> {
-        let entry = self.lock_to_read(slice, transfer).await?;
+    ) -> Result<(EntryId, Filled), HostStatus> {
+        let (entry, filled) = self.lock_to_read(slice, transfer).await?;
         if fua {
             if let Err(status) = self.cache.flush_entry(entry, slice.frame).await {
                 self.cache.unlock(entry, Lock::Shared);
@@ -77,16 +78,17 @@ impl<M: Mapping> Host<M> {
                 }
             }
         }
-        Ok(entry)
+        Ok((entry, filled))
     }
     // If the page is read from flash, `transfer` becomes the transfer that may go along with the read.
     async fn lock_to_read(
         &self,
         slice: &Slice,
         transfer: Option<&mut Option<HostTransfer>>,
-    ) -> Result<EntryId, HostStatus> {
+    ) -> Result<(EntryId, Filled), HostStatus> {
         let granules = self.granules_in(slice);
         let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
+        let mut filled = Filled::NotAtAll;
         if lock == Lock::Exclusive {
             let all = if self.journal.config.partial_reads {
                 granules
@@ -97,7 +99,7 @@ impl<M: Mapping> Host<M> {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })
             });
-            self.cache.fill(entry, all, Cause::Host, begun).await;
+            filled = self.cache.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.journal.pages().granule_bytes());
@@ -108,6 +110,6 @@ impl<M: Mapping> Host<M> {
             }
             self.cache.share(entry);
         }
-        Ok(entry)
+        Ok((entry, filled))
     }
 }

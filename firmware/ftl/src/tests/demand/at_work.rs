@@ -1,8 +1,9 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
 use crate::{DriveState, FtlConfig};
-use aster_ports::host::HostStatus;
+use aster_ports::host::{HostOp, HostStatus};
 use aster_units::Content;
+use std::vec;
 
 /// Random work on a drive that has rows for a sixth of its units.
 #[test]
@@ -50,4 +51,30 @@ fn a_shutdown_keeps_the_changes_that_are_in_no_translation_page() {
     host.verify(&bench);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().flash_programs.total()), (crate::Boot::Clean, 0));
     assert!(bench.ftl.parts().mapping.map().held().0 <= held);
+}
+
+/// Not two: whether the page was unmapped, which is counted, follows from what the entry was filled from.
+#[test]
+fn a_read_looks_its_page_up_once() {
+    let bench = Bench::fresh(config(Content::Full));
+    let mut host = CheckedHost::new(&bench);
+    host.fill(&bench);
+    host.finish(&bench);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    bench.rest();
+    let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), u64::from(bench.config.geometry.page_bytes));
+    let look_ups = || {
+        let counts = bench.ftl.parts().mapping.map().counts();
+        counts.hits + counts.misses
+    };
+    let (before, missed) = (look_ups(), bench.ftl.stats().buffer_misses);
+    // Each from another translation page than the one before.
+    for page in (0..pages).map(|n| n * 67 % pages).take(200) {
+        let status = bench.run(HostOp::Read, page * bytes, bytes, vec![0; bytes as usize]).0;
+        assert_eq!(status, HostStatus::Success);
+    }
+    let missed = bench.ftl.stats().buffer_misses - missed;
+    assert!(missed > 150, "{missed} reads went to flash");
+    assert_eq!(look_ups() - before, 200);
+    assert_eq!(bench.ftl.stats().host_pages_unmapped, 0);
 }
