@@ -7,6 +7,11 @@ use super::slides::{SlidesRow, Workload};
 use super::sweep::{STEPS, SweepPoint};
 use crate::figure::{Figure, Lane, Panel, Scale, Series, Source, Span, Timeline};
 
+/// Points of a line over time.
+const POINTS: usize = 100;
+/// Sizes of which there are fewer, in percent of the commands, aren't shown.
+const RARE_PERCENT: f64 = 0.5;
+
 /// Every figure of the report but the timelines.
 pub fn figures(report: &OcssdReport, plan: &Plan) -> Vec<Figure> {
     vec![
@@ -15,7 +20,7 @@ pub fn figures(report: &OcssdReport, plan: &Plan) -> Vec<Figure> {
         latencies("fig35", "Fig 35: latencies of writes in the drive, pblk", report, |p| &p.drive_us),
         over_time(
             "fig36",
-            "Fig 36: commands outstanding in the drive",
+            "Fig 36: commands outstanding in the drive, means over hundredths of the run",
             "commands",
             report,
             plan,
@@ -23,7 +28,7 @@ pub fn figures(report: &OcssdReport, plan: &Plan) -> Vec<Figure> {
         ),
         over_time(
             "fig37",
-            "Fig 37: active channels, and active ways of each channel",
+            "Fig 37: active channels, and active ways of each channel, means over hundredths of the run",
             "active",
             report,
             plan,
@@ -90,6 +95,12 @@ fn over_time(
     lines: &[(&'static str, OfLoad)],
 ) -> Figure {
     let step_ms = f64::from(plan.load.sample_us) / 1e3;
+    let points = |over_time: &OverTime| -> Vec<(f64, f64)> {
+        // So many samples would be a bar as high as they differ.
+        let each = over_time.samples.len().div_ceil(POINTS).max(1);
+        let means = over_time.samples.chunks(each).map(|part| part.iter().sum::<f64>() / part.len() as f64);
+        (0u32..).map(|n| (f64::from(n) + 0.5) * each as f64 * step_ms).zip(means).collect()
+    };
     let panels = report.load.iter().filter(|load| load.one_write_per_lun).map(|load| Panel {
         title: format!("{} {}", load.ftl.name(), if load.write { "writes" } else { "reads" }),
         x: "ms",
@@ -100,7 +111,7 @@ fn over_time(
             .map(|(line, of)| Series {
                 name: (*line).to_owned(),
                 source: Source::Ours,
-                points: (1u32..).map(|n| f64::from(n) * step_ms).zip(of(load).samples.clone()).collect(),
+                points: points(of(load)),
             })
             .collect(),
     });
@@ -127,16 +138,19 @@ fn slides_sizes(report: &OcssdReport) -> Figure {
         title: workload.name().to_owned(),
         x: "KiB of a command",
         scale: Scale::Steps,
-        y: "commands",
+        y: "% of commands",
         series: of_workload(report, workload)
-            .map(|row| Series {
-                name: row.drive(),
-                source: Source::Ours,
-                points: row.sizes.iter().map(|s| (s.bytes as f64 / 1024.0, s.commands as f64)).collect(),
+            .map(|row| {
+                let all = row.sizes.iter().map(|size| size.commands).sum::<u64>().max(1) as f64;
+                let shares =
+                    row.sizes.iter().map(|s| (s.bytes as f64 / 1024.0, s.commands as f64 / all * 100.0));
+                let points = shares.filter(|(_, percent)| *percent >= RARE_PERCENT).collect();
+                Series { name: row.drive(), source: Source::Ours, points }
             })
             .collect(),
     });
-    Figure::of("slides-sizes", "The slides' workloads: sizes of the drive's commands (O16)", panels.into())
+    let label = "The slides' workloads: sizes of the drive's commands (O16), of half a percent or more";
+    Figure::of("slides-sizes", label, panels.into())
 }
 
 /// Fig 38: what the ways do from the erases of a line on, with pblk's rule and without it.
