@@ -114,7 +114,7 @@ fn ocssd(args: &ReproduceArgs) -> Result<(), Failure> {
     print(args, &ocssd::json(&report, &plan), || ocssd::table(&report, &plan))?;
     draw(args, || {
         let figures = ocssd::figures(&report, &plan);
-        let timelines = ocssd::timelines(&report);
+        let timelines = ocssd::timelines(&report, &plan);
         let timelines = timelines.iter().flat_map(Drawn::of_timeline);
         figures.iter().flat_map(Drawn::of_figure).chain(timelines).collect()
     })

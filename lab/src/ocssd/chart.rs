@@ -1,16 +1,20 @@
 //! The figures.
 
 use super::OcssdReport;
+use super::convoy::Work;
 use super::load::{LoadReport, OverTime};
 use super::plan::{Ftl, Plan};
 use super::slides::{SlidesRow, Workload};
 use super::sweep::{STEPS, SweepPoint};
 use crate::figure::{Figure, Lane, Panel, Scale, Series, Source, Span, Timeline};
+use std::collections::BTreeSet;
 
 /// Points of a line over time.
 const POINTS: usize = 100;
 /// Sizes of which there are fewer, in percent of the commands, aren't shown.
 const RARE_PERCENT: f64 = 0.5;
+/// Channels in the pictures of Fig 38.
+const CHANNELS: u16 = 2;
 
 /// Every figure of the report but the timelines.
 pub fn figures(report: &OcssdReport, plan: &Plan) -> Vec<Figure> {
@@ -101,20 +105,21 @@ fn over_time(
         let means = over_time.samples.chunks(each).map(|part| part.iter().sum::<f64>() / part.len() as f64);
         (0u32..).map(|n| (f64::from(n) + 0.5) * each as f64 * step_ms).zip(means).collect()
     };
-    let panels = report.load.iter().filter(|load| load.one_write_per_lun).map(|load| Panel {
-        title: format!("{} {}", load.ftl.name(), if load.write { "writes" } else { "reads" }),
-        x: "ms",
-        scale: Scale::Linear,
-        y,
-        series: lines
-            .iter()
-            .map(|(line, of)| Series {
-                name: (*line).to_owned(),
-                source: Source::Ours,
-                points: points(of(load)),
-            })
-            .collect(),
-    });
+    let panels =
+        report.load.iter().filter(|load| load.one_write_per_lun && !load.slow_lun).map(|load| Panel {
+            title: format!("{} {}", load.ftl.name(), if load.write { "writes" } else { "reads" }),
+            x: "ms",
+            scale: Scale::Linear,
+            y,
+            series: lines
+                .iter()
+                .map(|(line, of)| Series {
+                    name: (*line).to_owned(),
+                    source: Source::Ours,
+                    points: points(of(load)),
+                })
+                .collect(),
+        });
     Figure::of(name, label, panels.collect())
 }
 
@@ -153,38 +158,47 @@ fn slides_sizes(report: &OcssdReport) -> Figure {
     Figure::of("slides-sizes", label, panels.into())
 }
 
-/// Fig 38: what the ways do from the erases of a line on, with pblk's rule and without it.
-pub fn timelines(report: &OcssdReport) -> Vec<Timeline> {
+/// Fig 38: what the ways do around a slow program of one LUN, with pblk's rule and without it.
+pub fn timelines(report: &OcssdReport, plan: &Plan) -> Vec<Timeline> {
     let names = [
-        ("fig38-convoy", "Fig 38: ways of two channels under pblk, one write per LUN"),
+        ("fig38-convoy", "Fig 38: one slow LUN under pblk, one write per LUN: the others idle behind it"),
         ("fig38-cure", "Fig 38: the same with any number of writes per LUN"),
     ];
-    let writes = report.load.iter().filter(|load| load.ftl == Ftl::Pblk && load.write);
+    let writes = report.load.iter().filter(|load| load.slow_lun);
     writes
         .zip(names)
         .map(|(load, (name, label))| Timeline {
             name,
             label,
             x: "µs",
-            kinds: vec!["program", "erase"],
-            lanes: lanes(load),
+            kinds: Work::ALL.map(|(_, name)| name).into(),
+            lanes: lanes(load, plan),
         })
         .collect()
 }
 
-/// Ways of the first two channels.
-fn lanes(load: &LoadReport) -> Vec<Lane> {
-    let places: std::collections::BTreeSet<(u16, u8)> =
-        load.arrays.iter().filter(|span| span.channel < 2).map(|span| (span.channel, span.way)).collect();
+/// Ways of the first channels, the slow LUN's among them.
+fn lanes(load: &LoadReport, plan: &Plan) -> Vec<Lane> {
+    let width = f64::from(plan.load.timeline_us);
+    let slow = load.spans.iter().find(|span| span.work == Work::SlowProgram);
+    let slow = slow.map(|span| (span.channel, span.way));
+    let last = slow.map_or(0, |(channel, _)| channel).max(CHANNELS - 1);
+    let places: BTreeSet<(u16, u8)> = load
+        .spans
+        .iter()
+        .map(|span| (span.channel, span.way))
+        .filter(|(channel, _)| *channel <= last)
+        .collect();
     let of = |(channel, way): (u16, u8)| {
-        let spans = load.arrays.iter().filter(move |span| (span.channel, span.way) == (channel, way));
+        let spans = load.spans.iter().filter(move |span| (span.channel, span.way) == (channel, way));
+        let kind = |work: Work| Work::ALL.iter().position(|(known, _)| *known == work).unwrap_or_default();
         let spans: Vec<Span> = spans
-            .map(|span| Span { kind: usize::from(span.erases), from: span.from_us, until: span.until_us })
+            .map(|span| Span { kind: kind(span.work), from: span.from_us, until: span.until_us })
             .collect();
         let busy: f64 = spans.iter().map(|span| span.until - span.from).sum();
-        let width = load.arrays.iter().map(|span| span.until_us).fold(f64::MIN_POSITIVE, f64::max);
+        let which = if slow == Some((channel, way)) { ", slow" } else { "" };
         Lane {
-            name: format!("channel {channel}, way {way}"),
+            name: format!("channel {channel}, way {way}{which}"),
             note: format!("{:.0} % busy", busy / width * 100.0),
             spans,
         }

@@ -4,6 +4,7 @@
 
 mod chart;
 mod claims;
+mod convoy;
 mod drive;
 mod json;
 mod load;

@@ -1,7 +1,7 @@
 //! The experiment file (design §5).
 
 use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
-use aster_device::profile::{CellUse, Profile, RestrictProfile};
+use aster_device::profile::{CellUse, Profile, RestrictProfile, SlowLunProfile};
 use serde::{Deserialize, Serialize};
 
 /// The shipped experiment file.
@@ -109,6 +109,8 @@ pub struct Load {
     pub sample_us: u32,
     /// How much of the work Fig 38 shows, µs.
     pub timeline_us: u32,
+    /// The LUN of Fig 38 that is slow now and then.
+    pub slow_lun: SlowLunProfile,
 }
 
 /// The slides' workloads.

@@ -11,6 +11,8 @@ fn little() -> Plan {
     plan.load.outstanding = vec![1, 16, 64];
     plan.load.requests = 2_048;
     plan.load.steady_requests = 4_096;
+    // So few requests meet none of one page in 64.
+    plan.load.slow_lun.one_in = 16;
     plan.slides.share = 0.004;
     plan.slides.random_writes = 4_000;
     plan.places.written = 0.25;
@@ -25,13 +27,14 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let plan = little();
     let report = run(&plan, &mut nothing).unwrap();
     let all = claims(&report, &plan);
-    assert_eq!(all.len(), 16, "{all:?}");
+    assert_eq!(all.len(), 17, "{all:?}");
     for says in [
         "before a flash operation could",
         "the longer the latencies",
         "don't depend on the outstanding I/Os",
         "for a command's addresses",
-        "so that others are idle",
+        "idle behind one slow LUN",
+        "so ways are idle",
         "four commands of eight sectors",
         "higher average latency under pblk",
     ] {
@@ -70,7 +73,7 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     assert!(pblk.over_link > pblk.programmed, "{pblk:?}");
     assert_eq!(json["places"][1]["place"], "host");
     assert_eq!(figures(&report, &plan).len(), 7);
-    let timelines = timelines(&report);
+    let timelines = timelines(&report, &plan);
     assert_eq!(timelines.len(), 2);
     assert!(timelines.iter().all(|timeline| timeline.lanes.len() == 16));
 }

@@ -7,6 +7,7 @@ use super::plan::{Ftl, Plan};
 use super::slides::EraseParts;
 use super::sweep::{STEPS, SweepPoint};
 use crate::experiment::{Cells, write_claims};
+use aster_device::profile::SlowLunProfile;
 use std::fmt::Write;
 
 /// The report as tables.
@@ -66,15 +67,22 @@ fn load(out: &mut String, report: &OcssdReport, plan: &Plan) {
     let cells = Cells { name: 44, width: 13 };
     cells.head(out, "", ["MB/s", "commands", "below 61, %", "channels", "ways"].into_iter());
     for load in &report.load {
-        let LoadReport { ftl, write, one_write_per_lun, mb_per_s, below_full, .. } = load;
-        let rule = if *one_write_per_lun { "" } else { ", any number of writes per LUN" };
-        let name = format!("{} {}{rule}", ftl.name(), direction(*write));
+        let LoadReport { ftl, write, one_write_per_lun, slow_lun, mb_per_s, below_full, .. } = load;
+        let slow = if *slow_lun { ", slow LUN" } else { "" };
+        let rule = if *one_write_per_lun { "" } else { ", any number per LUN" };
+        let name = format!("{} {}{slow}{rule}", ftl.name(), direction(*write));
         let means = [load.outstanding.mean, below_full * 100.0, load.channels.mean, load.ways.mean];
         cells.row(out, &name, [*mb_per_s].into_iter().chain(means));
     }
     out.push_str(
         "Means over time: outstanding commands, active channels, active ways of each channel. A way is \
-         active while an operation that it was given has not ended.\n\n",
+         active while an operation that it was given has not ended.\n",
+    );
+    let SlowLunProfile { lun, one_in, times } = plan.load.slow_lun;
+    let _ = writeln!(
+        out,
+        "With a slow LUN one of {one_in} pages of LUN {lun} takes {times} times as long; 'any number' is of \
+         writes in flight.\n"
     );
 }
 
