@@ -78,6 +78,8 @@ pub struct SlidesRow {
     pub cached: bool,
     /// Requests.
     pub requests: u64,
+    /// Bytes of the drive that they go over.
+    pub range_bytes: u64,
     /// Mean latency, µs.
     pub mean_us: f64,
     /// Quantiles of the latency, µs, in steps of a twentieth.
@@ -107,18 +109,35 @@ pub(super) fn measure(
     told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
 ) -> Result<Vec<SlidesRow>, ExperimentError> {
     let mut rows = Vec::new();
-    for workload in Workload::ALL {
-        for (ftl, cached) in Ftl::ALL.into_iter().flat_map(|ftl| [(ftl, true), (ftl, false)]) {
-            told(rows.len() as f64 / (2 * Workload::ALL.len() * Ftl::ALL.len()) as f64)?;
-            rows.push(row(plan, workload, ftl, cached)?);
+    let total = (2 * Workload::ALL.len() * Ftl::ALL.len()) as f64;
+    for (ftl, cached) in Ftl::ALL.into_iter().flat_map(|ftl| [(ftl, true), (ftl, false)]) {
+        for workload in [Workload::SequentialWrite, Workload::RandomWrite] {
+            told(rows.len() as f64 / total)?;
+            let mut drive = PaperDrive::of_slides(plan, ftl, cached, workload.is_random())?;
+            rows.push(row(plan, &mut drive, workload, ftl, cached)?);
+        }
+        told(rows.len() as f64 / total)?;
+        // Both read all of one drive, which is filled once.
+        let mut drive = PaperDrive::of_slides(plan, ftl, cached, false)?;
+        drive.fill(0, drive.capacity())?;
+        for workload in [Workload::SequentialRead, Workload::RandomRead] {
+            told(rows.len() as f64 / total)?;
+            rows.push(row(plan, &mut drive, workload, ftl, cached)?);
         }
     }
+    rows.sort_by_key(|row| row.workload as u8);
     Ok(rows)
 }
 
-fn row(plan: &Plan, workload: Workload, ftl: Ftl, cached: bool) -> Result<SlidesRow, ExperimentError> {
+/// A workload on a drive, all of which it goes over.
+fn row(
+    plan: &Plan,
+    drive: &mut PaperDrive,
+    workload: Workload,
+    ftl: Ftl,
+    cached: bool,
+) -> Result<SlidesRow, ExperimentError> {
     let slides = &plan.slides;
-    let mut drive = PaperDrive::of_slides(plan, ftl, cached, workload == Workload::RandomWrite)?;
     let geometry = *drive.drive.machine.device().geometry();
     let blocks = drive.drive.profile.restrict.blocks_per_lun.unwrap_or(geometry.blocks_per_lun);
     let bytes = if workload.is_random() { slides.random_bytes } else { slides.sequential_bytes };
@@ -126,12 +145,6 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl, cached: bool) -> Result<Slides
         Workload::RandomWrite => slides.random_writes,
         _ => (slides.requests as f64 * slides.share) as u64,
     };
-    let range = drive.capacity();
-    // Reads need something to read, and what was written last stays in the drive's buffer.
-    let read = range.min(requests * u64::from(bytes));
-    if !workload.writes() {
-        drive.fill(0, range.min(read + 2 * drive.buffer_bytes()))?;
-    }
     let work = Work {
         write: workload.writes(),
         random: workload.is_random(),
@@ -139,7 +152,7 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl, cached: bool) -> Result<Slides
         outstanding: 1,
         requests,
         from: 0,
-        range: if workload.writes() { range } else { read },
+        range: drive.capacity(),
     };
     let before = drive.written_back();
     let (done, heard) = drive.watched(workload.name(), &work, Duration::from_millis(1))?;
@@ -166,6 +179,7 @@ fn row(plan: &Plan, workload: Workload, ftl: Ftl, cached: bool) -> Result<Slides
         ftl,
         cached,
         requests,
+        range_bytes: work.range,
         mean_us: sorted.iter().map(micros).sum::<f64>() / sorted.len().max(1) as f64,
         quantiles_us: curve(&sorted),
         p99_us: p99,

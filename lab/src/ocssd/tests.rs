@@ -50,6 +50,19 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let (pblk, legacy) = (of(Ftl::Pblk), of(Ftl::Drive));
     assert!(pblk.iter().all(|speed| (0.85..1.15).contains(&(speed / pblk[0]))), "{pblk:?}");
     assert!(legacy[2] > 20.0 * legacy[0], "{legacy:?}");
+    // O7: random reads go over the whole drive, as sequential writes do, and the cache holds little of it.
+    let cache = f64::from(plan.slides.cache_mib(false)) * f64::from(1 << 20);
+    for ftl in Ftl::ALL {
+        let of = |workload| {
+            let mut rows = report.slides.iter();
+            rows.find(|row| (row.workload, row.ftl, row.cached) == (workload, ftl, true)).unwrap()
+        };
+        let row = of(Workload::RandomRead);
+        assert_eq!(row.range_bytes, of(Workload::SequentialWrite).range_bytes);
+        let of_drive: u64 = row.sizes.iter().map(|size| size.commands).sum();
+        let (missed, held) = (of_drive as f64 / row.requests as f64, cache / row.range_bytes as f64);
+        assert!((missed - (1.0 - held)).abs() < 0.05, "{missed:.2} missed, {held:.2} held");
+    }
     let text = table(&report, &plan);
     for part in [
         "Figs 33 to 35",

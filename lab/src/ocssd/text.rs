@@ -96,6 +96,10 @@ fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
         plan.slides.cache_mib(false),
         plan.slides.cache_mib(true)
     );
+    if let Some(row) = report.slides.first() {
+        let gb = row.range_bytes as f64 / 1e9;
+        let _ = writeln!(out, "Reads and sequential writes go over all that the host sees, {gb:.1} GB.");
+    }
     let cells = Cells { name: 44, width: 12 };
     cells.head(out, "", ["mean, µs", "median", "p95", "p99", "erased"].into_iter());
     for row in &report.slides {
