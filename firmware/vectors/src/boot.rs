@@ -1,6 +1,7 @@
 //! Power-on: the bad-block table from NVRAM, or from the factory's marks.
 
 use crate::config::WORKERS;
+use crate::drive::Found;
 use crate::wear::wear_of;
 use crate::worker::Worker;
 use crate::write::is_blank;
@@ -8,7 +9,7 @@ use alloc::rc::Rc;
 use aster_parties::{Boot, DriveState};
 use aster_ports::flash::{FlashOp, FlashRequest, FlashStatus, Target};
 use aster_ports::host::BlockState;
-use aster_units::{BlockAddr, Instant, LunIndex, PageInBlock};
+use aster_units::{BlockAddr, BufferId, Instant, LunIndex, PageInBlock};
 
 /// The least number of cleared bits that make a spare byte a factory mark: fewer may be bit errors (P4).
 const MARK_ZEROES: u32 = 4;
@@ -67,37 +68,35 @@ impl Worker {
         }
     }
     /// Finds how far each usable block of a LUN is written (P29: write pointers outlast losses of power).
-    async fn find_all_pointers(&self, lun: LunIndex) {
-        let drive = &self.drive;
+    async fn find_all_pointers(&mut self, lun: LunIndex) {
+        let drive = Rc::clone(&self.drive);
+        let buffer = self.look_buffer().await;
         for block in (0..drive.config.geometry.blocks_per_lun).map(BlockAddr) {
             let usable = drive.table.borrow().get(lun, block).is_usable();
             if usable && !drive.config.is_protected(block) {
-                let (written, erases) = self.find_written(lun, block).await;
+                let (written, erases) = self.find_written(lun, block, buffer).await;
                 let mut table = drive.table.borrow_mut();
                 table.found(lun, block, written);
                 table.get_mut(lun, block).erases = erases;
             }
         }
+        self.give_look_buffer();
     }
     /// As [`Worker::search_pointer`], with fewer reads where most blocks are empty or full, and how often the
     /// block was erased, if its first page can be read.
-    async fn find_written(&self, lun: LunIndex, block: BlockAddr) -> (u16, Option<u32>) {
+    async fn find_written(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> (u16, Option<u32>) {
         let pages = self.drive.config.geometry.pages_per_block;
-        let first = self.look(lun, block, PageInBlock(0)).await;
-        let erases = (first.status == FlashStatus::Done && !first.erased).then(|| self.wear_read());
+        let first = self.look(lun, block, PageInBlock(0), buffer).await;
+        let erases = (first.status == FlashStatus::Done && !first.erased)
+            .then(|| wear_of(self.drive.dram.borrow().oob(buffer)));
         if is_blank(&first) {
             return (0, None);
         }
-        let written = if !self.is_erased(lun, block, PageInBlock(pages - 1)).await {
-            pages
-        } else {
-            self.search_pointer(lun, block).await.unwrap_or(pages)
+        let written = match self.found(lun, block, PageInBlock(pages - 1), buffer).await {
+            Found::Nothing => self.search_pointer(lun, block, buffer).await.unwrap_or(pages),
+            Found::Page | Found::Unknown => pages,
         };
         (written, erases)
-    }
-    /// The wear beside the page that was read last.
-    fn wear_read(&self) -> u32 {
-        wear_of(self.drive.dram.borrow().oob(self.drive.side_of(self.number)))
     }
     /// Whether a spare byte of the block's first or last page says that the factory found it bad.
     async fn is_marked(&self, lun: LunIndex, block: BlockAddr, last: bool) -> bool {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
 use aster_ports::host::{Completion, DmaTag, HostCommand, HostOp, HostStatus, VECTOR_MAX};
-use aster_units::{BufferId, LunIndex};
+use aster_units::{BufferId, Content, LunIndex};
 
 /// A vector's end: its status, and a bit for each address that failed.
 pub(crate) type Ended = (HostStatus, u64);
@@ -120,6 +120,21 @@ impl Worker {
     pub async fn take_buffers(&mut self) {
         let (drive, count) = (Rc::clone(&self.drive), self.runs.len());
         drive.buffers.take(drive.exec(), self.number, count, &mut self.buffers).await;
+    }
+    /// A buffer for looks at pages, which the worker asks for while it has none: its own for bytes, or a page
+    /// buffer where pages hold fingerprints. [`Worker::give_look_buffer`] gives it back.
+    pub async fn look_buffer(&mut self) -> BufferId {
+        let drive = Rc::clone(&self.drive);
+        if drive.dram.borrow().content() == Content::Full {
+            return drive.side_of(self.number);
+        }
+        drive.buffers.take(drive.exec(), self.number, 1, &mut self.buffers).await;
+        self.buffers[0]
+    }
+    pub fn give_look_buffer(&mut self) {
+        if !self.buffers.is_empty() {
+            self.give_buffers();
+        }
     }
     pub fn give_buffers(&mut self) {
         self.drive.buffers.give(self.drive.exec(), &mut self.buffers);

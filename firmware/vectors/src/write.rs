@@ -8,7 +8,7 @@ use alloc::rc::Rc;
 use aster_events::Function;
 use aster_ports::flash::{Flags, FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
-use aster_units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
+use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
 
 impl Worker {
     /// Programs what the addresses name: whole pages, each the next one of its block.
@@ -75,15 +75,15 @@ impl Worker {
     pub(crate) async fn end_programs(&mut self) -> Ended {
         let drive = Rc::clone(&self.drive);
         let (mut status, mut failed, mut dead) = (HostStatus::Success, 0, 0);
-        let mut runs = self.runs.iter();
+        let mut runs = self.runs.iter().zip(&self.buffers);
         for sent in &self.sent {
-            for (outcome, run) in drive.finished_all(*sent).await.zip(runs.by_ref()) {
+            for (outcome, (run, buffer)) in drive.finished_all(*sent).await.zip(runs.by_ref()) {
                 drive.table.borrow_mut().end_program(run.lun, run.block);
                 if !is_done(&outcome) {
                     failed |= run.mask();
                     dead |= if outcome.status == FlashStatus::Dead { run.mask() } else { 0 };
                     let found = match drive.config.chunks {
-                        true => self.found(run.lun, run.block, run.page).await,
+                        true => self.found(run.lun, run.block, run.page, *buffer).await,
                         false => Found::Unknown,
                     };
                     let now = drive.program_failed(run.lun, run.block, found);
@@ -183,7 +183,10 @@ impl Worker {
                 block.written().is_some() || !block.is_usable()
             };
             if !looked {
-                match self.search_pointer(lun, block).await {
+                let buffer = self.look_buffer().await;
+                let written = self.search_pointer(lun, block, buffer).await;
+                self.give_look_buffer();
+                match written {
                     Some(written) => drive.table.borrow_mut().found(lun, block, written),
                     // Nobody can write it.
                     None => drive.grow_bad(lun, block),
@@ -193,11 +196,16 @@ impl Worker {
     }
     /// The pages that are written: those before the first erased one. A page whose program was cut off by a
     /// loss of power reads as uncorrectable, so it counts as written. `None` if the LUN doesn't answer.
-    pub(crate) async fn search_pointer(&self, lun: LunIndex, block: BlockAddr) -> Option<u16> {
+    pub(crate) async fn search_pointer(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        buffer: BufferId,
+    ) -> Option<u16> {
         let (mut low, mut high) = (0, self.drive.config.geometry.pages_per_block);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.found(lun, block, PageInBlock(middle)).await {
+            match self.found(lun, block, PageInBlock(middle), buffer).await {
                 Found::Nothing => high = middle,
                 Found::Page => low = middle + 1,
                 Found::Unknown => return None,
@@ -205,31 +213,36 @@ impl Worker {
         }
         Some(low)
     }
-    pub(crate) async fn is_erased(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> bool {
-        is_blank(&self.look(lun, block, page).await)
-    }
-    /// Looks at a page. The buffer for it holds bytes, which the fingerprints of a page are not, so that a
-    /// read of them ends in an error.
-    async fn found(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Found {
-        let outcome = self.look(lun, block, page).await;
-        let keeps_bytes = self.drive.dram.borrow().content() == Content::Full;
+    pub(crate) async fn found(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        buffer: BufferId,
+    ) -> Found {
+        let outcome = self.look(lun, block, page, buffer).await;
         match outcome.status {
             _ if is_blank(&outcome) => Found::Nothing,
             FlashStatus::Done | FlashStatus::Uncorrectable => Found::Page,
-            FlashStatus::Error if !keeps_bytes => Found::Page,
             FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => {
                 Found::Unknown
             }
         }
     }
     /// Reads the first sector of a page, and what is beside the page.
-    pub(crate) async fn look(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Outcome {
+    pub(crate) async fn look(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        buffer: BufferId,
+    ) -> Outcome {
         let drive = &self.drive;
-        let side = drive.side_of(self.number);
         let one = SectorRange { first: 0, count: 1 };
         let sector = if drive.config.partial_reads { one } else { drive.whole() };
-        let outcome =
-            drive.finished(drive.submit(drive.request(FlashOp::Read, lun, block, page, sector, side))).await;
+        let outcome = drive
+            .finished(drive.submit(drive.request(FlashOp::Read, lun, block, page, sector, buffer)))
+            .await;
         drive.count(|s| s.flash_reads.metadata += 1);
         outcome
     }

@@ -1,6 +1,7 @@
 //! The wear-level index of chunks (P29), beside the erases of their blocks' cells.
 
 use super::*;
+use aster_device::profile::ContentKind;
 
 /// Blocks made for 51 erases, so that each one counts 5.
 fn worn() -> Profile {
@@ -105,4 +106,30 @@ fn a_copy_does_not_carry_the_wear_of_its_source() {
     assert_eq!(host.copy(&blocks(from, 0..8), &blocks(to, 0..8)), DONE);
     let host = Host::power_on(&profile, host.end());
     assert_eq!((host.wear(from), host.wear(to)), (30, 10));
+}
+
+/// What stands beside a page that holds fingerprints is read as well.
+#[test]
+fn a_drive_that_keeps_fingerprints_finds_the_wear_of_its_chunks() {
+    let profile = Profile { content: ContentKind::Fingerprint, ..worn() };
+    let host = Host::power_on(&profile, Media::fresh());
+    let chunks = [host.free_chunks(0)[0], host.free_chunks(1)[0]];
+    let write = |host: &Host, first| {
+        let blocks = blocks(first, 0..8);
+        host.run(async move |driver| {
+            let data = Moved::TagsToDrive(&[[7; 8]; 8]);
+            let vector =
+                Vector { opcode: io::WRITE, control: 0, addresses: &blocks, data, metadata: Moved::Nothing };
+            driver.send_vector(QUEUE, vector).await.unwrap()
+        })
+    };
+    for (first, times) in [(chunks[0], 9), (chunks[1], 2)] {
+        for _ in 0..times {
+            assert_eq!((write(&host, first), host.reset(&[first]).0), (DONE, DONE));
+        }
+        assert_eq!(write(&host, first), DONE);
+    }
+    let host = Host::power_on(&profile, host.end());
+    assert_eq!(chunks.map(|first| host.wear(first)), [45, 10]);
+    assert_eq!(chunks.map(|first| host.chunk(first)), [(ChunkFlags::Open, 8); 2]);
 }
