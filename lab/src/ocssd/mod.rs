@@ -2,6 +2,7 @@
 //! FTL. Figs 33 to 38 of the Cosmos+ paper's section 7.5, and the workloads of the slides. Their curves have
 //! no digits, so most of what is compared are statements ([`Claim`](crate::experiment::Claim)).
 
+mod blocks;
 mod chart;
 mod claims;
 mod convoy;

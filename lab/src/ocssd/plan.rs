@@ -237,7 +237,10 @@ impl Plan {
         let mut profile = self.profile(ftl)?;
         profile.package.cells = CellUse::Slc;
         (profile.package.read_us, profile.package.program_us) = (vec![times[0]], vec![times[1]]);
+        // A block that is bad or fails ends a line of pblk early.
         profile.package.factory_bad_per_mille = 0;
+        profile.package.program_failures_per_million = 0;
+        profile.package.erase_failures_per_million = 0;
         // Half of the pages are those of MSBs.
         profile.geometry.pages_per_block /= 2;
         profile.restrict.lsb_pages = false;

@@ -8,6 +8,11 @@ use crate::experiment::ExperimentError;
 use aster_units::Duration;
 use serde::Serialize;
 
+/// Blocks that 10⁶ writes of 128 KiB fill, and blocks of an array of 64 GiB of 64 LUNs (G16).
+pub(super) const ALL_DATA: f64 = 62_500.0;
+pub(super) const ALL_ARRAY: f64 = 32_768.0;
+pub(super) const ALL_LUNS: f64 = 64.0;
+
 /// What the host does (O7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -52,19 +57,40 @@ pub struct CommandSize {
     pub commands: u64,
 }
 
-/// The parts of the blocks erased while the host writes in order, in blocks of a plane: data and metadata
-/// are programmed, and the array holds some of them without an erase. What is left a drive keeps erased.
+/// Where erases come from while the host writes in order, in blocks of one plane, 2 MiB in the slides. A
+/// block is erased before it is begun, but for those of the array, which come erased; the rest of those
+/// that were erased are kept so.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EraseParts {
     /// The host's data.
     pub data: f64,
-    /// What else was programmed.
-    pub metadata: f64,
-    /// What the array holds before the first erase. pblk erases each line before it writes it, so there it
-    /// is 0.
+    /// The array, which the board's FTL fills before its first erase. pblk erases each line before it writes
+    /// it, so there it is 0.
     pub array: f64,
-    /// Erased beyond that.
+    /// What else was programmed, less what is in the drive's or pblk's buffer at the end.
+    pub metadata: f64,
+    /// Pages left in the blocks that were begun: in those that are being written, and in blocks of a log that
+    /// was closed early.
+    pub unfilled: f64,
+    /// Blocks that are erased at the end, or were never written.
     pub kept: f64,
+    /// LUNs of the array.
+    pub luns: u32,
+}
+
+impl EraseParts {
+    /// The slides' model: what is written beyond what comes erased (G16).
+    pub fn model(&self) -> f64 {
+        self.data - self.array
+    }
+    /// What the drive keeps beyond the model.
+    pub fn beyond(&self) -> f64 {
+        self.metadata + self.unfilled + self.kept
+    }
+    /// The erases of a drive that erases no block twice without writing it.
+    pub fn derived(&self) -> f64 {
+        self.model() + self.beyond()
+    }
 }
 
 /// A workload on a drive.
@@ -88,11 +114,11 @@ pub struct SlidesRow {
     pub p99_us: f64,
     /// The drive's commands of the workload's direction, by size (O16).
     pub sizes: Vec<CommandSize>,
-    /// Blocks erased, each plane's for itself.
+    /// Blocks of one plane that were erased.
     pub erased: u64,
     /// The share of erases that directly followed a program of their LUN (O11).
     pub erases_after_program: f64,
-    /// The parts of the blocks erased (O12, G16). Of sequential writes.
+    /// Where the erases come from (O12, G16). Of sequential writes.
     pub erases: Option<EraseParts>,
 }
 
@@ -167,12 +193,21 @@ fn row(
         let written = drive.written_back().zip(before).map(|(after, before)| after - before);
         let written = written.unwrap_or(requests * u64::from(bytes));
         let data = written as f64 / pages / f64::from(geometry.page_bytes);
-        let metadata = heard.programmed as f64 / pages - data;
-        let array = match ftl {
-            Ftl::Drive => (f64::from(geometry.total_luns()) * f64::from(blocks)).min(data + metadata),
-            Ftl::Pblk => 0.0,
+        let programmed = heard.programmed as f64 / pages;
+        let luns = geometry.total_luns();
+        let all = f64::from(luns) * f64::from(blocks);
+        let (array, untouched) = match ftl {
+            Ftl::Drive => (all, all - heard.blocks.taken_fresh as f64),
+            Ftl::Pblk => (0.0, 0.0),
         };
-        EraseParts { data, metadata, array, kept: heard.erased as f64 - (data + metadata - array) }
+        EraseParts {
+            data,
+            array,
+            metadata: programmed - data,
+            unfilled: heard.blocks.opened as f64 - programmed,
+            kept: heard.blocks.kept as f64 + untouched,
+            luns,
+        }
     };
     Ok(SlidesRow {
         workload,
@@ -189,7 +224,7 @@ fn row(
             .filter(|((write, _), _)| *write == work.write)
             .map(|((_, bytes), commands)| CommandSize { bytes: *bytes, commands: *commands })
             .collect(),
-        erased: heard.erased,
+        erased: heard.blocks.erased,
         erases_after_program: after as f64 / erases.max(1) as f64,
         erases: (workload == Workload::SequentialWrite).then(parts),
     })

@@ -1,10 +1,6 @@
 use super::*;
 use crate::experiment::value_of;
 
-fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 /// A plan of few requests.
 fn little() -> Plan {
     let mut plan = Plan::shipped().unwrap();
@@ -13,11 +9,19 @@ fn little() -> Plan {
     plan.load.steady_requests = 4_096;
     // So few requests meet none of one page in 64.
     plan.load.slow_lun.one_in = 16;
-    plan.slides.share = 0.004;
-    plan.slides.random_writes = 4_000;
+    plan.slides.requests = 160_000;
+    plan.slides.share = 0.04;
+    plan.slides.random_writes = 100_000;
     plan.places.written = 0.25;
     plan.places.reads = 2_000;
     plan
+}
+
+/// The same with 16 LUNs, which few requests fill more than once: without that the board's FTL erases
+/// nothing.
+fn few_luns() -> Plan {
+    let four = || value_of(4.0);
+    little().changed(vec![("restrict.channels".to_owned(), four()), ("restrict.ways".to_owned(), four())])
 }
 
 /// The statements that hold whatever the number of requests, and that every part gets into table, JSON and
@@ -25,9 +29,15 @@ fn little() -> Plan {
 #[test]
 fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let plan = little();
-    let report = run(&plan, &mut nothing).unwrap();
+    let told = &mut |_| Ok(());
+    let report = OcssdReport {
+        sweep: sweep::measure(&plan, told).unwrap(),
+        load: load::measure(&plan, told).unwrap(),
+        slides: slides::measure(&few_luns(), told).unwrap(),
+        places: places::measure(&plan, told).unwrap(),
+    };
     let all = claims(&report, &plan);
-    assert_eq!(all.len(), 17, "{all:?}");
+    assert_eq!(all.len(), 18, "{all:?}");
     for says in [
         "before a flash operation could",
         "the longer the latencies",
@@ -36,6 +46,8 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
         "idle behind one slow LUN",
         "so ways are idle",
         "four commands of eight sectors",
+        "no block twice",
+        "pblk erases more than legacy",
         "higher average latency under pblk",
     ] {
         let claim = all.iter().find(|claim| claim.says.contains(says)).expect(says);
@@ -89,6 +101,17 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let timelines = timelines(&report, &plan);
     assert_eq!(timelines.len(), 2);
     assert!(timelines.iter().all(|timeline| timeline.lanes.len() == 16));
+}
+
+#[test]
+fn a_run_that_is_stopped_says_so() {
+    let mut parts = Vec::new();
+    let stopped = run(&little(), &mut |part, _| {
+        parts.push(part);
+        ControlFlow::Break(())
+    });
+    assert!(matches!(stopped, Err(ExperimentError::Stopped)), "{stopped:?}");
+    assert_eq!(parts, ["Figs 33 to 35"]);
 }
 
 /// The two drives have the same cells and as many of them, and a key of the host's FTL changes only the drive

@@ -1,6 +1,7 @@
 //! What the drive itself reports while it works: the monitor module of the paper (C45), and what commands
 //! name.
 
+use super::blocks::{BlockCounts, Blocks};
 use aster_run_virtual::events::monitor::{Channels, MonitorModule, OutstandingCommands};
 use aster_run_virtual::events::{Event, EventSink, FlashKind};
 use aster_units::{Duration, Geometry, Instant};
@@ -36,9 +37,10 @@ pub(super) struct Heard {
     pub(super) sizes: BTreeMap<(bool, u64), u64>,
     /// Fetches of lists of four addresses, those of a read of 16 KiB (C86).
     pub(super) list_fetches: Vec<Duration>,
-    /// Blocks erased, and pages programmed.
-    pub(super) erased: u64,
+    /// Pages programmed.
     pub(super) programmed: u64,
+    /// What has become of the blocks.
+    pub(super) blocks: BlockCounts,
     /// Erases that were issued, and those of them that followed a program of their LUN directly (O11).
     pub(super) erases_after: (u64, u64),
     /// Samples of the monitor.
@@ -113,6 +115,7 @@ pub(super) struct DeviceWatch {
     outstanding: OutstandingCommands,
     channels: Channels,
     ways: ActiveWays,
+    blocks: Blocks,
     channel_count: f64,
     /// The monitor's table, for the module with the most entries.
     table: Vec<f64>,
@@ -133,6 +136,7 @@ impl DeviceWatch {
             table: vec![0.0; channels.entries().len()],
             channels,
             ways: ActiveWays::new(from),
+            blocks: Blocks::new(geometry),
             channel_count: f64::from(geometry.channels),
             from,
             sample,
@@ -141,7 +145,7 @@ impl DeviceWatch {
     }
     /// What was heard.
     pub(super) fn take(&mut self) -> Heard {
-        std::mem::take(&mut self.heard)
+        Heard { blocks: self.blocks.counts(), ..std::mem::take(&mut self.heard) }
     }
     fn sample_until(&mut self, until: Instant) {
         let DeviceWatch { outstanding, channels, table, sample: over, .. } = self;
@@ -176,6 +180,7 @@ impl EventSink for DeviceWatch {
         self.outstanding.event(at, event);
         self.channels.event(at, event);
         self.ways.event(at, event);
+        self.blocks.event(event);
         match *event {
             Event::CommandFetched { command, opcode, queue: 1.., .. } => {
                 self.commands.insert(command, (opcode, at));
@@ -201,7 +206,6 @@ impl EventSink for DeviceWatch {
             }
             Event::FlashIssued { lun, kind, .. } => self.issued(lun, kind),
             Event::FlashFinished { kind, .. } => {
-                self.heard.erased += u64::from(kind == FlashKind::Erase as u8);
                 self.heard.programmed += u64::from(kind == FlashKind::Program as u8);
             }
             Event::ArrayBusy { channel, way, kind, picoseconds, .. }
