@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::value_of;
+use crate::experiment::{Claim, value_of};
 
 /// A plan of few requests.
 fn little() -> Plan {
@@ -16,7 +16,6 @@ fn little() -> Plan {
     plan.places.reads = 2_000;
     plan
 }
-
 /// The same with 16 LUNs, which few requests fill more than once: without that the board's FTL erases
 /// nothing.
 fn few_luns() -> Plan {
@@ -24,8 +23,15 @@ fn few_luns() -> Plan {
     little().changed(vec![("restrict.channels".to_owned(), four()), ("restrict.ways".to_owned(), four())])
 }
 
-/// The statements that hold whatever the number of requests, and that every part gets into table, JSON and
-/// figures.
+/// Statements that few requests can't show, by a part of their text.
+const NEED_MANY_REQUESTS: [&str; 1] = [
+    // A quarter of the slides' requests leaves 25 blocks in the cache, which is more than the blocks that the
+    // drive erases ahead while the cache collects; a few thousand don't.
+    "legacy erases fewer blocks than without it",
+];
+
+/// All statements hold whatever the number of requests, but for those above; and every part gets into table,
+/// JSON and figures.
 #[test]
 fn a_small_run_has_the_shapes_of_paper_and_slides() {
     let plan = little();
@@ -38,30 +44,10 @@ fn a_small_run_has_the_shapes_of_paper_and_slides() {
     };
     let all = claims(&report, &plan);
     assert_eq!(all.len(), 18, "{all:?}");
-    for says in [
-        "before a flash operation could",
-        "the longer the latencies",
-        "don't depend on the outstanding I/Os",
-        "for a command's addresses",
-        "idle behind one slow LUN",
-        "so ways are idle",
-        "four commands of eight sectors",
-        "no block twice",
-        "pblk erases more than legacy",
-        "higher average latency under pblk",
-    ] {
-        let claim = all.iter().find(|claim| claim.says.contains(says)).expect(says);
-        assert!(claim.holds, "{claim:?}");
-    }
-    // C87. With so few requests pblk's writes differ by 10 %; those of the board's FTL grow by a factor of
-    // 40.
-    let of = |ftl| -> Vec<f64> {
-        let writes = report.sweep.iter().filter(|point| point.ftl == ftl && point.write);
-        writes.map(|point| point.mb_per_s).collect()
-    };
-    let (pblk, legacy) = (of(Ftl::Pblk), of(Ftl::Drive));
-    assert!(pblk.iter().all(|speed| (0.85..1.15).contains(&(speed / pblk[0]))), "{pblk:?}");
-    assert!(legacy[2] > 20.0 * legacy[0], "{legacy:?}");
+    let is_left_out = |claim: &Claim| NEED_MANY_REQUESTS.iter().any(|says| claim.says.contains(says));
+    assert_eq!(all.iter().filter(|claim| is_left_out(claim)).count(), NEED_MANY_REQUESTS.len());
+    let differs: Vec<_> = all.iter().filter(|claim| !claim.holds && !is_left_out(claim)).collect();
+    assert!(differs.is_empty(), "{differs:#?}");
     // O7: random reads go over the whole drive, as sequential writes do, and the cache holds little of it.
     let cache = f64::from(plan.slides.cache_mib(false)) * f64::from(1 << 20);
     for ftl in Ftl::ALL {
