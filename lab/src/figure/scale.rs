@@ -54,7 +54,7 @@ impl Axis {
             false => (0, 1),
         };
         let last = last.max(first + 1);
-        let ticks = (first..=last).map(|power| 10f64.powi(power)).map(|at| (at, step_name(at)));
+        let ticks = (first..=last).map(|power| (10f64.powi(power), power_name(power)));
         Axis { end: f64::from(last - first), ticks: ticks.collect(), placing: Placing::Log(first) }
     }
     /// Where `value` lies between 0 and [`Axis::end`].
@@ -123,6 +123,18 @@ fn step_name(value: f64) -> String {
     format!("{value:.0$}", digits.unwrap_or(6) as usize)
 }
 
+/// A power of ten. Those with many digits are short, so that ten of them stand beside each other.
+fn power_name(power: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    if (-3..5).contains(&power) {
+        return step_name(10f64.powi(power));
+    }
+    let sign = if power < 0 { "⁻" } else { "" };
+    let digits = power.unsigned_abs().to_string();
+    let digits: String = digits.bytes().map(|digit| DIGITS[usize::from(digit - b'0')]).collect();
+    format!("10{sign}{digits}")
+}
+
 /// The least of 1, 2 and 5 times a power of ten that is at least `value`.
 fn level(value: f64) -> f64 {
     let power = 10f64.powf(value.max(1e-9).log10().floor());
@@ -148,9 +160,12 @@ mod tests {
     #[test]
     fn a_logarithmic_axis_has_decades_as_wide_as_each_other() {
         let axis = Axis::log([67_000.0, 2.5, 30.0].into_iter());
-        assert_eq!((axis.end, names(&axis)), (5.0, vec!["1", "10", "100", "1000", "10000", "100000"]));
+        assert_eq!((axis.end, names(&axis)), (5.0, vec!["1", "10", "100", "1000", "10000", "10⁵"]));
         assert_eq!([1.0, 10.0, 1000.0].map(|value| axis.place(value)), [0.0, 1.0, 3.0]);
         assert_eq!(axis.place(0.0), 0.0, "what can't be told lies at the beginning");
+        let wide = Axis::log([2e-4, 3e9].into_iter());
+        assert_eq!(names(&wide)[..3], ["10⁻⁴", "0.001", "0.01"]);
+        assert_eq!(names(&wide)[9..], ["10⁵", "10⁶", "10⁷", "10⁸", "10⁹", "10¹⁰"]);
         // Powers of ten are ends themselves.
         assert_eq!(names(&Axis::log([10.0, 1000.0].into_iter())), ["10", "100", "1000"]);
         assert_eq!(names(&Axis::log([].into_iter())), ["1", "10"]);
