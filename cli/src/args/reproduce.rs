@@ -50,7 +50,8 @@ pub(crate) enum Experiment {
     /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on
     /// the whole drive (minutes)
     Cosmos,
-    /// Table 2 and Figures 8 to 11 of the SoftSSD paper, on the whole drive (minutes)
+    /// Table 2 and Figures 8 to 11 of the SoftSSD paper, on the whole drive, and throughput by the part of
+    /// the map in memory (minutes)
     Softssd,
     /// Figures 33 to 38 of the Cosmos+ paper and the workloads of its open-channel slides: pblk beside the
     /// board's own FTL, on the whole drive (minutes)

@@ -1,6 +1,7 @@
 //! The figures.
 
 use super::SoftssdReport;
+use super::map_cache::{MapCachePoint, Pattern};
 use super::phases::{Phases, PhasesAt};
 use super::plan::Plan;
 use super::threads::{Access, QUANTILES, ThreadsPoint};
@@ -17,6 +18,7 @@ pub fn figures(report: &SoftssdReport, plan: &Plan) -> Vec<Figure> {
         latencies("fig9-cdf", "Fig 9b, d: latencies of random requests", report, random),
         phases(report, plan),
         host(report, plan),
+        map_cache(report),
     ]
 }
 
@@ -115,4 +117,37 @@ fn host(report: &SoftssdReport, plan: &Plan) -> Figure {
         ],
     };
     Figure::of("fig11", "Fig 11: commands per second of the host interface", vec![panel])
+}
+
+/// Throughput and hits by the size of the map's cache.
+fn map_cache(report: &SoftssdReport) -> Figure {
+    type Of = fn(&MapCachePoint) -> f64;
+    let panels: [(&str, &str, bool, Of); 4] = [
+        ("reads", "MB/s", false, |point| point.mb_per_s),
+        ("writes", "MB/s", true, |point| point.mb_per_s),
+        ("reads: look-ups that hit", "%", false, |point| point.hit_rate * 100.0),
+        ("writes: translation pages programmed", "per 100 requests", true, |point| {
+            point.programs_per_request * 100.0
+        }),
+    ];
+    let panels = panels.map(|(title, y, write, of)| Panel {
+        title: title.to_owned(),
+        x: "% of the map in memory",
+        scale: Scale::Steps,
+        y,
+        series: Pattern::ALL
+            .into_iter()
+            .map(|pattern| Series {
+                name: pattern.name().to_owned(),
+                source: Source::Ours,
+                points: report
+                    .map_cache
+                    .iter()
+                    .filter(|point| point.pattern == pattern && point.write == write)
+                    .map(|point| (point.percent, of(point)))
+                    .collect(),
+            })
+            .collect(),
+    });
+    Figure::of("map-cache", "Throughput by the part of the map in memory", panels.into())
 }

@@ -1,6 +1,7 @@
 //! `aster reproduce softssd`: Table 2 and Figs 8 to 11 of the SoftSSD paper on the whole drive, ours beside
 //! the paper's. The paper prints few digits of its figures, so most of what is compared are its statements
-//! ([`Claim`](crate::experiment::Claim)).
+//! ([`Claim`](crate::experiment::Claim)). A figure of our own beside them shows what a map costs of which
+//! memory has a part.
 
 mod calibrate;
 mod chart;
@@ -9,6 +10,7 @@ mod drive;
 mod host;
 mod immediate;
 mod json;
+mod map_cache;
 mod phases;
 mod plan;
 mod table_2;
@@ -20,8 +22,9 @@ pub use chart::figures;
 pub use claims::claims;
 pub use host::HostInterfaces;
 pub use json::{Json, json};
+pub use map_cache::{MapCachePoint, Pattern};
 pub use phases::{Phases, PhasesAt};
-pub use plan::Plan;
+pub use plan::{MapCachePlan, Plan};
 pub use table_2::Table2Row;
 pub use text::table;
 pub use threads::{Access, ThreadsPoint};
@@ -41,6 +44,8 @@ pub struct SoftssdReport {
     pub phases: Vec<PhasesAt>,
     /// Fig 11.
     pub host: HostInterfaces,
+    /// Throughput by the size of the map's cache.
+    pub map_cache: Vec<MapCachePoint>,
 }
 
 /// Carries the experiment out. Calls `progress` with the current part and its share from 0 to 1;
@@ -59,6 +64,7 @@ pub fn run(
         threads: threads::measure(plan, &mut |share| told("Figs 8 and 9", share))?,
         phases: phases::measure(plan, &mut |share| told("Fig 10", share))?,
         host: host::measure(plan, &mut |share| told("Fig 11", share))?,
+        map_cache: map_cache::measure(plan, &mut |share| told("Map cache", share))?,
     })
 }
 

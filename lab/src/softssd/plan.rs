@@ -32,6 +32,8 @@ pub struct Plan {
     pub host_requests: u64,
     /// NVMe in software.
     pub nvme: NvmeCycles,
+    /// Throughput by the size of the map's cache.
+    pub map_cache: MapCachePlan,
     /// What the paper prints.
     pub paper: Paper,
     /// Values that override the profile's, by key.
@@ -66,6 +68,28 @@ impl NvmeCycles {
         costs.nvme_complete = cycles(self.complete);
         costs.nvme_interrupt = cycles(self.interrupt);
     }
+}
+
+/// Throughput by the part of the map that memory has.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapCachePlan {
+    /// The cache in percent of the whole map, in ascending order.
+    pub percent: Vec<f64>,
+    /// Channels of the drive.
+    pub channels: u16,
+    /// Chips of each.
+    pub ways: u8,
+    /// Blocks of each LUN.
+    pub blocks_per_lun: u32,
+    /// Pages that the data buffer holds.
+    pub buffer_entries: u32,
+    /// Requests of a page each at each point.
+    pub requests: u64,
+    /// Requests outstanding.
+    pub outstanding: u32,
+    /// The exponent of the skewed patterns.
+    pub zipf: f64,
 }
 
 /// What the paper prints.
@@ -151,6 +175,10 @@ impl Plan {
         if plan.threads.is_empty() || !plan.threads.is_sorted_by(|a, b| a < b) || plan.threads[0] == 0 {
             return Err(wrong(name, "threads: must be numbers above 0 in ascending order"));
         }
+        let percent = &plan.map_cache.percent;
+        if percent.is_empty() || !percent.is_sorted_by(|a, b| a < b) || percent[0] <= 0.0 {
+            return Err(wrong(name, "map_cache.percent: must be numbers above 0 in ascending order"));
+        }
         let shipped = plan.profile()?;
         let mut fitted = shipped.costs.clone();
         plan.nvme.put(&mut fitted);
@@ -211,6 +239,8 @@ impl Plan {
         self.reads_mib /= 4;
         self.phase_requests /= 4;
         self.host_requests /= 4;
+        self.map_cache.percent.retain(|percent| [7.0, 35.0, 100.0].contains(percent));
+        self.map_cache.requests /= 4;
         self
     }
     /// The most threads.

@@ -13,6 +13,9 @@ fn little() -> Plan {
     plan.reads_mib = 16;
     plan.phase_requests = 128;
     plan.host_requests = 1_000;
+    let map_cache = &mut plan.map_cache;
+    (map_cache.channels, map_cache.ways, map_cache.blocks_per_lun) = (1, 1, 80);
+    (map_cache.percent, map_cache.requests) = (vec![35.0, 100.0], 400);
     plan
 }
 
@@ -59,13 +62,25 @@ fn a_small_run_has_the_papers_shapes() {
     assert!(error < 0.05, "{host:?}");
     assert!(report.threads.iter().all(|point| point.access.writes() || point.buffer_hits == 0));
     let text = table(&report, &plan);
-    for part in ["Table 2", "Figs 8 and 9", "Fig 10", "Fig 11", "Fitted: "] {
+    for part in ["Table 2", "Figs 8 and 9", "Fig 10", "Fig 11", "Map cache", "Fitted: "] {
         assert!(text.contains(part), "{text}");
     }
     let json = serde_json::to_value(json(&report, &plan)).unwrap();
     assert_eq!(json["claims"].as_array().unwrap().len(), all.len());
     assert_eq!(json["threads"].as_array().unwrap().len(), 12);
-    assert_eq!(figures(&report, &plan).len(), 6);
+    assert_eq!(json["map_cache"].as_array().unwrap().len(), 12);
+    assert_eq!(figures(&report, &plan).len(), 7);
+    // A translation page has 4,096 pages that follow each other, and a larger cache spares reads of them.
+    let of = |pattern, write| -> Vec<&MapCachePoint> {
+        report.map_cache.iter().filter(|point| point.pattern == pattern && point.write == write).collect()
+    };
+    assert!(of(Pattern::Sequential, false).iter().all(|point| point.reads_per_request < 0.02));
+    for pattern in [Pattern::Uniform, Pattern::Skewed] {
+        let [small, large] = of(pattern, false)[..] else { panic!("two sizes") };
+        assert!(large.hit_rate > small.hit_rate + 0.2, "{small:?} {large:?}");
+        assert!(large.mb_per_s > small.mb_per_s, "{small:?} {large:?}");
+        assert!(small.reads_per_request > 0.2 && small.reads_per_request < 1.1, "{small:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::SoftssdReport;
 use super::claims::claims;
+use super::map_cache::Pattern;
 use super::phases::{Phases, PhasesAt};
 use super::plan::Plan;
 use super::threads::{Access, ThreadsPoint};
@@ -15,6 +16,7 @@ pub fn table(report: &SoftssdReport, plan: &Plan) -> String {
     threads(&mut out, report, plan);
     phases(&mut out, report, plan);
     host(&mut out, report, plan);
+    map_cache(&mut out, report, plan);
     write_claims(&mut out, &claims(report, plan));
     fitted(&mut out, plan);
     out
@@ -93,6 +95,33 @@ fn host(out: &mut String, report: &SoftssdReport, plan: &Plan) {
         ("NVMe in hardware", ours.hardware_per_second, hardware),
     ] {
         let _ = writeln!(out, "{name:<44}{ours:>10.0}{paper:>9.0}{:>8.1} %", error_percent(ours, paper));
+    }
+    out.push('\n');
+}
+
+fn map_cache(out: &mut String, report: &SoftssdReport, plan: &Plan) {
+    let of = &plan.map_cache;
+    let cells = Cells { name: 34, width: 9 };
+    let _ = writeln!(
+        out,
+        "Map cache (ours): requests of a page over a full drive, {} outstanding, by the memory for the map",
+        of.outstanding
+    );
+    cells.head(out, "percent of the map", of.percent.iter());
+    for write in [false, true] {
+        for pattern in Pattern::ALL {
+            let points = || {
+                report.map_cache.iter().filter(move |point| point.pattern == pattern && point.write == write)
+            };
+            let verb = if write { "writes" } else { "reads" };
+            cells.row(out, &format!("{} {verb}, MB/s", pattern.name()), points().map(|p| p.mb_per_s));
+            cells.row(out, "  look-ups that hit, %", points().map(|p| p.hit_rate * 100.0));
+            cells.row(out, "  translation pages read per 100", points().map(|p| p.reads_per_request * 100.0));
+            if write {
+                let programs = points().map(|p| p.programs_per_request * 100.0);
+                cells.row(out, "  and programmed", programs);
+            }
+        }
     }
     out.push('\n');
 }
