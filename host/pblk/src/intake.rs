@@ -133,8 +133,11 @@ impl Ftl {
         if durable {
             let end = self.state.borrow().ring.user_end();
             self.flush_to(end).await;
-            if self.state.borrow().ring.sync() < end {
-                return Err((HostStatus::WriteFault, None));
+            let state = self.state.borrow();
+            if state.ring.sync() < end {
+                // Without a line to write to, the drive has become read-only meanwhile.
+                let status = if state.starved { HostStatus::ReadOnly } else { HostStatus::WriteFault };
+                return Err((status, None));
             }
         }
         if self.is_failed() { Err((HostStatus::WriteFault, None)) } else { Ok(()) }
