@@ -45,6 +45,7 @@ impl Ftl {
     /// in the same order: on another line if a chunk was lost, or else behind what is on the open one.
     async fn write_anew(&self) {
         self.work.wait(&self.exec, || (self.state.borrow().writes == 0).then_some(())).await;
+        let mut closed = None;
         let line = {
             let state = &mut *self.state.borrow_mut();
             state.is_void = false;
@@ -62,10 +63,14 @@ impl Ftl {
                 if ends_here {
                     lines.urge(line);
                     lines.close(line);
+                    closed = Some(line);
                 }
                 !ends_here
             })
         };
+        if closed.is_some_and(|line| !self.release_empty(line)) {
+            return self.fail_full();
+        }
         if let Some(line) = line {
             match self.scan_open(line).await {
                 Ok(scan) => self.resume_open(line, &scan),
@@ -83,6 +88,14 @@ impl Ftl {
         self.collect.wake_all(&self.exec);
     }
 
+    /// A line of which nothing counts is free at once. Collection would come to it only after the line that
+    /// it is moving, and what it moves may have no other line to go to. Returns `false` if there is no room
+    /// to note its bad chunks.
+    fn release_empty(&self, line: LineId) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        let is_empty = state.lines.valid_count(line) == 0 && state.lines.is_idle(line);
+        !is_empty || state.release(line, self.shape.luns())
+    }
     /// Opens the next line: all of its chunks are erased, and then its head is written.
     async fn open_line(&self, job: u32) {
         let line = self.job_waits(job, Wait::Room, self.next_line()).await;

@@ -1,5 +1,5 @@
 use super::*;
-use aster_device::profile::{COSMOS, Profile, RaidName, shipped};
+use aster_device::profile::{COSMOS, CommandName, Profile, RaidName, shipped};
 use aster_device::{BadBlock, Pieces};
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
@@ -411,4 +411,24 @@ fn a_life_that_others_end_is_neither_a_failure_nor_hides_one() {
     let failure = report.failure.expect("the second life fails");
     assert_eq!((failure.seed, failure.what.as_str(), report.ended), (5, "lost", None));
     assert_eq!(failure.rounds.len(), 6, "made smaller once, then no more");
+}
+
+/// In these lives writes failed again and again while pblk moved the last line that it could collect. In
+/// the first one it became read-only beside lines of which nothing counted. In the second one it was right
+/// to, but flushes of what had come before ended with Write Fault.
+#[test]
+fn pblk_becomes_read_only_when_no_line_is_left_and_says_so() {
+    for (failures, seed, rounds, worn_out) in [(4_000, 30_000, 0..6, 0), (16_000, 3_016, 0..10, 1)] {
+        let mut profile = profile("pocket-ocssd-2");
+        profile.package.program_failures_per_million = failures;
+        profile.package.erase_failures_per_million = failures;
+        profile.ftl.mp_native = true;
+        profile.package.commands = vec![CommandName::MultiPlane];
+        let life = Case { seed, rounds: rounds.collect(), depth: DEPTH, cut_recovery: true };
+        let plan = Plan { name: "pocket-ocssd-2".into(), seed, cuts: None, only: Some(life) };
+        let mut here = Here::new("pocket-ocssd-2", &profile, Some(Content::Full));
+        let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(report.failure.is_none(), "{:#?}", report.failure);
+        assert_eq!(report.seen.worn_out, worn_out, "{:?}", report.seen);
+    }
 }
