@@ -33,7 +33,7 @@ impl<M: Mapping> Cache<M> {
         let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else {
             return self.evicted(entry, frame, Err(HostStatus::WriteFault));
         };
-        let _ = self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &room, &pin).await
     }
     /// The logical page of an entry that is being evicted, and the granules that it lacks even after its

@@ -137,7 +137,7 @@ impl<M: Mapping> Cache<M> {
             page.units.push(PackedUnit { entry: one, from, slot: from, pin });
         }
         let all = self.journal.pages().granules_of_units(units);
-        let _ = self.fill(one, all, Cause::Merge, None).await;
+        self.fill(one, all, Cause::Merge, None).await;
         if self.lost_of(one, all) == 0 {
             page.entries.push(one);
         } else if self.journal.units.per_page() > 1 {

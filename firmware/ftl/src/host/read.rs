@@ -6,7 +6,6 @@ use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
-use crate::mapping::mapped::IsMapped;
 use crate::mapping::{Mapping, pin};
 use crate::terms::cause::Cause;
 use aster_ports::host::{DmaDirection, HostStatus};
@@ -24,7 +23,7 @@ impl<M: Mapping> Host<M> {
         // counts as mapped.
         let holds_nothing = filled != Filled::FromFlash
             && !self.cache.frame_of(entry).1
-            && match self.mapping.has_one_at_hand(self.units_of(slice), IsMapped::Yes) {
+            && match self.mapping.is_one_mapped(self.units_of(slice)) {
                 Some(mapped) => !mapped,
                 None => filled == Filled::Unmapped,
             };

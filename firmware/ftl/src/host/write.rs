@@ -5,7 +5,6 @@ use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
 use crate::mapping::Mapping;
-use crate::mapping::mapped::IsMapped;
 use crate::page::buffers::Granules;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
@@ -80,7 +79,7 @@ impl<M: Mapping> Host<M> {
             // If a unit was unmapped before it was durable, the journal has no record of it. The trim must
             // then be journaled, or a power cut would bring back the data from before the write.
             let written = self.journal.units.units_in(frame, units).map(|(_, lpn)| lpn);
-            let is_unmapped = self.mapping.has_one(written, IsMapped::No).await;
+            let is_unmapped = self.mapping.is_one_unmapped(written).await;
             let is_unmapped = is_unmapped.map_err(|_| HostStatus::WriteFault)?;
             return if is_unmapped { self.journal.log_trims().await } else { Ok(()) };
         }

@@ -7,13 +7,6 @@ use aster_events::{Event, Function};
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 use core::future::Future;
 
-/// What is asked of units.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IsMapped {
-    Yes,
-    No,
-}
-
 /// Where logical units are, and the changes of that.
 pub(crate) struct Mapped<M> {
     map: M,
@@ -75,25 +68,24 @@ impl<M: Mapping> Mapped<M> {
         }
         Ok(pins)
     }
-    /// As [`Mapped::has_one`], where all that have to be looked at are at hand.
+    /// Whether one of the units is mapped, if the map's entries that this takes are at hand.
     #[inline]
-    pub(crate) fn has_one_at_hand(&self, units: impl Iterator<Item = Lpn>, wanted: IsMapped) -> Option<bool> {
+    pub(crate) fn is_one_mapped(&self, units: impl Iterator<Item = Lpn>) -> Option<bool> {
         for unit in units {
-            if self.get(&self.try_pin(unit)?).is_some() == (wanted == IsMapped::Yes) {
+            if self.get(&self.try_pin(unit)?).is_some() {
                 return Some(true);
             }
         }
         Some(false)
     }
-    /// Whether one of the units is mapped, or is not, as `wanted` says.
-    pub(crate) async fn has_one(
+    /// Whether one of the units is unmapped.
+    pub(crate) async fn is_one_unmapped(
         &self,
         units: impl Iterator<Item = Lpn>,
-        wanted: IsMapped,
     ) -> Result<bool, MappingFault> {
         for unit in units {
             let pin = pin!(self, unit)?;
-            if self.get(&pin).is_some() == (wanted == IsMapped::Yes) {
+            if !self.get(&pin).is_some() {
                 return Ok(true);
             }
         }
