@@ -28,8 +28,8 @@ struct Version {
     read: Status,
     /// A page in one plane among others, then the same page in the other plane, which alone.
     writes: [Told; 2],
-    /// The next page among others.
-    third: Status,
+    /// The next page among others: what names a block that is known to take no write is refused as a whole.
+    third: Told,
     erase: Status,
     /// What the table says of blocks that could not be erased.
     erased: BlockFlags,
@@ -39,7 +39,7 @@ const V12: Version = Version {
     profile: "pocket-ocssd",
     read: status::ECC_FAIL,
     writes: [Err((status::WRITE_FAIL, 0b10)), Err((status::WRITE_FAIL, 0b1))],
-    third: status::PROTECTED_BLOCK,
+    third: Err((status::PROTECTED_BLOCK, 0b10)),
     erase: status::WRITE_FAIL,
     erased: BlockFlags::GrownBad,
 };
@@ -48,7 +48,7 @@ const V20: Version = Version {
     read: v2::status::ECC_FAIL,
     // Both are of one chunk, which is closed by then.
     writes: [Err((v2::status::CLOSED_EARLY, 0b10)), Err((v2::status::OUT_OF_ORDER, 0))],
-    third: v2::status::OUT_OF_ORDER,
+    third: Err((v2::status::OUT_OF_ORDER, 0)),
     erase: v2::status::OFFLINE,
     // The library's word for what is offline.
     erased: BlockFlags::FactoryBad,
@@ -183,8 +183,7 @@ fn a_lun_that_does_not_answer_fails_alone() {
         assert_eq!(host.write(&in_plane(&pages(2, 2), 0)), first);
         assert_eq!(host.write(&in_plane(&page(DEAD, 2, 2), 1)), second);
         assert_eq!(host.write(&in_plane(&others(&pages(2, 2)), 1)), Ok(()));
-        // What names a block that is known to take no write is refused as a whole.
-        assert_eq!(host.write(&in_plane(&pages(2, 3), 0)), Err((version.third, 0)));
+        assert_eq!(host.write(&in_plane(&pages(2, 3), 0)), version.third);
         assert_eq!(host.write(&others(&pages(2, 3))), Ok(()));
 
         assert_eq!(host.erase(&pages(3, 0)), Err((version.erase, DEAD_BITS)));
@@ -275,7 +274,8 @@ fn blocks_of_a_lun_that_falls_silent_before_they_were_looked_at_are_bad() {
     // The packages have come up once one of them has been read.
     assert_eq!(host.read(&others(&pages(1, 0))), Ok(()));
     host.kill(true);
-    assert_eq!(host.write(&pages(1, 1)), Err((status::PROTECTED_BLOCK, 0)));
+    assert_eq!(host.write(&pages(1, 1)), Err((status::WRITE_FAIL, DEAD_BITS)));
+    assert_eq!(host.write(&pages(1, 1)), Err((status::PROTECTED_BLOCK, DEAD_BITS)));
     assert_eq!(host.states(DEAD, 1), [BlockFlags::GrownBad; 2]);
     assert_eq!(host.write(&others(&pages(1, 1))), Ok(()));
     host.kill(false);

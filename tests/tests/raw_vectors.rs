@@ -173,7 +173,7 @@ fn raw_vectors_keep_the_rules_of_writes() {
     let (ended, found, beside) = host.read(&page(0, 1, 0), true);
     assert!(ended.is_ok() && found == raw && beside.iter().all(|byte| *byte == 0xff));
     let ended = host.write(&page(0, 2, 1), &raw, &spare, true);
-    assert_eq!(status_of(&ended), (status::PROTECTED_BLOCK, 0));
+    assert_eq!(status_of(&ended), (status::PROTECTED_BLOCK, 0xf));
     // The library asks for the share that the drive tells.
     let ended = host.write(&page(0, 1, 1), &raw, &spare[1..], true);
     assert!(matches!(ended, Err(VectorError::Driver(DriverError::Argument(_)))));

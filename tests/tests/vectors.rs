@@ -299,8 +299,9 @@ fn what_is_illegal_is_refused_and_changes_nothing() {
     let bad = Place { plane: 1, ..others[2] };
     host.set_state(&[bad], BlockFlags::GrownBad).unwrap();
     let of_bad: Vec<Place> = host.pages(&others[2..3], 0..1).into_iter().filter(|p| p.plane == 1).collect();
-    assert_eq!(host.write(&of_bad, 9), refused(status::PROTECTED_BLOCK));
-    assert_eq!(host.erase(&[others[1], bad]), refused(status::PROTECTED_BLOCK));
+    let protected = |failed| VectorEnd { status: status::PROTECTED_BLOCK, failed };
+    assert_eq!(host.write(&of_bad, 9), protected(0xf));
+    assert_eq!(host.erase(&[others[1], bad]), protected(0b10));
     for (control, opcode) in [(0x2, io::ERASE), (0x3, io::WRITE), (0x100, io::WRITE)] {
         let ended = host.send(opcode, VectorControl(control << 16), &next, 9);
         assert_eq!(ended, refused(Status::INVALID_FIELD.with_dnr(true)), "{control:x}h");

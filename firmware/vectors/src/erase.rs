@@ -43,8 +43,13 @@ impl Worker {
             }
         };
         if let Err(fault) = refused {
+            let table = drive.table.borrow();
+            let is_bad = |one: &&ErasedBlock| {
+                fault == VectorFault::BadBlock && !table.get(one.lun, one.block).is_usable()
+            };
+            let named = self.erases.iter().filter(is_bad).fold(0, |bits, one| bits | one.mask);
             self.leave();
-            return (HostStatus::Vector(fault), 0);
+            return (HostStatus::Vector(fault), named);
         }
         self.begin_erases(mode.slc);
         self.leave();

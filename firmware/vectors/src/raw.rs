@@ -56,10 +56,9 @@ impl Worker {
         if let Err(refused) = self.begin_raw().await {
             return refused;
         }
-        self.find_pointers().await;
-        if let Err(fault) = self.check() {
+        if let Err(refused) = self.admit().await {
             self.leave();
-            return (HostStatus::Vector(fault), 0);
+            return refused;
         }
         self.take_one_buffer().await;
         let (mut status, mut failed) = (HostStatus::Success, 0);

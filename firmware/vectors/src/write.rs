@@ -17,10 +17,9 @@ impl Worker {
         plan::runs(&self.units, &mut self.runs);
         drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);
         self.first().await;
-        self.find_pointers().await;
-        if let Err(fault) = self.check() {
+        if let Err(refused) = self.admit().await {
             self.leave();
-            return (HostStatus::Vector(fault), 0);
+            return refused;
         }
         self.take_buffers().await;
         let moved = self.fetch(command, mode).await;
@@ -28,16 +27,14 @@ impl Worker {
             self.add_up();
         }
         // A program that was in flight may have failed meanwhile, and made its block a bad one.
-        let checked = self.check();
-        let begun = match (moved, checked) {
-            (false, _) => Err(HostStatus::DataTransfer),
-            (true, Err(fault)) => Err(HostStatus::Vector(fault)),
-            (true, Ok(())) => Ok(()),
+        let begun = match moved {
+            false => Err((HostStatus::DataTransfer, 0)),
+            true => self.check().map_err(|fault| self.refusal(fault)),
         };
-        if let Err(status) = begun {
+        if let Err(ended) = begun {
             self.leave();
             self.give_buffers();
-            return (status, 0);
+            return ended;
         }
         self.begin_programs(mode);
         drive.count(|s| s.host_bytes_written += command.length);
@@ -111,6 +108,24 @@ impl Worker {
         }
     }
 
+    /// Checks that the runs can be written, once their blocks' write pointers are known.
+    pub(crate) async fn admit(&mut self) -> Result<(), Ended> {
+        match self.find_pointers().await {
+            // A chunk of a LUN that doesn't answer is offline.
+            silent if silent != 0 && !self.drive.config.chunks => {
+                Err((HostStatus::Vector(VectorFault::NoAnswer), silent))
+            }
+            _ => self.check().map_err(|fault| self.refusal(fault)),
+        }
+    }
+    /// The end of a vector that is refused: of one that names bad blocks, with the addresses that do.
+    fn refusal(&self, fault: VectorFault) -> Ended {
+        let table = self.drive.table.borrow();
+        let is_bad =
+            |run: &&plan::Run| fault == VectorFault::BadBlock && !table.get(run.lun, run.block).is_usable();
+        let named = self.runs.iter().filter(is_bad).fold(0, |bits, run| bits | run.mask());
+        (HostStatus::Vector(fault), named)
+    }
     /// Runs with data of the host's: all but that of their sum.
     fn with_data(&self, mode: VectorMode) -> usize {
         self.runs.len() - usize::from(mode.parity)
@@ -162,8 +177,9 @@ impl Worker {
     }
 
     /// Finds the write pointers of the runs' blocks that nobody has looked for since power-on, once what is
-    /// in flight to them has settled.
-    pub(crate) async fn find_pointers(&mut self) {
+    /// in flight to them has settled. Returns the addresses whose LUN didn't answer.
+    pub(crate) async fn find_pointers(&mut self) -> u64 {
+        let mut silent = 0;
         let drive = Rc::clone(&self.drive);
         for n in 0..self.runs.len() {
             let (lun, block) = (self.runs[n].lun, self.runs[n].block);
@@ -189,10 +205,14 @@ impl Worker {
                 match written {
                     Some(written) => drive.table.borrow_mut().found(lun, block, written),
                     // Nobody can write it.
-                    None => drive.grow_bad(lun, block),
+                    None => {
+                        drive.grow_bad(lun, block);
+                        silent |= self.runs[n].mask();
+                    }
                 }
             }
         }
+        silent
     }
     /// The pages that are written: those before the first erased one. A page whose program was cut off by a
     /// loss of power reads as uncorrectable, so it counts as written. `None` if the LUN doesn't answer.
