@@ -178,7 +178,9 @@ impl Groups {
     /// The same, with a lane of each group for the sum of the others (H33).
     #[must_use]
     pub fn with_parity(self) -> Self {
-        Groups { parity: 1, ..self }
+        let mut groups = Groups { parity: 1, ..self };
+        (0..groups.dies.len()).for_each(|die| groups.bury(die));
+        groups
     }
 
     /// The same, choosing free groups by their wear (H29).
@@ -249,6 +251,8 @@ impl Groups {
         let group = self.get_mut(at.group());
         let was_alive = group.is_alive(at.lane.into());
         group.dead |= 1 << at.lane;
+        let index = self.info.die(at.channel, at.die);
+        self.bury(index);
         was_alive
     }
     /// A die of a lane doesn't answer any more: none of its blocks can be written, and groups with a sum
@@ -266,7 +270,22 @@ impl Groups {
             }
         }
         self.harmed += harmed;
+        self.bury(index);
         killed
+    }
+    /// Free groups of a die that can't be written any more aren't free.
+    fn bury(&mut self, die: usize) {
+        let (die, parity) = (&mut self.dies[die], self.parity);
+        let (before, groups) = (die.free.len(), &mut die.groups);
+        die.free.retain(|&n| {
+            let group = &mut groups[usize::from(n)];
+            let is_dead = group.alive() <= parity;
+            if is_dead {
+                group.state = GroupState::Dead;
+            }
+            !is_dead
+        });
+        self.free -= before - die.free.len();
     }
     /// The blocks of a group that can be written, and so be erased.
     pub fn alive(&self, at: GroupPlace) -> Members {
@@ -361,16 +380,18 @@ impl Groups {
         let programs = &mut self.get_mut(at.group()).programs[usize::from(at.lane)];
         *programs = programs.checked_sub(1).expect("a page that ends was begun");
     }
-    /// A group of which so many written pages were found at power-on. Asserts that it was free.
+    /// A group of which so many written pages were found at power-on, perhaps in blocks that can't be written
+    /// any more. Asserts that nothing was known to be in it.
     pub fn found(&mut self, at: GroupPlace, written: u32) {
         self.closings += 1;
         let (closings, index) = (self.closings, self.info.die(at.channel, at.die));
         let of = &mut self.dies[index];
         let group = &mut of.groups[usize::from(at.group)];
-        assert_eq!(group.state, GroupState::Free, "a group is found once");
+        assert!(matches!(group.state, GroupState::Free | GroupState::Dead), "a group is found once");
         (group.state, group.written, group.closed_at) = (GroupState::Closed, written, closings);
+        let before = of.free.len();
         of.free.retain(|&free| free != at.group);
-        self.free -= 1;
+        self.free -= before - of.free.len();
         self.stale += 1;
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
@@ -400,16 +421,10 @@ impl Groups {
     pub fn open(&mut self, channel: u8, die: u8, cold: bool) -> Option<u16> {
         let (index, levels) = (self.info.die(channel, die), self.levels);
         let of = &mut self.dies[index];
-        while let Some(n) = of.choose_free(levels, cold, |_| true).and_then(|at| of.free.remove(at)) {
-            self.free -= 1;
-            let group = &mut of.groups[usize::from(n)];
-            if group.alive() > self.parity {
-                group.state = GroupState::Open;
-                return Some(n);
-            }
-            group.state = GroupState::Dead;
-        }
-        None
+        let n = of.choose_free(levels, cold, |_| true).and_then(|at| of.free.remove(at))?;
+        self.free -= 1;
+        of.groups[usize::from(n)].state = GroupState::Open;
+        Some(n)
     }
     /// As [`open`](Groups::open) for data that aren't cold, of the groups with a block of each lane; `None`
     /// if none has.

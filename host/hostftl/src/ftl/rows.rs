@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::BufferId;
-use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
+use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cell::Cell;
 
 /// A page of data.
@@ -177,8 +177,8 @@ impl Ftl {
         is_stored
     }
     /// A row was not programmed, or not on all lanes: its group gets no more. The drive refuses all of it if
-    /// one block is bad, by the erase before or by a page that was on its way, or if a row before was not
-    /// programmed; if it is none of these, nobody knows which one.
+    /// one block is bad, and tells the lanes, or if a row before was not programmed; if it is neither, nobody
+    /// knows which one.
     pub async fn row_failed(&self, (of, lanes): (GroupPlace, u8), erase: Option<&Ticket>, done: &Done) {
         if done.lost {
             return;
@@ -187,12 +187,10 @@ impl Ftl {
             Some(erase) => erase.done(&self.exec).await.failed,
             None => 0,
         };
-        let tells = [StatusCode::ProgramFailed, StatusCode::LaneDead];
-        let refused = done.code.is_ok_and(|code| !tells.contains(&code));
-        let failed = erased | if refused { 0 } else { done.failed };
+        let failed = erased | done.failed;
         let state = &mut *self.state.borrow_mut();
         let are_alive = lanes_of(lanes).all(|lane| state.groups.is_alive(of, lane));
-        let unknown = refused && erased == 0 && are_alive && state.groups.is_alone(of);
+        let unknown = done.code.is_ok() && failed == 0 && are_alive && state.groups.is_alone(of);
         for lane in lanes_of(lanes).filter(|lane| unknown || failed >> lane & 1 != 0) {
             self.failed(state, of.page(0, lane));
         }

@@ -418,6 +418,34 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     assert_eq!(groups.alive(at(1))[..4], [1, 1, 1, NO_BLOCK]);
 }
 
+/// Else collection would count on groups that nobody can open, and have none left for its copies.
+#[test]
+fn a_free_group_that_cannot_be_written_any_more_is_not_free() {
+    let info = ArrayInfo { channels: 1, dies: 1, lanes: 4, blocks: 4, ..INFO };
+    let at = |group| GroupPlace { channel: 0, die: 0, group };
+    // The last group has one lane, which would hold the sum.
+    let groups = || Groups::of(&info, |_, _, lane, block| block == 3 && lane > 0);
+    assert_eq!((groups().all_free(), groups().with_parity().all_free()), (4, 3));
+    for parity in [false, true] {
+        let mut groups = if parity { groups().with_parity() } else { groups() };
+        (0..3).for_each(|lane| assert!(groups.kill(at(1).page(0, lane))));
+        groups.kill(at(0).page(0, 3));
+        assert_eq!(groups.all_free(), if parity { 2 } else { 4 });
+        groups.kill(at(1).page(0, 3));
+        assert_eq!((groups.all_free(), groups.state(at(1))), (if parity { 2 } else { 3 }, GroupState::Dead));
+        // Power-on finds what it holds nevertheless.
+        groups.found(at(1), 5);
+        assert_eq!((groups.empty(), groups.has_free(0)), (Some(at(1)), true));
+        groups.release(at(1));
+        assert_eq!(groups.state(at(1)), GroupState::Dead);
+        // A whole lane.
+        assert_eq!(groups.kill_lane(0, 0, 0), 2 + u64::from(true));
+        assert_eq!(groups.all_free(), 2);
+        assert_eq!([0, 1].map(|_| groups.open(0, 0, false)), [Some(0), Some(2)]);
+        assert_eq!((groups.open(0, 0, false), groups.all_free()), (None, 0));
+    }
+}
+
 /// A group becomes empty in three ways: by losing its last sector, by being closed, and by being found so.
 #[test]
 fn a_closed_group_that_holds_nothing_is_found_at_once() {
