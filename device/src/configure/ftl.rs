@@ -93,7 +93,5 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
 }
 
 fn refresh(profile: &Profile, correctable: u8) -> Refresh {
-    // Rounded up, so that a small share is at least one bit.
-    let corrected = (u32::from(correctable) * profile.ftl.refresh_corrected_percent).div_ceil(100) as u8;
-    Refresh { corrected, correctable, reads: profile.ftl.refresh_reads }
+    Refresh::of(correctable, profile.ftl.refresh_corrected_percent, profile.ftl.refresh_reads)
 }

@@ -47,7 +47,7 @@ mod setup;
 mod start;
 mod terms;
 
-pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
+pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, Refresh, TranslationStats as Stats};
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
 pub use blocks::victims::{CostBenefit, DChoices, Fifo, Greedy, WindowedGreedy};
 pub use checkpoint::error::BootError;
@@ -59,8 +59,8 @@ pub use piece::PageMapping;
 pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
 pub use terms::config::{
-    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh,
-    WearLevelling, oob_bytes,
+    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, WearLevelling,
+    oob_bytes,
 };
 pub use terms::map_cache::{MapCache, MapKind};
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};

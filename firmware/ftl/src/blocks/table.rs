@@ -11,16 +11,15 @@ use crate::blocks::outbox::{LogEntry, PendingEntries};
 use crate::blocks::unsafe_programs::{Change, DurableChange, UnsafePrograms};
 use crate::blocks::victims::Greedy;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream, Suspect};
-use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
+use crate::terms::config::{FtlConfig, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
 use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_parties::{ClosedBlocks, VictimPolicy};
+use aster_parties::{ClosedBlocks, Refresh, VictimPolicy};
 use aster_units::{BlockAddr, Lpn, LunIndex, Ppa, Upa};
-pub(crate) use refreshing::limit;
 
 /// A page that was moved out of a block which is being collected: not journaled before the block is empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

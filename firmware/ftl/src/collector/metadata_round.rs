@@ -1,7 +1,6 @@
 //! How far the scan has come with the stored map and the log, and how bad they were.
 
-use crate::blocks::table::limit;
-use crate::terms::config::Refresh;
+use aster_parties::Refresh;
 
 /// A round through the pages of stored map and log.
 #[derive(Default)]
@@ -38,7 +37,7 @@ impl MetadataRound {
     /// that.
     pub(crate) fn is_faded(&mut self, bits: u8, refresh: Refresh) -> bool {
         self.fades |= refresh.corrected > 0 && bits >= refresh.corrected;
-        let too_many = limit(refresh.corrected, refresh.correctable, self.moves);
+        let too_many = refresh.limit(self.moves);
         let is_faded = too_many.is_some_and(|limit| bits >= limit);
         self.moves = self.moves.saturating_add(is_faded.into());
         is_faded

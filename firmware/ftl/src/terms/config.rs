@@ -6,6 +6,7 @@ use crate::terms::sizes::{
     SLOTS_MAX,
 };
 use crate::terms::units::UnitShape;
+use aster_parties::Refresh;
 use aster_units::{Content, Duration, Geometry, GeometryError, LunIndex, Restriction, SECTOR_BYTES};
 use core::fmt;
 
@@ -43,17 +44,6 @@ pub enum Collection {
     OnDemand,
     /// The host pays for copies with what it programs, and who waits is served in the order of arrival.
     Paced,
-}
-
-/// When data is written anew, since reads of it show that it fades.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Refresh {
-    /// Wrong bits of a code word that are too many, up to `correctable`; 0 for never.
-    pub corrected: u8,
-    /// Wrong bits of a code word that can be corrected.
-    pub correctable: u8,
-    /// Reads of a block after which its data moves; 0 for never.
-    pub reads: u32,
 }
 
 /// What firmware steps cost, in cycles of the FTL's core.

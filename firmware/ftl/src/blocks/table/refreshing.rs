@@ -13,12 +13,6 @@ use aster_units::{LunIndex, Ppa};
 /// Reads of each of a block's pages, on the average, that tell whether a move to it has helped.
 const READS_A_PAGE: u32 = 2;
 
-/// Wrong bits, in all of a code word, at which data is written anew, by how often it was for that.
-pub(crate) fn limit(corrected: u8, correctable: u8, moves: u8) -> Option<u8> {
-    let left = correctable.saturating_sub(corrected).checked_shr(moves.into()).unwrap_or(0);
-    (corrected > 0 && (moves == 0 || left > 0)).then(|| correctable - left)
-}
-
 impl Blocks {
     fn is_wanted(&self, block: usize) -> bool {
         self.to_refresh[block / 64] >> (block % 64) & 1 == 1
@@ -49,7 +43,7 @@ impl Blocks {
         if moves > 0 && bits >= refresh.corrected {
             self.bad_as_before[block.at() / 64] |= 1 << (block.at() % 64);
         }
-        if !limit(refresh.corrected, refresh.correctable, moves).is_some_and(is_too_many) {
+        if !refresh.limit(moves).is_some_and(is_too_many) {
             return false;
         }
         self.refresh_for_bits[block.at() / 64] |= 1 << (block.at() % 64);
@@ -165,14 +159,6 @@ mod tests {
             blocks.copies_out_of(WORN);
             assert_eq!(blocks.luns[0].copies_moved, 0);
         }
-    }
-
-    #[test]
-    fn each_move_for_wrong_bits_halves_what_is_left_to_the_limit() {
-        let limits = |corrected, correctable| (0..6).map(move |moves| limit(corrected, correctable, moves));
-        assert!(limits(32, 40).eq([Some(32), Some(36), Some(38), Some(39), None, None]));
-        assert!(limits(8, 8).eq([Some(8), None, None, None, None, None]));
-        assert!(limits(0, 40).all(|limit| limit.is_none()), "switched off");
     }
 
     #[test]
