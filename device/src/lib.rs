@@ -49,7 +49,7 @@ pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::{media_key_before, media_keys};
 pub use media::{Media, NVRAM_BYTES};
-pub use on_host::{capacity_below, page_mapping_on_host, victims_on_host};
+pub use on_host::{capacity_below, page_mapping_on_host, refresh_on_host, victims_on_host};
 pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};

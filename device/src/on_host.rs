@@ -5,7 +5,7 @@ use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::registry::Decisions;
 use aster_ftl::{FtlCosts, PageMapping};
-use aster_parties::{MediaFacts, Translation, VictimPolicy};
+use aster_parties::{MediaFacts, Refresh, Translation, VictimPolicy};
 use aster_units::{Content, Restriction};
 
 /// Our page mapping as it runs on a host (`target.kind = "page-mapping"`), and the OOB bytes that it writes
@@ -38,6 +38,12 @@ pub fn page_mapping_on_host(
 /// When we have none of that name.
 pub fn victims_on_host(profile: &Profile) -> Result<Box<dyn VictimPolicy>, BuildError> {
     Ok(Pieces::default().make_decisions(profile)?.victims)
+}
+
+/// When an FTL on the host writes data anew: `ftl.refresh_reads` and `ftl.refresh_corrected_percent`, of what
+/// the drive's ECC corrects.
+pub fn refresh_on_host(profile: &Profile, facts: &MediaFacts) -> Refresh {
+    configure::refresh(profile, facts.correctable)
 }
 
 /// Bytes of the namespace of a drive that a target stands over and that has its own FTL, which is one of

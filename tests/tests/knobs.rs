@@ -257,6 +257,11 @@ fn hopeless(p: &mut Profile) {
     p.scheduler.read_retries = 0;
 }
 
+/// Groups of the host's FTL.
+fn grouped(p: &mut Profile) {
+    *p = profile("host-ftl-small", |_| ());
+}
+
 /// Eight LUNs on one channel, two per chip enable, so that they wait for one another.
 fn crowded(p: &mut Profile) {
     p.geometry.channels = 1;
@@ -594,6 +599,7 @@ const CASES: &[Case] = &cases! {
     "ftl.wear_spread" Run on stirred; => |p| p.ftl.wear_spread = 3,
     "ftl.refresh_corrected_percent" Run on aged; => |p| p.ftl.refresh_corrected_percent = 10,
     "ftl.refresh_reads" Run on worn; => |p| p.ftl.refresh_reads = 4,
+    "ftl.refresh_reads" Run on grouped; => |p| p.ftl.refresh_reads = 1,
     "ftl.retire_uncorrectable" Run on hopeless; => |p| p.ftl.retire_uncorrectable = true,
     "ftl.scan_us" Run => |p| p.ftl.scan_us = 100,
     "ftl.background_gap_us" Run on roomy; => |p| p.ftl.background_gap_us = 0,

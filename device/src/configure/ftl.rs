@@ -92,6 +92,6 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
     }
 }
 
-fn refresh(profile: &Profile, correctable: u8) -> Refresh {
+pub(crate) fn refresh(profile: &Profile, correctable: u8) -> Refresh {
     Refresh::of(correctable, profile.ftl.refresh_corrected_percent, profile.ftl.refresh_reads)
 }

@@ -27,7 +27,7 @@ pub(crate) use ecc::{code_bytes, ecc_engine};
 pub use error::BuildError;
 pub(crate) use error::value;
 pub(crate) use flash::{flash, transactions};
-pub(crate) use ftl::ftl;
+pub(crate) use ftl::{ftl, refresh};
 pub(crate) use hostif::{host, nvme_software};
 pub(crate) use nand::nand;
 pub use nand::{nand_image_bytes, nand_records_bytes};

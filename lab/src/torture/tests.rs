@@ -171,6 +171,23 @@ fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
     }
 }
 
+/// H32: a group that is being written anew when the power goes loses nothing, and takes no room.
+#[test]
+fn the_papers_ftl_writes_data_anew_and_takes_nothing_along() {
+    for (content, raid, count) in [
+        (Content::Full, RaidName::Off, cuts(40, 2_600)),
+        (Content::Fingerprint, RaidName::Fixed, cuts(40, 2_600)),
+    ] {
+        let mut profile = profile("host-ftl-small");
+        profile.target.as_mut().expect("a target").raid = Some(raid);
+        profile.ftl.refresh_reads = 3;
+        let report = go(&profile, content, 5, count);
+        assert!(report.failure.is_none(), "{raid:?} {:#?}", report.failure);
+        let seen = report.seen;
+        assert!(seen.refreshed > 20 && seen.drive_cuts > 5 && seen.host_cuts > 5, "{seen:?}");
+    }
+}
+
 /// H20: what is asked for while the drive is away reaches it in order, so that no group is erased behind the
 /// first page that was written to it.
 #[test]

@@ -2,7 +2,7 @@
 
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::{MESSAGE_UNIT, Profile, RaidName};
-use aster_device::{BuildError, victims_on_host};
+use aster_device::{BuildError, refresh_on_host, victims_on_host};
 use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity};
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
@@ -30,6 +30,7 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         gathers: gather_pages != Some(0),
         composite,
         wear_window: target.and_then(|target| target.wear_window),
+        refresh: refresh_on_host(profile, facts),
         raid: match target.and_then(|target| target.raid).unwrap_or_default() {
             RaidName::Off => None,
             RaidName::Fixed => Some(Parity::Fixed),

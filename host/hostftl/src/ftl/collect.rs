@@ -36,6 +36,8 @@ const ROWS: usize = 2;
 const RETRIES: u32 = 3;
 /// One in so many erases at most is for wear levelling.
 const LEVELLED_IN: u64 = 50;
+/// While free groups are few, so many victims that make room come before each one whose data fade.
+const FOR_ROOM: u32 = 7;
 /// Page buffers of collection: rows of the victim, and copies.
 pub(super) const BUFFERS: usize = ROWS * LANES_MAX + COPIES;
 
@@ -67,6 +69,17 @@ struct CopiedPage {
 /// No page can be written for lack of a group.
 struct NoRoom;
 
+/// Why a group is emptied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// It gives room, or a page of it can't be read.
+    Room,
+    /// It was erased less often than others.
+    Wear,
+    /// Its data fade (H32).
+    Fading,
+}
+
 pub(super) struct Collector {
     ftl: Rc<Ftl>,
     victims: Box<dyn VictimPolicy>,
@@ -79,8 +92,10 @@ pub(super) struct Collector {
     rows: VecDeque<(SentRow, Vec<CopiedPage>)>,
     /// How often no group was left for copies since a victim was emptied.
     retries: u32,
-    /// The victim is emptied for wear levelling.
-    levels: bool,
+    /// Why the victim is emptied.
+    reason: Reason,
+    /// Victims for room since the last one whose data faded.
+    for_room: u32,
     /// Groups that were since power-on.
     levelled: u64,
     /// Reads of the victim.
@@ -103,7 +118,8 @@ impl Collector {
             waiting: Vec::with_capacity(LANES_MAX),
             rows: VecDeque::with_capacity(COPIES),
             retries: 0,
-            levels: false,
+            reason: Reason::Room,
+            for_room: 0,
             levelled: 0,
             reads: vec![],
             moves: vec![],
@@ -118,10 +134,15 @@ impl Collector {
             self.reads.clear();
             let emptied = self.empty(victim).await;
             let is_lost = ftl.flash.losses() != losses;
-            if emptied.is_err() && (is_lost || self.levels || self.retries < RETRIES) {
-                self.retries += u32::from(!is_lost && !self.levels);
+            let for_room = self.reason == Reason::Room;
+            if emptied.is_err() && (is_lost || !for_room || self.retries < RETRIES) {
+                self.retries += u32::from(!is_lost && for_room);
                 self.take_back().await;
-                ftl.state.borrow_mut().collecting = false;
+                let state = &mut *ftl.state.borrow_mut();
+                state.collecting = false;
+                if self.reason == Reason::Fading && !is_lost {
+                    state.groups.leave(victim);
+                }
                 ftl.gate.wake_all(&ftl.exec);
                 continue;
             }
@@ -132,7 +153,8 @@ impl Collector {
             ftl.state.borrow_mut().collecting = false;
             ftl.count(|stats| {
                 stats.gc_runs += 1;
-                stats.levelled += u64::from(self.levels);
+                stats.levelled += u64::from(self.reason == Reason::Wear);
+                stats.refreshed += u64::from(self.reason == Reason::Fading);
             });
             ftl.tell_wear();
             if emptied.is_err() {
@@ -144,8 +166,8 @@ impl Collector {
     }
     /// The next victim: a group that holds nothing, at once. Then, when free groups are few, one that makes
     /// room: one that isn't full, for example since a loss of power has closed it, before others. Else one
-    /// of which a page can't be read. The drive is read-only when pages wait for a place and no victim
-    /// would free more than its copies take.
+    /// of which a page can't be read, or one whose data fade. The drive is read-only when pages wait for a
+    /// place and no victim would free more than its copies take.
     fn victim(&mut self) -> Option<GroupPlace> {
         let ftl = Rc::clone(&self.ftl);
         let nothing_helps = {
@@ -156,19 +178,24 @@ impl Collector {
             let few = state.groups.all_free() <= ftl.few(state);
             // A victim for wear levelling comes first, or it would never come while others hold nothing; but
             // never two of them.
-            let may_level = !core::mem::take(&mut self.levels) && self.may_level(state);
+            let before = core::mem::replace(&mut self.reason, Reason::Room);
+            let may_level = before != Reason::Wear && self.may_level(state);
             let mut victim = may_level.then(|| state.groups.coldest(self.begins_at())).flatten();
             if let Some(at) = victim {
-                self.levels = true;
+                self.reason = Reason::Wear;
                 self.levelled += 1;
                 // Wear is levelled within a die (H30).
                 state.frontier.confine_cold(Some((at.channel, at.die)));
             }
             victim = victim.or_else(|| state.groups.empty());
+            if victim.is_none() && few && self.for_room >= FOR_ROOM {
+                victim = self.fading(state);
+            }
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
+                self.for_room += u32::from(victim.is_some() && self.for_room < FOR_ROOM);
             }
-            victim = victim.or_else(|| state.groups.harmed());
+            victim = victim.or_else(|| state.groups.harmed()).or_else(|| self.fading(state));
             if victim.is_some() {
                 state.collecting = true;
                 return victim;
@@ -187,9 +214,28 @@ impl Collector {
             && (self.levelled + 1) * LEVELLED_IN <= state.groups.all_erases()
             && state.groups.all_free() > RESERVE
     }
+    /// The next group whose data fade, if there is room for its copies beside the reserve. One that is being
+    /// written is closed, and is emptied once its pages have ended.
+    fn fading(&mut self, state: &mut State) -> Option<GroupPlace> {
+        let State { groups, frontier, .. } = state;
+        if groups.all_free() <= RESERVE {
+            return None;
+        }
+        let mut victim = groups.fading();
+        if victim.is_none()
+            && let Some(open) = groups.fading_open()
+        {
+            frontier.abandon(groups, open);
+            victim = groups.fading();
+        }
+        if victim.is_some() {
+            (self.reason, self.for_room) = (Reason::Fading, 0);
+        }
+        victim
+    }
     /// Where copies go: those of a group that is emptied for its wear to groups of their own.
     fn stream(&self) -> Stream {
-        if self.levels { Stream::Cold } else { Stream::Copies }
+        if self.reason == Reason::Wear { Stream::Cold } else { Stream::Copies }
     }
     /// The difference of erases at which levelling begins: half of the window, so that the window holds while
     /// cold groups take their turns.
@@ -268,13 +314,14 @@ impl Collector {
     /// Begins to read a row of the victim.
     fn read_row(&self, victim: GroupPlace, page: u16) -> Vec<RowRead> {
         let ftl = &self.ftl;
-        let state = ftl.state.borrow();
+        let state = &mut *ftl.state.borrow_mut();
         let buffers = &self.read[usize::from(page) % ROWS * LANES_MAX..][..LANES_MAX];
         let members = state.groups.members(victim);
         let of_lane = |(lane, (&block, &buffer)): (u8, (&u16, &BufferId))| {
             (block != NO_BLOCK).then(|| {
                 let at = victim.page(page, lane);
-                let ticket = ftl.flash.read(ftl.span(&state, at, 0, ftl.info.sectors), buffer, 0);
+                ftl.note_read(state, at);
+                let ticket = ftl.flash.read(ftl.span(state, at, 0, ftl.info.sectors), buffer, 0);
                 RowRead { at, buffer, ticket }
             })
         };

@@ -2,7 +2,7 @@
 
 use super::flash::SECTORS_MAX;
 use alloc::format;
-use aster_parties::PieceError;
+use aster_parties::{PieceError, Refresh};
 use aster_units::{Content, Geometry};
 use aster_wire::array::{LANES_MAX, lanes_of};
 
@@ -25,6 +25,8 @@ pub struct HostFtlConfig {
     pub raid: Option<Parity>,
     /// How many more erases one group of a die may have than another; `None` without wear levelling (H27).
     pub wear_window: Option<u32>,
+    /// When data are written anew (H32).
+    pub refresh: Refresh,
 }
 
 /// Which lane of a group has the sum of the others (H33, G25).

@@ -268,8 +268,8 @@ impl Frontier {
         };
         self.open.iter().enumerate().filter(could).count()
     }
-    /// No more rows go to this group.
-    pub fn abandon_rows(&mut self, groups: &mut Groups, of: GroupPlace) {
+    /// No more pages go to this group.
+    pub fn abandon(&mut self, groups: &mut Groups, of: GroupPlace) {
         for slot in &mut self.open[self.info.die(of.channel, of.die)] {
             if slot.take_if(|open| open.group == of.group).is_some() {
                 groups.close(of);

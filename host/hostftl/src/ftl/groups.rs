@@ -2,13 +2,14 @@
 //! each lane, so bad blocks make groups of blocks with different numbers. Lanes with fewer good blocks have
 //! no member in the last groups.
 
+use super::fading::Fading;
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_parties::{ClosedBlocks, VictimPolicy};
+use aster_parties::{ClosedBlocks, Refresh, VictimPolicy};
 use aster_units::LunIndex;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cmp::Reverse;
@@ -76,6 +77,8 @@ struct Group {
     harmed: bool,
     /// It has a row that a loss of power has cut off: the pages of it that are there can't be made of others.
     is_torn: bool,
+    /// What reads have told of it.
+    fading: Fading,
 }
 
 impl Group {
@@ -122,6 +125,10 @@ pub struct Groups {
     harmed: usize,
     /// Groups with a row that was cut off.
     torn: usize,
+    /// Groups whose data are to be written anew: without one, nobody need look for it.
+    fading: usize,
+    /// When they are.
+    refresh: Refresh,
     /// Lanes of a group that hold no data.
     parity: u32,
     /// Free groups are chosen by their erases, and not by how long they have been free.
@@ -157,6 +164,7 @@ impl Groups {
                     erases: 0,
                     harmed: false,
                     is_torn: false,
+                    fading: Fading::default(),
                 });
                 dies.push(Die { groups: groups.collect(), free: (0..count as u16).collect() });
             }
@@ -170,6 +178,8 @@ impl Groups {
             stale: 0,
             harmed: 0,
             torn: 0,
+            fading: 0,
+            refresh: Refresh::default(),
             parity: 0,
             levels: false,
             all_erases: 0,
@@ -187,6 +197,12 @@ impl Groups {
     #[must_use]
     pub fn levelled(self) -> Self {
         Groups { levels: true, ..self }
+    }
+
+    /// The same, writing data anew at these limits (H32).
+    #[must_use]
+    pub fn refreshed(self, refresh: Refresh) -> Self {
+        Groups { refresh, ..self }
     }
 
     fn get(&self, at: GroupPlace) -> &Group {
@@ -301,6 +317,49 @@ impl Groups {
         self.all_erases += 1;
         self.harmed -= usize::from(was_harmed);
         self.torn -= usize::from(was_torn);
+        self.set_due(at, false);
+        self.get_mut(at).fading = Fading::default();
+    }
+    fn set_due(&mut self, at: GroupPlace, due: bool) -> bool {
+        let is_news = self.get_mut(at).fading.set_due(due);
+        match (is_news, due) {
+            (true, true) => self.fading += 1,
+            (true, false) => self.fading -= 1,
+            (false, _) => {}
+        }
+        is_news
+    }
+    /// A page is being read. True when the data of its group are to be written anew from now on, since its
+    /// block has been read too often.
+    pub fn count_read(&mut self, at: PagePlace) -> bool {
+        let refresh = self.refresh;
+        let group = self.get_mut(at.group());
+        group.fading.count_read(at.lane, &refresh) && holds_data(group) && self.set_due(at.group(), true)
+    }
+    /// Reads, since the last erase, of the block with data that was read most often.
+    pub fn most_reads(&self) -> u32 {
+        let with_data = self.each().filter(|(group, _)| holds_data(group));
+        with_data.map(|(group, _)| group.fading.reads()).max().unwrap_or(0)
+    }
+    /// The data of a group found no room to be written anew. The next read that tells of it asks again.
+    pub fn leave(&mut self, at: GroupPlace) {
+        self.set_due(at, false);
+    }
+    /// The closed group, of those whose data are to be written anew, that was closed first.
+    pub fn fading(&self) -> Option<GroupPlace> {
+        if self.fading == 0 {
+            return None;
+        }
+        let due = self.victims(|group| group.fading.is_due());
+        due.min_by_key(|(group, at)| (group.closed_at, *at)).map(|(_, at)| at)
+    }
+    /// An open group whose data are to be written anew.
+    pub fn fading_open(&self) -> Option<GroupPlace> {
+        if self.fading == 0 {
+            return None;
+        }
+        let is_due = |group: &Group| group.state == GroupState::Open && group.fading.is_due();
+        self.each().find(|(group, _)| is_due(group)).map(|(_, at)| at)
     }
     /// How often a group was erased.
     pub fn erases(&self, at: GroupPlace) -> u32 {
@@ -396,7 +455,7 @@ impl Groups {
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
-        (self.free, self.stale, self.harmed, self.torn) = (0, 0, 0, 0);
+        (self.free, self.stale, self.harmed, self.torn, self.fading) = (0, 0, 0, 0, 0);
         let parity = self.parity;
         for die in &mut self.dies {
             die.free.clear();
@@ -404,6 +463,7 @@ impl Groups {
                 assert!(group.is_settled(), "no page is on its way");
                 (group.valid, group.written) = (0, 0);
                 (group.harmed, group.is_torn) = (false, false);
+                group.fading.set_due(false);
                 group.state = if group.alive() <= parity { GroupState::Dead } else { GroupState::Free };
                 if group.state == GroupState::Free {
                     die.free.push_back(n);
@@ -541,14 +601,21 @@ impl Groups {
         group.valid + row <= group.alive().saturating_sub(self.parity) * self.of_lane()
     }
     fn victims(&self, which: impl Fn(&Group) -> bool) -> impl Iterator<Item = (&Group, GroupPlace)> {
+        self.each().filter(move |(group, _)| is_victim(group) && which(group))
+    }
+    fn each(&self) -> impl Iterator<Item = (&Group, GroupPlace)> {
         let dies = usize::from(self.info.dies);
-        let groups = self.dies.iter().enumerate().flat_map(move |(n, die)| {
+        self.dies.iter().enumerate().flat_map(move |(n, die)| {
             let (channel, of) = ((n / dies) as u8, (n % dies) as u8);
             let groups = (0..).zip(die.groups.iter());
             groups.map(move |(n, group)| (group, GroupPlace { channel, die: of, group: n }))
-        });
-        groups.filter(move |(group, _)| is_victim(group) && which(group))
+        })
     }
+}
+
+/// Whether a group may hold data.
+fn holds_data(group: &Group) -> bool {
+    matches!(group.state, GroupState::Open | GroupState::Closed)
 }
 
 /// Whether a group may be emptied: it is closed, and none of its pages is on its way.

@@ -191,7 +191,7 @@ impl Worker {
         let ftl = &self.ftl;
         let mut reads: Vec<PageRead> = vec![];
         {
-            let state = ftl.state.borrow();
+            let state = &mut *ftl.state.borrow_mut();
             let mut runs: Vec<Run> = vec![];
             for n in 0..count {
                 let (buffer, slot) = self.buffer_of(n);
@@ -223,12 +223,13 @@ impl Worker {
                 if row > 1 {
                     let (pages, others) = rest.split_at(row);
                     rest = others;
-                    self.read_row(&state, pages, &mut reads);
+                    self.read_row(state, pages, &mut reads);
                     continue;
                 }
                 rest = &rest[1..];
                 let (span, (buffer, slot)) =
-                    (ftl.span(&state, place.page, place.slot, count), self.buffer_of(n));
+                    (ftl.span(state, place.page, place.slot, count), self.buffer_of(n));
+                ftl.note_read(state, place.page);
                 let ticket = ftl.flash.read(span, buffer, slot);
                 reads.push(PageRead { n, span, ticket, of_row: None });
             }
@@ -275,13 +276,16 @@ impl Worker {
             _ => 0,
         }
     }
-    fn read_row(&self, state: &State, pages: &[Run], reads: &mut Vec<PageRead>) {
+    fn read_row(&self, state: &mut State, pages: &[Run], reads: &mut Vec<PageRead>) {
         let ftl = &self.ftl;
         let at = pages[0].1.page;
         let mut members = [NO_BLOCK; LANES_MAX];
         let spans: Vec<Span> =
             pages.iter().map(|&(_, place, count)| ftl.span(state, place.page, 0, count)).collect();
-        spans.iter().for_each(|span| members[usize::from(span.page.lane)] = span.block);
+        for span in &spans {
+            members[usize::from(span.page.lane)] = span.block;
+            ftl.note_read(state, span.page);
+        }
         let ticket = ftl.flash.read_row(RowSpan {
             group: at.group(),
             page: at.page,
@@ -309,6 +313,7 @@ impl Worker {
             Some(index) if done.is_good_on(span.page.lane) => ticket.of_row(index),
             Some(_) => {
                 ftl.count(|stats| stats.flash_reads.host += 1);
+                ftl.note_read(&mut ftl.state.borrow_mut(), span.page);
                 ftl.flash.read(span, self.buffer_of(n).0, 0).done(&ftl.exec).await.records
             }
         }

@@ -6,6 +6,7 @@
 //! - `place`: a sector's place as one number of 32 bits
 //! - `map`: the place of each logical sector
 //! - `groups`: a group is a block of each lane of a channel, of one die
+//! - `fading`: which groups hold data that fade
 //! - `frontier`: which page is written next
 //! - `gather`: sectors that wait in memory for their page
 //! - `recent`: what was written lately, and isn't cold
@@ -19,6 +20,7 @@
 
 mod collect;
 mod config;
+mod fading;
 mod flash;
 mod frontier;
 mod gather;

@@ -298,6 +298,7 @@ impl TranslationView for Running {
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
             each("padded_sectors", state.padded);
+            each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);
             each("spare_percent", ftl.spare.of(&state.groups).into());
         }

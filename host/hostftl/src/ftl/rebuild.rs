@@ -42,7 +42,7 @@ impl Ftl {
                 return true;
             }
             let ticket = {
-                let state = self.state.borrow();
+                let state = &mut *self.state.borrow_mut();
                 let place = state.map.place_of(sector);
                 match place {
                     // It was written over or deallocated since: what was asked for is any version.
@@ -53,7 +53,8 @@ impl Ftl {
                     Some(place) if place == from => return false,
                     Some(place) => {
                         from = place;
-                        self.flash.read(self.span(&state, place.page, place.slot, 1), buffer, slot)
+                        self.note_read(state, place.page);
+                        self.flash.read(self.span(state, place.page, place.slot, 1), buffer, slot)
                     }
                 }
             };
@@ -78,15 +79,19 @@ impl Ftl {
         first: u32,
     ) -> Option<Rebuilt> {
         let others = {
-            let state = self.state.borrow();
-            if !still(&state) {
+            let state = &mut *self.state.borrow_mut();
+            if !still(state) {
                 return None;
             }
             let of = at.group();
             let is_read = |&(lane, block): &(u8, u16)| {
                 block != NO_BLOCK && !state.retired.has((of.channel, of.die, lane, block))
             };
-            Others::read(&self.flash, at, (0..).zip(state.groups.members(of)).filter(is_read), first)
+            let blocks: Vec<(u8, u16)> = (0..).zip(state.groups.members(of)).filter(is_read).collect();
+            for &(lane, _) in blocks.iter().filter(|&&(lane, _)| lane != at.lane) {
+                self.note_read(state, of.page(at.page, lane));
+            }
+            Others::read(&self.flash, at, blocks.into_iter(), first)
         };
         let mut content = vec![0; self.config.content.sector_len() * usize::from(self.info.sectors)];
         let records = others.records(&self.exec, &self.flash, |buffer| {

@@ -196,6 +196,7 @@ impl Recovery<'_> {
         if config.wear_window.is_some() {
             groups = groups.levelled();
         }
+        groups = groups.refreshed(config.refresh);
         let blocks = u64::from(config.geometry.total_luns()) * u64::from(info.blocks);
         let spare = Spare::new(config, info, sectors, blocks - factory_bad);
         let floor = root.unwrap_or_default().floor;

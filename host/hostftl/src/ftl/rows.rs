@@ -194,6 +194,6 @@ impl Ftl {
         for lane in lanes_of(lanes).filter(|lane| unknown || failed >> lane & 1 != 0) {
             self.failed(state, of.page(0, lane));
         }
-        state.frontier.abandon_rows(&mut state.groups, of);
+        state.frontier.abandon(&mut state.groups, of);
     }
 }

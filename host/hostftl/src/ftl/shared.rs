@@ -205,6 +205,12 @@ impl Ftl {
         let members = state.groups.members(page.group());
         Span { page, block: members[usize::from(page.lane)], first, count }
     }
+    /// A page is being read, which disturbs its block (H32).
+    pub fn note_read(&self, state: &mut State, page: PagePlace) {
+        if state.groups.count_read(page) {
+            self.work.wake_all(&self.exec);
+        }
+    }
     /// Marks the root as in use before the first write, or as clean by a shutdown.
     pub fn keep_root(&self, clean: bool) {
         let state = &mut *self.state.borrow_mut();

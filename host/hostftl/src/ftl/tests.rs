@@ -160,8 +160,8 @@ fn composite_pages_go_to_whole_groups_in_turn() {
     let mut groups = Groups::of(&info, |_, _, _, _| false);
     let mut frontier = Frontier::new(&info);
     let (first, _) = row(&mut frontier, &mut groups, 0).unwrap();
-    frontier.abandon_rows(&mut groups, first);
-    frontier.abandon_rows(&mut groups, first);
+    frontier.abandon(&mut groups, first);
+    frontier.abandon(&mut groups, first);
     assert_eq!(groups.state(first), GroupState::Closed);
     let next = (0..4).map(|_| row(&mut frontier, &mut groups, 0).unwrap()).last();
     assert_eq!(next, Some((GroupPlace { group: 1, ..first }, 0)));
