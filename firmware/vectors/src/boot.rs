@@ -15,21 +15,20 @@ use aster_units::{BlockAddr, BufferId, Instant, LunIndex, PageInBlock};
 const MARK_ZEROES: u32 = 4;
 
 impl Worker {
-    /// Reads the marks of this worker's LUNs, unless the table was kept. The last worker to finish lets the
-    /// drive serve.
+    /// Reads the marks of this worker's LUNs, or a page of each if the table was kept: a drive serves once
+    /// its packages are up. The last worker to finish lets it.
     pub(crate) async fn boot(&mut self) {
         let drive = Rc::clone(&self.drive);
         let marked = drive.stats.borrow().boot == Boot::Fresh;
-        if marked {
-            let luns = drive.config.geometry.total_luns();
-            for lun in (self.number.into()..luns).step_by(WORKERS.into()).map(LunIndex) {
+        let luns = drive.config.geometry.total_luns();
+        for lun in (self.number.into()..luns).step_by(WORKERS.into()).map(LunIndex) {
+            if marked {
                 self.read_marks(lun).await;
             }
-        }
-        if drive.config.chunks {
-            let luns = drive.config.geometry.total_luns();
-            for lun in (self.number.into()..luns).step_by(WORKERS.into()).map(LunIndex) {
+            if drive.config.chunks {
                 self.find_all_pointers(lun).await;
+            } else if !marked {
+                self.read_any(lun).await;
             }
         }
         drive.booting.set(drive.booting.get() - 1);
@@ -67,6 +66,13 @@ impl Worker {
             }
         }
     }
+    /// Reads some page of a LUN, which is answered once its package is up.
+    async fn read_any(&mut self, lun: LunIndex) {
+        let buffer = self.look_buffer().await;
+        self.look(lun, BlockAddr(0), PageInBlock(0), buffer).await;
+        self.drive.count(|s| s.boot_reads += 1);
+        self.give_look_buffer();
+    }
     /// Finds how far each usable block of a LUN is written (P29: write pointers outlast losses of power).
     async fn find_all_pointers(&mut self, lun: LunIndex) {
         let drive = Rc::clone(&self.drive);
@@ -98,18 +104,19 @@ impl Worker {
         };
         (written, erases)
     }
-    /// Whether a spare byte of the block's first or last page says that the factory found it bad.
+    /// Whether a spare byte of the block's first or last page says that the factory found it bad. A LUN that
+    /// doesn't answer says so of all its blocks: none of them can be used.
     async fn is_marked(&self, lun: LunIndex, block: BlockAddr, last: bool) -> bool {
         let (drive, side) = (&self.drive, self.drive.side_of(self.number));
         let row = drive.shape.mark_row(lun, block, last);
         let target = Target { row, sectors: drive.whole(), buffer: side };
         let mut request = FlashRequest::single(FlashOp::Read, lun, target);
         request.flags.raw = true;
-        drive.flash.call(request).await;
+        let [outcome, ..] = drive.flash.call(request).await;
         drive.count(|s| {
             s.flash_reads.metadata += 1;
             s.boot_reads += 1;
         });
-        drive.dram.borrow().oob(side)[0].count_zeros() >= MARK_ZEROES
+        outcome.status == FlashStatus::Dead || drive.dram.borrow().oob(side)[0].count_zeros() >= MARK_ZEROES
     }
 }
