@@ -1,7 +1,7 @@
 //! What came of a vector: whether it ended as the model says, and what the model holds from then on.
 
 use crate::model::Held;
-use crate::{Host, Kind, METADATA_BYTES, SECTOR, Sent, content};
+use crate::{Ended, Host, Kind, METADATA_BYTES, SECTOR, Sent, content};
 use aster_driver::VectorEnd;
 use aster_tests::nowhere::Nowhere;
 use aster_wire::nvme::Status;
@@ -18,17 +18,26 @@ impl Host {
 
     /// A vector has ended, or will not since the power went.
     pub fn settle(&mut self, sent: &Sent) {
-        let ended = sent.end.borrow_mut().take();
-        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
-        self.seen.insert(end.status.raw());
-        if let Some(nowhere) = sent.nowhere {
-            return self.check_nowhere(sent, nowhere, (end, &data, &beside));
-        }
+        let Some((end, data, beside)) = self.ended(sent) else { return };
         match sent.kind {
             Kind::Write => self.settle_write(sent, end),
             Kind::Erase { dual } => self.settle_erase(sent, end, dual),
             Kind::Read => self.check_read(sent, end, &data, &beside),
         }
+    }
+    /// How a vector has ended whose pointers name memory.
+    fn ended(&mut self, sent: &Sent) -> Option<Ended> {
+        let ended = sent.end.borrow_mut().take();
+        let Some((end, data, beside)) = ended else {
+            self.in_flight(sent);
+            return None;
+        };
+        self.seen.insert((sent.kind.opcode(), end.status.raw()));
+        if let Some(nowhere) = sent.nowhere {
+            self.check_nowhere(sent, nowhere, (end, &data, &beside));
+            return None;
+        }
+        Some((end, data, beside))
     }
     /// A vector that no completion came of before the power went.
     pub fn in_flight(&mut self, sent: &Sent) {
@@ -136,12 +145,7 @@ impl Host {
     }
     /// As `settle` after a loss of power: the tables are those of now and not of then.
     pub fn settle_without_tables(&mut self, sent: &Sent) {
-        let ended = sent.end.borrow_mut().take();
-        let Some((end, data, beside)) = ended else { return self.in_flight(sent) };
-        self.seen.insert(end.status.raw());
-        if let Some(nowhere) = sent.nowhere {
-            return self.check_nowhere(sent, nowhere, (end, &data, &beside));
-        }
+        let Some((end, data, beside)) = self.ended(sent) else { return };
         match sent.kind {
             Kind::Write if end.failed == 0 => {
                 for place in &sent.places {
