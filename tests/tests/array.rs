@@ -1,6 +1,6 @@
 //! Frames on a whole drive without a map, with no FTL: pages of single lanes and of groups are erased,
-//! written and read by many commands at once, while power is cut and the host is reset. What a status has
-//! called done is there afterwards.
+//! written, copied within the drive and read by many commands at once, while power is cut and the host is
+//! reset. What a status has called done is there afterwards.
 
 use aster_device::plug::{
     DriveState, Exec, Function, HostMemory, MediaState, PieceError, Promises, SharedDram, TargetMemory,
@@ -15,7 +15,7 @@ use aster_run_virtual::Machine;
 use aster_tests::{cases, config, profile};
 use aster_units::{BufferId, Content, Lpn, Ppa, Rng};
 use aster_wire::array::{
-    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
+    Blocks, Command, CommandFlags, Destination, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
 };
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -47,6 +47,8 @@ struct World {
     versions: Cell<u64>,
     writes: Cell<u64>,
     checks: Cell<u64>,
+    /// Pages that were copied, by way.
+    copies: Cell<[u64; 3]>,
 }
 
 struct Exerciser(Rc<World>);
@@ -108,13 +110,30 @@ impl Running {
             }
         }
     }
+    /// Where a task copies its pages: to the same planes, to the other ones, or to the other die. No two
+    /// tasks share a block there either.
+    fn copied_to(task: usize, way: usize) -> (u8, Blocks) {
+        let (die, blocks) = Running::blocks(task);
+        let moved = |block: u16, same: u16, other: u16| block + if way == 1 { other } else { same };
+        let blocks = match blocks {
+            // Blocks 0 and 1 of each die, to 16 to 23.
+            Blocks::One { lane, block } => {
+                let of_die = 16 + 4 * u16::from(die);
+                Blocks::One { lane, block: moved(of_die + block, 0, if block == 0 { 3 } else { 1 }) }
+            }
+            Blocks::Group(blocks) => Blocks::Group(blocks.map(|block| moved(block, 24, 37))),
+        };
+        (if way == 2 { 1 - die } else { die }, blocks)
+    }
     /// Lanes of a task with data of its own.
     fn data_lanes(task: usize) -> usize {
         Running::blocks(task).1.members().count() - usize::from(task == WITH_PARITY)
     }
     /// A command for a page of a task, with the task's buffers and runs.
     fn command(&self, task: usize, opcode: Opcode, page: u16) -> Command {
-        let (die, blocks) = Running::blocks(task);
+        self.command_at(Running::blocks(task), task, opcode, page)
+    }
+    fn command_at(&self, (die, blocks): (u8, Blocks), task: usize, opcode: Opcode, page: u16) -> Command {
         let command = Command::new(opcode, 0, 0, die, blocks);
         if opcode == Opcode::Erase {
             return command;
@@ -165,6 +184,39 @@ impl Running {
         }
         self.world.checks.set(self.world.checks.get() + 1);
         if task == WITH_PARITY { self.check_parity(task, page).await } else { Ok(()) }
+    }
+    /// Copies all pages of a task's block to another one, and reads them there (H3, H31).
+    async fn copy(&self, task: usize, way: usize, versions: &[u64]) -> Result<(), String> {
+        let (die, blocks) = Running::blocks(task);
+        let to = Running::copied_to(task, way);
+        let erased = self.send(self.command_at(to, task, Opcode::Erase, 0)).await;
+        let copy = |page: u16, to_page: u16| {
+            let copy = Command::new(Opcode::Copy, 0, 0, die, blocks).at(page, SectorSpan::of(0, SECTORS));
+            copy.to(Destination { die: to.0, page: to_page, blocks: to.1 })
+        };
+        let ahead = self.send(copy(0, 1)).await;
+        if (erased, ahead) != (Some(StatusCode::Done), Some(StatusCode::Refused)) {
+            return Err(format!("task {task}, way {way}: erase {erased:?}, copy to page 1 {ahead:?}"));
+        }
+        for page in 0..versions.len() as u16 {
+            let code = self.send(copy(page, page)).await;
+            if code != Some(StatusCode::Done) {
+                return Err(format!("task {task}, way {way}: a copy of page {page} ended with {code:?}"));
+            }
+        }
+        for (page, version) in (0..).zip(versions) {
+            self.content(task, 0, true);
+            let code = self.send(self.command_at(to, task, Opcode::Read, page)).await;
+            if code != Some(StatusCode::Done) || !self.content(task, *version, false) {
+                return Err(format!(
+                    "task {task}, way {way}: page {page} was copied and isn't there: {code:?}"
+                ));
+            }
+        }
+        let mut copies = self.world.copies.get();
+        copies[way] += versions.len() as u64;
+        self.world.copies.set(copies);
+        Ok(())
     }
     /// H33: the sum of all lanes is zero, of their data and of their OOB.
     async fn check_parity(&self, task: usize, page: u16) -> Result<(), String> {
@@ -242,6 +294,9 @@ impl Running {
             self.world.writes.set(self.world.writes.get() + 1);
             let again = random.below(u64::from(page) + 1) as u16;
             self.check(task, again, known().done[usize::from(again)]).await?;
+            if random.below(8) == 0 {
+                self.copy(task, random.below(3) as usize, &known().done).await?;
+            }
             if random.below(4) == 0 {
                 self.exec.sleep(aster_units::Duration::from_micros(random.below(300))).await;
             }
@@ -288,7 +343,7 @@ fn small() -> Profile {
     profile("host-ftl", |p| {
         p.restrict.channels = Some(8);
         p.restrict.pages_per_block = Some(8);
-        p.restrict.blocks_per_lun = Some(24);
+        p.restrict.blocks_per_lun = Some(56);
         p.ftl.buffer_entries = 256;
         p.package.factory_bad_per_mille = 0;
         (p.package.program_failures_per_million, p.package.erase_failures_per_million) = (0, 0);
@@ -302,7 +357,8 @@ fn pieces(world: &Rc<World>) -> Pieces {
     Pieces::default().target("exerciser", move |_, _| Ok(Box::new(Exerciser(Rc::clone(&world)))))
 }
 
-/// H9 to H13, H33, G24: singles, groups and one with parity, cuts of both sides, and hosts that go alone.
+/// H3, H9 to H13, H31, H33, G24: singles, groups and one with parity, copies, cuts of both sides, and hosts
+/// that go alone.
 #[test]
 fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
     for content in [Content::Full, Content::Fingerprint] {
@@ -334,5 +390,7 @@ fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
         }
         let (writes, checks) = (world.writes.get(), world.checks.get());
         assert!(writes > 1_500 && checks > 2_000, "{writes} writes, {checks} checks");
+        let copies = world.copies.get();
+        assert!(copies.iter().all(|&pages| pages > 100), "pages copied by way: {copies:?}");
     }
 }

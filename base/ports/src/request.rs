@@ -19,6 +19,9 @@ pub enum FlashOp {
     Program,
     /// Erase the blocks of the targets, wait, check.
     Erase,
+    /// Copy the first target's page to the second one's within a plane, without transfer
+    /// ([`FlashRequest::copy_back`]).
+    CopyBack,
     /// Ready and fail bits. A LUN that isn't ready gives
     /// [`FlashStatus::Busy`](crate::outcome::FlashStatus::Busy).
     Status,
@@ -32,11 +35,11 @@ pub enum FlashOp {
 }
 
 impl FlashOp {
-    /// The number that events use: 0 for reads, 1 for programs, 2 for erases, 3 for anything else.
+    /// The number that events use: 0 for reads, 1 for programs and copies, 2 for erases, 3 for anything else.
     pub const fn class(self) -> u8 {
         match self {
             FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer => 0,
-            FlashOp::Program => 1,
+            FlashOp::Program | FlashOp::CopyBack => 1,
             FlashOp::Erase => 2,
             FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => 3,
         }
@@ -49,6 +52,7 @@ impl FlashOp {
             FlashOp::Read => "read",
             FlashOp::Program => "program",
             FlashOp::Erase => "erase",
+            FlashOp::CopyBack => "copyback",
             FlashOp::Status => "read status",
             FlashOp::Reset => "reset",
             FlashOp::SetFeatures => "set features",
@@ -143,6 +147,16 @@ impl FlashRequest {
         request.targets[1] = Target { row, sectors: SectorRange::whole(0), buffer: spare };
         request.count = 2;
         request.flags.raw = true;
+        request
+    }
+    /// A request that copies a page to another one of its plane, in the package: nothing is transferred or
+    /// corrected, and OOB and scrambler seed go along. It has one result, the first.
+    pub const fn copy_back(lun: LunIndex, from: RowAddr, to: RowAddr) -> Self {
+        let none = SectorRange::whole(0);
+        let mut request =
+            Self::single(FlashOp::CopyBack, lun, Target { row: from, sectors: none, buffer: BufferId(0) });
+        request.targets[1] = Target { row: to, sectors: none, buffer: BufferId(0) };
+        request.count = 2;
         request
     }
     /// Whether this is of a [page as it is](FlashRequest::raw_page).

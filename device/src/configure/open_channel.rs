@@ -3,7 +3,9 @@
 
 use super::error::{BuildError, value};
 use super::times::micros;
-use crate::profile::{OPEN_CHANNEL_20, Profile, TableBlocksName};
+use crate::profile::{
+    COSMOS, CommandName, ControllerName, FIL, MESSAGE_UNIT, OPEN_CHANNEL_20, Profile, TableBlocksName,
+};
 use aster_hostif::OpenChannelFacts;
 use aster_parties::MediaFacts;
 use aster_units::{CellMode, Duration, PageInBlock, PageType};
@@ -15,6 +17,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
     let (f, c) = (&profile.ftl, &profile.costs);
     // Rounded up, so that a small share is at least one bit.
     let marginal = (u32::from(facts.correctable) * f.refresh_corrected_percent).div_ceil(100);
+    let has_frames = profile.host.front_end == MESSAGE_UNIT;
     VectorsConfig {
         geometry: profile.addressed_geometry(),
         restriction: facts.restriction,
@@ -26,12 +29,21 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
             TableBlocksName::Hide => TableBlocks::Hide,
         },
         chunks: profile.is_of_chunks(),
+        copies: profile.is_of_chunks() || has_frames,
+        copy_back: has_frames && copies_in_packages(profile),
         open_chunks_max: f.open_chunks_max,
         endurance: profile.package.endurance,
         multi_plane: f.mp_native,
         marginal: marginal.min(u8::MAX.into()) as u8,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
     }
+}
+
+/// Whether packages have COPYBACK, and scheduler and channels pass it on.
+fn copies_in_packages(profile: &Profile) -> bool {
+    let has = profile.package.commands.contains(&CommandName::Copyback);
+    let is_software = profile.channel.controller == ControllerName::Software;
+    has && is_software && ![COSMOS, FIL].contains(&profile.scheduler.policy.as_str())
 }
 
 /// What the geometry of an open-channel drive of 2.0 tells.

@@ -1,6 +1,6 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,
+    copyback, erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,
     program_raw_page, read_begun, read_bytes, read_page, read_planes, read_raw_page, read_status,
     read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features, slc_erase, slc_program,
     slc_read,
@@ -8,7 +8,8 @@ use crate::operations::{
 use aster_events::Function;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
-    Capabilities, FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Target,
+    Capabilities, Flags, FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes,
+    Target,
 };
 use aster_units::{Column, Instant, RowAddr};
 use aster_wire::onfi::Status;
@@ -49,12 +50,13 @@ impl Controller {
             outcomes[..targets.len()].fill(self.not_done());
             return outcomes;
         }
-        if request.flags.one_shot || request.is_raw_page() {
+        let copies = request.phase == FlashOp::CopyBack;
+        if request.flags.one_shot || request.is_raw_page() || copies {
             let whole = async {
-                if request.flags.one_shot {
-                    self.one_shot(request).await
-                } else {
-                    self.raw_page(request).await
+                match request.flags.one_shot {
+                    _ if copies => self.copy_back(request).await,
+                    true => self.one_shot(request).await,
+                    false => self.raw_page(request).await,
                 }
             };
             let outcome = whole.await.unwrap_or_else(|error| {
@@ -147,6 +149,16 @@ impl Controller {
                 Ok(of_status(program_one_shot(&self.lun, [lsb, csb, msb]).await?))
             }
             _ => Err(self.lun.unsupported("one-shot")),
+        }
+    }
+
+    /// Copies a page within its plane.
+    async fn copy_back(&self, request: &FlashRequest) -> Result<Outcome, FlashError> {
+        match request.targets() {
+            [from, to] if request.flags == Flags::default() => {
+                Ok(of_status(copyback(&self.lun, from.row, to.row).await?))
+            }
+            _ => Err(self.lun.unsupported("copyback")),
         }
     }
 
@@ -259,7 +271,7 @@ impl Controller {
                 let feature = get_features(lun, request.feature.address).await?;
                 Outcome { feature, ..Outcome::default() }
             }
-            (FlashOp::Program, true) => return Err(refused()),
+            (FlashOp::Program, true) | (FlashOp::CopyBack, _) => return Err(refused()),
         })
     }
 

@@ -42,7 +42,7 @@ pub struct VectorsConfig {
     /// Where its pages lie in the packages.
     pub restriction: Restriction,
     /// Page buffers: at least [`VECTOR_MAX`], since the sectors of a read may lie in as many pages; one
-    /// more for a drive of chunks, which copies.
+    /// more for a drive that [copies](VectorsConfig::copies) pages of one sector.
     pub buffers: u32,
     /// Reads transfer only the sectors asked for, not the whole page (C59).
     pub partial_reads: bool,
@@ -50,6 +50,10 @@ pub struct VectorsConfig {
     pub table_blocks: TableBlocks,
     /// The blocks of all planes are a chunk of Open-Channel SSD 2.0, and are written and erased as one (P29).
     pub chunks: bool,
+    /// The host may have pages copied within the drive.
+    pub copies: bool,
+    /// Copies of whole pages within their planes are the package's COPYBACK, which corrects nothing.
+    pub copy_back: bool,
     /// Chunks that may be open at a time; 0 for all (P29, MAXOC).
     pub open_chunks_max: u32,
     /// Program/erase cycles that a block is made for: the wear-level index of a chunk counts in 255ths of
@@ -93,13 +97,12 @@ impl VectorsConfig {
         let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
         check(self.endurance > 0, "endurance", "above 0")?;
         check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;
-        // A copy needs another one for what it reads.
-        let (least, must) = match self.chunks {
+        // A copy writes whole pages, and needs another buffer for what it reads.
+        let (least, must) = match self.copies && self.geometry.sectors_per_page() == 1 {
             false => (VECTOR_MAX, "from 64 to 16384: a vector of 64 sectors may need a page for each"),
-            true => (
-                VECTOR_MAX + 1,
-                "from 65 to 16384: a copy of 64 sectors may need a page for each, and one more",
-            ),
+            true => {
+                (VECTOR_MAX + 1, "from 65 to 16384: a copy of 64 sectors needs a page for each, and one more")
+            }
         };
         check((least as u32..=1 << 14).contains(&self.buffers), "buffer_entries", must)
     }

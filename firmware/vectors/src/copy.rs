@@ -1,12 +1,13 @@
-//! Vector copies: sectors move within the drive (P29, Vector Chunk Copy).
+//! Vector copies: sectors move within the drive (P29, Vector Chunk Copy; H3), by way of its page buffers or,
+//! in whole pages within a plane, in the package (H31).
 
-use crate::drive::{METADATA_BYTES as BYTES, metadata_at, metadata_of};
+use crate::drive::{METADATA_BYTES as BYTES, Sent, metadata_at, metadata_of};
 use crate::plan::{self, Run};
 use crate::read::bad_sectors;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
 use aster_events::Function;
-use aster_ports::flash::{Flags, FlashOp};
+use aster_ports::flash::{Flags, FlashOp, FlashRequest};
 use aster_ports::host::{HostStatus, VectorFault, VectorMode};
 use aster_units::SECTOR_BYTES;
 
@@ -20,7 +21,7 @@ struct Unread {
 impl Worker {
     /// Reads what the first half of the addresses names, and writes it with its metadata to where the second
     /// half says, by the rules of a write. A source that can't be read, or that nobody wrote, fails the
-    /// command before anything is written.
+    /// command before anything is written. A package that copies reports neither.
     pub(crate) async fn copy(&mut self) -> Ended {
         let drive = Rc::clone(&self.drive);
         let (half, odd) = (self.units.len() / 2, self.units.len() % 2);
@@ -44,6 +45,11 @@ impl Worker {
             self.leave();
             return (HostStatus::Vector(fault), 0);
         }
+        if drive.config.copy_back && self.stays_in_planes() {
+            self.begin_copy_backs();
+            self.leave();
+            return self.end_programs().await;
+        }
         // As many sources at a time as there are buffers for.
         let most = drive.config.buffers as usize - self.runs.len();
         let together = self.sources.len().min(most);
@@ -64,6 +70,32 @@ impl Worker {
         self.begin_programs(VectorMode::default());
         self.leave();
         self.end_programs().await
+    }
+    /// Whether each source is a whole page that goes to another one of its plane.
+    fn stays_in_planes(&self) -> bool {
+        let (planes, whole) = (u32::from(self.drive.config.geometry.planes), self.drive.whole());
+        let stays = |(from, to): (&Run, &Run)| {
+            let plane = |run: &Run| (run.lun, run.block.0 % planes);
+            (from.sectors, to.sectors) == (whole, whole) && plane(from) == plane(to)
+        };
+        self.sources.len() == self.runs.len() && self.sources.iter().zip(&self.runs).all(stays)
+    }
+    /// Has the packages copy the sources to the runs.
+    fn begin_copy_backs(&mut self) {
+        let drive = Rc::clone(&self.drive);
+        self.sent.clear();
+        for (from, to) in self.sources.iter().zip(&self.runs) {
+            drive.table.borrow_mut().begin_program(to.lun, to.block);
+            let row = |run: &Run| drive.shape.row(run.lun, run.block, run.page);
+            let tag = drive.submit(FlashRequest::copy_back(to.lun, row(from), row(to)));
+            self.sent.push(Sent { tag, targets: 1 });
+        }
+        let (pages, page_bytes) = (self.runs.len() as u64, u64::from(drive.config.geometry.page_bytes));
+        drive.count(|s| {
+            s.flash_reads.host += pages;
+            s.flash_programs.host += pages;
+            s.flash_bytes_written += page_bytes * pages;
+        });
     }
     /// Waits until nothing of the sources is being programmed or erased.
     async fn wait_for_sources(&self) {

@@ -147,7 +147,7 @@ impl Worker {
             HostOp::VectorRead(mode) => self.read(command, mode).await,
             HostOp::VectorWrite(mode) => self.write(command, mode).await,
             HostOp::VectorErase(mode) => self.erase(command, mode).await,
-            HostOp::VectorCopy if self.drive.config.chunks => self.copy().await,
+            HostOp::VectorCopy if self.drive.config.copies => self.copy().await,
             HostOp::Report(kind) => self.report(command, kind).await,
             HostOp::SetBlockState(state) => self.set_state(state).await,
             HostOp::Format { .. } => self.format().await,

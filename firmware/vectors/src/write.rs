@@ -9,6 +9,7 @@ use aster_events::Function;
 use aster_ports::flash::{Flags, FlashOp, FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, VectorFault, VectorMode};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, SECTOR_BYTES, SectorRange};
+use core::iter::repeat;
 
 impl Worker {
     /// Programs what the addresses name: whole pages, each the next one of its block.
@@ -72,7 +73,8 @@ impl Worker {
     pub(crate) async fn end_programs(&mut self) -> Ended {
         let drive = Rc::clone(&self.drive);
         let (mut status, mut failed, mut dead) = (HostStatus::Success, 0, 0);
-        let mut runs = self.runs.iter().zip(&self.buffers);
+        // Pages that packages copy have no buffers, and only drives of chunks look at those that failed.
+        let mut runs = self.runs.iter().zip(self.buffers.iter().copied().chain(repeat(BufferId(0))));
         for sent in &self.sent {
             for (outcome, (run, buffer)) in drive.finished_all(*sent).await.zip(runs.by_ref()) {
                 drive.table.borrow_mut().end_program(run.lun, run.block);
@@ -80,7 +82,7 @@ impl Worker {
                     failed |= run.mask();
                     dead |= if outcome.status == FlashStatus::Dead { run.mask() } else { 0 };
                     let found = match drive.config.chunks {
-                        true => self.found(run.lun, run.block, run.page, *buffer).await,
+                        true => self.found(run.lun, run.block, run.page, buffer).await,
                         false => Found::Unknown,
                     };
                     let now = drive.program_failed(run.lun, run.block, found);

@@ -17,7 +17,8 @@ use aster_parties::{
 use aster_ports::link::HostMemory;
 use aster_units::{BufferId, Duration, Instant, Lpn, Ppa, SECTOR_BYTES};
 use aster_wire::array::{
-    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, NO_BLOCK, Opcode, SectorSpan, StatusCode,
+    Blocks, Command, CommandFlags, Destination, HostAddress, LANES_MAX, NO_BLOCK, Opcode, SectorSpan,
+    StatusCode,
 };
 use core::cell::{Cell, RefCell};
 
@@ -36,22 +37,33 @@ pub enum CommandKind {
     WriteRow,
     /// Erase a block of each lane.
     EraseGroup,
+    /// Copy a page to another block of its plane, in the package (H31).
+    CopyBack,
+    /// Copy a page to the lane's next die, through the drive's page buffers.
+    CopyToDie,
+    /// Read a page into the host's memory, and write it to another block.
+    CopyByHost,
 }
 
 impl CommandKind {
     /// All of them.
-    pub const ALL: [CommandKind; 6] = [
+    pub const ALL: [CommandKind; 9] = [
         CommandKind::ReadSector,
         CommandKind::WritePage,
         CommandKind::ReadRow,
         CommandKind::WriteRow,
         CommandKind::Nop,
         CommandKind::EraseGroup,
+        CommandKind::CopyBack,
+        CommandKind::CopyToDie,
+        CommandKind::CopyByHost,
     ];
+    /// Of the first command that it takes.
     const fn opcode(self) -> Opcode {
         match self {
             CommandKind::Nop => Opcode::Nop,
-            CommandKind::ReadSector | CommandKind::ReadRow => Opcode::Read,
+            CommandKind::ReadSector | CommandKind::ReadRow | CommandKind::CopyByHost => Opcode::Read,
+            CommandKind::CopyBack | CommandKind::CopyToDie => Opcode::Copy,
             CommandKind::WritePage | CommandKind::WriteRow => Opcode::Write,
             CommandKind::EraseGroup => Opcode::Erase,
         }
@@ -59,12 +71,19 @@ impl CommandKind {
     const fn is_group(self) -> bool {
         matches!(self, CommandKind::ReadRow | CommandKind::WriteRow | CommandKind::EraseGroup)
     }
-    /// The first of the blocks that it uses. Reads have those that are written before, and each kind of write
-    /// has blocks of its own, since pages of a block are written in order.
+    const fn copies(self) -> bool {
+        matches!(self, CommandKind::CopyBack | CommandKind::CopyToDie | CommandKind::CopyByHost)
+    }
+    /// Whether it reads what must have been written before.
+    const fn reads(self) -> bool {
+        self.copies() || matches!(self, CommandKind::ReadSector | CommandKind::ReadRow)
+    }
+    /// The first of the blocks that it writes, since pages of a block are written in order. What is read is
+    /// in block 0.
     const fn first_block(self) -> u16 {
         match self {
-            CommandKind::Nop | CommandKind::ReadSector | CommandKind::ReadRow => 0,
             CommandKind::WritePage | CommandKind::WriteRow | CommandKind::EraseGroup => 1,
+            _ => 0,
         }
     }
 }
@@ -147,11 +166,21 @@ impl Running {
         if load.channels == 0 || load.channels > info.channels {
             return Err(format!("a load of {} channels on a drive of {}", load.channels, info.channels));
         }
-        if load.kind.opcode() == Opcode::Read {
+        if load.kind == CommandKind::CopyToDie && info.dies < 2 {
+            return Err("a copy to another die on a drive with one".to_string());
+        }
+        if load.kind.reads() {
             // What it reads: the first block of each lane and die.
             let rows = u32::from(info.dies) * u32::from(info.pages);
             let fill = CommandLoad { kind: CommandKind::WriteRow, each: rows, ..load };
             self.carry_out(core, fill, 0, info).await?;
+        }
+        if load.kind.copies() {
+            // The drive looks for the end of a block of which it knows nothing.
+            let (rounds, planes) = (load.each.div_ceil(Running::pages(&info)), u32::from(info.planes));
+            let each = u32::from(info.dies) * planes * rounds;
+            let erase = CommandLoad { kind: CommandKind::EraseGroup, each, ..load };
+            self.carry_out(core, erase, info.planes.into(), info).await?;
         }
         let begun = self.exec.now();
         let last = self.carry_out(core, load, load.kind.first_block(), info).await?;
@@ -178,17 +207,43 @@ impl Running {
     }
     async fn work(&self, load: CommandLoad, channel: u8, first_block: u16, info: &ArrayInfo) {
         for n in 0..load.each {
-            let ended = self.driver.send(self.command(load.kind, channel, first_block, n, info)).await;
-            let error = match ended {
-                Ok(ended) if ended.code == StatusCode::Done => continue,
-                Ok(ended) => format!("command {n} of {:?}: {:?}", load.kind, ended.code),
-                Err(gone) => gone.to_string(),
-            };
-            self.error.borrow_mut().get_or_insert(error);
-            break;
+            let first = self.command(load.kind, channel, first_block, n, info);
+            let then =
+                (load.kind == CommandKind::CopyByHost).then(|| Running::written_elsewhere(first, n, info));
+            if let Err(error) = self.send(load.kind, n, [Some(first), then]).await {
+                self.error.borrow_mut().get_or_insert(error);
+                break;
+            }
         }
         self.ended.set(self.ended.get() + 1);
         self.all.wake_all(&self.exec);
+    }
+    /// Sends commands one after the other.
+    async fn send(&self, kind: CommandKind, n: u32, commands: [Option<Command>; 2]) -> Result<(), String> {
+        for command in commands.into_iter().flatten() {
+            let ended = self.driver.send(command).await.map_err(|gone| gone.to_string())?;
+            if ended.code != StatusCode::Done {
+                return Err(format!("command {n} of {kind:?}: {:?}", ended.code));
+            }
+        }
+        Ok(())
+    }
+    /// Pages of a channel with one number of their blocks.
+    fn pages(info: &ArrayInfo) -> u32 {
+        u32::from(info.lanes) * u32::from(info.dies) * u32::from(info.pages)
+    }
+    /// The block of the same plane that the `n`-th page is copied to. All are copied from block 0.
+    fn copied_to(n: u32, info: &ArrayInfo) -> u16 {
+        let (round, planes) = (n / Running::pages(info), u32::from(info.planes));
+        (planes * (1 + round % (info.blocks / planes - 1))) as u16
+    }
+    /// The `n`-th read as a write of the same page of the block that it is copied to.
+    fn written_elsewhere(read: Command, n: u32, info: &ArrayInfo) -> Command {
+        let Blocks::One { lane, .. } = read.blocks else { unreachable!("a page of a lane is copied") };
+        let mut write = read;
+        (write.opcode, write.blocks) =
+            (Opcode::Write, Blocks::One { lane, block: Running::copied_to(n, info) });
+        write
     }
     /// A channel's `n`-th command: lanes take turns, then dies, then pages, then blocks.
     fn command(&self, kind: CommandKind, channel: u8, first_block: u16, n: u32, info: &ArrayInfo) -> Command {
@@ -203,7 +258,7 @@ impl Running {
         let page = if kind == CommandKind::EraseGroup { 0 } else { turn(info.pages.into()) as u16 };
         let blocks = info.blocks as u16 - first_block;
         // Reads go over the same block again and again.
-        let block = if kind.opcode() == Opcode::Read { 0 } else { rest % u32::from(blocks) } as u16;
+        let block = if kind.reads() { 0 } else { rest % u32::from(blocks) } as u16;
         let block = first_block + block;
         let blocks = match kind.is_group() {
             true => Blocks::Group(core::array::from_fn(|lane| {
@@ -212,6 +267,12 @@ impl Running {
             false => Blocks::One { lane, block },
         };
         let command = Command::new(kind.opcode(), 0, channel, die, blocks);
+        if kind.opcode() == Opcode::Copy {
+            let to_die = if kind == CommandKind::CopyToDie { (die + 1) % info.dies } else { die };
+            let blocks = Blocks::One { lane, block: Running::copied_to(n, info) };
+            let to = Destination { die: to_die, page, blocks };
+            return command.at(page, SectorSpan::of(0, info.sectors)).to(to);
+        }
         if !matches!(kind.opcode(), Opcode::Read | Opcode::Write) {
             return command;
         }

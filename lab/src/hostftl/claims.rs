@@ -1,6 +1,7 @@
 //! What the paper says of its figures in words, each held against our points. A claim that doesn't hold is
 //! printed as such.
 
+use super::commands::{COPY_BACK, COPY_BY_HOST, COPY_TO_DIE};
 use super::plan::Plan;
 use super::wear::{WearKind, WearPair, widest};
 use super::{CommandPoint, HostFtlReport, LoadKind, LoadPoint};
@@ -23,6 +24,7 @@ pub fn claims(report: &HostFtlReport, plan: &Plan) -> Vec<Claim> {
         small_reads(report, plan),
         four_channels(report, plan),
         composite_commands(report),
+        better_copies(report, plan),
         steady_latencies(report, plan),
         few_extra_erases(report, plan),
         even_erases(report),
@@ -214,6 +216,20 @@ fn four_channels(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
         says: format!("Fig 29: commands are about {paper:.0} % better with {most} channels than with one"),
         ours: format!("{} %", named.join(", ")),
         holds: least > paper - 20.0 && gains.iter().all(|(_, gain)| *gain < paper + 20.0),
+    })
+}
+
+/// H31: a copy-back is better than a read and a write, and a copy to another die lies between. We take half
+/// to one and a half of the percents for the same.
+fn better_copies(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let (back, die, host) =
+        (report.alone(COPY_BACK)?, report.alone(COPY_TO_DIE)?, report.alone(COPY_BY_HOST)?);
+    let (gain, paper) = (100.0 * (1.0 - back / host), plan.paper.copy_back_percent);
+    Some(Claim {
+        id: "H31",
+        says: format!("a copy-back is {paper:.0} % better than a read and a write, one to a die between"),
+        ours: format!("{gain:.0} %: {back:.0} µs beside {host:.0}, {die:.0} to a die"),
+        holds: back < die && die < host && (0.5 * paper..1.5 * paper).contains(&gain),
     })
 }
 

@@ -22,10 +22,16 @@ pub struct CommandPoint {
     pub channels: u8,
     /// Cycles of the MCU's clock from the first command to the last end, for each command.
     pub cycles: f64,
+    /// How long each takes, in microseconds: a channel has one at a time.
+    pub us: f64,
 }
 
 /// The name that profiles choose the bench by.
 const BENCH: &str = "command-bench";
+
+pub(super) const COPY_BACK: &str = "copy-back";
+pub(super) const COPY_TO_DIE: &str = "copy to a die";
+pub(super) const COPY_BY_HOST: &str = "copy by the host";
 
 /// What commands of a kind are called in the figure.
 const fn name(kind: CommandKind) -> &'static str {
@@ -36,6 +42,9 @@ const fn name(kind: CommandKind) -> &'static str {
         CommandKind::WriteRow => "PCP write",
         CommandKind::Nop => "no operation",
         CommandKind::EraseGroup => "erase",
+        CommandKind::CopyBack => COPY_BACK,
+        CommandKind::CopyToDie => COPY_TO_DIE,
+        CommandKind::CopyByHost => COPY_BY_HOST,
     }
 }
 
@@ -54,7 +63,8 @@ pub(super) fn measure(
         let took = took(plan, CommandLoad { kind, channels, each })?;
         let clock = plan.profile()?.cores.frequency_mhz * 1e6;
         let cycles = took.as_secs_f64() * clock / f64::from(each * u32::from(channels));
-        points.push(CommandPoint { name: name(kind), channels, cycles });
+        let us = took.as_secs_f64() * 1e6 / f64::from(each);
+        points.push(CommandPoint { name: name(kind), channels, cycles, us });
     }
     Ok(points)
 }

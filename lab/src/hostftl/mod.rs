@@ -77,6 +77,11 @@ pub fn run(
 }
 
 impl HostFtlReport {
+    /// How long a command of this name takes on one channel, in microseconds.
+    fn alone(&self, name: &str) -> Option<f64> {
+        let mut points = self.commands.iter().filter(|point| point.channels == 1);
+        points.find(|point| point.name == name).map(|point| point.us)
+    }
     /// The points of a kind, with this share of reads and this size.
     fn of(&self, kind: LoadKind, read_percent: u8, kib: u32) -> impl Iterator<Item = &LoadPoint> {
         let is_meant = move |point: &&LoadPoint| {

@@ -1,5 +1,6 @@
 //! The numbers that the paper's text prints, each beside ours.
 
+use super::commands::{COPY_BACK, COPY_BY_HOST, COPY_TO_DIE};
 use super::copy::{CopyPoint, PLACES};
 use super::plan::Plan;
 use super::{HostFtlReport, LoadKind};
@@ -48,6 +49,7 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
             is_fitted: false,
         })
     };
+    let copied = |title, kind, paper| row("H31", title, "µs", report.alone(kind), paper);
     let copy = |addresses| report.copies.iter().find(|point| point.addresses == addresses);
     let (two, all) = (copy(2), copy(PLACES));
     let writes = |name, kind, in_flight, paper| row("H38", name, "IOPS", iops(kind, 0, in_flight), paper);
@@ -90,6 +92,9 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
             most(LoadKind::Sequential, 100, largest, |point| point.measured.mb_per_s),
             paper.fig_27_mb_per_s,
         ),
+        copied("Copy-back of a page", COPY_BACK, paper.copy_back_us),
+        copied("  to another die", COPY_TO_DIE, paper.copy_to_die_us),
+        copied("  by a read and a write", COPY_BY_HOST, paper.copy_by_host_us),
         row("H43", "Fig 31: read alone", "µs", alone(LoadKind::PreparedAlone, 100), paper.fig_31_read_us),
         row("H43", "  write alone", "µs", alone(LoadKind::PreparedAlone, 0), paper.fig_31_write_us),
         row("H43", "  read alone, steady", "µs", alone(LoadKind::Alone, 100), paper.fig_31_read_us),

@@ -158,6 +158,14 @@ pub struct Paper {
     pub fig_28_percent: [f64; 2],
     /// Fig 29: by how many percent four channels are better than one (H42).
     pub fig_29_percent: f64,
+    /// A page's copy within its plane, to another die, and by the host (H31).
+    pub copy_back_us: f64,
+    /// To another die.
+    pub copy_to_die_us: f64,
+    /// By a read and a write.
+    pub copy_by_host_us: f64,
+    /// By how many percent a copy-back is better than a read and a write.
+    pub copy_back_percent: f64,
     /// Fig 27: large sequential reads (H40).
     pub fig_27_mb_per_s: f64,
     /// What the data path carries at the printed clock (H44, G27).

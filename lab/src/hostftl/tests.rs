@@ -40,12 +40,12 @@ fn a_small_run_has_the_papers_shapes() {
     let plan = little();
     let report = run(&plan, &mut nothing).unwrap();
     let all = claims(&report, &plan);
-    assert_eq!(all.len(), 15, "{all:?}");
-    for says in ["reads stay below", "with a depth below 32 drop most"] {
+    assert_eq!(all.len(), 16, "{all:?}");
+    for says in ["reads stay below", "with a depth below 32 drop most", "one to a die between"] {
         assert!(claim(&all, says).holds, "{:?}", claim(&all, says));
     }
     let rows = numbers(&report, &plan);
-    assert_eq!(rows.len(), 19, "{rows:?}");
+    assert_eq!(rows.len(), 22, "{rows:?}");
     // H38: a page is programmed for each write that is sent at once: 16 dies, 600 µs and 107 µs of transfer.
     let bound = 16.0 / 707e-6;
     let of = |kind, reads, in_flight| {
@@ -64,6 +64,11 @@ fn a_small_run_has_the_papers_shapes() {
     let cycles = |name| report.commands.iter().find(|point| point.name == name).unwrap().cycles;
     assert!(cycles("page write") > 707.0 * 120.0 && cycles("PCP write") < 1.4 * cycles("page write"));
     assert!(cycles("PCP read") > cycles("4K read") && cycles("no operation") < 0.1 * cycles("4K read"));
+    // H31: no copy has a time of its own. Two transfers of a page take 204.8 µs.
+    let us = |name| report.alone(name).unwrap();
+    let (back, die, host) = (us("copy-back"), us("copy to a die"), us("copy by the host"));
+    assert!((650.0..665.0).contains(&back), "tR and tPROG: {back}");
+    assert!((854.8..890.0).contains(&die) && (die + 10.0..1_000.0).contains(&host), "{die}, {host}");
     let text = table(&report, &plan);
     let parts = [
         "Fig 22",
@@ -117,6 +122,7 @@ fn a_claim_that_does_not_hold_is_told() {
             name: "no operation",
             channels,
             cycles,
+            us: 1.0,
         });
         let commands = commands.to_vec();
         let report = HostFtlReport { bytes: 1, loads, latency, copies, copy_reads, commands, wear: vec![] };

@@ -103,7 +103,10 @@ fn commands(out: &mut String, report: &HostFtlReport, plan: &Plan) {
         let points = report.commands.iter().filter(|point| point.name == name);
         cells.row(out, name, points.map(|point| point.cycles));
     }
-    out.push_str("Copy-backs are missing: the drive refuses them. PCP: the same page of all lanes.\n\n");
+    out.push_str(
+        "PCP: the same page of all lanes. A copy-back stays in a plane, a copy to a die goes through the\n\
+         drive's page buffers, and one by the host is a read and a write.\n\n",
+    );
 }
 
 fn block_sizes(out: &mut String, report: &HostFtlReport, plan: &Plan) {

@@ -30,7 +30,11 @@ fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [Operat
         FlashOp::Transfer => &[OperationKind::ReadTransfer],
         FlashOp::Program => &[OperationKind::Write],
         FlashOp::Erase => &[OperationKind::Erase],
-        FlashOp::Status | FlashOp::Reset | FlashOp::SetFeatures | FlashOp::GetFeatures => return None,
+        FlashOp::CopyBack
+        | FlashOp::Status
+        | FlashOp::Reset
+        | FlashOp::SetFeatures
+        | FlashOp::GetFeatures => return None,
     })
 }
 

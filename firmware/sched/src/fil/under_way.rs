@@ -116,6 +116,7 @@ pub(super) const fn work_of(phase: FlashOp) -> Option<Work> {
         FlashOp::Erase => Some(Work::Erase),
         FlashOp::Trigger
         | FlashOp::Transfer
+        | FlashOp::CopyBack
         | FlashOp::Status
         | FlashOp::Reset
         | FlashOp::SetFeatures

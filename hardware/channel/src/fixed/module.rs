@@ -235,6 +235,7 @@ impl Module {
                 let kind = if flags.raw { SegmentKind::TransferSpare } else { SegmentKind::Transfer };
                 return self.send(kind, Duration::ZERO);
             }
+            FlashOp::CopyBack => None,
             FlashOp::SetFeatures | FlashOp::GetFeatures if of_interface => None,
             FlashOp::SetFeatures => {
                 self.state = State::Feature;
