@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_lab::lifetime::{self, Age, LifetimeError, Plan, Report};
+use aster_lab::namespace::bytes_to_write;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ type Writer = fn(&mut BufWriter<File>, &Report) -> io::Result<()>;
 pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
-    aster_device::check(&profile, Some(aster_units::Content::Fingerprint))?;
+    bytes_to_write(&profile, Some(aster_units::Content::Fingerprint))?;
     let plan = Plan {
         name,
         profile,

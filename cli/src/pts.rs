@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
+use aster_lab::namespace::bytes_to_write;
 use aster_lab::pts::{self, Plan, Test};
 use std::ops::ControlFlow;
 
@@ -19,6 +20,7 @@ use std::ops::ControlFlow;
 pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
+    bytes_to_write(&plan.profile, plan.content)?;
     let drive = plan.drive()?;
     let content = plan.content.unwrap_or(plan.profile.content.into());
     let need = Need::of(&plan.profile, drive.bytes, Some(0), u64::MAX);

@@ -10,6 +10,7 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::Pieces;
 use aster_device::profile::RaidName;
+use aster_lab::namespace::bytes_to_write;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report, WINDOW_BYTES};
 use aster_lab::words::counted;
 use aster_targets::with_ours;
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     let content = args.content.map(Into::into);
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
-    let (bytes, _) = aster_device::namespace_with(&with_ours(Pieces::default()), &profile, content, None)?;
+    let bytes = bytes_to_write(&profile, content)?;
     // A life's own process gets the keys by its arguments.
     let keys = match args.full_size || args.case.child {
         true => Vec::new(),

@@ -14,6 +14,8 @@ use aster_parties::NvramSlice;
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::Bandwidth;
 use aster_units::{BlockAddr, Content, LunIndex};
+use aster_wire::nvme::identify::{Cns, IdentifyNamespace};
+use aster_wire::ocssd::VENDOR_SPECIFIC_VERSION;
 
 /// Checks everything about a profile that needs no medium. `content` overrides the profile's.
 ///
@@ -133,6 +135,21 @@ pub fn namespace_with(
         config.suit(&*pieces.make_command_set(profile)?);
     }
     Ok((bytes, aster_hostif::block_size(&config, kept).bytes()))
+}
+
+/// Whether the host of this profile's drive sees logical blocks. Without a target an open-channel drive has
+/// none: its host addresses sectors of flash.
+///
+/// # Errors
+/// When the drive's command set doesn't suit it.
+pub fn has_blocks(pieces: &Pieces, profile: &Profile) -> Result<bool, BuildError> {
+    if profile.target.is_some() || !pieces.front_ends.is_ours(&profile.host.front_end) {
+        return Ok(true);
+    }
+    let mut page = [0; size_of::<IdentifyNamespace>()];
+    pieces.make_command_set(profile)?.identify(Cns::Namespace, &mut page);
+    let described = IdentifyNamespace::view(&page).expect("it is as long as the structure");
+    Ok(described.vendor[VENDOR_SPECIFIC_VERSION] != 1)
 }
 
 impl BuildError {

@@ -41,7 +41,7 @@ pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub(crate) use capacity::{check_capacity, choose_blocks, guess_blocks};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
-pub use check::{check, check_with, namespace, namespace_with};
+pub use check::{check, check_with, has_blocks, namespace, namespace_with};
 pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use damage::damaged_records;
 pub use data_sheet::{Carried, LunPool, carried, lun_pool};

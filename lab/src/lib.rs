@@ -17,6 +17,7 @@ pub mod lifetime;
 pub mod limits;
 pub mod measure;
 mod merged;
+pub mod namespace;
 pub mod ocssd;
 pub mod own;
 pub mod perfetto;

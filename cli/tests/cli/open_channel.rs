@@ -168,6 +168,40 @@ fn mistakes_are_told_before_an_image_is_changed() {
     assert!(checked.out.contains("exported  no logical blocks"), "{}", checked.out);
 }
 
+/// What writes a drive refuses one that has no logical blocks before it begins, all in the same words.
+#[test]
+fn without_an_ftl_on_the_host_nothing_can_be_written_and_every_command_says_so() {
+    let place = Place::new();
+    place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\n");
+    let words = "the drive has no logical blocks: its host addresses the flash itself. An FTL on the host \
+                 gives it some: target.kind = \"pblk\" for an open-channel drive";
+    let bare = ["pocket-ocssd", "--set", "target.kind=none"];
+    for command in [
+        &["run", "--job", "w.fio"][..],
+        &["pts", "--quick"],
+        &["torture", "--cuts", "1"],
+        &["torture", "--seed", "1", "--rounds", "0"],
+        &["lifetime", "--svg", "life.svg"],
+        &["waf", "--quick", "--out", "waf"],
+    ] {
+        let error = place.refused(2, &[&command[..1], &bare, &command[1..]].concat());
+        assert!(error.contains(words), "{command:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{command:?}: {error}");
+    }
+    assert!(!place.path("life.svg").exists() && !place.path("waf").exists());
+}
+
+/// `aster waf` compares the garbage collection of our own FTL in the drive with simulation and theory.
+#[test]
+fn waf_refuses_a_drive_whose_ftl_is_on_the_host() {
+    let place = Place::new();
+    for profile in ["pocket-ocssd", "host-ftl-small"] {
+        let error = place.refused(2, &["waf", profile, "--quick"]);
+        assert!(error.contains("ftl.kind: must be \"page-mapping\""), "{error}");
+        assert!(error.contains("but is \"vectors\""), "{error}");
+    }
+}
+
 #[test]
 fn a_damaged_image_is_told_by_its_name_with_what_to_do() {
     let place = Place::new();

@@ -24,6 +24,10 @@ pub struct Plan {
     pub seed: u64,
 }
 
+/// Why nothing can be written to a drive without an FTL, and what helps.
+pub const NO_BLOCKS: &str = "the drive has no logical blocks: its host addresses the flash itself. An FTL on \
+                             the host gives it some: target.kind = \"pblk\" for an open-channel drive";
+
 /// A job that does not fit the drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanError {
@@ -112,9 +116,7 @@ impl Job {
         let start = start.filter(|&start| start < drive.bytes);
         let Some(start) = start else {
             if drive.bytes == 0 {
-                let problem = "the drive has no logical blocks: its host addresses the flash itself. An FTL \
-                               on the host gives it some: target.kind = \"pblk\" for an open-channel drive";
-                return Err(fail("offset", problem.to_owned()));
+                return Err(fail("offset", NO_BLOCKS.to_owned()));
             }
             let problem = format!("copy {copy} begins beyond the drive, which has {} bytes", drive.bytes);
             return Err(fail("offset", problem));

@@ -1,7 +1,8 @@
 //! The plan of a measurement, and its results.
 
-use aster_device::BuildError;
+use crate::namespace::bytes_to_write;
 use aster_device::profile::{LevellingName, Profile};
+use aster_device::{BuildError, Pieces};
 use aster_units::Content;
 use serde::Serialize;
 use std::fmt::Write;
@@ -50,13 +51,19 @@ impl Plan {
     pub fn quick(self) -> Self {
         Plan { hot_percents: vec![50, 80, 95], passes: Passes { settle: 3, measure: 3 }, ..self }
     }
-    /// Checks that each drive can be built.
+    /// Checks that each drive can be built, and that it collects garbage as the simulation does.
     ///
     /// # Errors
-    /// What is wrong with the first drive that can't be built.
+    /// What is wrong with the first drive that can't be measured.
     pub fn check(&self) -> Result<(), BuildError> {
-        let content = Some(Content::Fingerprint);
-        self.drives().try_for_each(|(_, profile)| aster_device::check(&profile, content))
+        let content = Content::Fingerprint;
+        self.drives().try_for_each(|(_, profile)| {
+            bytes_to_write(&profile, Some(content))?;
+            match aster_device::lun_pool(&Pieces::default(), &profile, content) {
+                Some(_) => Ok(()),
+                None => Err(BuildError::Value { key: "ftl.kind", reason: other_ftl(&profile) }),
+            }
+        })
     }
     /// The drives, each with its over-provisioning. Garbage collection is the only mechanism that moves
     /// data on them.
@@ -72,6 +79,11 @@ impl Plan {
             (percent, profile)
         })
     }
+}
+
+/// Why a drive of this profile isn't measured.
+fn other_ftl(profile: &Profile) -> String {
+    format!("must be \"page-mapping\", whose garbage collection is measured, but is \"{}\"", profile.ftl.kind)
 }
 
 /// Pages programmed for each page that the host wrote, by three ways.
