@@ -32,6 +32,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if !is_varied && !args.set.is_empty() {
         return Err(Failure::usage("--set: only for cosmos, softssd, ocssd and host-ftl"));
     }
+    if args.what != Experiment::Ocssd && args.share.is_some() {
+        return Err(Failure::usage("--share: only for ocssd"));
+    }
     match args.what {
         Experiment::Babol => babol(args),
         Experiment::Cosmos => cosmos(args),
@@ -100,6 +103,10 @@ fn softssd(args: &ReproduceArgs) -> Result<(), Failure> {
 fn ocssd(args: &ReproduceArgs) -> Result<(), Failure> {
     let plan = ocssd::Plan::shipped()?;
     let plan = if args.quick { plan.quick() } else { plan };
+    let plan = match args.share {
+        Some(share) => plan.with_share(share).map_err(Failure::usage)?,
+        None => plan,
+    };
     let values = set::values(&args.set)?;
     let [open_channel, legacy] = plan.profile_names();
     for (name, text) in SHIPPED.iter().filter(|(name, _)| [open_channel, legacy].contains(name)) {

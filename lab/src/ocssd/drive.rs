@@ -51,7 +51,9 @@ impl PaperDrive {
     ) -> Result<Self, ExperimentError> {
         let mut profile = plan.slides_profile(ftl, random)?;
         if cached {
-            let block = || TargetProfile { kind: BLOCK.to_owned(), ..TargetProfile::default() };
+            // A host takes as long for a page of its cache, whatever is below.
+            let command_ns = plan.slides_profile(Ftl::Pblk, random)?.target.and_then(|pblk| pblk.command_ns);
+            let block = || TargetProfile { kind: BLOCK.to_owned(), command_ns, ..TargetProfile::default() };
             profile.target.get_or_insert_with(block).page_cache_mib = Some(plan.slides.cache_mib(random));
         }
         Self::of(profile)

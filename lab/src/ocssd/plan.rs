@@ -17,6 +17,12 @@ const CACHE_MIB_MIN: u32 = 16;
 /// The fewest lines of a drive of the slides.
 const LINES_MIN: u32 = 8;
 
+const SHARE_MUST: &str = "must be above 0 and at most 1";
+
+fn is_share(share: f64) -> bool {
+    share > 0.0 && share <= 1.0
+}
+
 /// Which FTL translates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -130,7 +136,7 @@ pub struct SlidesPlan {
     /// The share of the drive, and of the requests, that a run takes.
     pub share: f64,
     /// Blocks of each LUN of the drive that is written at random.
-    random_write_blocks_per_lun: u32,
+    pub(super) random_write_blocks_per_lun: u32,
     /// Its requests.
     pub random_writes: u64,
     /// Bytes of a sequential request.
@@ -204,8 +210,8 @@ impl Plan {
         if plan.load.sample_us == 0 {
             return Err(wrong(name, "load.sample_us: must be above 0"));
         }
-        if !(plan.slides.share > 0.0 && plan.slides.share <= 1.0) {
-            return Err(wrong(name, "slides.share: must be above 0 and at most 1"));
+        if !is_share(plan.slides.share) {
+            return Err(wrong(name, format!("slides.share: {SHARE_MUST}")));
         }
         let places = &plan.places;
         if places.outstanding == 0 || places.reads == 0 || !(places.written > 0.0 && places.written <= 100.0)
@@ -291,6 +297,17 @@ impl Plan {
     #[must_use]
     pub fn changed(&self, values: Changes) -> Self {
         Plan { changed: values, ..self.clone() }
+    }
+    /// The same plan with this part of the slides' drive and requests.
+    ///
+    /// # Errors
+    /// When it isn't above 0 and at most 1.
+    pub fn with_share(mut self, share: f64) -> Result<Self, ExperimentError> {
+        if !is_share(share) {
+            return Err(wrong("--share", SHARE_MUST));
+        }
+        self.slides.share = share;
+        Ok(self)
     }
     /// The same plan with fewer points and requests, for a quick run.
     #[must_use]

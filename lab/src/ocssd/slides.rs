@@ -5,7 +5,10 @@ use super::drive::{PaperDrive, Work};
 use super::plan::{Ftl, Plan};
 use super::sweep::curve;
 use crate::experiment::ExperimentError;
-use aster_units::Duration;
+use aster_device::profile::Profile;
+use aster_device::{Pieces, lun_pool};
+use aster_pblk::Shape;
+use aster_units::{Content, Duration};
 use serde::Serialize;
 
 /// Blocks that 10⁶ writes of 128 KiB fill, and blocks of an array of 64 GiB of 64 LUNs (G16).
@@ -74,6 +77,8 @@ pub struct EraseParts {
     pub unfilled: f64,
     /// Blocks that are erased at the end, or were never written.
     pub kept: f64,
+    /// Erases that follow from the host's data and from what the FTL keeps by its configuration.
+    pub expected: f64,
     /// LUNs of the array.
     pub luns: u32,
 }
@@ -155,6 +160,27 @@ pub(super) fn measure(
     Ok(rows)
 }
 
+/// Erases of a drive whose host writes so many blocks of data in order, told by its profile alone. pblk
+/// erases whole lines, those that it writes and the next one. The board's FTL keeps in each LUN the blocks at
+/// which collection begins, those for copies, and those for map and log.
+fn expected(profile: &Profile, ftl: Ftl, data: f64, array: f64) -> f64 {
+    match ftl {
+        Ftl::Pblk => {
+            let geometry = profile.used_geometry();
+            let line = Shape::of(&geometry).expect("the drive was built");
+            let sectors = data * f64::from(geometry.pages_per_block) * f64::from(geometry.sectors_per_page());
+            let lines = (sectors / f64::from(line.data_sectors(line.luns()))).ceil() + 1.0;
+            lines * f64::from(line.luns()) * f64::from(geometry.planes)
+        }
+        Ftl::Drive => {
+            let pool = lun_pool(&Pieces::default(), profile, Content::Fingerprint);
+            let pool = pool.expect("the board has our FTL");
+            let of_lun = pool.reserve + pool.map_blocks + pool.log_blocks + profile.ftl.gc_free_blocks;
+            data - array + f64::from(pool.luns * of_lun)
+        }
+    }
+}
+
 /// A workload on a drive, all of which it goes over.
 fn row(
     plan: &Plan,
@@ -201,6 +227,7 @@ fn row(
             Ftl::Pblk => (0.0, 0.0),
         };
         EraseParts {
+            expected: expected(&drive.drive.profile, ftl, data, all),
             data,
             array,
             metadata: programmed - data,

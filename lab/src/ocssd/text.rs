@@ -90,9 +90,12 @@ fn slides(out: &mut String, report: &OcssdReport, plan: &Plan) {
     let _ = writeln!(
         out,
         "The slides' workloads: one request outstanding, {:.0} % of the drive of 64 GB and of 10^6 \
-         requests;\n\
-         with a page cache of the host of {} MiB ({} MiB over random writes), and without",
+         requests,\n\
+         but for random writes, which are {} to a drive of {:.0} GB; with a page cache of the host of\n\
+         {} MiB ({} MiB over random writes), and without",
         plan.slides.share * 100.0,
+        plan.slides.random_writes,
+        f64::from(plan.slides.random_write_blocks_per_lun) * 0.125,
         plan.slides.cache_mib(false),
         plan.slides.cache_mib(true)
     );
