@@ -11,7 +11,7 @@ use aster_wire::nvme::admin::SecureErase;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 const QUEUE: QueueId = QueueId(1);
@@ -306,15 +306,16 @@ fn an_erase_of_the_next_block_follows_a_write_of_each_lun() {
     run(&machine, &[write], versioned(&machine));
     let block_of = |row: u32| row / 16;
     let planes = profile.geometry.planes;
+    let line_of = |row: u32| block_of(row) / u32::from(planes);
+    let is_program = |(kind, _): &&(u8, u32)| *kind == FlashKind::Program as u8;
     for (lun, issued) in &*issued.0.borrow() {
         let first =
             issued.iter().position(|(kind, _)| *kind == FlashKind::Program as u8).expect("it is written");
         let mut erases = 0;
-        let mut programmed = block_of(issued[first].1);
         let mut follows_write = true;
         for &(kind, row) in &issued[first..] {
             if kind == FlashKind::Program as u8 {
-                (programmed, follows_write) = (block_of(row), true);
+                follows_write = true;
                 continue;
             }
             assert_eq!(kind, FlashKind::Erase as u8, "LUN {lun}");
@@ -322,10 +323,28 @@ fn an_erase_of_the_next_block_follows_a_write_of_each_lun() {
             // Behind a write one block is erased in each plane.
             let of_same = erases % u32::from(planes) != 0;
             assert!(follows_write || of_same, "LUN {lun}: the erase of block {erased} follows no write");
-            assert_ne!(erased / u32::from(planes), programmed / u32::from(planes), "LUN {lun}: not the next");
             (erases, follows_write) = (erases + 1, false);
         }
         assert!(erases > 8, "LUN {lun}: {erases} erases");
+        // Blocks are erased in the order in which they are written, and one ahead of that at most.
+        let lines = |programs: bool| {
+            let of_kind = issued.iter().filter(|one| is_program(one) == programs);
+            let mut lines: Vec<u32> = of_kind.map(|(_, row)| line_of(*row)).collect();
+            lines.dedup();
+            lines
+        };
+        let (written, erased) = (lines(true), lines(false));
+        assert_eq!(erased[..written.len()], written, "LUN {lun}: {erased:?}");
+        assert!(erased.len() <= written.len() + 1, "LUN {lun}: {erased:?}, {written:?}");
+        // O10: a page in both planes each time, which is eight sectors.
+        let programs: Vec<u32> = issued.iter().filter(is_program).map(|(_, row)| *row).collect();
+        for unit in programs.chunks(planes.into()) {
+            let places = unit.iter().map(|row| (line_of(*row), row % 16));
+            let in_planes: BTreeSet<u32> =
+                unit.iter().map(|row| block_of(*row) % u32::from(planes)).collect();
+            assert!(places.clone().all(|place| Some(place) == places.clone().next()), "LUN {lun}: {unit:?}");
+            assert_eq!(in_planes.len(), usize::from(planes), "LUN {lun}: {unit:?}");
+        }
     }
 }
 
