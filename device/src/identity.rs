@@ -14,6 +14,7 @@ fn target_of(profile: &Profile) -> &str {
     if kind == BLOCK { NO_TARGET } else { kind }
 }
 const FRONT_END: &str = "host.front_end";
+const COMMAND_SET: &str = "host.command_set";
 const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
 const MAPPING: &str = "ftl.mapping";
@@ -42,6 +43,12 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         "restrict.lsb_pages" => Some("false"),
         _ => None,
     }
+}
+
+/// Whether an image that was made before this [`media_keys`] key was kept may have been made with any value
+/// of it.
+pub fn is_media_key_unknown(key: &str) -> bool {
+    key == COMMAND_SET
 }
 
 /// The keys of a profile that must stay the same as long as media are used, with their values as a profile
@@ -78,6 +85,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         // These parties define the format of what is on the media and in NVRAM.
         (FTL_KIND, profile.ftl.kind.clone()),
         (FRONT_END, profile.host.front_end.clone()),
+        (COMMAND_SET, profile.host.command_set.clone()),
         (TARGET, target_of(profile).to_owned()),
         ("content", content.to_owned()),
         ("seed", profile.seed.to_string()),

@@ -172,7 +172,7 @@ impl Worker {
     pub(crate) async fn set_state(&mut self, state: BlockState) -> Ended {
         let drive = Rc::clone(&self.drive);
         self.first().await;
-        if self.names_protected() {
+        if self.protected() != 0 {
             self.leave();
             return (HostStatus::Vector(VectorFault::BadBlock), 0);
         }

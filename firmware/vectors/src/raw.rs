@@ -102,14 +102,16 @@ impl Worker {
         self.first().await;
         // A drive that keeps fingerprints has no bytes to show.
         let refused = match drive.dram.borrow().content() {
-            Content::Full if self.names_protected() => Some(HostStatus::Vector(VectorFault::BadBlock)),
-            Content::Full => None,
-            Content::Fingerprint => Some(HostStatus::Refused),
+            Content::Full => match self.protected() {
+                0 => None,
+                named => Some((HostStatus::Vector(VectorFault::BadBlock), named)),
+            },
+            Content::Fingerprint => Some((HostStatus::Refused, 0)),
         };
         match refused {
-            Some(status) => {
+            Some(refused) => {
                 self.leave();
-                Err((status, 0))
+                Err(refused)
             }
             None => Ok(()),
         }

@@ -25,10 +25,11 @@ impl Worker {
     /// Reads what the addresses name. Data of addresses that failed are not moved.
     pub(crate) async fn read(&mut self, command: &HostCommand, mode: VectorMode) -> Ended {
         let drive = Rc::clone(&self.drive);
-        if self.names_protected() {
+        let protected = self.protected();
+        if protected != 0 {
             self.first().await;
             self.leave();
-            return (HostStatus::Vector(VectorFault::BadBlock), 0);
+            return (HostStatus::Vector(VectorFault::BadBlock), protected);
         }
         plan::runs(&self.units, &mut self.runs);
         drive.spend(Function::NvmCommandManager, drive.config.costs.slice * self.runs.len() as u64);

@@ -112,9 +112,15 @@ impl Worker {
         self.drive.turns.leave(self.drive.exec(), self.number, &self.luns);
         self.luns.clear();
     }
-    /// Whether an address is in a block that is the drive's own. Writes and erases find it by its state.
-    pub fn names_protected(&self) -> bool {
-        self.units.iter().any(|unit| self.drive.config.is_protected(unit.block))
+    /// The addresses in blocks that are the drive's own, one bit each. Writes and erases find them by their
+    /// state.
+    pub fn protected(&self) -> u64 {
+        let own = |unit: &Unit| self.drive.config.is_protected(unit.block);
+        self.units
+            .iter()
+            .take(VECTOR_MAX)
+            .enumerate()
+            .fold(0, |bits, (n, unit)| bits | u64::from(own(unit)) << n)
     }
     /// Takes a page buffer for each run.
     pub async fn take_buffers(&mut self) {

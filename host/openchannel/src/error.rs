@@ -25,7 +25,8 @@ pub enum VectorError {
     Failed {
         /// The command's status.
         status: Status,
-        /// A bit for each address that failed, the first lowest. None if the vector was refused.
+        /// A bit for each address that failed, the first lowest. Of a vector that was refused, those in bad
+        /// blocks.
         failed: u64,
         /// The first place that failed, or the vector's first.
         first: Place,

@@ -3,7 +3,7 @@
 use super::error::ImageError;
 use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, READ, name_of};
 use aster_codec::checksum::crc32c;
-use aster_device::media_key_before;
+use aster_device::{is_media_key_unknown, media_key_before};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io;
@@ -147,6 +147,10 @@ pub(super) fn raise_format(file: &File) -> io::Result<()> {
 pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
     let found = |key: &str| value(text, key).or_else(|| media_key_before(key, |key| value(text, key)));
     let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();
-    let other = wanted.iter().filter(|(key, value)| found(key) != Some(value));
+    let differs = |key: &str, value: &str| match found(key) {
+        Some(found) => found != value,
+        None => !is_media_key_unknown(key),
+    };
+    let other = wanted.iter().filter(|(key, value)| differs(key, value));
     other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
 }
