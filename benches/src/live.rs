@@ -117,7 +117,7 @@ impl Translation for Null {
             loop {
                 let id = commands.next_command().await.id;
                 counted.commands.set(counted.commands.get() + 1);
-                commands.complete(Completion { id, status: HostStatus::Success, result: 0, failed_at: None });
+                commands.complete(Completion::new(id, HostStatus::Success));
             }
         });
         Ok(view)

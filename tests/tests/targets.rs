@@ -118,7 +118,7 @@ impl Running {
             core.charge(self.command_cycles);
             core.settle().await;
             let status = self.serve(id, &command).await;
-            self.commands.complete(Completion { id: command.id, status, result: 0, failed_at: None });
+            self.commands.complete(Completion::new(command.id, status));
         }
     }
     async fn serve(&self, id: u32, command: &HostCommand) -> HostStatus {

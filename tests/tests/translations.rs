@@ -49,7 +49,7 @@ impl Translation for RamDisk {
                 let command = commands.next_command().await;
                 let status = disk.serve(&command, &commands, &buffers, page_bytes).await;
                 disk.count(|stats| stats.commands += 1);
-                commands.complete(Completion { id: command.id, status, result: 0, failed_at: None });
+                commands.complete(Completion::new(command.id, status));
             }
         });
         Ok(held)

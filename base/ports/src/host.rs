@@ -276,6 +276,13 @@ pub struct Completion {
     pub failed_at: Option<u64>,
 }
 
+impl Completion {
+    /// A command that ended so, and of which there is nothing more to say.
+    pub const fn new(id: CommandId, status: HostStatus) -> Self {
+        Completion { id, status, result: 0, failed_at: None }
+    }
+}
+
 /// Names a DMA request in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaTag(pub u16);

@@ -28,8 +28,7 @@ impl Translation for OwnFtl {
     }
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
         let (plan, luns) = (self.0, self.0.geometry.total_luns());
-        let (status, result, failed_at) = (HostStatus::Success, 0, None);
-        let idle = |id| (0, Completion { id: CommandId(id), status, result, failed_at });
+        let idle = |id| (0, Completion::new(CommandId(id), HostStatus::Success));
         let map = || (0..plan.pages).map(|_| Cell::new(NOWHERE)).collect();
         let shared = Rc::new(Shared {
             plan,
@@ -59,9 +58,9 @@ impl Shared {
             let first_pages = self.luns.len() as u64 * u64::from(self.plan.geometry.page_bytes);
             let (offset, length) = if by_page { (command.offset, command.length) } else { (0, first_pages) };
             let parts = self.plan.parts(ByteRange { offset, length });
-            let (id, status) = (command.id, HostStatus::Success);
-            let begun = (parts.clone().count() as u32, Completion { id, status, result: 0, failed_at: None });
-            self.active.borrow_mut()[usize::from(id.0)] = begun;
+            let ended = Completion::new(command.id, HostStatus::Success);
+            let begun = (parts.clone().count() as u32, ended);
+            self.active.borrow_mut()[usize::from(command.id.0)] = begun;
             for (lun, part) in parts {
                 self.luns[lun.index()].1.push(self.ports.core.exec(), (command, part)).await;
             }

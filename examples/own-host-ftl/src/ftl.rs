@@ -147,7 +147,7 @@ async fn worker(ftl: Rc<Ftl>, buffer: BufferId) {
         ftl.ports.core.charge(ftl.ports.command_cycles);
         ftl.ports.core.settle().await;
         let status = ftl.serve(&command, buffer).await.err().unwrap_or(HostStatus::Success);
-        ftl.ports.commands.complete(Completion { id: command.id, status, result: 0, failed_at: None });
+        ftl.ports.commands.complete(Completion::new(command.id, status));
     }
 }
 

@@ -73,7 +73,7 @@ impl Worker {
             drive.core.settle().await;
             drive.emit(|| Event::CommandFinished { command: command.id.0 });
             drive.count(|s| s.commands += 1);
-            drive.commands.complete(Completion { id: command.id, status, result, failed_at: None });
+            drive.commands.complete(Completion { result, ..Completion::new(command.id, status) });
         }
     }
 

@@ -178,7 +178,7 @@ async fn serve(running: Rc<Running>, id: u32) {
         };
         running.emit(|| Event::SliceEnded { task });
         running.emit(|| Event::CommandFinished { command: id.0 });
-        running.commands.complete(Completion { id, status, result: 0, failed_at });
+        running.commands.complete(Completion { failed_at, ..Completion::new(id, status) });
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) async fn run(cache: Rc<Cache>, id: u32) {
             Err(failed) => failed,
         };
         cache.ended(&command);
-        cache.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+        cache.commands.complete(Completion { failed_at, ..Completion::new(command.id, status) });
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn run(ftl: Rc<Ftl>, id: u32) {
         };
         ftl.ended(&command);
         ftl.count(|stats| stats.commands += 1);
-        ftl.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+        ftl.commands.complete(Completion { failed_at, ..Completion::new(command.id, status) });
     }
 }
 

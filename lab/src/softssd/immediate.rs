@@ -41,12 +41,7 @@ impl Translation for Immediate {
                 on.charge(cycles);
                 on.settle().await;
                 counted.0.set(counted.0.get() + 1);
-                commands.complete(Completion {
-                    id: command.id,
-                    status: HostStatus::Success,
-                    result: 0,
-                    failed_at: None,
-                });
+                commands.complete(Completion::new(command.id, HostStatus::Success));
             }
         });
         Ok(running)

@@ -89,7 +89,7 @@ impl Translation for Direct {
                 let command = task.commands.next_command().await;
                 let (status, result) = task.serve(&command).await;
                 task.served.set(task.served.get() + 1);
-                task.commands.complete(Completion { id: command.id, status, result, failed_at: None });
+                task.commands.complete(Completion { result, ..Completion::new(command.id, status) });
             }
         });
         Ok(running)

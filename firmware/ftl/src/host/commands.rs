@@ -69,7 +69,7 @@ impl Commands {
             self.early_writes -= u32::from(slot.ahead);
         }
         let failed_at = (slot.failed_at < u64::MAX).then_some(slot.failed_at);
-        (slot.left == 0).then_some(Completion { id, status: slot.status, result: 0, failed_at })
+        (slot.left == 0).then_some(Completion { failed_at, ..Completion::new(id, slot.status) })
     }
 }
 
@@ -90,13 +90,12 @@ mod tests {
         assert_eq!(commands.end(id, HostStatus::UnrecoveredRead), None);
         assert_eq!(commands.end(id, HostStatus::Aborted), None);
         assert!(commands.is_last_part(id));
-        let (status, failed_at) = (HostStatus::UnrecoveredRead, Some(512));
-        let ended = Completion { id, status, result: 0, failed_at };
+        let ended = Completion { failed_at: Some(512), ..Completion::new(id, HostStatus::UnrecoveredRead) };
         assert_eq!(commands.end(id, HostStatus::Success), Some(ended));
         assert_eq!(commands.early_writes, 0);
         // Nothing of the first command is left in the slot.
         commands.begin(id, false);
-        let ended = Completion { id, status: HostStatus::Success, result: 0, failed_at: None };
+        let ended = Completion::new(id, HostStatus::Success);
         assert_eq!(commands.end(id, HostStatus::Success), Some(ended));
     }
 

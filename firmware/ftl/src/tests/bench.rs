@@ -166,8 +166,7 @@ impl Front {
         let automatic = command.op == HostOp::Read || command.op == HostOp::Write && !command.fua;
         if automatic && *moved == command.length {
             *slot = None;
-            let status = HostStatus::Success;
-            self.done.borrow_mut().push_back(Completion { id, status, result: 0, failed_at: None });
+            self.done.borrow_mut().push_back(Completion::new(id, HostStatus::Success));
         }
     }
 }

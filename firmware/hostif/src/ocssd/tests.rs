@@ -29,7 +29,7 @@ const FACTS: OpenChannelFacts = OpenChannelFacts {
 /// What the host is told of an I/O command with this opcode two of whose units are on LUNs that don't answer.
 fn told(set: &mut dyn CommandSet, opcode: u8) -> (Status, u64) {
     let status = HostStatus::Vector(VectorFault::NoAnswer);
-    let ended = Completion { id: CommandId(0), status, result: 0b1010, failed_at: None };
+    let ended = Completion { result: 0b1010, ..Completion::new(CommandId(0), status) };
     set.completed(Source::Io, &Sqe::new(opcode, 1), &ended)
 }
 

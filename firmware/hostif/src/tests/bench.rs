@@ -159,7 +159,7 @@ impl Ftl {
                 self.exec.sleep(self.lingers.get()).await;
             }
             let failed_at = self.failed_at.get();
-            self.port.complete(Completion { id: command.id, status, result, failed_at });
+            self.port.complete(Completion { result, failed_at, ..Completion::new(command.id, status) });
         }
     }
 

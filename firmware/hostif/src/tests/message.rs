@@ -89,7 +89,7 @@ impl Sectors {
             };
             self.served.set(self.served.get() + 1);
             self.now.set(self.now.get() - 1);
-            self.port.complete(Completion { id: command.id, status, result, failed_at: None });
+            self.port.complete(Completion { result, ..Completion::new(command.id, status) });
         }
     }
     async fn carry_out(&self, command: &HostCommand, buffer: BufferId) -> (HostStatus, u64) {

@@ -84,7 +84,7 @@ pub(super) async fn run(ftl: Rc<Ftl>, first: u32) {
             Err(failed) => failed,
         };
         ftl.count(|stats| stats.commands += 1);
-        ftl.commands.complete(Completion { id: command.id, status, result: 0, failed_at });
+        ftl.commands.complete(Completion { failed_at, ..Completion::new(command.id, status) });
     }
 }
 
