@@ -274,12 +274,15 @@ pub struct Completion {
     /// If the command failed because blocks could not be read: where the first of them begins on the
     /// drive, in bytes.
     pub failed_at: Option<u64>,
+    /// The most bits that were corrected in a chunk of what a vector command read; 0 if nothing tells. Only
+    /// front ends whose host decides about refresh pass it on.
+    pub corrected: u8,
 }
 
 impl Completion {
     /// A command that ended so, and of which there is nothing more to say.
     pub const fn new(id: CommandId, status: HostStatus) -> Self {
-        Completion { id, status, result: 0, failed_at: None }
+        Completion { id, status, result: 0, failed_at: None, corrected: 0 }
     }
 }
 

@@ -110,6 +110,7 @@ impl Worker {
                 if outcome.status == FlashStatus::Dead {
                     failed.dead |= run.mask();
                 }
+                self.corrected = self.corrected.max(outcome.worst_chunk);
                 let limit = drive.config.marginal;
                 if bad == 0 && limit > 0 && outcome.worst_chunk >= limit {
                     failed.marginal |= run.mask();

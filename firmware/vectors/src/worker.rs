@@ -27,6 +27,8 @@ pub(crate) struct Worker {
     pub buffers: Vec<BufferId>,
     pub sent: Vec<Sent>,
     pub transfers: Vec<DmaTag>,
+    /// The most bits that were corrected in a chunk of what a read of the host's has brought.
+    pub corrected: u8,
 }
 
 impl Worker {
@@ -42,6 +44,7 @@ impl Worker {
             buffers: Vec::with_capacity(2 * VECTOR_MAX),
             sent: Vec::with_capacity(erases.max(VECTOR_MAX)),
             transfers: Vec::with_capacity(VECTOR_MAX),
+            corrected: 0,
             drive: Rc::clone(drive),
         }
     }
@@ -73,7 +76,8 @@ impl Worker {
             drive.core.settle().await;
             drive.emit(|| Event::CommandFinished { command: command.id.0 });
             drive.count(|s| s.commands += 1);
-            drive.commands.complete(Completion { result, ..Completion::new(command.id, status) });
+            let corrected = core::mem::take(&mut self.corrected);
+            drive.commands.complete(Completion { result, corrected, ..Completion::new(command.id, status) });
         }
     }
 

@@ -13,7 +13,7 @@ use aster_parties::{FrontEnd, FrontEndPorts, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{
     CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DmaTag, FRONT_KICK, HostCommand,
-    HostOp, HostStatus, VectorFault,
+    HostOp,
 };
 use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
 use aster_units::{Duration, Instant};
@@ -31,8 +31,6 @@ const STATUS_AT: usize = BUFFERS * FRAME_BYTES_MAX;
 pub(super) const SRAM_BYTES: usize = STATUS_AT + STATUS_BUFFER_ENTRIES * STATUS_ENTRY_BYTES;
 /// Four bytes on the bus that scatters commands: a cycle of 78.125 MHz (H2, H11).
 const BUS_CYCLE: Duration = Duration::from_picos(12_800);
-/// `corrected` of a status entry whose page should be moved, since I5 doesn't say how many bits it were.
-const MANY_CORRECTED: u8 = u8::MAX;
 /// The command by which the unit finds out that the drive has booted.
 const BOOT_NOP: CommandId = CommandId(SLOTS);
 
@@ -255,10 +253,8 @@ impl MessageUnit {
         }
         let units = slot.plan.as_ref().map_or(0, |plan: &Plan| plan.units);
         let failed = failed_bits(&slot.command, units, ended.result);
-        let marginal = ended.status == HostStatus::Vector(VectorFault::Marginal);
-        let corrected = if marginal { MANY_CORRECTED } else { 0 };
         let code = code_of(slot.command.opcode, ended.status);
-        self.end(state, ended.id, code, failed, corrected);
+        self.end(state, ended.id, code, failed, ended.corrected);
     }
     fn end(&self, state: &mut State, id: CommandId, code: StatusCode, failed: u8, corrected: u8) {
         let Command { id: number, channel, .. } = state.slots.release(id).command;

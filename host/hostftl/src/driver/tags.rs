@@ -27,7 +27,7 @@ pub struct Ended {
     pub code: StatusCode,
     /// Lanes of a group that failed, or sectors of a page, as bits.
     pub failed: u8,
-    /// The most bits that were corrected in a chunk; 255 if so many that the page should be moved.
+    /// The most bits that were corrected in a chunk.
     pub corrected: u8,
 }
 
