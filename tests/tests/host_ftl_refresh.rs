@@ -5,7 +5,7 @@ use aster_device::{DriveState, Media};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, profile, run, versioned};
+use aster_tests::{config, drive, job, profile, run, run_with, versioned};
 use aster_units::{Content, Duration};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Extent, Job, Mix};
@@ -42,6 +42,9 @@ fn everything(machine: &Machine) -> Job {
 fn one_sector(reads: u64) -> Job {
     let size = Some(Extent::Bytes(4096));
     Job { size, queue_depth: 1, ..job("one", Access::Random, Mix::Read, 4096, reads) }
+}
+fn random(mix: Mix, requests: u64) -> Job {
+    job("random", Access::Random, mix, 4096, requests)
 }
 fn counted(machine: &Machine, name: &str) -> u64 {
     machine.device().translation().counter(name).unwrap_or_else(|| panic!("no counter {name}"))
@@ -84,9 +87,8 @@ fn refresh_takes_no_room_from_collection_and_never_makes_the_drive_read_only() {
         let began = machine.now();
         let tenth = Some(Extent::Bytes(drive(&machine).bytes / 10));
         for seed in 0..3 {
-            let random = |mix, requests| Job { seed, ..job("random", Access::Random, mix, 4096, requests) };
-            let writes = Job { size: tenth, verify: false, ..random(Mix::Write, 10_000) };
-            let reads = Job { after_previous: false, ..random(Mix::Read, 4_000) };
+            let writes = Job { size: tenth, seed, verify: false, ..random(Mix::Write, 10_000) };
+            let reads = Job { seed, after_previous: false, ..random(Mix::Read, 4_000) };
             contents = run(&machine, &[writes, reads], contents);
             assert_eq!(machine.device().stats().ftl.state, DriveState::Ready);
         }
@@ -98,4 +100,78 @@ fn refresh_takes_no_room_from_collection_and_never_makes_the_drive_read_only() {
     println!("{refreshed} refreshed and {beside} others in {with} us; {alone} in {without} us without");
     assert!(none == 0 && refreshed > 20, "{refreshed} groups were refreshed");
     assert!(with < without * 3 / 2, "{with} and {without} us, {beside} and {alone} others");
+}
+
+/// What an ageing drive has lost: requests that fail at the end, and those that failed until then.
+struct Aged {
+    lost: u64,
+    failed: u64,
+    refreshed: u64,
+    erases: u64,
+}
+
+/// Reads all of a drive every eight hours, and writes a few sectors at random, for twenty days.
+fn aged(corrected_percent: u32) -> Aged {
+    let mut profile = small(0, corrected_percent);
+    profile.package.errors.retention = 1.6e-4;
+    let (machine, mut contents) = filled(&profile);
+    let (mut lost, mut failed) = (0, 0);
+    for step in 1..=60u32 {
+        let writes = Job { seed: step.into(), flush_every: 4, verify: false, ..random(Mix::Write, 4) };
+        contents = run(&machine, &[writes], contents);
+        machine.device().nand().set_age_hours(8 * step).unwrap();
+        let (statistics, read) = run_with(&machine, &[everything(&machine)], contents, ());
+        (lost, contents) = (statistics[0].failures, read);
+        failed += lost;
+        machine.idle(Duration::from_secs(2));
+    }
+    let stats = machine.device().stats();
+    assert_eq!(stats.ftl.state, DriveState::Ready);
+    let aged = Aged { lost, failed, refreshed: stats.ftl.refreshed, erases: stats.nand.erases };
+    let Aged { refreshed, erases, .. } = aged;
+    println!(
+        "{corrected_percent} %: {failed} reads failed, {lost} of them at the end; {refreshed} groups were \
+              written anew, {erases} blocks erased"
+    );
+    aged
+}
+
+/// H32: the second trigger.
+#[test]
+fn a_drive_that_ages_loses_nothing_if_data_are_written_anew_by_corrected_bits() {
+    let [without, with] = [0, 80].map(aged);
+    assert!(without.lost > 30 && without.failed > 10 * without.lost && without.refreshed == 0);
+    assert!(with.failed == 0 && with.refreshed > 20);
+}
+
+/// All cells are so bad that data have as many wrong bits in their new place.
+#[test]
+fn worn_cells_are_not_worn_further_for_data_that_stay_as_bad() {
+    let mut profile = small(0, 50);
+    profile.package.errors.fresh = 4e-4;
+    let (machine, mut contents) = filled(&profile);
+    let mut after = vec![];
+    for _ in 0..8 {
+        contents = run(&machine, &[everything(&machine)], contents);
+        machine.idle(Duration::from_secs(2));
+        after.push(refreshed(&machine));
+    }
+    // There are 48 groups.
+    assert!(after[0] > 20 && after[7] < 2 * 48, "{after:?}");
+    assert!(after[7] - after[5] < 10, "{after:?}");
+}
+
+/// Power-on reads every page that was written, also what nobody has read for long.
+#[test]
+fn power_on_finds_data_that_fade() {
+    for (corrected_percent, fades) in [(0, false), (80, true)] {
+        let mut profile = small(0, corrected_percent);
+        profile.package.errors.retention = 1.6e-4;
+        let (machine, contents) = filled(&profile);
+        machine.device().nand().set_age_hours(40).unwrap();
+        let machine = power_on(&profile, machine.cut_power());
+        machine.idle(Duration::from_secs(2));
+        assert_eq!(refreshed(&machine) > 20, fades, "{}", refreshed(&machine));
+        run(&machine, &[everything(&machine)], contents);
+    }
 }

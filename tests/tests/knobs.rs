@@ -598,6 +598,8 @@ const CASES: &[Case] = &cases! {
     "ftl.wear_levelling" Run on stirred; => |p| p.ftl.wear_levelling = LevellingName::Dynamic,
     "ftl.wear_spread" Run on stirred; => |p| p.ftl.wear_spread = 3,
     "ftl.refresh_corrected_percent" Run on aged; => |p| p.ftl.refresh_corrected_percent = 10,
+    "ftl.refresh_corrected_percent" Run on |p| { grouped(p); aged(p); };
+        => |p| p.ftl.refresh_corrected_percent = 10,
     "ftl.refresh_reads" Run on worn; => |p| p.ftl.refresh_reads = 4,
     "ftl.refresh_reads" Run on grouped; => |p| p.ftl.refresh_reads = 1,
     "ftl.retire_uncorrectable" Run on hopeless; => |p| p.ftl.retire_uncorrectable = true,

@@ -19,6 +19,10 @@ impl Refresh {
         let corrected = (correctable as u32 * corrected_percent).div_ceil(100) as u8;
         Refresh { corrected, correctable, reads }
     }
+    /// Whether so many wrong bits of a code word are too many, of data that were never moved for that.
+    pub const fn is_faded(&self, bits: u8) -> bool {
+        self.corrected > 0 && bits >= self.corrected
+    }
     /// Wrong bits, in all of a code word, at which data are written anew, by how often they were for that.
     ///
     /// In worn cells they may have as many wrong bits in their new place. Each move halves what is left to

@@ -36,7 +36,7 @@ impl MetadataRound {
     /// The worst code word of a page had so many wrong bits. True when the map should be stored anew for
     /// that.
     pub(crate) fn is_faded(&mut self, bits: u8, refresh: Refresh) -> bool {
-        self.fades |= refresh.corrected > 0 && bits >= refresh.corrected;
+        self.fades |= refresh.is_faded(bits);
         let too_many = refresh.limit(self.moves);
         let is_faded = too_many.is_some_and(|limit| bits >= limit);
         self.moves = self.moves.saturating_add(is_faded.into());

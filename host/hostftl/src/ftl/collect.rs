@@ -102,6 +102,8 @@ pub(super) struct Collector {
     reads: Vec<Rc<Ticket>>,
     /// What was copied of the victim: the sector, from where, and to where.
     moves: Vec<(u32, SectorPlace, SectorPlace)>,
+    /// How often the copies will have been moved for their wrong bits.
+    moved: u8,
 }
 
 impl Collector {
@@ -123,6 +125,7 @@ impl Collector {
             levelled: 0,
             reads: vec![],
             moves: vec![],
+            moved: 0,
         }
     }
     pub async fn run(mut self) {
@@ -270,6 +273,7 @@ impl Collector {
     /// Copies what a group holds.
     async fn empty(&mut self, victim: GroupPlace) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
+        self.moved = ftl.state.borrow().groups.moves_out(victim);
         let mut ahead: VecDeque<Vec<RowRead>> = VecDeque::with_capacity(ROWS);
         let mut next = 0;
         loop {
@@ -437,8 +441,11 @@ impl Collector {
     /// Awaits a row of copies, and has the map lead there.
     async fn finish_row(&mut self, sent: SentRow, pages: Vec<CopiedPage>) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
-        let (stream, moves) = (self.stream(), &mut self.moves);
-        let moved = |state: &mut State, n: usize, at| ftl.take_copies(state, &pages[n].sources, at, moves);
+        let (stream, times, moves) = (self.stream(), self.moved, &mut self.moves);
+        let moved = |state: &mut State, n: usize, at: PagePlace| {
+            state.groups.moved_in(at.group(), times);
+            ftl.take_copies(state, &pages[n].sources, at, moves);
+        };
         let is_there = ftl.end_row(stream, (&sent, None), &data_of(&pages), moved).await;
         self.free.extend(pages.iter().map(|page| page.buffer));
         if is_there { Ok(()) } else { Err(NoRoom) }
@@ -508,6 +515,7 @@ impl Collector {
             (copied.at, copied.ticket) = placed.inspect_err(|_| self.free.push(copied.buffer))?;
         }
         let state = &mut *ftl.state.borrow_mut();
+        state.groups.moved_in(copied.at.group(), self.moved);
         ftl.take_copies(state, &copied.sources, copied.at, &mut self.moves);
         self.free.push(copied.buffer);
         Ok(())

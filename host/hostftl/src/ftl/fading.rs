@@ -1,26 +1,61 @@
-//! Which groups hold data that fade (H32). Each read of a page disturbs all pages of its block a little, so
-//! the block of a group that was read most often counts. The counters lie in memory and are lost with the
-//! host's power.
+//! Which groups hold data that fade (H32).
+//!
+//! Each read of a page disturbs all pages of its block a little, so the block of a group that was read most
+//! often counts. And reads tell how many bits the ECC has corrected. Data that were moved for that may have
+//! as many wrong bits in their new place, if its cells are worn: the next limit is then higher, unless the
+//! first reads there found few ([`Refresh::limit`]). All of it lies in memory and is lost with the host's
+//! power.
 
 use aster_parties::Refresh;
 use aster_wire::array::LANES_MAX;
+
+/// Reads of each page of a group, on the average, that tell whether a move to it has helped.
+const READS_A_PAGE: u64 = 2;
 
 /// What reads have told of a group since it was erased.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fading {
     /// Reads of pages of each lane's block.
     reads: [u32; LANES_MAX],
-    /// Its data are to be written anew.
+    /// How often what lies here was moved for its wrong bits.
+    moves: u8,
+    /// Its data are to be written anew, and whether that is for their wrong bits.
     due: bool,
+    for_bits: bool,
+    /// It holds moved data, and a page of it has as many wrong bits as one that is moved for the first time.
+    bad_as_before: bool,
 }
 
 impl Fading {
-    /// A page of this lane's block is being read. Whether its block has been read so often that the data of
-    /// the group are to be written anew.
-    pub fn count_read(&mut self, lane: u8, limits: &Refresh) -> bool {
+    /// A page of this lane's block is being read; the group has so many pages. Whether its block has been
+    /// read so often that the data of the group are to be written anew.
+    pub fn count_read(&mut self, lane: u8, pages: u32, limits: &Refresh) -> bool {
         let reads = &mut self.reads[usize::from(lane)];
         *reads = reads.saturating_add(1);
-        limits.reads > 0 && *reads >= limits.reads
+        let is_due = limits.reads > 0 && *reads >= limits.reads;
+        if self.moves > 0 && !self.bad_as_before {
+            let all: u64 = self.reads.into_iter().map(u64::from).sum();
+            if all >= READS_A_PAGE * u64::from(pages) {
+                self.moves = 0;
+            }
+        }
+        is_due
+    }
+    /// A read of a page has corrected so many bits in a chunk. Whether the data of the group are to be
+    /// written anew.
+    pub fn corrected(&mut self, bits: u8, limits: &Refresh) -> bool {
+        self.bad_as_before |= self.moves > 0 && limits.is_faded(bits);
+        let is_due = limits.limit(self.moves).is_some_and(|limit| bits >= limit);
+        self.for_bits |= is_due;
+        is_due
+    }
+    /// How often data that are copied out of it have been moved for their wrong bits then.
+    pub fn moves_out(&self) -> u8 {
+        self.moves.saturating_add(self.for_bits.into())
+    }
+    /// Data are copied into it that have been moved so often.
+    pub fn moved_in(&mut self, moves: u8) {
+        self.moves = self.moves.max(moves);
     }
     /// Whether its data are to be written anew.
     pub fn is_due(&self) -> bool {
@@ -119,5 +154,46 @@ mod tests {
         // The count of those that are due is right: as many erases as groups.
         (0..4).for_each(|group| groups.erased(of(group)));
         assert_eq!(groups.fading(), None);
+    }
+
+    /// Groups that are refreshed from 8 corrected bits of 16 on, of which the first is closed.
+    fn by_bits() -> Groups {
+        groups(2).0.refreshed(Refresh { corrected: 8, correctable: 16, reads: 0 })
+    }
+
+    /// H32: the second trigger, for closed and for open groups.
+    #[test]
+    fn a_group_is_due_when_a_read_of_it_has_corrected_so_many_bits() {
+        let mut groups = by_bits();
+        assert!(!groups.corrected(FIRST, 7) && groups.corrected(FIRST, 8) && !groups.corrected(FIRST, 9));
+        assert_eq!(groups.fading(), Some(FIRST));
+        assert!(groups.corrected(of(1), u8::MAX));
+        assert_eq!(groups.fading_open(), Some(of(1)));
+        assert!(!groups.corrected(of(3), 16), "it holds nothing");
+        let mut never = by_bits().refreshed(Refresh { corrected: 0, correctable: 16, reads: 0 });
+        assert!(!never.corrected(FIRST, 16));
+    }
+
+    #[test]
+    fn each_move_for_bits_halves_the_margin_until_the_first_reads_show_that_it_has_helped() {
+        for (bits, limit) in [(7, 8), (8, 12)] {
+            let mut groups = by_bits();
+            assert_eq!(groups.moves_out(FIRST), 0, "it isn't moved for its bits");
+            assert!(groups.corrected(FIRST, 8));
+            assert_eq!(groups.moves_out(FIRST), 1);
+            // Its data go there, among others.
+            groups.moved_in(of(1), 1);
+            groups.moved_in(of(1), 0);
+            assert!(!groups.corrected(of(1), bits));
+            // Two of each of six pages.
+            assert_eq!(groups.moves_out(of(1)), 1);
+            read(&mut groups, of(1), 0, 6);
+            assert_eq!(groups.moves_out(of(1)), 1);
+            read(&mut groups, of(1), 1, 6);
+            assert_eq!(groups.moves_out(of(1)), u8::from(bits == 8));
+            assert!(!groups.corrected(of(1), limit - 1) && groups.corrected(of(1), limit), "{bits} bits");
+            groups.erased(of(1));
+            assert_eq!(groups.moves_out(of(1)), 0);
+        }
     }
 }

@@ -70,14 +70,21 @@ pub(super) struct Done {
     pub failed: u8,
     /// What a read of a page found, by sector of the page.
     pub records: Records,
+    /// The most bits that a read has corrected in a chunk. More than any if a chunk was lost.
+    pub corrected: u8,
     /// The drive has lost its power meanwhile: a program or an erase was carried out in whole, in part or
     /// not at all, and the drive is there again.
     pub lost: bool,
 }
 
 impl Done {
-    const LOST: Done =
-        Done { code: Ok(StatusCode::Refused), failed: 0, records: [None; SECTORS_MAX], lost: true };
+    const LOST: Done = Done {
+        code: Ok(StatusCode::Refused),
+        failed: 0,
+        records: [None; SECTORS_MAX],
+        corrected: 0,
+        lost: true,
+    };
 
     pub fn is_good(&self) -> bool {
         self.code == Ok(StatusCode::Done)
@@ -415,7 +422,11 @@ impl Flash {
     ) -> Done {
         let failed = ended.map_or(0, |ended| ended.failed);
         let (code, records) = (ended.map(|ended| ended.code), [None; SECTORS_MAX]);
-        let mut done = Done { code, failed, records, lost: false };
+        let corrected = match code {
+            Ok(StatusCode::Uncorrectable | StatusCode::OobLost) => u8::MAX,
+            _ => ended.map_or(0, |ended| ended.corrected),
+        };
+        let mut done = Done { code, failed, records, corrected, lost: false };
         if code == Ok(StatusCode::LaneDead) {
             self.note_dead(operation, failed);
         }

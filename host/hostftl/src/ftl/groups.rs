@@ -332,9 +332,25 @@ impl Groups {
     /// A page is being read. True when the data of its group are to be written anew from now on, since its
     /// block has been read too often.
     pub fn count_read(&mut self, at: PagePlace) -> bool {
-        let refresh = self.refresh;
+        let (refresh, pages) = (self.refresh, u32::from(self.info.pages) * u32::from(self.info.lanes));
         let group = self.get_mut(at.group());
-        group.fading.count_read(at.lane, &refresh) && holds_data(group) && self.set_due(at.group(), true)
+        let is_due = group.fading.count_read(at.lane, pages, &refresh);
+        is_due && holds_data(group) && self.set_due(at.group(), true)
+    }
+    /// A read of a page of a group has corrected so many bits in a chunk. True when its data are to be
+    /// written anew from now on.
+    pub fn corrected(&mut self, at: GroupPlace, bits: u8) -> bool {
+        let refresh = self.refresh;
+        let group = self.get_mut(at);
+        holds_data(group) && group.fading.corrected(bits, &refresh) && self.set_due(at, true)
+    }
+    /// How often data that are copied out of a group have been moved for their wrong bits then.
+    pub fn moves_out(&self, at: GroupPlace) -> u8 {
+        self.get(at).fading.moves_out()
+    }
+    /// Data are copied into a group that have been moved for their wrong bits so often.
+    pub fn moved_in(&mut self, at: GroupPlace, moves: u8) {
+        self.get_mut(at).fading.moved_in(moves);
     }
     /// Reads, since the last erase, of the block with data that was read most often.
     pub fn most_reads(&self) -> u32 {

@@ -238,7 +238,7 @@ impl Worker {
         let mut missing = vec![];
         for read in reads {
             let (n, span) = (read.n, read.span);
-            let records = self.records_of(read).await;
+            let records = self.records_of(read, first + n).await;
             for (slot, n) in (span.first..span.first + span.count).zip(n..) {
                 let of = records[usize::from(slot)];
                 let is_data = |record: SectorRecord| record.kind == SectorKind::Data;
@@ -302,12 +302,13 @@ impl Worker {
         };
         reads.extend(spans.into_iter().zip(pages).enumerate().map(of_page));
     }
-    /// What a read has found. A page that a row's command couldn't bring is read by itself, since the command
-    /// doesn't say which of its sectors are lost.
-    async fn records_of(&self, read: PageRead) -> Records {
+    /// What a read from this sector on has found. A page that a row's command couldn't bring is read by
+    /// itself, since the command doesn't say which of its sectors are lost.
+    async fn records_of(&self, read: PageRead, sector: u32) -> Records {
         let PageRead { n, span, ticket, of_row } = read;
         let ftl = &self.ftl;
         let done = ticket.done(&ftl.exec).await;
+        ftl.note_corrected(sector, SectorPlace { page: span.page, slot: span.first }, done.corrected);
         match of_row {
             None => done.records,
             Some(index) if done.is_good_on(span.page.lane) => ticket.of_row(index),

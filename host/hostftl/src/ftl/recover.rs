@@ -144,6 +144,8 @@ struct FoundGroup {
     counts: bool,
     /// A page of them was rebuilt.
     harmed: bool,
+    /// The most bits that were corrected in a chunk of a page that could be read.
+    corrected: u8,
 }
 
 /// What the records say.
@@ -248,10 +250,13 @@ impl Recovery<'_> {
                     let mut done = ticket.done(exec).await;
                     let scan = &mut scans[n];
                     let at = scan.at.page(page, scan.lane);
+                    // A page that a loss of power has cut off doesn't fade.
+                    let corrected = if done.is_good() { done.corrected } else { 0 };
                     let harmed = self.rebuild(at, &mut done, (&groups, &retired)).await;
                     let is_alive = groups.is_alive(scan.at, scan.lane);
                     let of_group: &mut FoundGroup = of_groups.entry(scan.at).or_default();
                     of_group.harmed |= harmed;
+                    of_group.corrected = of_group.corrected.max(corrected);
                     look(scan, (page, info.sectors), &done, (is_alive, of_group), &mut versions)
                         .map_err(|error| driver.fault().map_or(error, |fault| fault.to_string()))?;
                 }
@@ -277,10 +282,11 @@ impl Recovery<'_> {
         let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
         groups.found_erases(&erases_of(&blocks));
-        for (at, FoundGroup { written, counts, harmed }) in of_groups {
+        for (at, FoundGroup { written, counts, harmed, corrected }) in of_groups {
             match (groups.valid(at) > 0, counts) {
                 (true, _) => {
                     groups.found(at, written);
+                    groups.corrected(at, corrected);
                     if harmed {
                         groups.harm(at);
                     }
@@ -417,7 +423,7 @@ mod tests {
     fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
         let mut of_page: Records = [None; SECTORS_MAX];
         of_page.iter_mut().zip(records).for_each(|(of, record)| *of = Some(*record));
-        Done { code: Ok(code), failed: 0, records: of_page, lost: false }
+        Done { code: Ok(code), failed: 0, records: of_page, corrected: 0, lost: false }
     }
     fn scan(lane: u8) -> Scan {
         Scan { at: AT, lane, block: 5, lost: None, pages: 0, wear: Wear::default(), is_over: false }

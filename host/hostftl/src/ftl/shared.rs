@@ -211,6 +211,17 @@ impl Ftl {
             self.work.wake_all(&self.exec);
         }
     }
+    /// A read of a sector at this place has corrected so many bits in a chunk (H32). It says nothing of the
+    /// group if the sector is elsewhere by now: the group may have been erased.
+    pub fn note_corrected(&self, sector: u32, from: SectorPlace, bits: u8) {
+        if !self.config.refresh.is_faded(bits) {
+            return;
+        }
+        let state = &mut *self.state.borrow_mut();
+        if state.map.place_of(sector) == Some(from) && state.groups.corrected(from.page.group(), bits) {
+            self.work.wake_all(&self.exec);
+        }
+    }
     /// Marks the root as in use before the first write, or as clean by a shutdown.
     pub fn keep_root(&self, clean: bool) {
         let state = &mut *self.state.borrow_mut();
