@@ -2,11 +2,11 @@
 
 use aster_device::Media;
 use aster_device::profile::Profile;
-use aster_events::Recorder;
 use aster_events::monitor::{OperationMonitor, Sample, TableEntry, WriteAmplification};
+use aster_events::{Recorder, Spans};
 use aster_tests::{big_loop, drive, job, machine, profile, run, versioned};
 use aster_units::{Content, Duration};
-use aster_workload::{Access, Mix};
+use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -67,5 +67,30 @@ fn the_monitors_write_amplification_is_the_drives_own() {
     for profile in [small(|_| {}), small(big_loop)] {
         let (told, right) = amplification(&profile);
         assert!((told - right).abs() < 1e-3 * right, "{told} for {right}");
+    }
+}
+
+/// A job that asks for no more than this: nothing is read back.
+fn unverified(name: &str, access: Access, mix: Mix, requests: u64) -> Job {
+    Job { verify: false, ..job(name, access, mix, 16 << 10, requests) }
+}
+
+/// Every command of a job is followed from its fetch to its completion, the last one too.
+#[test]
+fn there_are_as_many_spans_as_requests() {
+    for (name, profile) in [
+        ("the drive's own", profile("tiny", |_| {})),
+        ("pblk", profile("pocket-ocssd", |_| {})),
+        ("Host-FTL", profile("host-ftl-small", |_| {})),
+    ] {
+        for requests in [1, 3, 16] {
+            let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+            let seen = Rc::new(RefCell::new(0));
+            let into = Rc::clone(&seen);
+            let spans = Spans::new(8192, move |_| *into.borrow_mut() += 1);
+            m.device().command_recorder().attach(spans);
+            run(&m, &[unverified("write", Access::Sequential, Mix::Write, requests)], versioned(&m));
+            assert_eq!(*seen.borrow(), requests, "{name}");
+        }
     }
 }
