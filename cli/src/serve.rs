@@ -51,13 +51,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             None => (Media::fresh(), None),
         },
     };
-    let recorder = Recorder::default();
     let start = || {
         let pieces = with_ours(Pieces::default());
-        let device = Device::power_on_with(pieces, &name, &profile, content, media, &recorder)?;
+        let device = Device::power_on_with(pieces, &name, &profile, content, media, &Recorder::default())?;
         let wanted =
             Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
-        let side_band = SideBand::open(wanted, &modules, &recorder, &device)?;
+        let side_band = SideBand::open(wanted, &modules, &device)?;
         let server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
         Ok((server, side_band))
     };
@@ -84,10 +83,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
-    // Drop the side band now with its terminal and link; otherwise they would live as long as the drive's
-    // recorder.
+    // Its terminal and its link end with the service.
     drop(side_band);
-    drop(recorder.detach());
     if let Some(lateness) = lateness {
         console::note(&format!("completions were late by {}", late(&lateness)));
     }

@@ -33,6 +33,17 @@ pub(crate) struct SideBand {
     monitor: Rc<RefCell<OperationMonitor<Sink>>>,
     page: Option<Arc<Mutex<String>>>,
     metrics: Rc<RefCell<Metrics>>,
+    /// Where the monitor listens.
+    recorders: [Recorder; 2],
+}
+
+/// It stops to listen: otherwise terminal and link would live as long as the drive's recorders.
+impl Drop for SideBand {
+    fn drop(&mut self) {
+        for recorder in &self.recorders {
+            drop(recorder.detach());
+        }
+    }
 }
 
 /// What the user asked for.
@@ -47,15 +58,14 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SideBand {
-    /// Lets `modules` listen to `device` by its `recorder`, and serves what is `wanted`; `None` when that is
-    /// nothing. Also returns messages for people.
+    /// Lets `modules` listen to `device`, to which nobody else does, and serves what is `wanted`; `None` when
+    /// that is nothing. Also returns messages for people.
     ///
     /// # Errors
     /// When the terminal or the address isn't available.
     pub(crate) fn open(
         wanted: Wanted<'_>,
         modules: &[ShippedModule],
-        recorder: &Recorder,
         device: &Device,
     ) -> Result<Option<(Self, Vec<String>)>, Failure> {
         if wanted.pty.is_none() && wanted.prometheus.is_none() && !wanted.log {
@@ -100,8 +110,9 @@ impl SideBand {
         let mut monitor = OperationMonitor::new(NEVER, Instant::ZERO, each);
         insert(&mut monitor, Instant::ZERO, modules, device, false);
         let monitor = Rc::new(RefCell::new(monitor));
-        recorder.attach(Rc::clone(&monitor));
-        Ok(Some((SideBand { monitor, page, metrics }, notes)))
+        device.listen(Rc::clone(&monitor));
+        let recorders = [device.recorder().clone(), device.command_recorder().clone()];
+        Ok(Some((SideBand { monitor, page, metrics, recorders }, notes)))
     }
 
     /// A status of the server: takes a sample, and brings Prometheus's page up to date. If the drive's time
@@ -408,7 +419,7 @@ mod tests {
         let address = Some("127.0.0.1:0".parse().unwrap());
         let wanted = Wanted { pty: None, prometheus: address, log: false };
         let modules = [ShippedModule::BitErrors];
-        let (side, _) = SideBand::open(wanted, &modules, &recorder, &device).unwrap().unwrap();
+        let (side, _) = SideBand::open(wanted, &modules, &device).unwrap().unwrap();
         let read = |status, corrected| {
             let read = Event::FlashFinished { lun: 0, kind: 0, row: 0, status, corrected };
             recorder.emit(Instant::ZERO, || read);

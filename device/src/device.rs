@@ -14,7 +14,7 @@ use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_ecc::EccStats;
-use aster_events::{Firmware, Recorder};
+use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
@@ -400,6 +400,18 @@ impl Device {
     /// Without a target the same as [`Device::recorder`].
     pub fn command_recorder(&self) -> &Recorder {
         &self.face.recorder
+    }
+    /// Has `sink` hear this drive as its host sees it, beside those who listen already. Of a target it hears
+    /// the commands and their data, and of the drive below flash, firmware and link; both tell where they
+    /// have put data.
+    pub fn listen(&self, sink: impl EventSink + Clone + 'static) {
+        match self.under {
+            Under::Array(_) => Tee::add(self.recorder(), sink),
+            Under::Drive(_) => {
+                Tee::add(self.command_recorder(), Above(sink.clone()));
+                Tee::add(self.recorder(), OfBelow(sink));
+            }
+        }
     }
     /// What each part has done.
     pub fn stats(&self) -> DriveStats {

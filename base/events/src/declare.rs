@@ -148,7 +148,7 @@ events! {
         from_host: bool,
         /// Bytes.
         bytes: u32,
-        /// Buffer that they come from or go to.
+        /// Buffer that they come from or go to, of several the first.
         buffer: u32,
         /// True when the host's data is compared with what is stored, and not kept.
         compare: bool,

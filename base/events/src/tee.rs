@@ -1,6 +1,7 @@
-use crate::{Event, EventSink};
+use crate::{Event, EventSink, Recorder};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::Instant;
 use core::cell::RefCell;
@@ -15,6 +16,13 @@ impl Tee {
     pub fn with(mut self, sink: impl EventSink + 'static) -> Self {
         self.0.push(Box::new(sink));
         self
+    }
+    /// Has `sink` hear what `recorder` tells, behind the sink that is attached already.
+    pub fn add(recorder: &Recorder, sink: impl EventSink + 'static) {
+        match recorder.detach() {
+            Some(before) => recorder.attach(Tee(vec![before]).with(sink)),
+            None => recorder.attach(sink),
+        }
     }
 }
 
@@ -43,7 +51,8 @@ mod tests {
         let counters = Rc::new(RefCell::new(Counters::default()));
         let digest = Rc::new(RefCell::new(Digest::default()));
         let recorder = Recorder::default();
-        recorder.attach(Tee::default().with(counters.clone()).with(digest.clone()));
+        recorder.attach(counters.clone());
+        Tee::add(&recorder, digest.clone());
         for vector in 0..3 {
             recorder.emit(Instant::ZERO, || Event::InterruptSent { vector });
         }

@@ -161,6 +161,31 @@ fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
     );
 }
 
+/// What the host did is counted before its FTL, and what the flash did behind it.
+#[test]
+fn the_monitor_and_the_spans_of_an_ftl_on_the_host_are_of_the_hosts_own_commands() {
+    let place = Place::new();
+    place.write("write.fio", "[w]\nrw=write\nbs=128k\nsize=2m\nend_fsync=1\n");
+    let entries = ["--monitor-modules", "bandwidth,write_amplification"];
+    for (name, target) in [
+        ("pocket-ocssd", "target.kind=pblk"),
+        ("pocket-ocssd", "target.kind=page-mapping"),
+        ("host-ftl-small", "target.kind=hostftl"),
+    ] {
+        let run = ["run", name, "--set", target, "--job", "write.fio", "--spans", "--monitor", "m.jsonl"];
+        let report = place.report(&[&run[..], &entries, &["--json"]].concat());
+        let lines = place.read("m.jsonl");
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        let entry = |name: &str| number(&last[name]);
+        // 16 writes and the flush.
+        assert_eq!((entry("commands_total"), entry("write_bytes_total")), (17.0, 2_097_152.0), "{target}");
+        assert!((entry("waf_in_all") - number(&report["waf"])).abs() < 1e-9, "{target}: {last} {report}");
+        let stages = report["spans"]["stages"].as_array().unwrap();
+        let total = stages.iter().find(|row| row["name"] == "total").unwrap();
+        assert_eq!(total["count"], 17, "{target}");
+    }
+}
+
 /// C47: the table has the entries of the modules that were chosen, in their order.
 #[test]
 fn the_monitors_modules_are_chosen_by_name() {

@@ -253,6 +253,21 @@ impl Drive {
         self.spend(Function::HostDma, self.config.costs.dma);
         DmaRequest { command, direction, part, offset, buffer, buffer_offset, length, after: None }
     }
+    /// The task begins to wait until the data of its vector have been moved: `bytes` of them, of which the
+    /// first are in `buffer`.
+    pub fn transfer_begins(&self, direction: DmaDirection, bytes: u32, buffer: BufferId) {
+        self.emit(|| Event::TransferQueued {
+            task: self.exec().current().number(),
+            from_host: direction == DmaDirection::FromHost,
+            bytes,
+            buffer: buffer.0,
+            compare: false,
+        });
+    }
+    /// They have been.
+    pub fn transfer_ended(&self, moved: bool) {
+        self.emit(|| Event::TransferEnded { task: self.exec().current().number(), failed: !moved });
+    }
 }
 
 /// What a look at a page has found.

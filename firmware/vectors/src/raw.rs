@@ -149,7 +149,9 @@ impl Worker {
         }
         let (at, from) = part(SECTOR_BYTES as u32);
         let request = drive.dma(command.id, direction, DmaPart::Data, at, (data, from));
+        drive.transfer_begins(direction, at.1, data);
         let mut moved = drive.commands.dma(request).await.is_ok();
+        drive.transfer_ended(moved);
         if mode.metadata {
             let (at, from) = part(raw_spare_of_sector(&drive.config.geometry));
             let request = drive.dma(command.id, direction, DmaPart::Metadata, at, (spare, from));

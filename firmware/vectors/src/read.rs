@@ -94,6 +94,7 @@ impl Worker {
             drive.dram.borrow_mut().page_mut(side)[..BYTES * self.units.len()].fill(0);
         }
         self.transfers.clear();
+        let mut bytes = 0;
         let mut pages = self.runs.iter().zip(&self.buffers);
         for sent in &self.sent {
             for (outcome, (run, buffer)) in drive.finished_all(*sent).await.zip(pages.by_ref()) {
@@ -128,6 +129,7 @@ impl Worker {
                     let index = u32::from(run.first) + first - u32::from(run.sectors.first);
                     let at = (index * SECTOR_BYTES as u32, count * SECTOR_BYTES as u32);
                     let from = (*buffer, first * SECTOR_BYTES as u32);
+                    bytes += at.1;
                     let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, from);
                     match drive.commands.submit_dma(request) {
                         Some(tag) => self.transfers.push(tag),
@@ -136,8 +138,15 @@ impl Worker {
                 }
             }
         }
+        // The transfers went along with the reads.
+        if bytes > 0 {
+            drive.transfer_begins(DmaDirection::ToHost, bytes, self.buffers[0]);
+        }
         for tag in self.transfers.drain(..) {
             moved &= drive.commands.dma_finished(tag).await.is_ok();
+        }
+        if bytes > 0 {
+            drive.transfer_ended(moved);
         }
         if mode.metadata && moved {
             let at = (0, (BYTES * self.units.len()) as u32);

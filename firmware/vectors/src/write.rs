@@ -150,8 +150,10 @@ impl Worker {
         self.transfers.clear();
         let count = self.with_data(mode);
         let data_runs = || self.runs[..count].iter().zip(&self.buffers);
+        let page_bytes = drive.config.geometry.page_bytes;
+        drive.transfer_begins(DmaDirection::FromHost, count as u32 * page_bytes, self.buffers[0]);
         for (run, buffer) in data_runs() {
-            let at = (u32::from(run.first) * SECTOR_BYTES as u32, drive.config.geometry.page_bytes);
+            let at = (u32::from(run.first) * SECTOR_BYTES as u32, page_bytes);
             let request = drive.dma(command.id, DmaDirection::FromHost, DmaPart::Data, at, (*buffer, 0));
             match drive.commands.submit_dma(request) {
                 Some(tag) => self.transfers.push(tag),
@@ -167,6 +169,7 @@ impl Worker {
         for tag in self.transfers.drain(..) {
             moved &= drive.commands.dma_finished(tag).await.is_ok();
         }
+        drive.transfer_ended(moved);
         let mut buffers = drive.dram.borrow_mut();
         for (run, buffer) in self.runs[..count].iter().zip(&self.buffers) {
             for sector in 0..usize::from(run.sectors.count) {

@@ -1,11 +1,10 @@
 //! The operation monitor's samples as a file.
 
 use super::error::{WatchError, create};
-use super::spans::add;
 use aster_device::Device;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
-use aster_run_virtual::events::{Event, EventSink, Tee};
+use aster_run_virtual::events::{Event, EventSink};
 use aster_units::{Duration, Instant};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -119,6 +118,7 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> Finish for OperationMonitor<F> {
 }
 
 /// A sink that can be ended while it is attached.
+#[derive(Clone)]
 struct Until(Rc<RefCell<Option<Box<dyn Finish>>>>);
 
 impl EventSink for Until {
@@ -165,7 +165,7 @@ impl MonitorFile {
         let mut monitor = OperationMonitor::new(interval, machine.now(), each);
         insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
         *self.monitor.borrow_mut() = Some(Box::new(monitor));
-        add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));
+        machine.device().listen(Until(Rc::clone(&self.monitor)));
     }
 
     /// The work has ended: writes the rest.

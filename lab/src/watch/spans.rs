@@ -4,7 +4,7 @@ use crate::words::counted;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
     CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Lives,
-    Piece, Recorder, SpanTable, Spans, Stage, Tee,
+    Piece, SpanTable, Spans, Stage, Tee,
 };
 use aster_units::Instant;
 use serde::Serialize;
@@ -38,15 +38,6 @@ trait Lost {
 impl<F: FnMut(&CommandSpan)> Lost for Spans<F> {
     fn lost(&self) -> u64 {
         Spans::lost(self)
-    }
-}
-
-/// The previous listener.
-struct Before(Box<dyn EventSink>);
-
-impl EventSink for Before {
-    fn event(&mut self, at: Instant, event: &Event) {
-        self.0.event(at, event);
     }
 }
 
@@ -126,12 +117,12 @@ impl SpanSink {
 
 /// Adds `sink` to the listeners of the machine's drive.
 pub fn add(machine: &Machine, sink: Tee) {
-    add_to(machine.device().recorder(), sink);
+    Tee::add(machine.device().recorder(), sink);
 }
 
 /// Adds `sink` to the listeners of what serves the host's commands: the drive, or its target.
 fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
-    add_to(machine.device().command_recorder(), Tee::default().with(Rc::clone(sink)));
+    Tee::add(machine.device().command_recorder(), Rc::clone(sink));
 }
 
 /// As [`add_to_commands`]. Where there is a target, `lives` also hears what the drive does of it, but nothing
@@ -150,14 +141,6 @@ impl<F: FnMut(&Piece)> EventSink for OfDrive<F> {
     fn event(&mut self, at: Instant, event: &Event) {
         self.0.borrow_mut().below(at, event);
     }
-}
-
-fn add_to(recorder: &Recorder, sink: Tee) {
-    let all = match recorder.detach() {
-        Some(before) => Tee::default().with(Before(before)).with(sink),
-        None => sink,
-    };
-    recorder.attach(all);
 }
 
 /// Durations of one kind, in microseconds of simulated time.

@@ -10,6 +10,7 @@ use super::shared::{Ftl, State};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Event;
 use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
@@ -343,7 +344,14 @@ impl Worker {
                 length,
                 after: None,
             };
-            self.ftl.commands.dma(request).await.map_err(|_| (HostStatus::DataTransfer, None))?;
+            let (task, buffer) = (self.ftl.exec.current().number(), request.buffer.0);
+            let (from_host, compare) = (direction == DmaDirection::FromHost, command.op == HostOp::Compare);
+            let queued = || Event::TransferQueued { task, from_host, bytes: length, buffer, compare };
+            self.ftl.recorder.emit(self.ftl.exec.now(), queued);
+            let moved = self.ftl.commands.dma(request).await;
+            let ended = || Event::TransferEnded { task, failed: moved.is_err() };
+            self.ftl.recorder.emit(self.ftl.exec.now(), ended);
+            moved.map_err(|_| (HostStatus::DataTransfer, None))?;
             at += length;
         }
         Ok(())

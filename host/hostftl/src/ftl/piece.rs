@@ -165,6 +165,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
         core: ports.core.clone(),
         commands: ports.commands,
         command_cycles: ports.command_cycles,
+        recorder: ports.recorder,
         buffers: ports.buffers,
         nvram: ports.nvram,
         flash,

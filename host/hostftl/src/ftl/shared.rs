@@ -19,6 +19,7 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Recorder;
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
@@ -137,6 +138,7 @@ pub(super) struct Ftl {
     pub core: Core,
     pub commands: Rc<CommandPort>,
     pub command_cycles: u64,
+    pub recorder: Recorder,
     pub buffers: SharedDram,
     pub nvram: NvramSlice,
     pub flash: Rc<Flash>,
