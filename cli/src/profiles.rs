@@ -68,6 +68,7 @@ pub(crate) fn find_or_kept(
         )));
     }
     let profile = set::parse_with(&of_image, &text, overrides)?;
+    set::refuse_unread(&profile, overrides)?;
     Ok(Named { name, profile })
 }
 
@@ -85,13 +86,17 @@ pub(crate) fn find_with(wanted: &Path, part: Option<&str>, overrides: &[String])
             known.join(", ")
         )));
     }
-    let parse = |file: &str, text: &str| match part {
-        None => set::parse_with(file, text, overrides),
-        Some(part) => set::parse_with(
-            &format!("{file} with package {part}"),
-            &set::with_package(file, text, part)?,
-            overrides,
-        ),
+    let parse = |file: &str, text: &str| {
+        let profile = match part {
+            None => set::parse_with(file, text, overrides),
+            Some(part) => set::parse_with(
+                &format!("{file} with package {part}"),
+                &set::with_package(file, text, part)?,
+                overrides,
+            ),
+        }?;
+        set::refuse_unread(&profile, overrides)?;
+        Ok::<_, Failure>(profile)
     };
     if let Some((name, text)) = shipped(wanted) {
         let profile = parse(&format!("profiles/{name}.toml"), text)?;

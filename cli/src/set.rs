@@ -134,6 +134,20 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
     Profile::parse(name, &text).map_err(|error| blame(&overrides, error))
 }
 
+/// Refuses an argument that changes nothing: its key is one that nobody reads in this profile's drive.
+///
+/// # Errors
+/// Names the argument, and who reads the key.
+pub(crate) fn refuse_unread(profile: &Profile, arguments: &[String]) -> Result<(), Failure> {
+    for argument in arguments {
+        let key = Override::parse(argument)?.key();
+        if let Some(why) = profile.unread(&key) {
+            return Err(Failure::usage(format!("--set {argument}: {why}")));
+        }
+    }
+    Ok(())
+}
+
 /// Turns an error of the changed profile into one that names the argument at fault.
 fn blame(overrides: &[Override], error: ProfileError) -> Failure {
     let at_fault = |o: &&Override| {

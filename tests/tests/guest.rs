@@ -67,6 +67,7 @@ fn a_stock_linux_uses_a_drive_of_each_paper() {
 #[test]
 fn a_stock_lightnvm_host_uses_an_open_channel_drive() {
     if std::env::var_os("ASTER_LIGHTNVM").is_none() {
+        println!("left out: set ASTER_LIGHTNVM=1, after scripts/setup.sh --lightnvm");
         return;
     }
     // pblk wants ten lines at least, and looks at every block when it attaches: 64 lines of 8 MiB.

@@ -168,6 +168,25 @@ fn mistakes_are_told_before_an_image_is_changed() {
     assert!(checked.out.contains("exported  no logical blocks"), "{}", checked.out);
 }
 
+/// A key that nobody reads changes nothing, and is no way to find out what it does.
+#[test]
+fn a_key_that_nobody_reads_in_this_drive_is_refused() {
+    let place = Place::new();
+    for (profile, argument, says) in [
+        ("pocket-ocssd", "target.wear_window=9", "under target.kind = \"pblk\": \"hostftl\" alone reads it"),
+        ("pocket-ocssd", "ftl.gc_depth=8", "over a drive without a map: page mapping alone reads it"),
+        ("host-ftl-small", "target.map_mib=8", "under target.kind = \"hostftl\": \"pblk\" alone reads it"),
+    ] {
+        let error = place.refused(2, &["check", profile, "--set", argument]);
+        assert!(
+            error.contains(&format!("--set {argument}: has no effect")) && error.contains(says),
+            "{error}"
+        );
+    }
+    let other = ["--set", "target.kind=page-mapping", "--set", "ftl.gc_depth=8"];
+    assert_eq!(place.aster(&[&["check", "pocket-ocssd"], &other[..]].concat()).code, 0);
+}
+
 /// What writes a drive refuses one that has no logical blocks before it begins, all in the same words.
 #[test]
 fn without_an_ftl_on_the_host_nothing_can_be_written_and_every_command_says_so() {

@@ -21,6 +21,7 @@ mod schema;
 mod shipped;
 mod softssd;
 mod target;
+mod unread;
 mod words;
 
 use crate::pieces::Pieces;

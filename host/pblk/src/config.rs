@@ -77,8 +77,9 @@ impl PblkConfig {
             return refuse(
                 "target.map_mib",
                 format!(
-                    "must be at least {map}, but is {}. A map that doesn't fit into the host's memory can \
-                     lie on flash, with target.kind = \"page-mapping\" and ftl.mapping = \"demand-paged\"",
+                    "must be at least {map}, but is {}. Over a drive of Open-Channel SSD 1.2 that keeps \
+                     bytes (content = \"full\"), a map that doesn't fit into the host's memory can lie on \
+                     flash, with target.kind = \"page-mapping\" and ftl.mapping = \"demand-paged\"",
                     self.map_mib
                 ),
             );
