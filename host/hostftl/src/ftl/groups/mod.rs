@@ -2,6 +2,8 @@
 //! each lane, so bad blocks make groups of blocks with different numbers. Lanes with fewer good blocks have
 //! no member in the last groups.
 
+mod victims;
+
 use super::fading::Fading;
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
@@ -9,8 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_parties::{ClosedBlocks, Refresh, VictimPolicy};
-use aster_units::LunIndex;
+use aster_parties::Refresh;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cmp::Reverse;
 
@@ -361,22 +362,6 @@ impl Groups {
     pub fn leave(&mut self, at: GroupPlace) {
         self.set_due(at, false);
     }
-    /// The closed group, of those whose data are to be written anew, that was closed first.
-    pub fn fading(&self) -> Option<GroupPlace> {
-        if self.fading == 0 {
-            return None;
-        }
-        let due = self.victims(|group| group.fading.is_due());
-        due.min_by_key(|(group, at)| (group.closed_at, *at)).map(|(_, at)| at)
-    }
-    /// An open group whose data are to be written anew.
-    pub fn fading_open(&self) -> Option<GroupPlace> {
-        if self.fading == 0 {
-            return None;
-        }
-        let is_due = |group: &Group| group.state == GroupState::Open && group.fading.is_due();
-        self.each().find(|(group, _)| is_due(group)).map(|(_, at)| at)
-    }
     /// How often a group was erased.
     pub fn erases(&self, at: GroupPlace) -> u32 {
         self.get(at).erases
@@ -423,16 +408,6 @@ impl Groups {
     /// Whether a group has a row that was cut off.
     pub fn has_torn(&self) -> bool {
         self.torn > 0
-    }
-    /// A closed group that is harmed, first of all one with a row that was cut off.
-    pub fn harmed(&self) -> Option<GroupPlace> {
-        if self.torn > 0 {
-            return self.victims(|group| group.is_torn).map(|(_, at)| at).next();
-        }
-        if self.harmed == 0 {
-            return None;
-        }
-        self.victims(|group| group.harmed).map(|(_, at)| at).next()
     }
     /// Whether it must be erased before it is written.
     pub fn must_be_erased(&self, at: GroupPlace) -> bool {
@@ -555,70 +530,7 @@ impl Groups {
             self.stale += 1;
         }
     }
-
-    // ---- victims ----
-
-    /// A closed group to which the map leads nowhere.
-    pub fn empty(&self) -> Option<GroupPlace> {
-        if self.stale == 0 {
-            return None;
-        }
-        self.victims(|group| group.valid == 0).map(|(_, at)| at).next()
-    }
-    /// The closed group with the fewest valid sectors of those that were closed before they were full, by a
-    /// loss of power. They give more room than others of as many valid sectors.
-    pub fn emptiest_short(&self) -> Option<GroupPlace> {
-        let is_short = |group: &Group| group.written < group.alive() * u32::from(self.info.pages);
-        let short = self.victims(|group| is_short(group) && self.gains(group));
-        short.min_by_key(|(group, at)| (group.valid, *at)).map(|(_, at)| at)
-    }
-    /// The group that `policy` chooses, of the die with the fewest free groups of those that offer one.
-    pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
-        let mut dies: Vec<usize> = (0..self.dies.len()).collect();
-        dies.sort_by_key(|&die| self.dies[die].free.len());
-        dies.into_iter().find_map(|n| {
-            let of =
-                |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { self.dies[n].groups.iter().map(each).collect() };
-            let closed_at: Vec<u64> = self.dies[n].groups.iter().map(|group| group.closed_at).collect();
-            let valid = of(&|group| match is_victim(group) && self.gains(group) {
-                true => group.valid,
-                false => ClosedBlocks::NOT_OFFERED,
-            });
-            let facts = (&valid[..], &closed_at[..], &of(&|group| group.erases)[..]);
-            let lun = LunIndex(n as u32);
-            let chosen = policy.choose(&ClosedBlocks::new(lun, self.sectors(), self.closings, facts)?);
-            let dies = usize::from(self.info.dies);
-            let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
-            Some(GroupPlace { channel, die, group: chosen.0 as u16 })
-        })
-    }
-    /// The group that was closed first of those of a die that were erased less often than its most worn one,
-    /// by `window` at least (H27, H30): nobody has written its data for long. Of the die with the most uneven
-    /// wear that has one.
-    pub fn coldest(&self, window: u32) -> Option<GroupPlace> {
-        let dies = usize::from(self.info.dies);
-        let uneven = self.dies.iter().enumerate().filter_map(|(n, die)| {
-            let most =
-                die.groups.iter().filter(|group| group.alive() > self.parity).map(|group| group.erases);
-            let most = most.max()?;
-            let behind = |group: &Group| most.saturating_sub(group.erases);
-            let closed = (0..).zip(die.groups.iter()).filter(|(_, group)| is_victim(group));
-            let uneven = closed.filter(|(_, group)| behind(group) >= window);
-            let spread = uneven.clone().map(|(_, group)| behind(group)).max()?;
-            let (group, _) = uneven.min_by_key(|(_, group)| group.closed_at)?;
-            let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
-            Some((spread, GroupPlace { channel, die, group }))
-        });
-        uneven.max_by_key(|&(spread, at)| (spread, Reverse(at))).map(|(_, at)| at)
-    }
-    /// Whether its room is larger by a row of pages than its copies are.
-    fn gains(&self, group: &Group) -> bool {
-        let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
-        group.valid + row <= group.alive().saturating_sub(self.parity) * self.of_lane()
-    }
-    fn victims(&self, which: impl Fn(&Group) -> bool) -> impl Iterator<Item = (&Group, GroupPlace)> {
-        self.each().filter(move |(group, _)| is_victim(group) && which(group))
-    }
+    /// All groups with their places.
     fn each(&self) -> impl Iterator<Item = (&Group, GroupPlace)> {
         let dies = usize::from(self.info.dies);
         self.dies.iter().enumerate().flat_map(move |(n, die)| {
@@ -632,9 +544,4 @@ impl Groups {
 /// Whether a group may hold data.
 fn holds_data(group: &Group) -> bool {
     matches!(group.state, GroupState::Open | GroupState::Closed)
-}
-
-/// Whether a group may be emptied: it is closed, and none of its pages is on its way.
-fn is_victim(group: &Group) -> bool {
-    group.state == GroupState::Closed && group.is_settled()
 }
