@@ -151,15 +151,15 @@ fn profile_in_words(kept: &KeptProfile) -> Vec<String> {
         return vec![format!("keeps its profile, {name}; {all}")];
     };
     let other: Vec<_> = here.iter().filter(|(key, value)| there.get(*key) != Some(value)).collect();
-    let gone = there.keys().filter(|key| !here.contains_key(*key));
-    let mut lines = vec![match other.is_empty() {
+    let gone: Vec<_> = there.keys().filter(|key| !here.contains_key(*key)).collect();
+    let mut lines = vec![match other.is_empty() && gone.is_empty() {
         true => format!("keeps its profile, {name}, as it is shipped; {all}"),
         false => {
             format!("keeps its profile, {name}, which differs from the shipped one in what follows; {all}")
         }
     }];
     lines.extend(other.into_iter().map(|(key, value)| format!("  {key} = {value}")));
-    lines.extend(gone.map(|key| format!("  {key} is not given")));
+    lines.extend(gone.into_iter().map(|key| format!("  {key} is not given")));
     lines
 }
 

@@ -294,9 +294,9 @@ impl Vector {
         let refused = VectorError::Failed { status: self.raw, failed: 1, first: Place::default() };
         let more = match (others, refused.is_block_refused()) {
             (0, true) => "; nothing was done".to_owned(),
-            (n, true) => format!(", and so are {n} more; nothing was done"),
+            (n, true) => format!("; the same holds for {n} more; nothing was done"),
             (0, false) => String::new(),
-            (n, false) => format!("; so did {n} more"),
+            (n, false) => format!("; the same holds for {n} more"),
         };
         Err(Failure::run(format!("{} {reason} (status {}){more}", first.address, self.status)))
     }
