@@ -33,6 +33,27 @@ struct Line {
     is_urgent: bool,
     /// A valid sector of it can't be read, so that it must stay.
     is_stuck: bool,
+    /// Sectors for data.
+    data: u32,
+    /// The list for collection that it is in, and its place there.
+    listed: Option<(u8, u32)>,
+}
+
+/// Lists of closed lines for collection, in the order in which they are taken (P30): those of which nothing
+/// is valid, those that are urgent, and the others by sixteenths that are valid.
+const LISTS: usize = 2 + PARTS as usize;
+const PARTS: u32 = 16;
+
+impl Line {
+    /// The list that it belongs to.
+    fn list(&self) -> Option<u8> {
+        let part = || (u64::from(self.count) * u64::from(PARTS) / u64::from(self.data.max(1))) as u32;
+        (self.state == LineState::Closed).then(|| match (self.count, self.is_urgent) {
+            (0, _) => 0,
+            (_, true) => 1,
+            (_, false) => 2 + part().min(PARTS - 1) as u8,
+        })
+    }
 }
 
 /// All lines.
@@ -44,6 +65,7 @@ pub struct Lines {
     free_sectors: u64,
     /// Chunks that can't be used, by line and LUN.
     bad: Vec<bool>,
+    lists: [Vec<LineId>; LISTS],
 }
 
 impl Lines {
@@ -58,6 +80,8 @@ impl Lines {
             busy: 0,
             is_urgent: false,
             is_stuck: false,
+            data: shape.data_sectors(shape.luns()),
+            listed: None,
         };
         Lines {
             shape,
@@ -65,7 +89,27 @@ impl Lines {
             free: VecDeque::with_capacity(count),
             free_sectors: 0,
             bad: vec![false; count * shape.luns() as usize],
+            lists: core::array::from_fn(|_| Vec::new()),
         }
+    }
+    /// Puts a line into the list that it belongs to now.
+    fn relist(&mut self, line: LineId) {
+        let of = self.line(line);
+        let (list, before) = (of.list(), of.listed);
+        if list == before.map(|(list, _)| list) {
+            return;
+        }
+        if let Some((list, at)) = before {
+            self.lists[usize::from(list)].swap_remove(at as usize);
+            if let Some(&moved) = self.lists[usize::from(list)].get(at as usize) {
+                self.line_mut(moved).listed = before;
+            }
+        }
+        self.line_mut(line).listed = list.map(|list| {
+            let lines = &mut self.lists[usize::from(list)];
+            lines.push(line);
+            (list, lines.len() as u32 - 1)
+        });
     }
     fn line(&self, LineId(line): LineId) -> &Line {
         &self.lines[line as usize]
@@ -93,6 +137,8 @@ impl Lines {
         if core::mem::replace(&mut self.bad[chunk], true) {
             return false;
         }
+        self.line_mut(line).data = self.shape.data_sectors(self.good(line));
+        self.relist(line);
         if self.state(line) == LineState::Free {
             let now = self.data_sectors(line);
             self.free_sectors -= u64::from(before - now);
@@ -113,7 +159,7 @@ impl Lines {
     }
     /// Sectors for data of a line.
     pub fn data_sectors(&self, line: LineId) -> u32 {
-        self.shape.data_sectors(self.good(line))
+        self.line(line).data
     }
 
     /// A line's state.
@@ -145,6 +191,7 @@ impl Lines {
         of.valid = Vec::new();
         (of.is_urgent, of.is_stuck) = (false, false);
         of.state = if usable { LineState::Free } else { LineState::Unusable };
+        self.relist(line);
         if usable {
             self.free_sectors += u64::from(self.data_sectors(line));
             self.free.push_back(line);
@@ -166,21 +213,25 @@ impl Lines {
     /// Nothing more is written on the line.
     pub fn close(&mut self, line: LineId) {
         self.line_mut(line).state = LineState::Closed;
+        self.relist(line);
     }
     /// A line is found as it was left before the last loss of power.
     pub fn found(&mut self, line: LineId, sequence: u64) {
         let of = self.line_mut(line);
         (of.state, of.sequence) = (LineState::Closed, sequence);
+        self.relist(line);
     }
     /// A line that was [found](Lines::found) is written on.
     pub(crate) fn reopen(&mut self, line: LineId) {
         let of = self.line_mut(line);
         assert!(of.state == LineState::Closed, "{line:?} is {:?}", of.state);
         of.state = LineState::Open;
+        self.relist(line);
     }
     /// The line is to be collected before others.
     pub fn urge(&mut self, line: LineId) {
         self.line_mut(line).is_urgent = true;
+        self.relist(line);
     }
 
     /// A valid sector of the line can't be read. Until its block is written anew, the line stays as it is, so
@@ -201,6 +252,7 @@ impl Lines {
         assert!(of.valid[word] & bit == 0, "{sector:?} is valid already");
         of.valid[word] |= bit;
         of.count += 1;
+        self.relist(line);
     }
     /// Whether a sector has the newest durable version of its block.
     pub(crate) fn is_valid(&self, sector: SectorAddr) -> bool {
@@ -216,6 +268,7 @@ impl Lines {
         assert!(of.valid.get(word).is_some_and(|bits| bits & bit != 0), "{sector:?} is not valid");
         of.valid[word] &= !bit;
         of.count -= 1;
+        self.relist(line);
     }
     /// No block is anywhere.
     pub fn invalidate_all(&mut self) {
@@ -223,6 +276,7 @@ impl Lines {
             line.valid.fill(0);
             line.count = 0;
         }
+        (0..self.shape.lines()).for_each(|line| self.relist(LineId(line)));
     }
     /// The first valid sector of a line from `index` on.
     pub fn next_valid(&self, line: LineId, index: u32) -> Option<SectorAddr> {
@@ -256,17 +310,18 @@ impl Lines {
     /// would free a sector: copies are padded to a whole unit.
     pub fn victim(&self, most: u32) -> Option<LineId> {
         let unit = self.shape.unit_sectors();
-        let closed = (0..self.shape.lines()).map(LineId).filter(|&line| {
-            let of = self.line(line);
-            of.state == LineState::Closed
-                && (of.is_urgent || of.count.next_multiple_of(unit) < self.data_sectors(line))
-                && (!of.is_stuck || of.count == 0)
-                && of.count <= most
-        });
-        closed.min_by_key(|&line| {
-            let of = self.line(line);
-            let part = (u64::from(of.count) << 32) / u64::from(self.data_sectors(line).max(1));
-            (of.count > 0, !of.is_urgent, part, of.sequence)
+        self.lists.iter().find_map(|list| {
+            let gains = list.iter().copied().filter(|&line| {
+                let of = self.line(line);
+                (of.is_urgent || of.count.next_multiple_of(unit) < of.data)
+                    && (!of.is_stuck || of.count == 0)
+                    && of.count <= most
+            });
+            gains.min_by_key(|&line| {
+                let of = self.line(line);
+                let part = (u64::from(of.count) << 32) / u64::from(of.data.max(1));
+                (!of.is_urgent, part, of.sequence)
+            })
         })
     }
 }
@@ -275,13 +330,57 @@ impl Lines {
 mod tests {
     use super::*;
     use crate::shape::tests::slides;
-    use aster_units::Geometry;
+    use aster_units::{Geometry, Rng};
 
     fn lines() -> Lines {
         let geometry = Geometry { channels: 2, ways: 1, blocks_per_lun: 8, pages_per_block: 8, ..slides() };
         let mut lines = Lines::new(Shape::of(&geometry).unwrap());
         (0..4).for_each(|line| lines.release(LineId(line)));
         lines
+    }
+    /// Whatever happens to lines, each closed one is in the list that it belongs to, once.
+    #[test]
+    fn lists_follow_what_happens_to_lines() {
+        let geometry = Geometry { channels: 2, ways: 1, blocks_per_lun: 24, pages_per_block: 8, ..slides() };
+        let shape = Shape::of(&geometry).unwrap();
+        let (mut lines, mut rng, mut sequence) = (Lines::new(shape), Rng::new(5), 0);
+        let all = || (0..shape.lines()).map(LineId);
+        all().for_each(|line| lines.release(line));
+        let mut seen = [false; LISTS];
+        for _ in 0..20_000 {
+            let line = LineId(rng.below(u64::from(shape.lines())) as u32);
+            let sector = shape.at(line, rng.below(u64::from(shape.line_sectors())) as u32);
+            match (rng.below(40), lines.state(line)) {
+                (0, LineState::Closed) => lines.urge(line),
+                (1, LineState::Closed) if lines.valid_count(line) == 0 => lines.release(line),
+                (2, LineState::Open) => lines.close(line),
+                (3, LineState::Closed) => lines.reopen(line),
+                (4, _) if rng.below(60) == 0 => drop(lines.mark_bad(line, rng.below(2) as u32)),
+                (5, _) if rng.below(200) == 0 => lines.invalidate_all(),
+                (6, _) => {
+                    if let Some(next) = lines.choose_next() {
+                        sequence += 1;
+                        lines.open(next, sequence);
+                    }
+                }
+                (_, LineState::Open) if !lines.is_valid(sector) => lines.validate(sector),
+                (_, LineState::Closed) if lines.is_valid(sector) => lines.invalidate(sector),
+                _ => {}
+            }
+            for line in all() {
+                let of = lines.line(line);
+                let (list, at) = (of.list(), of.listed);
+                assert_eq!(list, at.map(|(list, _)| list));
+                if let Some((list, at)) = at {
+                    assert_eq!(lines.lists[usize::from(list)][at as usize], line);
+                    seen[usize::from(list)] = true;
+                }
+                assert_eq!(of.data, shape.data_sectors(lines.good(line)));
+            }
+            let listed: usize = lines.lists.iter().map(Vec::len).sum();
+            assert_eq!(listed, all().filter(|&line| lines.state(line) == LineState::Closed).count());
+        }
+        assert!(seen.iter().filter(|seen| **seen).count() > 6, "{seen:?}");
     }
     fn written(lines: &mut Lines, valid: u32) -> LineId {
         let line = lines.choose_next().unwrap();
