@@ -164,7 +164,7 @@ pub enum ConfigError {
     #[error("namespace_bytes is {0}, it must be a positive multiple of 4096")]
     NamespaceBytes(u64),
     /// 512-byte blocks are in use but not offered.
-    #[error("blocks of 512 bytes are asked for, but this drive offers blocks of 4096 alone")]
+    #[error("block_size is 512 bytes, but this drive offers blocks of 4096 bytes alone")]
     BlockSize,
 }
 
