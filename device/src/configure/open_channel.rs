@@ -15,8 +15,6 @@ use aster_wire::ocssd::{ADDRESSES_MAX, SECTOR_BYTES};
 /// The configuration of a translation without a map.
 pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
     let (f, c) = (&profile.ftl, &profile.costs);
-    // Rounded up, so that a small share is at least one bit.
-    let marginal = (u32::from(facts.correctable) * f.refresh_corrected_percent).div_ceil(100);
     let has_frames = profile.host.front_end == MESSAGE_UNIT;
     VectorsConfig {
         geometry: profile.addressed_geometry(),
@@ -34,7 +32,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
         open_chunks_max: f.open_chunks_max,
         endurance: profile.package.endurance,
         multi_plane: f.mp_native,
-        marginal: marginal.min(u8::MAX.into()) as u8,
+        marginal: super::refresh(profile, facts.correctable).corrected,
         costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
     }
 }
