@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A Linux guest that is a LightNVM host, for open-channel drives of version 1.2: Debian's Linux 5.10, the last
-# long-term kernel with LightNVM and pblk, and the nvme-cli of its time. Debian builds that kernel without
-# LightNVM, so this builds it, of Debian's source and with little else in it.
+# A Linux guest that is a LightNVM host, for open-channel drives of version 1.2 and 2.0: Debian's Linux 5.10,
+# the last long-term kernel with LightNVM and pblk, and the nvme-cli of its time. Debian builds that kernel
+# without LightNVM, so this builds it, of Debian's source and with little else in it.
 #
 #   scripts/lightnvm-guest.sh fetch             downloads 120 MB and builds (minutes, 1.5 GB for a while);
 #                                               quick when done before

@@ -61,30 +61,32 @@ fn a_stock_linux_uses_a_drive_of_each_paper() {
     }
 }
 
-/// O1, P22 to P28: Linux's LightNVM and pblk are hosts of an open-channel drive, and what pblk has written is
-/// there after the drive was restarted, too. Runs with `ASTER_LIGHTNVM=1`, after `scripts/setup.sh
-/// --lightnvm`.
+/// O1, P22 to P29: Linux's LightNVM and pblk are hosts of an open-channel drive of either version, and what
+/// pblk has written is there after the drive was restarted, too. Runs with `ASTER_LIGHTNVM=1`, after
+/// `scripts/setup.sh --lightnvm`.
 #[test]
 fn a_stock_lightnvm_host_uses_an_open_channel_drive() {
     if std::env::var_os("ASTER_LIGHTNVM").is_none() {
         println!("left out: set ASTER_LIGHTNVM=1, after scripts/setup.sh --lightnvm");
         return;
     }
-    // pblk wants ten lines at least, and looks at every block when it attaches: 64 lines of 8 MiB.
-    let array = profile("cosmos-ocssd", |p| {
-        (p.geometry.channels, p.geometry.ways) = (1, 4);
-        (p.geometry.blocks_per_lun, p.geometry.pages_per_block) = (128, 64);
-        p.ecc.solver_channels = 1;
-        p.content = ContentKind::Full;
-        p.target = None;
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let image = folder.path().join("drive.aster");
-    for script in ["lightnvm.sh", "lightnvm-again.sh"] {
-        let drive = Running::start(&array, Pace::Fast, Some(&image));
-        let console = Guest::boot(Kernel::LightNvm, &[drive.socket()], "", script).finish();
-        assert!(console.contains("nvm: registered nvme0n1 [4/8/64/4/1]"), "{console}");
-        drive.stop().unwrap();
+    for name in ["cosmos-ocssd", "cosmos-ocssd-2"] {
+        // pblk wants ten lines at least, and looks at every block when it attaches: 64 lines of 8 MiB.
+        let array = profile(name, |p| {
+            (p.geometry.channels, p.geometry.ways) = (1, 4);
+            (p.geometry.blocks_per_lun, p.geometry.pages_per_block) = (128, 64);
+            p.ecc.solver_channels = 1;
+            p.content = ContentKind::Full;
+            p.target = None;
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("drive.aster");
+        for script in ["lightnvm.sh", "lightnvm-again.sh"] {
+            let drive = Running::start(&array, Pace::Fast, Some(&image));
+            let console = Guest::boot(Kernel::LightNvm, &[drive.socket()], "", script).finish();
+            assert!(console.contains("nvm: registered nvme0n1 [4/8/64/4/1]"), "{name}: {console}");
+            drive.stop().unwrap();
+        }
     }
 }
 
