@@ -30,6 +30,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let Named { name, mut profile } =
         profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
     // A virtual machine may well bring the FTL itself.
+    let left_out = profile.target.as_ref().filter(|_| args.target.is_none()).map(|target| {
+        format!(
+            "shows the drive itself, which its host must know; --target {0} shows what {0} makes of it",
+            target.kind
+        )
+    });
     profile.target = args.target.as_ref().map(|kind| {
         let own = profile.target.take().filter(|target| target.kind == *kind);
         own.unwrap_or_else(|| TargetProfile { kind: kind.clone(), ..TargetProfile::default() })
@@ -67,7 +73,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         }
     })?;
     let line = Line::new(args.json);
-    for text in [doubt, not_kept].into_iter().flatten() {
+    for text in [doubt, not_kept, left_out].into_iter().flatten() {
         line.note(&text);
     }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));

@@ -30,8 +30,9 @@ pub(crate) struct ServeArgs {
     /// from the seed]
     #[arg(long, value_name = "TEXT", conflicts_with = "image", value_parser = serial)]
     pub(crate) serial: Option<String>,
-    /// Serve what this FTL of the host makes of the drive, instead of the drive itself: `pblk` for an
-    /// open-channel drive
+    /// Serve what this FTL of the host makes of the drive, instead of the drive itself: `pblk` or
+    /// `page-mapping` for an open-channel drive, `hostftl` or `page-mapping` for a drive of command frames,
+    /// `block` for a page cache over any other
     #[arg(long, value_name = "KIND")]
     pub(crate) target: Option<String>,
     /// Where clients connect: a UNIX socket that is made here

@@ -9,6 +9,7 @@ use aster_run_virtual::openchannel::{
 };
 use aster_units::Geometry;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What Identify says.
 #[derive(Serialize)]
@@ -315,7 +316,8 @@ impl Vector {
         }
         if self.raw.is_success() {
             let Done { verb, thing } = self.done;
-            let count = counted(self.addresses.len() as u64, thing);
+            let distinct: BTreeSet<_> = self.addresses.iter().map(|of| &of.address).collect();
+            let count = counted(distinct.len() as u64, thing);
             console::line(&format!("{count} {verb} in {} µs, simulated", self.microseconds))?;
         }
         Ok(())

@@ -14,12 +14,12 @@ use crate::profiles::{self, Named};
 use address::{Addresses, Unit};
 use answer::{Done, Identified, Sector, Table, Vector, refused_by};
 use aster_device::Media;
-use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20};
+use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile, TargetProfile};
 use aster_lab::words::counted;
 use aster_run_virtual::driver::{Config, QueueId};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::openchannel::{BlockFlags, Drive, Format, Identity, METADATA_BYTES, Moved, Place};
-use aster_run_virtual::{Machine, RunError, VirtualBar, keep_profile, open_image};
+use aster_run_virtual::{ImageError, Machine, RunError, VirtualBar, keep_profile, open_image};
 use aster_units::Content;
 use chunks::{Geometry, Report};
 use std::fs::File;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
         return Err(Failure::file(&args.profile, problem));
     }
     // The commands are for the drive, not for what an FTL makes of it.
-    profile.target = None;
+    let target = profile.target.take();
     let (read, written) = files(&args.command);
     keep_apart(
         &[&[Some(&*args.profile)], &read[..]].concat(),
@@ -65,7 +65,8 @@ pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let media = match image {
         Some(path) => {
-            let media = open_image(path, &profile, Some(content))?;
+            let target = target.filter(|_| only_reads(&args.command));
+            let media = open_any_image(path, &profile, target, content)?;
             if let Some(note) = keep_profile(path, &name, &profile)? {
                 console::note(&note);
             }
@@ -92,6 +93,31 @@ pub(crate) fn run(args: &OpenChannelArgs) -> Result<(), Failure> {
     let ended = machine.shut_down().map_err(|error| Failure::on_image(image, error));
     carried_out?;
     ended.map(drop)
+}
+
+/// Opens an image of the drive, or one of the drive under this FTL of the host, if given.
+fn open_any_image(
+    path: &Path,
+    profile: &Profile,
+    target: Option<TargetProfile>,
+    content: Content,
+) -> Result<Media, Failure> {
+    match open_image(path, profile, Some(content)) {
+        Err(ImageError::OtherDrive { .. }) if let Some(target) = target => {
+            let under = Profile { target: Some(target), ..profile.clone() };
+            Ok(open_image(path, &under, Some(content))?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Whether a command leaves the flash as it is.
+fn only_reads(command: &VectorCommand) -> bool {
+    use VectorCommand::{Erase, Id, Mark, Read, Report, Table, Write};
+    match command {
+        Id | Table { .. } | Report { .. } | Read { .. } => true,
+        Write { .. } | Erase { .. } | Mark { .. } => false,
+    }
 }
 
 /// Files that a command reads, and that it writes.

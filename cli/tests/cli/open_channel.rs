@@ -154,11 +154,17 @@ fn mistakes_are_told_before_an_image_is_changed() {
     // A drive that takes no vectors doesn't even make an image.
     place.refused(2, &["open-channel", "tiny", "--image", "new.aster", "id"]);
     assert!(!place.path("new.aster").exists());
-    // An image of pblk's isn't written by hand.
+    // An image of pblk's can be looked at, and isn't changed by hand.
     place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\n");
     assert_eq!(place.aster(&["run", "pocket-ocssd", "--job", "w.fio", "--image", "p.aster"]).code, 0);
-    let error = place.refused(2, &["open-channel", "pocket-ocssd", "--image", "p.aster", "id"]);
-    assert!(error.contains("target.kind"), "{error}");
+    let of_pblk = ["open-channel", "pocket-ocssd", "--image", "p.aster"];
+    let written = |text: &str| text.lines().filter(|line| line.contains(" metadata ")).count();
+    let page = "ch0.lun0.pl0.blk0.pg0";
+    let read = place.aster(&[&of_pblk[..], &["read", page]].concat());
+    assert!(read.code == 0 && written(&read.out) == 1, "{} {}", read.out, read.err);
+    let error = place.refused(2, &[&of_pblk[..], &["erase", page]].concat());
+    assert!(error.contains("target.kind is pblk there and none here"), "{error}");
+    assert_eq!(place.aster(&["run", "pocket-ocssd", "--job", "w.fio", "--image", "p.aster"]).code, 0);
     let error = place.refused(2, &["open-channel", "p.aster", "id"]);
     assert!(error.contains("p.aster: is a drive's image, but a profile is expected"), "{error}");
     // A drive of flash addresses alone has nothing that a job could write.

@@ -405,8 +405,14 @@ impl Profile {
                 format!("must go with host.command_set = \"{OPEN_CHANNEL_20}\", which alone has chunks");
             return Err(("ftl.open_chunks_max", reason));
         }
-        let least = if self.target.is_some() { 2 * g.total_luns() } else { 1 };
-        range("ftl.open_chunks_max", most.into(), least.into(), f64::from(1u32 << 31))
+        let least = 2 * g.total_luns();
+        if self.target.is_some() && most < least {
+            let reason = format!(
+                "must be at least {least} under an FTL on the host, two chunks of each LUN, but is {most}"
+            );
+            return Err(("ftl.open_chunks_max", reason));
+        }
+        range("ftl.open_chunks_max", most.into(), 1.0, f64::from(1u32 << 31))
     }
 
     fn check_scheduler(&self) -> Result<(), Refused> {

@@ -43,7 +43,7 @@ impl Worker {
         };
         if let Err(fault) = refused {
             self.leave();
-            return (HostStatus::Vector(fault), 0);
+            return self.refusal(fault);
         }
         if drive.config.copy_back && self.stays_in_planes() {
             self.begin_copy_backs();

@@ -121,7 +121,7 @@ impl Worker {
         }
     }
     /// The end of a vector that is refused: of one that names bad blocks, with the addresses that do.
-    fn refusal(&self, fault: VectorFault) -> Ended {
+    pub(crate) fn refusal(&self, fault: VectorFault) -> Ended {
         let table = self.drive.table.borrow();
         let is_bad =
             |run: &&plan::Run| fault == VectorFault::BadBlock && !table.get(run.lun, run.block).is_usable();

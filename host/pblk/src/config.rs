@@ -62,15 +62,24 @@ impl PblkConfig {
         let page = u64::from(self.geometry.sectors_per_page());
         let capacity = capacity / page * page;
         let spare = (all - capacity) / u64::from(of_line.max(1));
-        if of_line == 0 || spare < u64::from(SPARE_LINES) || capacity == 0 {
-            return refuse(
-                "ftl.over_provisioning_percent",
-                format!(
-                    "must leave {SPARE_LINES} lines to pblk, a line being a block of each LUN and plane, but \
-                     leaves {spare} of {}",
-                    shape.lines()
-                ),
+        if of_line == 0 || shape.lines() <= SPARE_LINES {
+            let reason = format!(
+                "must be more under pblk, which takes {} lines at least, a line being a block of each LUN \
+                 and plane, but there are {}",
+                SPARE_LINES + 1,
+                shape.lines()
             );
+            return refuse("geometry.blocks_per_lun", reason);
+        }
+        if spare < u64::from(SPARE_LINES) || capacity == 0 {
+            let enough = (100 * SPARE_LINES).div_ceil(shape.lines() - SPARE_LINES);
+            let reason = format!(
+                "must be at least {enough}, which leaves {SPARE_LINES} of {} lines to pblk, a line being a \
+                 block of each LUN and plane, but is {}",
+                shape.lines(),
+                self.over_provisioning_percent
+            );
+            return refuse("ftl.over_provisioning_percent", reason);
         }
         let map = (capacity * MAP_ENTRY_BYTES).div_ceil(1 << 20);
         if map > u64::from(self.map_mib) {

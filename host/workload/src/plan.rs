@@ -116,7 +116,7 @@ impl Job {
         let start = start.filter(|&start| start < drive.bytes);
         let Some(start) = start else {
             if drive.bytes == 0 {
-                return Err(fail("offset", NO_BLOCKS.to_owned()));
+                return Err(fail("size", NO_BLOCKS.to_owned()));
             }
             let problem = format!("copy {copy} begins beyond the drive, which has {} bytes", drive.bytes);
             return Err(fail("offset", problem));

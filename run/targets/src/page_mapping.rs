@@ -16,10 +16,18 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
             let queue_entries = host.queue_entries;
             Box::new(move |wiring| vectors::connect(wiring, queue_entries))
         }
-        _ => {
+        "nvme" => {
             let reason = format!(
-                "must be \"{MESSAGE_UNIT}\", or an NVMe controller with host.command_set = \
-                 \"{OPEN_CHANNEL_12}\", under target.kind = \"page-mapping\""
+                "must be \"{OPEN_CHANNEL_12}\" of an NVMe controller under target.kind = \"page-mapping\", \
+                 but is \"{}\"",
+                host.command_set
+            );
+            return Err(PieceError::new("host.command_set", reason).into());
+        }
+        other => {
+            let reason = format!(
+                "must be \"{MESSAGE_UNIT}\" or \"nvme\" under target.kind = \"page-mapping\", but is \
+                 \"{other}\""
             );
             return Err(PieceError::new("host.front_end", reason).into());
         }
