@@ -223,7 +223,9 @@ fn what_cannot_be_is_refused_by_its_key() {
     let set = refused(|p| {
         p.host.command_set = "open-channel-2.0".to_owned();
     });
-    assert!(set.starts_with("host.front_end: must be \"message-unit\", or an NVMe controller"), "{set}");
+    assert!(set.starts_with("host.command_set: must be \"open-channel-1.2\" of an NVMe"), "{set}");
+    let front_end = refused(|p| p.host.front_end = "nvme-software".to_owned());
+    assert!(front_end.starts_with("host.front_end: must be \"message-unit\" or \"nvme\""), "{front_end}");
     let queues = refused(|p| p.host.queue_pairs = 1);
     assert!(queues.starts_with("host.queue_pairs: must be 2 at least under target.kind"), "{queues}");
     let units = refused(|p| p.ftl.mapping_unit_bytes = 4096);
