@@ -114,7 +114,8 @@ pub(crate) enum Command {
     /// both goes, or of the host alone, or of the drive alone while the host goes on.
     #[command(after_help = torture::TORTURE_EXAMPLES)]
     Torture(TortureArgs),
-    /// Write a drive to its end, without wear levelling and with each kind, and show how its blocks wore
+    /// Write a drive to its end, without wear levelling and with each kind that its FTL has, and show how its
+    /// blocks wore
     ///
     /// The drive is filled, then a part of it is written over and over until it takes no more writes.
     /// Everything is read back then, before and after a loss of power. Blocks last as long as

@@ -1,6 +1,6 @@
 //! Lives as a figure: how often blocks were erased, and the spare that is left.
 
-use super::report::{Life, Report, Sample, levelling_key, levelling_title};
+use super::report::{Life, Report, Sample};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 use std::io;
 
@@ -10,7 +10,7 @@ pub fn figure(report: &Report) -> Figure {
     type Of = fn(&Sample) -> f64;
     let title = |life: &Life| {
         let end = if life.read_only { "read-only after" } else { "still written after" };
-        format!("{}: {end} {:.0} drive writes", levelling_title(life.wear_levelling), life.drive_writes)
+        format!("{}: {end} {:.0} drive writes", life.wear_levelling.title(), life.drive_writes)
     };
     let panel = |title, y, series| Panel { title, x: "drive writes", scale: Scale::Linear, y, series };
     let track = |life: &Life, name: &str, of: Of| Series {
@@ -35,12 +35,12 @@ pub fn figure(report: &Report) -> Figure {
         panel(title(life), "erases", tracks)
     });
     let spare = report.lives.iter().map(|life| {
-        let name = levelling_title(life.wear_levelling).to_owned();
+        let name = life.wear_levelling.title().to_owned();
         panel(name, "available spare, %", vec![track(life, "available spare", |s| s.available_spare.into())])
     });
     Figure {
         name: "lifetime",
-        label: "Erases of blocks over a drive's life, without wear levelling and with either kind",
+        label: "Erases of blocks over a drive's life, for each kind of wear levelling",
         columns: report.lives.len(),
         panels: erases.chain(spare).collect(),
     }
@@ -56,7 +56,7 @@ pub fn csv(mut out: impl io::Write, report: &Report) -> io::Result<()> {
          available_spare_percent"
     )?;
     for life in &report.lives {
-        let levelling = levelling_key(life.wear_levelling);
+        let levelling = life.wear_levelling.key();
         for s in &life.samples {
             writeln!(
                 out,

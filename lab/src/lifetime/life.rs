@@ -1,5 +1,6 @@
 //! One drive's life.
 
+use super::levelling::Levelling;
 use super::report::{Age, Life, LifetimeError, Plan, Sample};
 use aster_device::profile::Profile;
 use aster_device::{DriveState, Media};
@@ -177,7 +178,7 @@ fn power_on(plan: &Plan, profile: &Profile, media: Media) -> Result<Machine, Lif
 
 /// Runs a life of a drive whose blocks last for about `cycles` cycles.
 pub(super) fn live(
-    plan: &Plan,
+    (plan, levelling): (&Plan, Levelling),
     profile: &Profile,
     cycles: u64,
     follow: &mut dyn FnMut(&Age) -> ControlFlow<()>,
@@ -234,7 +235,7 @@ pub(super) fn live(
         same_lost(&before.lost, &after.lost, &|block| known.borrow().may_be_older(block))?;
     }
     Ok(Life {
-        wear_levelling: profile.ftl.wear_levelling,
+        wear_levelling: levelling,
         drive_writes: written as f64 / blocks as f64,
         waf: stats.waf(),
         levelled_blocks: stats.levelled,

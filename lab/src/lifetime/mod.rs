@@ -2,20 +2,20 @@
 //! they last.
 //!
 //! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is.
-//! The work is the same without wear levelling, with dynamic and with static wear levelling. When the
-//! drive refuses a write, everything is read back, the power is cut, and everything is read again.
+//! The work is the same for each kind of wear levelling that the FTL has. When the drive refuses a write,
+//! everything is read back, the power is cut, and everything is read again.
 
 mod chart;
+mod levelling;
 mod life;
 mod report;
 #[cfg(test)]
 mod tests;
 
 pub use chart::{csv, figure};
+pub use levelling::Levelling;
 pub use report::{Age, Follow, Life, LifetimeError, Plan, Report, Sample};
 
-use aster_device::profile::LevellingName;
-use report::levelling_key;
 use std::fmt::Write;
 
 /// Runs the lives.
@@ -31,13 +31,11 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, LifetimeError> {
     let package = &profile.package;
     let wear_out_cycles = u64::from(package.endurance) * u64::from(package.wear_out_percent) / 100;
     let mut lives = Vec::new();
-    for (name, levelling) in [
-        ("without levelling", LevellingName::None),
-        ("with dynamic levelling", LevellingName::Dynamic),
-        ("with static levelling", LevellingName::Static),
-    ] {
-        profile.ftl.wear_levelling = levelling;
-        lives.push(life::live(plan, &profile, wear_out_cycles, &mut |age| follow(name, age))?);
+    for &levelling in Levelling::of(&profile) {
+        let mut profile = profile.clone();
+        levelling.set(&mut profile);
+        let mut follow = |age: &Age| follow(levelling.stage(), age);
+        lives.push(life::live((plan, levelling), &profile, wear_out_cycles, &mut follow)?);
     }
     Ok(Report {
         profile: plan.name.clone(),
@@ -63,7 +61,7 @@ pub fn table(report: &Report) -> String {
         "levelling", "drive writes", "WAF", "erases min–max", "mean", "levelled", "bad", "lost"
     );
     for life in &report.lives {
-        let name = levelling_key(life.wear_levelling);
+        let name = life.wear_levelling.key();
         let Some(last) = life.samples.last() else { continue };
         let mut end = match &life.refused_with {
             Some(status) => format!("read-only ({status})"),

@@ -1,28 +1,11 @@
 //! The plan of a life, and its result.
 
-use aster_device::profile::{LevellingName, Profile};
+use super::levelling::Levelling;
+use aster_device::profile::Profile;
 use aster_run_virtual::RunError;
 use aster_run_virtual::driver::DriverError;
 use serde::Serialize;
 use std::ops::ControlFlow;
-
-/// A kind of wear levelling as profiles write it.
-pub(super) fn levelling_key(levelling: LevellingName) -> &'static str {
-    match levelling {
-        LevellingName::None => "none",
-        LevellingName::Dynamic => "dynamic",
-        LevellingName::Static => "static",
-    }
-}
-
-/// The same for a title.
-pub(super) fn levelling_title(levelling: LevellingName) -> &'static str {
-    match levelling {
-        LevellingName::None => "no wear levelling",
-        LevellingName::Dynamic => "dynamic wear levelling",
-        LevellingName::Static => "static wear levelling",
-    }
-}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -62,7 +45,7 @@ pub struct Sample {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Life {
     /// Its kind of wear levelling.
-    pub wear_levelling: LevellingName,
+    pub wear_levelling: Levelling,
     /// Bytes written by the host, over the capacity.
     pub drive_writes: f64,
     /// Bytes programmed over bytes written by the host.
@@ -100,7 +83,7 @@ pub struct Report {
     pub wear_out_cycles: u64,
     /// True if the profile has no such limit, so that its endurance was taken.
     pub wear_out_assumed: bool,
-    /// Without levelling, with dynamic, and with static.
+    /// One for each kind of wear levelling that the FTL has.
     pub lives: Vec<Life>,
 }
 

@@ -29,12 +29,44 @@ fn a_drive_is_written_to_its_end_and_lasts_longer_with_its_wear_levelled() {
         let spare = life.samples.iter().map(|s| s.available_spare);
         assert!(spare.clone().rev().is_sorted() && spare.clone().next() == Some(100), "{life:?}");
     }
-    let kinds = [LevellingName::None, LevellingName::Dynamic, LevellingName::Static];
+    let kinds = [Levelling::None, Levelling::Dynamic, Levelling::Static];
     assert!(report.lives.iter().map(|life| life.wear_levelling).eq(kinds));
     assert!(with.drive_writes > 1.2 * without.drive_writes, "{}", table(&report));
     assert!(with.levelled_blocks > 0 && without.levelled_blocks == 0 && dynamic.levelled_blocks == 0);
     let spread = |life: &Life| life.samples.last().map_or(0, |s| s.erases_max - s.erases_min);
     assert!(spread(without) > 2 * spread(with), "{}", table(&report));
+}
+
+/// H27, H30: the paper's FTL has a levelling of its own, with or without a window in the profile.
+#[test]
+fn under_hostftl_a_drive_lives_without_and_with_regional_levelling() {
+    let mut profile = shipped("host-ftl-small").unwrap();
+    profile.geometry.blocks_per_lun = 24;
+    profile.geometry.pages_per_block = 8;
+    profile.package.endurance = 40;
+    profile.ftl.over_provisioning_percent = 100.0;
+    profile.target.as_mut().unwrap().wear_window = Some(16);
+    let report = go(&Plan {
+        name: "host-ftl-small".into(),
+        profile,
+        seed: 5,
+        hot_percent: 20,
+        drive_writes_max: None,
+    });
+    let [without, with] = &report.lives[..] else { panic!("two lives") };
+    assert_eq!((without.wear_levelling, with.wear_levelling), (Levelling::None, Levelling::Regional));
+    assert!(with.levelled_blocks > 0 && without.levelled_blocks == 0, "{}", table(&report));
+    assert!(without.read_only && with.drive_writes > 1.2 * without.drive_writes, "{}", table(&report));
+}
+
+/// pblk has no wear levelling, so there is nothing to compare.
+#[test]
+fn under_pblk_a_drive_has_one_life() {
+    let profile = shipped("pocket-ocssd").unwrap();
+    let most = Some(1.0);
+    let report =
+        go(&Plan { name: "ocssd".into(), profile, seed: 5, hot_percent: 20, drive_writes_max: most });
+    assert!(report.lives.iter().map(|life| life.wear_levelling).eq([Levelling::None]));
 }
 
 #[test]
@@ -70,7 +102,7 @@ fn the_picture_shows_each_sample_where_the_axes_say() {
     // Two lives: the second lasts twice as long, and fixes the axis of both.
     life.samples = vec![sample(10.0, (0, 4.0, 8), 100), sample(50.0, (10, 30.0, 60), 40)];
     let mut longer = life.clone();
-    longer.wear_levelling = LevellingName::Static;
+    longer.wear_levelling = Levelling::Static;
     longer.samples.push(sample(100.0, (70, 80.0, 100), 0));
     let report = Report {
         profile: "pocket".into(),
