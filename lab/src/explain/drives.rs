@@ -150,6 +150,29 @@ fn through_the_page_mapping_on_the_host_a_read_is_told_what_the_drive_did_for_it
     assert!(arrays > 0.1 && luns > 0.3 && operations < 0.05, "{arrays}, {luns}, {operations}");
 }
 
+/// H19, H21: the paper's FTL tells what a command waits for: room in its write buffer, which programs make,
+/// and the reads of a page.
+#[test]
+fn a_command_through_hostftl_is_told_by_the_pages_that_it_waited_for() {
+    let profile = shipped("host-ftl-small").unwrap();
+    let of = |depth, job: Job| Job { queue_depth: depth, ..job };
+    let fill = job(Access::Sequential, Mix::Write, 128 << 10, 400);
+    let writes = of(64, job(Access::Random, Mix::Write, 4096, 20_000));
+    let all = explained(&profile, std::slice::from_ref(&fill), &[writes], true);
+    add_up(&all);
+    assert_eq!(all.len(), 20_001, "the host's commands alone");
+    let room = holder_name(Wait::WriteBuffer).unwrap();
+    let waited = spent(&all, |what| what.starts_with(room));
+    let [program, operation] =
+        [PROGRAM_ARRAY, OPERATION].map(|what| spent(&all, |of| of == format!("{room}: {what}")));
+    assert!(waited > 0.9 && program > 0.2 && operation < 0.05, "{waited}, {program}, {operation}");
+    let reads = of(1, job(Access::Random, Mix::Read, 4096, 200));
+    let all = explained(&profile, &[fill], &[reads], false);
+    add_up(&all);
+    let [array, bus, rest] = [READ_ARRAY, CHANNEL, REST].map(|what| spent(&all, |of| of == what));
+    assert!(array > 0.3 && bus > 0.2 && rest < 0.01, "{array}, {bus}, {rest}");
+}
+
 /// O16: what the host's block layer waits for is the drive, and its own time is not the FTL's.
 #[test]
 fn a_command_of_the_block_layer_is_told_as_the_host_s() {

@@ -134,6 +134,7 @@ impl Collector {
             let victim = ftl.work.wait(&ftl.exec, || self.victim()).await;
             let losses = ftl.flash.losses();
             self.moves.clear();
+            ftl.told.chosen(victim, ftl.state.borrow().groups.valid(victim));
             self.reads.clear();
             let emptied = self.empty(victim).await;
             let is_lost = ftl.flash.losses() != losses;
@@ -546,3 +547,4 @@ impl Ftl {
         }
     }
 }
+                self.told.moved(record.sector, self.span(state, page, 0, 0).block, to);

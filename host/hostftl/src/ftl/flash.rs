@@ -3,9 +3,11 @@
 //! Operations reach the drive in the order in which they are asked for. As many tasks as the drive has slots
 //! carry them out, each with one command at a time, so that no command waits for a slot behind another.
 
-use super::groups::{GroupPlace, Members};
+use super::groups::Members;
 use super::oob::{Mark, RECORD_BYTES, SectorRecord};
+pub(super) use super::operation::{Done, Operation, Records, RowSpan, SECTORS_MAX, Span};
 use super::place::PagePlace;
+use super::told::Told;
 use crate::driver::{ArrayDriver, CommandTag, Ended, Gone, REGION_BYTES, TAGS};
 use alloc::rc::Rc;
 use alloc::vec;
@@ -14,98 +16,16 @@ use aster_exec::{Core, Exec, Ring, WaitCell};
 use aster_parties::TargetMemory;
 use aster_units::{BufferId, SECTOR_BYTES};
 use aster_wire::array::{
-    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, NO_BLOCK, Opcode, SectorSpan, StatusCode,
+    Blocks, Command, CommandFlags, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
 };
 use aster_wire::ocssd::TableHeader;
 use core::cell::{Cell, RefCell};
 
-/// Most sectors of a page: a status entry has a bit for each.
-pub(super) const SECTORS_MAX: usize = 8;
 /// Bytes of the records of a command: of a page of each lane.
 const RUN_BYTES: usize = LANES_MAX * SECTORS_MAX * RECORD_BYTES;
 /// Where the report on a die's blocks lies in the byte region.
 const REPORT_AT: usize = REGION_BYTES + TAGS * RUN_BYTES;
 const OOB: CommandFlags = CommandFlags(0).with_oob(true);
-
-/// The record of each sector of a page, `None` where there is none.
-pub(super) type Records = [Option<SectorRecord>; SECTORS_MAX];
-
-/// Sectors of a page.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub page: PagePlace,
-    pub block: u16,
-    pub first: u8,
-    pub count: u8,
-}
-
-/// Whole pages of one row of a group, each of another lane.
-#[derive(Debug)]
-pub(super) struct RowSpan {
-    pub group: GroupPlace,
-    pub page: u16,
-    /// The blocks of the lanes whose pages are meant.
-    pub members: Members,
-    /// The page buffer of each of them.
-    pub buffers: Vec<BufferId>,
-    /// What is programmed beside them.
-    pub records: Vec<Records>,
-    /// The lane, beside those of the buffers, that gets their sum.
-    pub parity: Option<u8>,
-}
-
-impl RowSpan {
-    /// The lanes of its buffers.
-    fn lanes(&self) -> impl Iterator<Item = u8> {
-        let blocks = (0u8..).zip(self.members).filter(|&(_, block)| block != NO_BLOCK);
-        blocks.map(|(lane, _)| lane).filter(|&lane| Some(lane) != self.parity)
-    }
-}
-
-/// How an operation ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
-    pub code: Result<StatusCode, Gone>,
-    /// Sectors of a page, or lanes of a group, that failed, as bits.
-    pub failed: u8,
-    /// What a read of a page found, by sector of the page.
-    pub records: Records,
-    /// The most bits that a read has corrected in a chunk. More than any if a chunk was lost.
-    pub corrected: u8,
-    /// The drive has lost its power meanwhile: a program or an erase was carried out in whole, in part or
-    /// not at all, and the drive is there again.
-    pub lost: bool,
-}
-
-impl Done {
-    const LOST: Done = Done {
-        code: Ok(StatusCode::Refused),
-        failed: 0,
-        records: [None; SECTORS_MAX],
-        corrected: 0,
-        lost: true,
-    };
-
-    pub fn is_good(&self) -> bool {
-        self.code == Ok(StatusCode::Done)
-    }
-    /// Whether the page of this lane was programmed, or read, as one of a row.
-    pub fn is_good_on(&self, lane: u8) -> bool {
-        let some = matches!(
-            self.code,
-            Ok(StatusCode::Uncorrectable | StatusCode::ProgramFailed | StatusCode::LaneDead)
-        );
-        self.is_good() || some && self.failed >> lane & 1 == 0
-    }
-    /// Whether a read brought this sector of the page.
-    pub fn has(&self, sector: u8) -> bool {
-        match self.code {
-            Ok(StatusCode::Done) => true,
-            Ok(StatusCode::Uncorrectable) => self.failed >> sector & 1 == 0,
-            _ => false,
-        }
-    }
-}
 
 /// An operation that was asked for.
 #[derive(Default)]
@@ -116,6 +36,8 @@ pub(super) struct Ticket {
     /// What is stored beside the sectors of a page, whatever it is.
     stored: RefCell<Vec<[u8; RECORD_BYTES]>>,
     waiter: WaitCell,
+    /// The number by which it is told.
+    job: u32,
 }
 
 impl Ticket {
@@ -126,6 +48,10 @@ impl Ticket {
     pub fn stored(&self, index: usize) -> [u8; RECORD_BYTES] {
         self.stored.borrow()[index]
     }
+    /// The number of the firmware task in events.
+    pub fn job(&self) -> u32 {
+        self.job
+    }
     /// Whether it was lost with the drive's power.
     pub fn is_lost(&self) -> bool {
         self.done.get().is_some_and(|done| done.lost)
@@ -134,15 +60,6 @@ impl Ticket {
     pub fn of_row(&self, index: usize) -> Records {
         self.row.borrow()[index]
     }
-}
-
-#[derive(Clone)]
-enum Operation {
-    Read { span: Span, buffer: BufferId, into: u8, all: bool },
-    Program { span: Span, buffer: BufferId, records: Records },
-    ReadRow(Rc<RowSpan>),
-    ProgramRow(Rc<RowSpan>),
-    Erase { channel: u8, die: u8, members: Members },
 }
 
 /// A command on its way, and how often the drive had been lost before.
@@ -156,6 +73,7 @@ pub(super) struct Flash {
     exec: Exec,
     driver: Rc<ArrayDriver>,
     memory: Rc<RefCell<TargetMemory>>,
+    told: Rc<Told>,
     /// With how often the drive was lost before.
     asked: Ring<(Operation, Rc<Ticket>, u32)>,
     /// Is full while an operation is taken and submitted.
@@ -185,12 +103,14 @@ impl Flash {
         core: &Core,
         driver: &Rc<ArrayDriver>,
         memory: &Rc<RefCell<TargetMemory>>,
+        told: &Rc<Told>,
         (bound, sectors, marked): (usize, u8, bool),
     ) -> Rc<Self> {
         let flash = Rc::new(Flash {
             exec: core.exec().clone(),
             driver: Rc::clone(driver),
             memory: Rc::clone(memory),
+            told: Rc::clone(told),
             asked: Ring::new(bound),
             turn: Ring::new(1),
             sectors,
@@ -207,7 +127,9 @@ impl Flash {
     }
 
     fn ask(&self, operation: Operation) -> Rc<Ticket> {
-        let ticket = Rc::new(Ticket::default());
+        let job = self.told.number(&operation);
+        self.told.queued(job, &operation);
+        let ticket = Rc::new(Ticket { job, ..Ticket::default() });
         let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket), self.driver.losses()));
         assert!(asked.is_ok(), "more operations than buffers and groups have");
         ticket
@@ -304,7 +226,10 @@ impl Flash {
             let (operation, ticket, asked) = self.asked.pop(&self.exec).await;
             let sent = self.submit(&operation, asked).await;
             self.turn.try_pop(&self.exec);
-            ticket.done.set(Some(self.carry_out(&operation, &ticket, asked, sent).await));
+            self.told.issued(&operation);
+            let done = self.carry_out(&operation, &ticket, asked, sent).await;
+            self.told.finished(&operation, &done);
+            ticket.done.set(Some(done));
             ticket.waiter.wake(&self.exec);
         }
     }

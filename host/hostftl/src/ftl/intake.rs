@@ -10,7 +10,7 @@ use super::shared::{Ftl, State};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Event;
+use aster_events::{Event, Wait};
 use aster_ports::host::{Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_units::{BufferId, SECTOR_BYTES};
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
@@ -78,12 +78,14 @@ pub(super) async fn run(ftl: Rc<Ftl>, first: u32) {
     let worker = Worker { first, side: BufferId(first + WINDOW), ftl: Rc::clone(&ftl) };
     loop {
         let command = ftl.commands.next_command().await;
+        ftl.told.began(&command);
         ftl.core.charge(ftl.command_cycles);
         ftl.core.settle().await;
         let (status, failed_at) = match worker.serve(&command).await {
             Ok(()) => (HostStatus::Success, None),
             Err(failed) => failed,
         };
+        ftl.told.ended(&command);
         ftl.count(|stats| stats.commands += 1);
         ftl.commands.complete(Completion { failed_at, ..Completion::new(command.id, status) });
     }
@@ -344,13 +346,14 @@ impl Worker {
                 length,
                 after: None,
             };
-            let (task, buffer) = (self.ftl.exec.current().number(), request.buffer.0);
+            let (told, buffer) = (&self.ftl.told, request.buffer.0);
+            let task = told.task();
             let (from_host, compare) = (direction == DmaDirection::FromHost, command.op == HostOp::Compare);
             let queued = || Event::TransferQueued { task, from_host, bytes: length, buffer, compare };
-            self.ftl.recorder.emit(self.ftl.exec.now(), queued);
+            told.emit(queued);
             let moved = self.ftl.commands.dma(request).await;
             let ended = || Event::TransferEnded { task, failed: moved.is_err() };
-            self.ftl.recorder.emit(self.ftl.exec.now(), ended);
+            told.emit(ended);
             moved.map_err(|_| (HostStatus::DataTransfer, None))?;
             at += length;
         }
@@ -423,7 +426,7 @@ impl Worker {
             }
             ftl.try_put(sector, gathered, |bytes| bytes.copy_from_slice(content)).then_some(Ok(()))
         };
-        ftl.room.wait(&ftl.exec, put).await
+        ftl.told.wait_on(&ftl.room, Wait::WriteBuffer, put).await
     }
     /// Puts a sector of which some bytes are new, from the side buffer or zeroes. If it is written meanwhile,
     /// its other bytes come from that version.
@@ -470,7 +473,7 @@ impl Worker {
                 let put = ftl.try_put(part.sector, Gathered::Page, |bytes| bytes.copy_from_slice(&content));
                 put.then_some(Ok(true))
             };
-            if ftl.room.wait(&ftl.exec, put).await? {
+            if ftl.told.wait_on(&ftl.room, Wait::WriteBuffer, put).await? {
                 return Ok(());
             }
         }

@@ -29,6 +29,7 @@ mod intake;
 mod lost;
 mod map;
 mod oob;
+mod operation;
 mod others;
 mod piece;
 mod place;
@@ -40,6 +41,7 @@ mod root;
 mod rows;
 mod shared;
 mod spare;
+mod told;
 
 pub use config::{CompositeConfig, HostFtlConfig, Parity};
 pub use piece::HostFtl;

@@ -12,6 +12,7 @@ use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
+use super::told::Told;
 use crate::driver::{ArrayDriver, ArrayInfo};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -116,8 +117,9 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     let bound = piece.buffers() as usize * SECTORS_MAX
         + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
         + recover::BUFFERS;
-    let flash =
-        Flash::start(&ports.core, &up.driver, &up.memory, (bound, info.sectors, piece.config.raid.is_some()));
+    let told = Rc::new(Told::new(&exec, ports.recorder, piece.config.geometry, info));
+    let shape = (bound, info.sectors, piece.config.raid.is_some());
+    let flash = Flash::start(&ports.core, &up.driver, &up.memory, &told, shape);
     let root = Root::read(&ports.nvram);
     let recovery = Recovery {
         exec: &exec,
@@ -165,7 +167,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
         core: ports.core.clone(),
         commands: ports.commands,
         command_cycles: ports.command_cycles,
-        recorder: ports.recorder,
+        told,
         buffers: ports.buffers,
         nvram: ports.nvram,
         flash,

@@ -13,13 +13,14 @@ use super::recent::RecentWrites;
 use super::retired::Retired;
 use super::root::Root;
 use super::spare::Spare;
+use super::told::Told;
 use crate::driver::ArrayInfo;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Recorder;
+use aster_events::Wait;
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, NvramSlice, TranslationStats};
 use aster_ports::dram::SharedDram;
@@ -138,7 +139,7 @@ pub(super) struct Ftl {
     pub core: Core,
     pub commands: Rc<CommandPort>,
     pub command_cycles: u64,
-    pub recorder: Recorder,
+    pub told: Rc<Told>,
     pub buffers: SharedDram,
     pub nvram: NvramSlice,
     pub flash: Rc<Flash>,
@@ -291,10 +292,16 @@ impl Ftl {
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
         let reserve = self.reserve(state);
-        if self.config.raid.is_some() {
-            self.pump_rows(state, reserve);
-            return self.work.wake_all(&self.exec);
-        }
+        self.told.placing(|| {
+            match self.config.raid.is_some() {
+                true => self.pump_rows(state, reserve),
+                false => self.pump_pages(state, reserve),
+            }
+            state.waits_for_place
+        });
+        self.work.wake_all(&self.exec);
+    }
+    fn pump_pages(&self, state: &mut State, reserve: usize) {
         while let Some(due) = state.due.pop_front() {
             let sent = match &due {
                 Due::Page(buffer) => self.send_page(state, *buffer, reserve),
@@ -315,7 +322,6 @@ impl Ftl {
             }
         }
         state.waits_for_place = !state.due.is_empty();
-        self.work.wake_all(&self.exec);
     }
     /// The records of a buffer's sectors, if they are sent now: a page is newer than all that were sent
     /// before it.
@@ -465,6 +471,7 @@ impl Ftl {
         }
     }
 
+        self.told.mapped(sector, to.map(|at| (self.span(state, at.page, 0, 0).block, at)));
     /// Awaits the pages on their way, in their order: the map then never goes back to an older version.
     pub async fn store(self: Rc<Self>) {
         loop {
@@ -487,7 +494,7 @@ impl Ftl {
             return self.store_row(in_flight, row).await;
         }
         let done = in_flight.ticket.done(&self.exec).await;
-        let is_row = in_flight.is_row;
+        let (is_row, mut job) = (in_flight.is_row, in_flight.ticket.job());
         if done.lost {
             self.settle(in_flight);
         }
@@ -514,6 +521,7 @@ impl Ftl {
                 let (next, ticket) = self.find_home(page).await;
                 done = ticket.done(&self.exec).await;
                 (at, is_good) = (next, done.is_good());
+                job = ticket.job();
                 self.state.borrow_mut().groups.end(at);
             }
             let state = &mut *self.state.borrow_mut();
@@ -567,6 +575,6 @@ impl Ftl {
             };
             (stored || never).then_some(stored)
         };
-        self.stored.wait(&self.exec, is_stored).await
+        self.told.wait_on(&self.stored, Wait::Flush, is_stored).await
     }
 }
