@@ -82,6 +82,27 @@ fn groups_wear_within_the_window_for_two_erases_in_a_hundred() {
     run(&machine, &[everything(&machine)], contents);
 }
 
+/// H30: when one die was erased more often than all in the mean, hot data leave it.
+#[test]
+fn hot_data_leave_a_region_that_wears_more_than_the_others() {
+    let moved = |percent, accesses| {
+        let mut profile = small(Some(WINDOW));
+        let target = profile.target.as_mut().unwrap();
+        target.region_percent = percent;
+        target.region_accesses = accesses;
+        let (machine, contents) = worn(&profile, 2_000 * MIB, |_| ());
+        run(&machine, &[everything(&machine)], contents);
+        (counted(&machine, "groups_left_regions"), machine.device().stats().nand)
+    };
+    let (never, _) = moved(None, None);
+    let (seldom, _) = moved(Some(12.0), None);
+    let (often, of_many) = moved(Some(0.0), None);
+    let (_, of_few) = moved(Some(0.0), Some(8));
+    assert_eq!(never, 0);
+    assert!(often > 10 && seldom < often / 4, "{seldom}, {often}");
+    assert!(of_many != of_few, "the hottest data are others");
+}
+
 #[test]
 fn what_is_known_of_wear_survives_a_loss_of_power() {
     let profile = small(Some(WINDOW));

@@ -70,6 +70,9 @@ impl Profile {
         range("target.composite_bytes", f64::from(target.composite_bytes.unwrap_or(4096)), 4096.0, 1e9)?;
         range("target.hot_writes", f64::from(target.hot_writes.unwrap_or(0)), 0.0, 65536.0)?;
         range("target.wear_window", f64::from(target.wear_window.unwrap_or(2)), 2.0, 65536.0)?;
+        range("target.region_percent", target.region_percent.unwrap_or(1.0), 0.0, 1000.0)?;
+        range("target.region_groups", f64::from(target.region_groups.unwrap_or(1)), 1.0, 65536.0)?;
+        range("target.region_accesses", f64::from(target.region_accesses.unwrap_or(1)), 1.0, 1e6)?;
         range("target.map_mib", f64::from(target.map_mib.unwrap_or(1)), 1.0, 1e6)
     }
 

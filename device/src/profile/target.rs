@@ -66,9 +66,23 @@ pub struct TargetProfile {
     /// How many more erases one group of a die may have than another under `hostftl` (H27). New data go to
     /// the free group that was erased least often, copies to the one that was erased most often, and a group
     /// with cold data is emptied when the difference is half of this; one erase in fifty at most is for that
-    /// (H26). None when absent: free groups are written in the order in which they became free.
+    /// (H26). New data keep out of a die whose free groups were erased more often than those of another one
+    /// by more than this in the mean (H29). None when absent: free groups are written in the order in which
+    /// they became free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear_window: Option<u32>,
+    /// Percent by which the mean erases of a region of `hostftl`, a die of a channel, exceed those of all
+    /// when hot data leave it for the region that wears least (H30, D %). Takes `wear_window`. None when
+    /// absent: hot data stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region_percent: Option<f64>,
+    /// Groups whose hot data leave a region at a time (H30, M). 4 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region_groups: Option<u32>,
+    /// The latest accesses of pages by the host, of which the hottest data are those with the most (H30).
+    /// 4096 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region_accesses: Option<u32>,
 }
 
 impl TargetProfile {

@@ -14,6 +14,9 @@ const OF_TARGET: &[(&str, &str)] = &[
     ("target.hot_writes", "hostftl"),
     ("target.raid", "hostftl"),
     ("target.wear_window", "hostftl"),
+    ("target.region_percent", "hostftl"),
+    ("target.region_groups", "hostftl"),
+    ("target.region_accesses", "hostftl"),
 ];
 /// Keys of `[ftl]` that page mapping alone reads, in the drive or on the host.
 const OF_PAGE_MAPPING: &[&str] = &[

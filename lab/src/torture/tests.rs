@@ -188,6 +188,20 @@ fn the_papers_ftl_writes_data_anew_and_takes_nothing_along() {
     }
 }
 
+/// H30: hot data that leave their region when the power goes are there, in one region or the other.
+#[test]
+fn the_papers_ftl_moves_data_between_regions_and_takes_nothing_along() {
+    let mut profile = profile("host-ftl-small");
+    let target = profile.target.as_mut().expect("a target");
+    (target.wear_window, target.region_percent) = (Some(4), Some(0.0));
+    (target.region_groups, target.region_accesses) = (Some(2), Some(64));
+    profile.ftl.over_provisioning_percent = 60.0;
+    let report = go(&profile, Content::Fingerprint, 5, cuts(40, 500));
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+    let seen = report.seen;
+    assert!(seen.levelled > 0 && seen.drive_cuts > 5 && seen.host_cuts > 5, "{seen:?}");
+}
+
 /// H20: what is asked for while the drive is away reaches it in order, so that no group is erased behind the
 /// first page that was written to it.
 #[test]

@@ -3,7 +3,12 @@
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::{MESSAGE_UNIT, Profile, RaidName};
 use aster_device::{BuildError, refresh_on_host, victims_on_host};
-use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity};
+use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity, RegionConfig};
+
+/// Groups whose hot data leave a region at a time, and accesses that tell which are hot, when the profile
+/// doesn't say.
+const REGION_GROUPS: u32 = 4;
+const REGION_ACCESSES: u32 = 4096;
 
 pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError> {
     let refuse = |key, reason: String| Err(PieceError::new(key, reason).into());
@@ -30,6 +35,13 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
         gathers: gather_pages != Some(0),
         composite,
         wear_window: target.and_then(|target| target.wear_window),
+        regions: target.and_then(|target| {
+            Some(RegionConfig {
+                percent: target.region_percent?,
+                groups: target.region_groups.unwrap_or(REGION_GROUPS),
+                accesses: target.region_accesses.unwrap_or(REGION_ACCESSES),
+            })
+        }),
         refresh: refresh_on_host(profile, facts),
         raid: match target.and_then(|target| target.raid).unwrap_or_default() {
             RaidName::Off => None,

@@ -78,6 +78,8 @@ enum Reason {
     Wear,
     /// Its data fade (H32).
     Fading,
+    /// Its data are hot, and its region wears more than the others (H30).
+    Region,
 }
 
 pub(super) struct Collector {
@@ -132,9 +134,9 @@ impl Collector {
         let ftl = Rc::clone(&self.ftl);
         loop {
             let victim = ftl.work.wait(&ftl.exec, || self.victim()).await;
+            ftl.told.chosen(victim, ftl.state.borrow().groups.valid(victim));
             let losses = ftl.flash.losses();
             self.moves.clear();
-            ftl.told.chosen(victim, ftl.state.borrow().groups.valid(victim));
             self.reads.clear();
             let emptied = self.empty(victim).await;
             let is_lost = ftl.flash.losses() != losses;
@@ -152,12 +154,13 @@ impl Collector {
             }
             if emptied.is_ok() && self.wait_until_stale(victim).await {
                 self.retries = 0;
+                ftl.state.borrow_mut().left_regions += u64::from(self.reason == Reason::Region);
                 self.erase(victim).await;
             }
             ftl.state.borrow_mut().collecting = false;
             ftl.count(|stats| {
                 stats.gc_runs += 1;
-                stats.levelled += u64::from(self.reason == Reason::Wear);
+                stats.levelled += u64::from(matches!(self.reason, Reason::Wear | Reason::Region));
                 stats.refreshed += u64::from(self.reason == Reason::Fading);
             });
             ftl.tell_wear();
@@ -182,15 +185,10 @@ impl Collector {
             let few = state.groups.all_free() <= ftl.few(state);
             // A victim for wear levelling comes first, or it would never come while others hold nothing; but
             // never two of them.
+            state.frontier.confine(None);
             let before = core::mem::replace(&mut self.reason, Reason::Room);
-            let may_level = before != Reason::Wear && self.may_level(state);
-            let mut victim = may_level.then(|| state.groups.coldest(self.begins_at())).flatten();
-            if let Some(at) = victim {
-                self.reason = Reason::Wear;
-                self.levelled += 1;
-                // Wear is levelled within a die (H30).
-                state.frontier.confine_cold(Some((at.channel, at.die)));
-            }
+            let levelled = matches!(before, Reason::Wear | Reason::Region);
+            let mut victim = if !levelled && self.may_level(state) { self.for_wear(state) } else { None };
             victim = victim.or_else(|| state.groups.empty());
             if victim.is_none() && few && self.for_room >= FOR_ROOM {
                 victim = self.fading(state);
@@ -210,6 +208,22 @@ impl Collector {
             ftl.stop(DriveState::ReadOnly);
         }
         None
+    }
+    /// A group that is emptied for its wear, and where its data go (H30): a cold one, to another group of its
+    /// region, or a hot one, to the region that wears least.
+    fn for_wear(&mut self, state: &mut State) -> Option<GroupPlace> {
+        let State { groups, frontier, .. } = state;
+        let (at, reason, to) = match groups.coldest(self.begins_at()) {
+            Some(at) => (at, Reason::Wear, (Stream::Cold, (at.channel, at.die))),
+            None => {
+                let (at, to) = groups.leaves_region()?;
+                (at, Reason::Region, (Stream::Copies, to))
+            }
+        };
+        self.levelled += 1;
+        self.reason = reason;
+        frontier.confine(Some(to));
+        Some(at)
     }
     /// Whether a group may be emptied for wear levelling: for each of those fifty others have been erased
     /// (H26: 2 % at most), and there is room for its copies beside the reserve.
@@ -542,9 +556,9 @@ impl Ftl {
             {
                 let to = SectorPlace { page, slot };
                 self.moved(state, record.sector, Some(to));
+                self.told.moved(record.sector, self.span(state, page, 0, 0).block, to);
                 moves.push((record.sector, from, to));
             }
         }
     }
 }
-                self.told.moved(record.sector, self.span(state, page, 0, 0).block, to);

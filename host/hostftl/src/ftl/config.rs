@@ -1,6 +1,7 @@
 //! What the FTL is told.
 
 use super::flash::SECTORS_MAX;
+use super::groups::RegionConfig;
 use alloc::format;
 use aster_parties::{PieceError, Refresh};
 use aster_units::{Content, Geometry};
@@ -25,6 +26,9 @@ pub struct HostFtlConfig {
     pub raid: Option<Parity>,
     /// How many more erases one group of a die may have than another; `None` without wear levelling (H27).
     pub wear_window: Option<u32>,
+    /// When hot data leave a region that wears more than the others; `None` if they never do (H30). Takes a
+    /// window.
+    pub regions: Option<RegionConfig>,
     /// When data are written anew (H32).
     pub refresh: Refresh,
 }
@@ -88,6 +92,10 @@ impl HostFtlConfig {
                 "ftl.buffer_entries",
                 "must be 1 at least for target.kind = \"hostftl\"",
             ));
+        }
+        if self.regions.is_some() && self.wear_window.is_none() {
+            let reason = "must go with target.wear_window, which levels the wear within regions";
+            return Err(PieceError::new("target.region_percent", reason));
         }
         let lanes = lanes_of(g.channels);
         if self.raid.is_some() && (lanes < 2 || self.gather_pages < COMPOSITE_BUFFERS) {

@@ -105,8 +105,10 @@ pub struct Frontier {
     open: Vec<[Option<OpenGroup>; STREAMS]>,
     /// Pages of each stream that were chosen so far, skipped turns included.
     turns: [u64; STREAMS],
-    /// The only die that cold data go to, by channel and die.
-    confined: Option<(u8, u8)>,
+    /// The only die that a stream goes to, by channel and die.
+    confined: Option<(Stream, (u8, u8))>,
+    /// The host writes no region whose free groups were erased so much more often than another's (H29).
+    window: Option<u32>,
 }
 
 impl Frontier {
@@ -117,17 +119,28 @@ impl Frontier {
             open: vec![[None; STREAMS]; info.all_dies()],
             turns: [0; STREAMS],
             confined: None,
+            window: None,
         }
+    }
+    /// The same, with a bound for the wear of regions.
+    #[must_use]
+    pub fn with_window(self, window: Option<u32>) -> Self {
+        Frontier { window, ..self }
     }
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
     }
-    /// Cold data go to this die alone, or to all.
-    pub fn confine_cold(&mut self, to: Option<(u8, u8)>) {
+    /// A stream goes to this die alone. All others go to all, and with `None` it does.
+    pub fn confine(&mut self, to: Option<(Stream, (u8, u8))>) {
         self.confined = to;
     }
     fn takes(&self, stream: Stream, at: (u8, u8)) -> bool {
-        stream != Stream::Cold || self.confined.is_none_or(|only| only == at)
+        self.confined.is_none_or(|(confined, only)| confined != stream || only == at)
+    }
+    /// Whether a stream opens a group of this die.
+    fn opens(&self, groups: &Groups, stream: Stream, (channel, die): (u8, u8)) -> bool {
+        let is_bound = !stream.is_of_copies();
+        !self.window.is_some_and(|window| is_bound && groups.is_worn(channel, die, window))
     }
     /// The next page of a stream. A die without an open group is passed over if none of its groups is free,
     /// or no more than `reserve` are in the array; `None` if all are passed over. The page must be submitted
@@ -154,10 +167,11 @@ impl Frontier {
         (stream, reserve): (Stream, usize),
         (channel, die, lane): (u8, u8, u8),
     ) -> Option<NextPage> {
-        let slot = &mut self.open[self.info.die(channel, die)][stream as usize];
-        let mut open = match *slot {
+        let may_open = || groups.all_free() > reserve && self.opens(groups, stream, (channel, die));
+        let slot = self.open[self.info.die(channel, die)][stream as usize];
+        let mut open = match slot {
             Some(open) => open,
-            None if groups.all_free() <= reserve => return None,
+            None if !may_open() => return None,
             None => OpenGroup {
                 group: groups.open(channel, die, stream == Stream::Cold)?,
                 ..OpenGroup::default()
@@ -172,7 +186,7 @@ impl Frontier {
         open.next[usize::from(lane)] += u16::from(usable);
         let is_full = (0..self.info.lanes)
             .all(|lane| open.next[usize::from(lane)] == self.info.pages || !groups.is_alive(of, lane));
-        *slot = (!is_full).then_some(open);
+        self.open[self.info.die(channel, die)][stream as usize] = (!is_full).then_some(open);
         if is_full {
             groups.close(of);
         }
@@ -187,13 +201,14 @@ impl Frontier {
             let turn = self.turns[Stream::Composite as usize];
             self.turns[Stream::Composite as usize] += 1;
             let (channel, die) = ((turn % channels) as u8, (turn / channels % dies) as u8);
-            let slot = &mut self.open[self.info.die(channel, die)][Stream::Composite as usize];
-            let opened = match *slot {
+            let slot = self.open[self.info.die(channel, die)][Stream::Composite as usize];
+            let opened = match slot {
                 Some(open) => Some(open),
                 None if groups.all_free() <= reserve => {
                     none = NextRow::Wait;
                     None
                 }
+                None if !self.opens(groups, Stream::Composite, (channel, die)) => None,
                 None => {
                     groups.open_whole(channel, die).map(|group| OpenGroup { group, ..OpenGroup::default() })
                 }
@@ -202,8 +217,9 @@ impl Frontier {
             let of = GroupPlace { channel, die, group: open.group };
             let (page, opens) = (open.next[0], !open.begun);
             (open.begun, open.next) = (true, [page + 1; LANES_MAX]);
-            *slot = (page + 1 < self.info.pages).then_some(open);
-            if slot.is_none() {
+            let rest = (page + 1 < self.info.pages).then_some(open);
+            self.open[self.info.die(channel, die)][Stream::Composite as usize] = rest;
+            if rest.is_none() {
                 groups.close(of);
             }
             return NextRow::At { of, page, opens };
@@ -226,8 +242,9 @@ impl Frontier {
                 self.turns[stream as usize] += 1;
                 continue;
             }
+            let opens = groups.all_free() > reserve && self.opens(groups, stream, (channel, die));
             let slot = &mut self.open[self.info.die(channel, die)][stream as usize];
-            if slot.is_none() && groups.all_free() > reserve {
+            if slot.is_none() && opens {
                 *slot = groups
                     .open(channel, die, stream == Stream::Cold)
                     .map(|group| OpenGroup { group, ..OpenGroup::default() });

@@ -233,6 +233,7 @@ impl Worker {
                 let (span, (buffer, slot)) =
                     (ftl.span(state, place.page, place.slot, count), self.buffer_of(n));
                 ftl.note_read(state, place.page);
+                state.groups.accessed(place.page.group());
                 let ticket = ftl.flash.read(span, buffer, slot);
                 reads.push(PageRead { n, span, ticket, of_row: None });
             }
@@ -288,6 +289,7 @@ impl Worker {
         for span in &spans {
             members[usize::from(span.page.lane)] = span.block;
             ftl.note_read(state, span.page);
+            state.groups.accessed(span.page.group());
         }
         let ticket = ftl.flash.read_row(RowSpan {
             group: at.group(),

@@ -44,6 +44,7 @@ mod spare;
 mod told;
 
 pub use config::{CompositeConfig, HostFtlConfig, Parity};
+pub use groups::RegionConfig;
 pub use piece::HostFtl;
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
         state: RefCell::new(State {
             map: found.map,
             groups: found.groups,
-            frontier: Frontier::new(&info),
+            frontier: Frontier::new(&info).with_window(piece.config.wear_window),
             gather: Gather::new(gather_pages as usize, info.sectors, info.lanes),
             recent: RecentWrites::new(hot_writes),
             sequence: found.sequence,
@@ -190,6 +190,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
             padded: 0,
             composite: 0,
             rebuilt: 0,
+            left_regions: 0,
             sent: 0,
             stored: 0,
             root,
@@ -300,6 +301,7 @@ impl TranslationView for Running {
             each("erases_most", most.into());
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
+            each("groups_left_regions", state.left_regions);
             each("padded_sectors", state.padded);
             each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);

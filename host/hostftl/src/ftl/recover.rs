@@ -196,7 +196,7 @@ impl Recovery<'_> {
             groups = groups.with_parity();
         }
         if config.wear_window.is_some() {
-            groups = groups.levelled();
+            groups = groups.levelled().with_regions(self.config.regions);
         }
         groups = groups.refreshed(config.refresh);
         let blocks = u64::from(config.geometry.total_luns()) * u64::from(info.blocks);

@@ -170,6 +170,8 @@ impl Ftl {
             for (slot, sector) in slots {
                 self.moved(state, sector, Some(SectorPlace { page: at, slot }));
             }
+            state.groups.accessed(at.group());
+            self.told.made_room(sent.ticket.job());
         };
         let is_stored = self.end_row(Stream::Host, (sent, Some(&in_flight.settled)), &pages, stored).await;
         self.room.wake_all(&self.exec);

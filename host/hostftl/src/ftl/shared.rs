@@ -111,6 +111,8 @@ pub(super) struct State {
     pub composite: u64,
     /// Pages that were made of the others of their row.
     pub rebuilt: u64,
+    /// Groups whose hot data have left their region.
+    pub left_regions: u64,
     pub root: Root,
     pub retired: Retired,
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
@@ -469,9 +471,9 @@ impl Ftl {
         if let Some(to) = to {
             state.groups.gained(to.page);
         }
+        self.told.mapped(sector, to.map(|at| (self.span(state, at.page, 0, 0).block, at)));
     }
 
-        self.told.mapped(sector, to.map(|at| (self.span(state, at.page, 0, 0).block, at)));
     /// Awaits the pages on their way, in their order: the map then never goes back to an older version.
     pub async fn store(self: Rc<Self>) {
         loop {
@@ -519,9 +521,9 @@ impl Ftl {
                     self.failed(&mut self.state.borrow_mut(), at);
                 }
                 let (next, ticket) = self.find_home(page).await;
+                job = ticket.job();
                 done = ticket.done(&self.exec).await;
                 (at, is_good) = (next, done.is_good());
-                job = ticket.job();
                 self.state.borrow_mut().groups.end(at);
             }
             let state = &mut *self.state.borrow_mut();
@@ -531,6 +533,8 @@ impl Ftl {
             for (slot, sector) in slots {
                 self.moved(state, sector, Some(SectorPlace { page: at, slot }));
             }
+            state.groups.accessed(at.group());
+            self.told.made_room(job);
             self.room.wake_all(&self.exec);
             self.stored.wake_all(&self.exec);
         }

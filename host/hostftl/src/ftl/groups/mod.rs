@@ -2,7 +2,13 @@
 //! each lane, so bad blocks make groups of blocks with different numbers. Lanes with fewer good blocks have
 //! no member in the last groups.
 
+mod accesses;
+#[cfg(test)]
+mod region_tests;
+mod regions;
 mod victims;
+
+pub use accesses::RegionConfig;
 
 use super::fading::Fading;
 use super::place::PagePlace;
@@ -80,6 +86,8 @@ struct Group {
     is_torn: bool,
     /// What reads have told of it.
     fading: Fading,
+    /// Accesses of the host's to it since its erase, of the latest ones.
+    accesses: u32,
 }
 
 impl Group {
@@ -99,6 +107,8 @@ struct Die {
     groups: Box<[Group]>,
     /// Free groups, in the order in which they became free.
     free: VecDeque<u16>,
+    /// How often they were erased, together.
+    free_erases: u64,
 }
 
 impl Die {
@@ -136,6 +146,8 @@ pub struct Groups {
     levels: bool,
     /// Erases of groups since power-on.
     all_erases: u64,
+    /// The host's latest accesses, if wear is levelled between regions.
+    accesses: Option<accesses::Accesses<GroupPlace>>,
 }
 
 impl Groups {
@@ -166,8 +178,13 @@ impl Groups {
                     harmed: false,
                     is_torn: false,
                     fading: Fading::default(),
+                    accesses: 0,
                 });
-                dies.push(Die { groups: groups.collect(), free: (0..count as u16).collect() });
+                dies.push(Die {
+                    groups: groups.collect(),
+                    free: (0..count as u16).collect(),
+                    free_erases: 0,
+                });
             }
         }
         let free = dies.iter().map(|die| die.free.len()).sum();
@@ -184,6 +201,7 @@ impl Groups {
             parity: 0,
             levels: false,
             all_erases: 0,
+            accesses: None,
         }
     }
     /// The same, with a lane of each group for the sum of the others (H33).
@@ -291,8 +309,8 @@ impl Groups {
         killed
     }
     /// Free groups of a die that can't be written any more aren't free.
-    fn bury(&mut self, die: usize) {
-        let (die, parity) = (&mut self.dies[die], self.parity);
+    fn bury(&mut self, index: usize) {
+        let (die, parity) = (&mut self.dies[index], self.parity);
         let (before, groups) = (die.free.len(), &mut die.groups);
         die.free.retain(|&n| {
             let group = &mut groups[usize::from(n)];
@@ -303,6 +321,7 @@ impl Groups {
             !is_dead
         });
         self.free -= before - die.free.len();
+        self.count_free(index);
     }
     /// The blocks of a group that can be written, and so be erased.
     pub fn alive(&self, at: GroupPlace) -> Members {
@@ -314,7 +333,10 @@ impl Groups {
         let group = self.get_mut(at);
         let (was_harmed, was_torn) = (group.harmed, group.is_torn);
         (group.erased, group.written, group.harmed, group.is_torn) = (true, 0, false, false);
-        group.erases += 1;
+        (group.erases, group.accesses) = (group.erases + 1, 0);
+        if group.state == GroupState::Free {
+            self.dies[self.info.die(at.channel, at.die)].free_erases += 1;
+        }
         self.all_erases += 1;
         self.harmed -= usize::from(was_harmed);
         self.torn -= usize::from(was_torn);
@@ -390,6 +412,7 @@ impl Groups {
                 group.erases = of_group(n).unwrap_or(mean);
             }
         }
+        (0..self.dies.len()).for_each(|die| self.count_free(die));
     }
     /// A page of a group could only be read from the others of its row: it is to be emptied.
     pub fn harm(&mut self, at: GroupPlace) {
@@ -443,6 +466,7 @@ impl Groups {
         of.free.retain(|&free| free != at.group);
         self.free -= before - of.free.len();
         self.stale += 1;
+        self.count_free(index);
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
@@ -462,6 +486,7 @@ impl Groups {
                 }
             }
         }
+        (0..self.dies.len()).for_each(|die| self.count_free(die));
     }
     /// Whether a die, by its number among all, has a free group.
     pub fn has_free(&self, die: usize) -> bool {
@@ -471,21 +496,26 @@ impl Groups {
     /// was erased most often, else the one that was erased least often. `None` if none is free.
     pub fn open(&mut self, channel: u8, die: u8, cold: bool) -> Option<u16> {
         let (index, levels) = (self.info.die(channel, die), self.levels);
-        let of = &mut self.dies[index];
-        let n = of.choose_free(levels, cold, |_| true).and_then(|at| of.free.remove(at))?;
-        self.free -= 1;
-        of.groups[usize::from(n)].state = GroupState::Open;
-        Some(n)
+        let of = &self.dies[index];
+        let at = of.choose_free(levels, cold, |_| true)?;
+        self.open_free(index, at)
     }
     /// As [`open`](Groups::open) for data that aren't cold, of the groups with a block of each lane; `None`
     /// if none has.
     pub fn open_whole(&mut self, channel: u8, die: u8) -> Option<u16> {
         let (index, lanes) = (self.info.die(channel, die), u32::from(self.info.lanes));
-        let of = &mut self.dies[index];
+        let of = &self.dies[index];
         let at = of.choose_free(self.levels, false, |group| group.alive() == lanes)?;
+        self.open_free(index, at)
+    }
+    /// Opens a free group of a die, by its place among the free ones.
+    fn open_free(&mut self, die: usize, at: usize) -> Option<u16> {
+        let of = &mut self.dies[die];
         let n = of.free.remove(at)?;
+        let group = &mut of.groups[usize::from(n)];
+        group.state = GroupState::Open;
+        of.free_erases -= u64::from(group.erases);
         self.free -= 1;
-        of.groups[usize::from(n)].state = GroupState::Open;
         Some(n)
     }
     /// Closes an open group. Asserts that it is one.
@@ -509,6 +539,7 @@ impl Groups {
             of.state = GroupState::Dead;
         } else {
             of.state = GroupState::Free;
+            die.free_erases += u64::from(of.erases);
             die.free.push_back(at.group);
             self.free += 1;
         }
