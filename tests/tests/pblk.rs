@@ -419,7 +419,14 @@ fn what_pblk_cannot_do_is_refused_by_its_key() {
     let unit = refused(large_pages(|p| p.target.as_mut().unwrap().sectors_per_write = Some(12)));
     assert!(unit.starts_with("target.sectors_per_write: must be a multiple of 8 up to 64"), "{unit}");
     let spare = refused(pocket(|p| p.ftl.over_provisioning_percent = 5.0));
-    assert!(spare.starts_with("ftl.over_provisioning_percent: must leave 5 lines"), "{spare}");
+    assert!(spare.starts_with("ftl.over_provisioning_percent: must be at least 19"), "{spare}");
+    let one_less = refused(pocket(|p| p.ftl.over_provisioning_percent = 18.0));
+    assert_eq!(one_less, spare.replace("but is 5", "but is 18"));
+    let enough = pocket(|p| p.ftl.over_provisioning_percent = 19.0);
+    let pieces = aster_targets::with_ours(Pieces::default());
+    assert!(aster_device::check_with(&pieces, &enough, None).is_ok());
+    let lines = refused(pocket(|p| p.restrict.blocks_per_lun = Some(10)));
+    assert!(lines.starts_with("geometry.blocks_per_lun: must be more under pblk, which takes 6"), "{lines}");
     let pairs = refused(pocket(|p| p.package.pair_loss = true));
     assert!(pairs.starts_with("package.pair_loss: must be false"), "{pairs}");
     let blocks = refused(profile("tiny", |p| {
