@@ -317,6 +317,7 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
             (2, format!("{}, last a {} of logical page {lpn}", wait_name(reason), kind(write)))
         }
         Activity::Waiting { reason, .. } => (2, wait_name(reason).to_owned()),
+        Activity::MapRead { page } => (2, format!("waiting for translation page {page} of the map")),
         Activity::Dependent { kind } => {
             (2, format!("{} waits for the dependency checker", operation_name(kind)))
         }

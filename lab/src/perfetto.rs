@@ -178,9 +178,10 @@ impl<W: Write> PerfettoTrace<W> {
                 self.bar(place, (from, to), piece)?;
                 return self.stages(place, piece);
             }
-            Activity::Slice { .. } | Activity::Transfer { .. } | Activity::Waiting { .. } => {
-                (Group::Slices, piece.task.unwrap_or_default())
-            }
+            Activity::Slice { .. }
+            | Activity::Transfer { .. }
+            | Activity::Waiting { .. }
+            | Activity::MapRead { .. } => (Group::Slices, piece.task.unwrap_or_default()),
             Activity::Firmware { core, .. } => (Group::Cores, u32::from(core)),
             Activity::Queued { .. } => (Group::Waiting, self.lane((Group::Waiting, 0), from, to)),
             Activity::Dependent { .. } | Activity::Reserved { .. } => {

@@ -166,7 +166,9 @@ events! {
         task: u32,
         /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the
         /// queue of flash requests, 5 the command's other slices, 6 others' pages of the same word line, 7
-        /// room in the write buffer of an FTL on the host, 8 the programs of what it holds.
+        /// room in the write buffer of an FTL on the host, 8 the programs of what it holds, 9 a page of the
+        /// host's page cache, 10 a drive that the host has sent a command, 11 the erase of what an FTL on the
+        /// host writes next, 12 room for changes of a map on flash.
         reason: u8,
         /// Data buffer entry; all ones when any will do, and for other reasons.
         buffer: u32,
@@ -407,5 +409,18 @@ events! {
         failed: u16,
         /// Corrected bits.
         corrected: u16,
+    }
+    /// A task needs a translation page of the map that memory doesn't have: it reads the page, or waits for
+    /// the task that does.
+    MapMissed {
+        /// Firmware task.
+        task: u32,
+        /// Translation page, from 0.
+        page: u32,
+    }
+    /// It has what it needed of the map, or the page can't be read.
+    MapBrought {
+        /// Firmware task.
+        task: u32,
     }
 }

@@ -37,7 +37,9 @@ impl EventKind {
             | EventKind::WaitEnded
             | EventKind::BufferHit
             | EventKind::BufferMissed
-            | EventKind::EntryReleased => Level::Commands,
+            | EventKind::EntryReleased
+            | EventKind::MapMissed
+            | EventKind::MapBrought => Level::Commands,
             EventKind::PageEvicted
             | EventKind::MapUpdated
             | EventKind::VictimChosen

@@ -48,6 +48,12 @@ pub enum Activity {
         /// whose program made the room.
         holder: Option<Holder>,
     },
+    /// A task waits for a translation page of the map, which it or another task reads. Its reads and waits
+    /// meanwhile are pieces of their own.
+    MapRead {
+        /// Translation page.
+        page: u32,
+    },
     /// Under the big loop: an operation waits for those before it, and for the dependency checker to take
     /// it (C32).
     Dependent {
@@ -154,6 +160,7 @@ struct Worker {
     slice: Option<(Instant, u32, bool)>,
     transfer: Option<(Instant, bool, u32)>,
     wait: Option<Waits>,
+    map: Option<(Instant, u32)>,
 }
 
 /// What a task waits for, or has waited for. A wait that has ended may still continue: a task that is
@@ -447,6 +454,15 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 }
             }
             Event::WaitEnded { task } => self.wait_ended(at, task),
+            Event::MapMissed { task, page } => {
+                self.wait_over(task, None);
+                self.worker(task).map = Some((at, page));
+            }
+            Event::MapBrought { task } => {
+                if let Some((from, page)) = self.worker(task).map.take() {
+                    self.tell(Activity::MapRead { page }, self.owner(task), from, at);
+                }
+            }
             Event::BufferHit { task, buffer, .. } | Event::BufferMissed { task, buffer, .. } => {
                 self.wait_over(task, Some(buffer));
             }

@@ -28,11 +28,13 @@ pub enum Wait {
     Drive,
     /// The erase of what an FTL on the host writes next.
     Erase,
+    /// Room for changes of a map on flash, which writing translation pages makes.
+    MapRoom,
 }
 
 impl Wait {
     /// All in the order of their numbers.
-    pub const ALL: [Wait; 12] = [
+    pub const ALL: [Wait; 13] = [
         Wait::BufferEntry,
         Wait::Room,
         Wait::LogPage,
@@ -45,6 +47,7 @@ impl Wait {
         Wait::PageCache,
         Wait::Drive,
         Wait::Erase,
+        Wait::MapRoom,
     ];
     /// The reason with this number in events.
     pub fn of_number(number: u8) -> Option<Wait> {

@@ -4,7 +4,7 @@ use super::names::*;
 use super::*;
 use crate::watch::add_lives;
 use aster_device::Media;
-use aster_device::profile::{ContentKind, Profile, TargetProfile, shipped};
+use aster_device::profile::{ContentKind, MappingName, Profile, TargetProfile, shipped};
 use aster_driver::Config;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Lives, Recorder, Wait};
@@ -277,6 +277,47 @@ fn a_loaded_drives_writes_are_told_what_the_holders_of_the_data_buffer_did() {
     assert!(followed > 0.3 && not_followed < 0.1 * followed, "{followed} and {not_followed}");
     let program = spent(&all, |what| what == format!("{holder}{PROGRAM_ARRAY}"));
     assert!(program > 0.3 * followed, "{program} of {followed}");
+}
+
+/// S24, S27: by the worker that reads a translation page and by those that wait for it alike.
+#[test]
+fn a_read_that_waits_for_the_map_says_so_whoever_reads_the_translation_page() {
+    let run = |map_cache_bytes: Option<u64>, access, depth| {
+        let mut profile = shipped("tiny").unwrap();
+        (profile.geometry.page_bytes, profile.geometry.spare_bytes) = (4096, 448);
+        (profile.geometry.pages_per_block, profile.geometry.blocks_per_lun) = (64, 48);
+        profile.host.block_bytes = 4096;
+        profile.ftl.over_provisioning_percent = 40.0;
+        if map_cache_bytes.is_some() {
+            profile.ftl.mapping = MappingName::DemandPaged;
+        }
+        profile.ftl.map_cache_bytes = map_cache_bytes;
+        let fill = job(Access::Sequential, Mix::Write, 128 << 10, 2_000);
+        let read = Job { queue_depth: depth, ..job(access, Mix::Read, 4096, 300) };
+        let all = explained(&profile, &[fill.clone(), fill], &[read], false);
+        add_up(&all);
+        all
+    };
+    let all = run(Some(24_000), Access::Random, 1);
+    let of_map = |told: &&Explanation| told.steps.iter().any(|step| step.what.contains("translation page"));
+    // Some have to evict what was written before.
+    let evicts = |told: &Explanation| share(told, PROGRAM_ARRAY) > 0.0;
+    let missed: Vec<_> = all.iter().filter(of_map).filter(|told| !evicts(told)).collect();
+    assert!(missed.len() > 100, "{} of 300", missed.len());
+    for told in missed {
+        // Two pages are read, one after the other, and nothing else takes long.
+        let [map, array] = [MAP, READ_ARRAY].map(|what| share(told, what));
+        assert!(map > 30.0 && array > 10.0 && share(told, CORE) < 5.0, "{}", told.table());
+    }
+    // Of eight reads that follow each other one reads the page, and nobody waits for the core meanwhile.
+    let all = run(Some(24_000), Access::Sequential, 8);
+    let waited = all.iter().filter(|told| share(told, MAP) > 0.0).count();
+    let reads = |told: &Explanation| told.steps.iter().filter(|s| s.what.starts_with("flash read")).count();
+    let alone = all.iter().filter(|told| share(told, MAP) > 0.0 && reads(told) < 2).count();
+    assert!(waited > 1 && alone > 0, "{waited}, {alone}");
+    assert!(spent(&all, |what| what == CORE) < 0.02);
+    // A map that is in memory as a whole.
+    assert_eq!(spent(&run(None, Access::Random, 8), |what| what == MAP), 0.0);
 }
 
 #[test]

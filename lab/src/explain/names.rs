@@ -16,6 +16,7 @@ pub(super) const ERASE_ARRAY: &str = "array: erasing";
 pub(super) const CHANNEL: &str = "channel: commands and data";
 pub(super) const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
 pub(super) const CORRECTION: &str = "ECC engine: correcting the page in software";
+pub(super) const MAP: &str = "FTL: waiting for the map, a translation page of which is read from flash";
 pub(super) const LINK_QUEUED: &str = "host DMA: waiting for the link";
 pub(super) const LINK: &str = "host DMA: on the link";
 pub(super) const TRANSFER: &str = "host DMA: what the front end adds";
@@ -40,6 +41,7 @@ pub(super) const fn wait_name(reason: Wait) -> &'static str {
         Wait::PageCache => "host: waiting for a page of the page cache",
         Wait::Drive => "host: waiting for the drive's answer",
         Wait::Erase => "FTL: waiting for the erase of what is written next",
+        Wait::MapRoom => "FTL: waiting for room for changes of the map, until translation pages are written",
     }
 }
 
@@ -55,7 +57,7 @@ pub(super) const fn holder_name(reason: Wait) -> Option<&'static str> {
 
 /// All names of shares, in the order of the report.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let first = [QUEUE, FRONT, REST, DIVIDE, FIRMWARE, CORE];
+    let first = [QUEUE, FRONT, REST, DIVIDE, FIRMWARE, CORE, MAP];
     let last = [
         DEPENDENCY,
         STATION,
@@ -79,6 +81,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// counts.
 pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
     Some(match *activity {
+        // The reads and waits in it are the map's.
+        Activity::MapRead { .. } => (10, MAP),
         Activity::Link { .. } => (9, LINK),
         Activity::LinkQueued { .. } => (8, LINK_QUEUED),
         // While a host DMA operation waits, its task's transfer has begun, too, so these rank above it.

@@ -304,6 +304,31 @@ fn what_a_slice_waits_for_is_the_slices() {
     assert_eq!(all, [want]);
 }
 
+/// The waits and the read within it are told as well. Another task that joins has its own.
+#[test]
+fn a_wait_for_the_map_goes_on_through_the_waits_and_the_read_in_it() {
+    let all = pieces(&[
+        (0, fetched(0)),
+        (1, slice(0, 1, 5)),
+        (2, Event::MapMissed { task: 5, page: 40 }),
+        (2, Event::WaitStarted { task: 5, reason: Wait::MergeBuffer.number(), buffer: u32::MAX }),
+        (3, Event::MapMissed { task: 6, page: 40 }),
+        (7, Event::WaitEnded { task: 5 }),
+        (8, queued(5, 3, 77)),
+        (9, issued(3, 77)),
+        (20, finished(3, 77)),
+        (21, Event::MapBrought { task: 5 }),
+        (22, Event::MapBrought { task: 6 }),
+        (23, Event::MapBrought { task: 5 }),
+    ]);
+    let told: Vec<_> = all.iter().map(|p| (p.activity, p.from, p.to, p.command, p.task)).collect();
+    let read = Activity::MapRead { page: 40 };
+    assert_eq!(told.len(), 5, "the wait, the LUN, the read, and the map twice: {told:?}");
+    assert_eq!(told[0].0, Activity::Waiting { reason: Wait::MergeBuffer, holder: None });
+    assert_eq!(told[3], (read, us(2), us(21), Some(0), Some(5)));
+    assert_eq!(told[4], (read, us(3), us(22), None, Some(6)));
+}
+
 fn waits(task: u32, buffer: u32) -> Event {
     Event::WaitStarted { task, reason: Wait::BufferEntry.number(), buffer }
 }

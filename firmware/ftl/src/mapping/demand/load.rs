@@ -23,9 +23,9 @@ impl Demand {
     pub(super) fn is_loading(&self, page: u32) -> bool {
         self.loading.borrow().iter().any(|loading| loading.page == page)
     }
-    /// Waits until some page has been read.
+    /// Waits until some page has been read. `MapMissed` has told of it.
     pub(super) async fn wait_loaded(&self) {
-        self.journal().wait_once(&self.load_waiters, Wait::FlashQueue).await;
+        self.journal().woken(&self.load_waiters).await;
     }
     /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
     pub(super) async fn load(&self, page: u32) -> bool {

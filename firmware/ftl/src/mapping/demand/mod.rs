@@ -24,6 +24,7 @@ use crate::mapping::demand::budget::Whose;
 use crate::mapping::demand::state::Demand;
 use crate::mapping::{Mapping, MappingFault, MappingPorts, NoMapRoom};
 use alloc::rc::Rc;
+use aster_events::Event;
 use aster_units::{Lpn, LunIndex, Upa};
 use core::cell::Cell;
 use core::future::{Future, ready};
@@ -148,18 +149,21 @@ impl Mapping for DemandMap {
     }
     async fn pin(&self, unit: Lpn) -> Result<DemandPin, MappingFault> {
         self.0.count(|counts| counts.misses += 1);
-        let (page, _) = self.0.entry_of(unit);
-        loop {
+        let (journal, (page, _)) = (self.0.journal(), self.0.entry_of(unit));
+        journal.emit(|| Event::MapMissed { task: journal.task(), page });
+        let brought = loop {
             if let Some(pin) = self.at_hand(unit) {
-                return Ok(pin);
+                break Ok(pin);
             }
             if self.0.is_loading(page) {
                 self.0.count(|counts| counts.joined += 1);
                 self.0.wait_loaded().await;
             } else if !self.0.load(page).await {
-                return Err(MappingFault { page: unit });
+                break Err(MappingFault { page: unit });
             }
-        }
+        };
+        journal.emit(|| Event::MapBrought { task: journal.task() });
+        brought
     }
     fn page(&self, pin: &DemandPin) -> Lpn {
         pin.unit

@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Wait;
 use aster_exec::WaitQueue;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 use core::cell::{Cell, RefCell};
@@ -166,7 +167,7 @@ impl Demand {
             }
             if taken.is_some() { Some(taken) } else { self.is_hopeless.get().then_some(None) }
         });
-        let taken = taken.await;
+        let taken = self.journal().waiting(Wait::MapRoom, taken).await;
         waits(false);
         taken
     }
