@@ -254,6 +254,9 @@ struct Checked {
 /// What the blocks of a LUN are for, if none is bad.
 #[derive(Serialize)]
 struct Blocks {
+    /// Whose they are: a LUN's, or a plane's where planes are allocated one by one.
+    #[serde(skip)]
+    of: &'static str,
     per_lun: u32,
     /// What the logical pages of a LUN fill.
     data: f64,
@@ -277,6 +280,7 @@ impl Blocks {
         let expected = expected(profile);
         let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
         Some(Blocks {
+            of: if pool.are_planes { "plane" } else { "LUN" },
             per_lun: pool.blocks + pool.log_blocks + pool.map_blocks,
             data,
             log: pool.log_blocks,
@@ -289,7 +293,7 @@ impl Blocks {
         })
     }
     fn in_words(&self, victims: &str) -> String {
-        let Blocks { per_lun, data, log, stored_map, gc_reserve, open, stale, .. } = self;
+        let Blocks { of, per_lun, data, log, stored_map, gc_reserve, open, stale, .. } = self;
         let waf = self.write_amplification.map_or(String::new(), |waf| {
             format!(
                 "\n  writes    uniform, random, whole pages: write amplification {waf:.1} by theory \
@@ -297,7 +301,7 @@ impl Blocks {
             )
         });
         format!(
-            "\n  blocks    of a LUN's {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
+            "\n  blocks    of a {of}'s {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
              {gc_reserve} GC reserve, {open} open, {stale:.1} stale\n            \
              {:.1} % effective over-provisioning{waf}",
             self.effective_over_provisioning_percent

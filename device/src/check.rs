@@ -34,6 +34,9 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
     configure::nand(profile, content)?.validate()?;
     let translation = pieces.make_translation(profile, content).map_err(|error| match error {
         BuildError::Ftl(FtlError::Capacity { needed, available, .. }) => {
+            // The refusal counts blocks of a plane where planes are allocated one by one.
+            let apart = configure::ftl(profile, &configure::media_facts(profile, content)).planes_apart;
+            let (needed, available) = (needed * u64::from(apart), available * u32::from(apart));
             FtlError::Capacity { needed, available, enough: blocks_that_do(profile, content) }.into()
         }
         error => error,
@@ -87,12 +90,14 @@ pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let is_drive =
         used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
     let restriction = ftl.restriction();
-    let good = |lun| {
-        let bad: Vec<_> = NandArray::factory_bad_blocks(&nand, lun).collect();
-        let blocks = (0..used.blocks_per_lun).map(BlockAddr);
+    // Of a LUN, or of a plane that is allocated by itself.
+    let good = |unit| {
+        let bad: Vec<_> = NandArray::factory_bad_blocks(&nand, ftl.lun_and_plane(unit).0).collect();
+        let blocks = (0..ftl.geometry.blocks_per_lun).map(|block| ftl.block_in_lun(unit, BlockAddr(block)));
         blocks.filter(|&block| bad.binary_search(&restriction.block(block)).is_err()).count() as u64
     };
-    is_drive && (0..used.total_luns()).map(LunIndex).all(|lun| good(lun) >= ftl.blocks_needed_per_lun())
+    let units = ftl.geometry.total_luns();
+    is_drive && (0..units).map(LunIndex).all(|unit| good(unit) >= ftl.blocks_needed_per_lun())
 }
 
 /// Bytes of the namespace and of a logical block of this profile's drive on `media`. Without media the
@@ -189,6 +194,7 @@ fn ftl_key(field: &str) -> &'static str {
         "gc_depth" => "ftl.gc_depth",
         "gc_free_blocks" => "ftl.gc_free_blocks",
         "over_provisioning_percent" => "ftl.over_provisioning_percent",
+        "placement" => "ftl.placement",
         "geometry" => "geometry",
         _ => "ftl",
     }

@@ -3,13 +3,17 @@
 use crate::configure::{self, BuildError};
 use crate::pieces::Pieces;
 use crate::profile::{PAGE_MAPPING, Profile};
+use aster_ftl::PlaneOrder;
 use aster_units::Content;
 
-/// What the blocks of a LUN are for, under our page-mapping FTL. None of them is bad.
+/// What the blocks of a LUN are for, under our page-mapping FTL. None of them is bad. Where planes are
+/// allocated one by one, each of them counts as a LUN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LunPool {
     /// LUNs of the drive.
     pub luns: u32,
+    /// Whether they are planes.
+    pub are_planes: bool,
     /// Blocks set aside for the log.
     pub log_blocks: u32,
     /// Blocks kept for the stored map.
@@ -36,6 +40,7 @@ pub fn lun_pool(pieces: &Pieces, profile: &Profile, content: Content) -> Option<
     let luns = config.geometry.total_luns();
     Some(LunPool {
         luns,
+        are_planes: PlaneOrder::named(profile.ftl.placement()).is_some(),
         log_blocks: config.log_blocks_per_lun() as u32,
         map_blocks: config.metadata_blocks_per_lun() as u32,
         blocks: config.data_blocks_per_lun() as u32,

@@ -5,7 +5,9 @@ use crate::profile::{
     AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
     PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
-use aster_ftl::{Assigner, CostBenefit, DChoices, Fifo, Greedy, PageMapping, WindowedGreedy};
+use aster_ftl::{
+    Assigner, CostBenefit, DChoices, Fifo, Greedy, PLANE_ORDERS, PageMapping, PlaneOrder, WindowedGreedy,
+};
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
 use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
@@ -205,8 +207,14 @@ impl Default for Registry<MakePlacement> {
             });
             (name.name(), make)
         };
+        let order = |name: &'static str| -> (&'static str, MakePlacement) {
+            let order = PlaneOrder::named(name).expect("each name is of an order");
+            let planes = |profile: &Profile| profile.used_geometry().planes;
+            (name, Box::new(move |profile| Ok(Box::new(Assigner::Planes { order, planes: planes(profile) }))))
+        };
         let ours = [AssignerName::ChannelFirst, AssignerName::WayFirst, AssignerName::Random];
-        Registry::of("ftl.placement", ours.map(assigner))
+        let ours = ours.into_iter().map(assigner).chain(PLANE_ORDERS.map(order));
+        Registry::of("ftl.placement", ours)
     }
 }
 

@@ -135,8 +135,9 @@ fn a_decision_that_a_drive_cannot_have_is_refused_by_file_line_and_key() {
     let there = "must be one of \"cost-benefit\", \"d-choices\", \"fifo\", \"fullest\", \"greedy\", \
                  \"windowed-greedy\", but is \"newest\"";
     said(refusal(&own(), &deciding("newest", None)), "ftl.victims", there);
-    let there = "must be one of \"channel-first\", \"random\", \"way-first\", but is \"pairs\"";
-    said(refusal(&Pieces::default(), &deciding("greedy", Some("pairs"))), "ftl.placement", there);
+    let pairs = || refusal(&Pieces::default(), &deciding("greedy", Some("pairs")));
+    said(pairs(), "ftl.placement", "must be one of \"cdpw\", \"cdwp\", \"channel-first\", ");
+    said(pairs(), "ftl.placement", "\"random\", \"way-first\", \"wcdp\", ");
     let crowded = "of 2 pages 2 go to LUN 0 and 0 to LUN 1";
     said(refusal(&own(), &deciding("greedy", Some("crowded"))), "ftl.placement", crowded);
 }

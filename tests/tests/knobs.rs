@@ -238,6 +238,12 @@ fn paged(p: &mut Profile) {
     p.ftl.map_cache_bytes = Some(36_000);
 }
 
+/// Room for planes that are allocated one by one.
+fn planar(p: &mut Profile) {
+    p.geometry.blocks_per_lun = 64;
+    p.ftl.over_provisioning_percent = 90.0;
+}
+
 /// Reads correct some bits.
 fn aged(p: &mut Profile) {
     p.package.errors.fresh = 1e-4;
@@ -586,6 +592,7 @@ const CASES: &[Case] = &cases! {
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
+    "ftl.placement" Run on planar; => |p| p.ftl.placement = Some("cpwd".to_owned()),
     "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),
     "ftl.victim_choices" Run on |p| p.ftl.victims = "d-choices".to_owned(); =>
         |p| p.ftl.victim_choices = Some(1),

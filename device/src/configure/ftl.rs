@@ -2,7 +2,8 @@
 
 use crate::profile::{CollectionName, LevellingName, MappingName, Profile};
 use aster_ftl::{
-    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, MapCache, MapKind, Refresh, WearLevelling,
+    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, MapCache, MapKind, PlaneOrder, Refresh,
+    WearLevelling,
 };
 use aster_parties::MediaFacts;
 use aster_units::Duration;
@@ -45,8 +46,9 @@ fn least(bytes: u64, validate: impl Fn(u64) -> Result<(), ConfigError>) -> u64 {
 fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
     let f = &profile.ftl;
     let c = &profile.costs;
-    FtlConfig {
+    let config = FtlConfig {
         geometry: facts.geometry,
+        planes_apart: 1,
         restriction: Some(facts.restriction),
         content: facts.content,
         mapping_unit_bytes: f.mapping_unit_bytes,
@@ -89,6 +91,10 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
             move_page: c.move_page,
             replay: c.replay,
         },
+    };
+    match PlaneOrder::named(f.placement()) {
+        Some(_) => config.allocating_planes(),
+        None => config,
     }
 }
 

@@ -406,8 +406,9 @@ pub struct FtlProfile {
     /// Which LUN a logical page belongs to.
     #[serde(default)]
     pub assigner: AssignerName,
-    /// Which LUN a logical page belongs to, by name: an `assigner`, in the place of that key, or a placement
-    /// of a reader's own.
+    /// Which LUN a logical page belongs to, by name: an `assigner`, in the place of that key; an order of
+    /// channels, ways, dies and planes, such as `"cwdp"`, in which planes are allocated one by one; or a
+    /// placement of a reader's own.
     #[serde(default)]
     pub placement: Option<String>,
     /// Which closed block garbage collection empties next: `"greedy"`, the one with the fewest valid pages;

@@ -194,7 +194,7 @@ impl<M: Mapping> FtlHandle<M> {
         let mapped = lpn.0 < self.0.journal.host_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
-        at.map(|at| self.0.journal.units.page_of(at))
+        at.map(|at| self.0.journal.config.page_in_lun(self.0.journal.units.page_of(at)))
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {

@@ -131,6 +131,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "ftl.victim_window_percent",
     ),
     ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"diagonal\"", "ftl.placement"),
+    ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"cwdc\"", "ftl.placement"),
     (
         "buffer_entries = 32",
         "buffer_entries = 32\nassigner = \"random\"\nplacement = \"way-first\"",

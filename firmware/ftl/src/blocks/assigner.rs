@@ -1,5 +1,6 @@
 //! The placements that there are to choose from.
 
+use crate::blocks::plane_order::PlaneOrder;
 use alloc::vec::Vec;
 use aster_parties::{PLACEMENT_ROUNDS_MAX, Placement};
 use aster_units::{Geometry, LunIndex, Rng, mix64};
@@ -17,6 +18,14 @@ pub enum Assigner {
     Random {
         /// Decides the order.
         seed: u64,
+    },
+    /// Consecutive pages go through channels, ways, dies and planes in this order (S21). Planes are allocated
+    /// one by one.
+    Planes {
+        /// The order.
+        order: PlaneOrder,
+        /// Planes of a LUN.
+        planes: u8,
     },
 }
 
@@ -42,6 +51,7 @@ impl Placement for Assigner {
                 }
                 order
             }
+            Assigner::Planes { order, planes } => order.units(geometry, planes),
         }
     }
     // As older images have it.
@@ -50,6 +60,9 @@ impl Placement for Assigner {
             Assigner::ChannelFirst => 0,
             Assigner::WayFirst => 1,
             Assigner::Random { seed } => mix64(seed) | 2,
+            Assigner::Planes { order, .. } => {
+                order.name().bytes().fold(3, |all, letter| mix64(all ^ u64::from(letter)))
+            }
         }
     }
 }
@@ -57,8 +70,10 @@ impl Placement for Assigner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PLANE_ORDERS;
     use crate::tests::bench::config;
     use aster_units::Content;
+    use std::collections::BTreeSet;
 
     #[test]
     fn each_assigner_gives_all_luns_the_same_share() {
@@ -73,5 +88,50 @@ mod tests {
         assert!(orders[0].iter().map(|lun| lun.0).eq(0..luns));
         assert!(orders[0] != orders[1]);
         assert!(orders[2][..luns as usize] != orders[0][..]);
+    }
+
+    /// S21, S28: channel, way, die and plane of consecutive pages, by four nested loops.
+    #[test]
+    fn each_of_the_24_orders_stripes_as_it_says() {
+        let mut config = config(Content::Fingerprint);
+        config.geometry = Geometry { channels: 3, ways: 2, luns: 2, planes: 4, ..config.geometry };
+        let (array, apart) = (config.geometry, config.allocating_planes());
+        let how_many = |letter| match letter {
+            'c' => 3,
+            'w' => 2,
+            'd' => 2,
+            'p' => 4,
+            other => panic!("{other} stands for nothing"),
+        };
+        let mut names = BTreeSet::new();
+        let mut marks = BTreeSet::new();
+        for name in PLANE_ORDERS {
+            let order = PlaneOrder::named(name).unwrap();
+            let assigner = Assigner::Planes { order, planes: 4 };
+            let units = assigner.order(&apart.geometry);
+            let [a, b, c, d] = name.chars().collect::<Vec<_>>().try_into().unwrap();
+            let mut page = 0;
+            for of_d in 0..how_many(d) {
+                for of_c in 0..how_many(c) {
+                    for of_b in 0..how_many(b) {
+                        for of_a in 0..how_many(a) {
+                            let (lun, plane) = apart.lun_and_plane(units[page]);
+                            let at = array.lun_addr(lun);
+                            let found = |letter| match letter {
+                                'c' => u32::from(at.channel),
+                                'w' => at.way.into(),
+                                'd' => at.lun.into(),
+                                _ => plane.into(),
+                            };
+                            assert_eq!([a, b, c, d].map(found), [of_a, of_b, of_c, of_d], "{name}, {page}");
+                            page += 1;
+                        }
+                    }
+                }
+            }
+            assert_eq!((page, units.len()), (48, 48));
+            assert!(names.insert([a, b, c, d]) && marks.insert(assigner.mark(&units)), "{name} twice");
+        }
+        assert_eq!((names.len(), PlaneOrder::named("cwdd")), (24, None));
     }
 }

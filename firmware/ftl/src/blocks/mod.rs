@@ -5,6 +5,7 @@ pub(crate) mod assigner;
 pub(crate) mod moves;
 pub(crate) mod outbox;
 mod pace;
+pub(crate) mod plane_order;
 pub(crate) mod pool;
 pub(crate) mod table;
 pub(crate) mod turns;

@@ -69,7 +69,8 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
-        self.journal.emit(|| Event::PageEvicted { lpn: frame.0, ppa: ppa.0 });
+        self.journal
+            .emit(|| Event::PageEvicted { lpn: frame.0, ppa: self.journal.config.page_in_lun(ppa).0 });
         Ok(ppa)
     }
     /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may

@@ -190,7 +190,8 @@ impl<M: Mapping> Cache<M> {
     ) -> Granules {
         let (lost, record) = self.journal.media().judge(outcome, sectors, into);
         if lost != 0 {
-            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(page)));
+            let told = self.journal.config.page_in_lun(page);
+            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(told)));
         }
         if let Some(record) = record
             && !expected.all(|(slot, lpn)| self.is_unit_of(&record, into, slot, lpn))

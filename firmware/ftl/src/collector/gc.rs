@@ -243,7 +243,11 @@ impl<M: Mapping> Collector<M> {
         self.journal.blocks().begin_paying(lun, valid.into(), units);
         self.gc_active.set(self.gc_active.get() + 1);
         self.journal.count(|s| s.gc_runs += 1);
-        self.journal.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
+        self.journal.emit(|| {
+            let config = &self.journal.config;
+            let block = config.block_in_lun(lun, block).0;
+            Event::VictimChosen { lun: config.lun_and_plane(lun).0.0, block, valid }
+        });
         Some(victim)
     }
     /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
@@ -449,7 +453,8 @@ impl<M: Mapping> Collector<M> {
                     for unit in &units {
                         let (lpn, to) = (self.mapping.page(&unit.pin), self.journal.units.at(to, unit.slot));
                         if self.mapping.get(&unit.pin) == to {
-                            self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
+                            self.journal
+                                .emit(|| Event::PageMoved { lpn: lpn.0, ppa: self.journal.told(to).0 });
                         }
                     }
                     moves.keep(units);

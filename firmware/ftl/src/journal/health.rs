@@ -55,7 +55,10 @@ impl Journal {
             (blocks.block_addr(block), blocks.good(lun))
         };
         self.count(|s| s.grown_bad_blocks += 1);
-        self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
+        self.emit(|| Event::BlockRetired {
+            lun: self.config.lun_and_plane(lun).0.0,
+            block: self.config.block_in_lun(lun, addr).0,
+        });
         if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         } else {

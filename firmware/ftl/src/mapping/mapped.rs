@@ -164,7 +164,7 @@ impl<M: Mapping> Mapped<M> {
             self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
             let from = self.map.set(room, pin, to);
             self.journal.blocks().table_mut().moved(Change { lpn, from, to });
-            self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
+            self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: self.journal.told(to).0 });
         }
         self.journal.blocks().line_durable(page);
     }

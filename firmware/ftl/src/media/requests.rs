@@ -21,21 +21,35 @@ pub(crate) struct Media {
     port: Rc<FlashPort>,
     // Waiting for room among the port's requests.
     waiters: WaitQueue,
-    // Which LUN behind its chip enable a LUN is: the top of its row addresses.
-    lun_of_row: Box<[u8]>,
+    // By LUN, or by plane where planes are allocated one by one.
+    places: Box<[Place]>,
+    planes_apart: u32,
+}
+
+/// Where a LUN, or a plane that is allocated by itself, is in the array.
+struct Place {
+    lun: LunIndex,
+    // Which LUN behind its chip enable it is: the top of its row addresses.
+    lun_of_row: u8,
+    plane: u32,
 }
 
 impl Media {
     /// The flash behind `port`.
     pub(crate) fn new(runtime: &Rc<Runtime>, pages: &Rc<PageBuffers>, port: Rc<FlashPort>) -> Self {
-        let (config, geometry) = (&runtime.config, &runtime.geometry);
-        let luns = geometry.total_luns();
+        let config = &runtime.config;
+        let (luns, array) = (config.geometry.total_luns(), config.lun_geometry());
+        let place = |unit| {
+            let (lun, plane) = config.lun_and_plane(LunIndex(unit));
+            Place { lun, lun_of_row: array.lun_addr(lun).lun, plane: plane.into() }
+        };
         Media {
             runtime: Rc::clone(runtime),
             pages: Rc::clone(pages),
             port,
             waiters: WaitQueue::with_capacity(usize::from(config.slice_workers) + luns as usize + 5),
-            lun_of_row: (0..luns).map(|lun| geometry.lun_addr(LunIndex(lun)).lun).collect(),
+            places: (0..luns).map(place).collect(),
+            planes_apart: config.planes_apart.into(),
         }
     }
 
@@ -94,9 +108,11 @@ impl Media {
         last: bool,
         into: BufferId,
     ) -> Tag {
-        let row = self.runtime.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
+        let (place, block) = self.place_of(lun, block);
+        let row = self.runtime.restriction.mark_row(place.lun_of_row, block, last);
         let target = Target { row, sectors: self.pages.whole(), buffer: into };
-        let mut request = FlashRequest::single(FlashOp::Read, lun, target).asked_by(Cause::Metadata.source());
+        let mut request =
+            FlashRequest::single(FlashOp::Read, place.lun, target).asked_by(Cause::Metadata.source());
         request.flags.raw = true;
         self.runtime.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await
@@ -187,6 +203,7 @@ impl Media {
     }
     /// What the channel controller said about the LUN's last fault.
     pub(crate) fn last_fault(&self, lun: LunIndex) -> Option<FlashError> {
+        let lun = self.places[lun.index()].lun;
         self.port.faults().into_iter().rev().find(|(at, _)| *at == lun).map(|(_, error)| error)
     }
     #[cfg(test)]
@@ -207,8 +224,15 @@ impl Media {
         sectors: SectorRange,
         buffer: BufferId,
     ) -> FlashRequest {
-        let row = self.runtime.restriction.row(self.lun_of_row[lun.index()], block, page);
-        FlashRequest::single(phase, lun, Target { row, sectors, buffer })
+        let (place, block) = self.place_of(lun, block);
+        let row = self.runtime.restriction.row(place.lun_of_row, block, page);
+        FlashRequest::single(phase, place.lun, Target { row, sectors, buffer })
+    }
+    /// Where what is allocated as a LUN is, and the address of its block there.
+    #[inline]
+    fn place_of(&self, lun: LunIndex, block: BlockAddr) -> (&Place, BlockAddr) {
+        let place = &self.places[lun.index()];
+        (place, BlockAddr(block.0 * self.planes_apart + place.plane))
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
         self.emit_queued(&request);

@@ -70,8 +70,10 @@ pub struct FtlCosts {
 /// Everything that can be chosen about the FTL. Checked by [`FtlConfig::validate`], constant afterwards.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FtlConfig {
-    /// The array that the firmware uses.
+    /// The array that the firmware uses; with [`FtlConfig::allocating_planes`] each plane is a LUN in it.
     pub geometry: Geometry,
+    /// Planes of a LUN that are allocated one by one; 1 where a LUN is allocated as a whole.
+    pub planes_apart: u8,
     /// Where its pages lie in the packages, if it is less than what they have (C31).
     pub restriction: Option<Restriction>,
     /// How data buffers keep content.
@@ -287,9 +289,14 @@ impl FtlConfig {
     /// Names the first key that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
+        check(
+            self.planes_apart == 1 || self.geometry.luns <= 8,
+            "placement",
+            "one that leaves planes in their LUNs where a chip enable has more than 8 planes",
+        )?;
         self.geometry.validate().map_err(ConfigError::Geometry)?;
         self.check_unit()?;
-        check(self.restriction().holds(&self.geometry), "geometry", "within the packages' array")?;
+        check(self.restriction().holds(&self.lun_geometry()), "geometry", "within the packages' array")?;
         check((4..=1 << 24).contains(&self.buffer_entries), "buffer_entries", "from 4 to 16777216")?;
         check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
         check(self.command_slots > 0, "command_slots", "at least 1")?;
@@ -457,7 +464,7 @@ impl FtlConfig {
 
     /// Where the array's pages lie in the packages.
     pub fn restriction(&self) -> Restriction {
-        self.restriction.unwrap_or(Restriction::none(self.geometry))
+        self.restriction.unwrap_or(Restriction::none(self.lun_geometry()))
     }
     /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u64 {

@@ -6,6 +6,7 @@ pub(crate) mod cause;
 pub(crate) mod config;
 pub(crate) mod map_cache;
 pub(crate) mod oob;
+pub(crate) mod planes;
 pub(crate) mod runtime;
 pub(crate) mod sizes;
 pub(crate) mod units;

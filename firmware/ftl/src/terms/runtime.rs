@@ -5,7 +5,7 @@ use crate::terms::units::UnitShape;
 use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, TranslationStats};
-use aster_units::{Geometry, Restriction};
+use aster_units::{Geometry, Restriction, Upa};
 use core::cell::{Cell, Ref, RefCell};
 use core::future::Future;
 use core::pin::pin;
@@ -44,6 +44,11 @@ impl Runtime {
     }
     pub(crate) fn exec(&self) -> &Exec {
         self.core.exec()
+    }
+    /// A unit's place as events have it: planes are in their LUNs.
+    pub(crate) fn told(&self, at: Upa) -> Upa {
+        let (page, slot) = (self.units.page_of(at), self.units.slot_of(at));
+        self.units.at(self.config.page_in_lun(page), slot)
     }
     #[inline]
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {

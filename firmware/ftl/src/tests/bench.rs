@@ -41,6 +41,7 @@ pub fn geometry() -> Geometry {
 pub fn config(content: Content) -> FtlConfig {
     FtlConfig {
         geometry: geometry(),
+        planes_apart: 1,
         restriction: None,
         content,
         mapping_unit_bytes: 0,
@@ -234,7 +235,7 @@ impl<M: MadeForTests> AnyBench<M> {
         Self::deciding(Decisions::default(), config)
     }
     pub fn deciding(by: Decisions, config: FtlConfig) -> Self {
-        Self::powered(by, config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
+        Self::powered(by, config, Cells::new(config.lun_geometry(), 1), Nvram::volatile(NVRAM_BYTES))
     }
     pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
         Self::powered(Decisions::default(), config, cells, nvram)
@@ -254,7 +255,7 @@ impl<M: MadeForTests> AnyBench<M> {
         let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         // As few as there may be, so that waiting for one is part of most tests.
         let depth = config.flash_requests_min() as u16;
-        let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
+        let flash = FlashPort::new(&exec, config.lun_geometry().total_luns(), depth, Interrupt::default());
         nvram.keep_only_saved(NVRAM_BYTES);
         serve(&core, &cells, &flash, &dram);
         let front = Rc::new(Front {

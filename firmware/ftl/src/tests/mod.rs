@@ -23,6 +23,7 @@ mod map_units;
 mod metadata_scan;
 mod paged;
 pub(crate) mod parts;
+mod planes;
 mod power;
 mod recovery;
 mod refresh;

@@ -45,7 +45,7 @@ impl LowerParts {
         let sectors = config.geometry.sectors_per_page();
         let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, 4, 1, 0);
         let pages = Rc::new(PageBuffers::new(&config, dram));
-        let port = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
+        let port = FlashPort::new(&exec, config.lun_geometry().total_luns(), depth, Interrupt::default());
         let media = Rc::new(Media::new(&runtime, &pages, port));
         LowerParts { exec, runtime, media }
     }
