@@ -7,9 +7,9 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    CorrectionName, DataModeName, DetectorName, FactoryMarksName, LevellingName, MappingName, NVME_SOFTWARE,
-    OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile,
-    SuspendProfile, TasksName, TransactionOrder, TransportName,
+    CorrectionName, DataModeName, DetectorName, FactoryMarksName, FirstAccessName, LevellingName,
+    MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST,
+    RetryProfile, SlowLunProfile, SuspendProfile, TasksName, TransactionOrder, TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -593,6 +593,7 @@ const CASES: &[Case] = &cases! {
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
     "ftl.placement" Run on planar; => |p| p.ftl.placement = Some("cpwd".to_owned()),
+    "ftl.first_access" Run => |p| p.ftl.first_access = FirstAccessName::Assigns,
     "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),
     "ftl.victim_choices" Run on |p| p.ftl.victims = "d-choices".to_owned(); =>
         |p| p.ftl.victim_choices = Some(1),

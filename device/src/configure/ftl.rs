@@ -1,9 +1,9 @@
 //! The page-mapping translation (`firmware/ftl`).
 
-use crate::profile::{CollectionName, LevellingName, MappingName, Profile};
+use crate::profile::{CollectionName, FirstAccessName, LevellingName, MappingName, Profile};
 use aster_ftl::{
-    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, MapCache, MapKind, PlaneOrder, Refresh,
-    WearLevelling,
+    Capacity, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, MapCache, MapKind, PlaneOrder,
+    Refresh, WearLevelling,
 };
 use aster_parties::MediaFacts;
 use aster_units::Duration;
@@ -62,6 +62,10 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
         command_slots: 1,
         auto_completion: false,
         partial_reads: f.partial_reads,
+        first_access: match f.first_access {
+            FirstAccessName::Zeroes => FirstAccess::Zeroes,
+            FirstAccessName::Assigns => FirstAccess::Assigns,
+        },
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         collection: match f.collection {

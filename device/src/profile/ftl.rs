@@ -13,6 +13,17 @@ pub enum CollectionName {
     Paced,
 }
 
+/// What a read of logical blocks does that were never written, or were deallocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstAccessName {
+    /// It gives zeroes.
+    #[default]
+    Zeroes,
+    /// They get a place on flash, as if zeroes had been written (S26).
+    Assigns,
+}
+
 /// Where the map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -33,7 +33,7 @@ pub use costs::CostsProfile;
 pub use ecc::{CorrectionName, DetectorName, EccProfile, PlacementName};
 pub use error::ProfileError;
 pub(crate) use error::not_one_of;
-pub use ftl::{CollectionName, MappingName, TableBlocksName};
+pub use ftl::{CollectionName, FirstAccessName, MappingName, TableBlocksName};
 pub use host::{ArbitrationName, HostProfile, NVME_SOFTWARE, TransportName};
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,

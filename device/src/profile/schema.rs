@@ -4,7 +4,7 @@ use super::capacity::NamedCapacity;
 use super::cores::CoresProfile;
 use super::costs::CostsProfile;
 use super::ecc::EccProfile;
-use super::ftl::{CollectionName, MappingName, TableBlocksName};
+use super::ftl::{CollectionName, FirstAccessName, MappingName, TableBlocksName};
 use super::host::{HostProfile, NVME_SOFTWARE};
 use super::package::PackageProfile;
 use super::scheduler::SchedulerProfile;
@@ -403,6 +403,10 @@ pub struct FtlProfile {
     /// Read only the sectors asked for, not the whole page.
     #[serde(default = "yes")]
     pub partial_reads: bool,
+    /// What a read does of logical blocks that were never written, or were deallocated: it gives zeroes, or
+    /// they get a place on flash as if zeroes had been written, as in the SoftSSD paper's drive.
+    #[serde(default)]
+    pub first_access: FirstAccessName,
     /// Which LUN a logical page belongs to.
     #[serde(default)]
     pub assigner: AssignerName,

@@ -200,6 +200,12 @@ const UNFIT: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "slice_workers = 16",
+        "slice_workers = 16\nfirst_access = \"assign\"",
+        "ftl.first_access",
+        "must be \"zeroes\" or \"assigns\", but is \"assign\"; did you mean \"assigns\"?",
+    ),
+    (
+        "slice_workers = 16",
         "slice_workers = 16\ncollection = \"pace\"",
         "ftl.collection",
         "must be \"on-demand\" or \"paced\", but is \"pace\"; did you mean \"paced\"?",

@@ -25,6 +25,7 @@ const OF_PAGE_MAPPING: &[&str] = &[
     "ftl.map_cache_bytes",
     "ftl.assigner",
     "ftl.placement",
+    "ftl.first_access",
     "ftl.gc_free_blocks",
     "ftl.collection",
     "ftl.gc_depth",

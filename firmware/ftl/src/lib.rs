@@ -60,8 +60,8 @@ pub use piece::PageMapping;
 pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
 pub use terms::config::{
-    Capacity, Collection, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, WearLevelling,
-    oob_bytes,
+    Capacity, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES,
+    WearLevelling, oob_bytes,
 };
 pub use terms::map_cache::{MapCache, MapKind};
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};

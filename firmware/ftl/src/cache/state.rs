@@ -70,6 +70,11 @@ impl<M: Mapping> Cache<M> {
         let buffer = self.buffer.borrow();
         (buffer.frame(entry), buffer.is_dirty(entry))
     }
+    /// Which units of a frame only this entry has, if it still is the frame's.
+    pub(crate) fn dirty_units(&self, frame: Frame, entry: EntryId) -> Units {
+        let buffer = self.buffer.borrow();
+        if buffer.frame(entry) == frame { buffer.dirty_units(entry) } else { 0 }
+    }
     /// The granules that an entry holds.
     pub(crate) fn valid(&self, entry: EntryId) -> Granules {
         self.buffer.borrow().valid(entry)

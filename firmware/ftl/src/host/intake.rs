@@ -3,6 +3,7 @@
 use crate::host::slices::{Slice, SliceWork};
 use crate::host::state::Host;
 use crate::mapping::Mapping;
+use crate::terms::config::FirstAccess;
 use crate::terms::units::Frame;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
@@ -31,7 +32,8 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
         let status = match refusal(host.journal.state(), command.op) {
             Some(status) => status,
             None => {
-                if changes(command.op) && host.journal.blocks().is_gc_paused() {
+                let assigns = host.journal.config.first_access == FirstAccess::Assigns && reads(command.op);
+                if (changes(command.op) || assigns) && host.journal.blocks().is_gc_paused() {
                     host.journal.blocks().resume_gc();
                 }
                 host.cut(&command).await
@@ -43,6 +45,10 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
 
 fn changes(op: HostOp) -> bool {
     matches!(op, HostOp::Write | HostOp::WriteZeroes { .. } | HostOp::Deallocate | HostOp::Format { .. })
+}
+
+fn reads(op: HostOp) -> bool {
+    matches!(op, HostOp::Read | HostOp::Compare)
 }
 
 /// The status of a command that the drive can't serve in its state.

@@ -8,6 +8,9 @@ use crate::host::state::Host;
 use crate::host::transfer::dma_status;
 use crate::mapping::{Mapping, pin};
 use crate::terms::cause::Cause;
+use crate::terms::config::FirstAccess;
+use crate::terms::units::Units;
+use aster_parties::DriveState;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
@@ -56,6 +59,9 @@ impl<M: Mapping> Host<M> {
         fua: bool,
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<(EntryId, Filled), HostStatus> {
+        if self.journal.config.first_access == FirstAccess::Assigns {
+            self.assign(slice).await;
+        }
         let (entry, filled) = self.lock_to_read(slice, transfer).await?;
         if fua {
             if let Err(status) = self.cache.flush_entry(entry, slice.frame).await {
@@ -78,6 +84,37 @@ impl<M: Mapping> Host<M> {
             }
         }
         Ok((entry, filled))
+    }
+    /// What of a slice is nowhere becomes zeroes of which flash knows nothing yet, so that eviction gives
+    /// them a place (S26). A drive that takes no writes leaves it where it is, and the read goes on.
+    async fn assign(&self, slice: &Slice) {
+        let units = self.journal.pages().units_of(self.granules_in(slice));
+        let ready = self.journal.state() == DriveState::Ready;
+        if !ready || self.nowhere(slice, units, self.cache.find(slice.frame)).await == 0 {
+            return;
+        }
+        let Ok(entry) = self.lock_to_change(slice).await else { return };
+        match self.nowhere(slice, units, Some(entry)).await {
+            // Another slice was here before.
+            0 => self.cache.return_reserve(),
+            units => {
+                let granules = self.journal.pages().granules_of_units(units);
+                self.journal.pages().zero(BufferId(entry.0), granules);
+                self.cache.written(entry, granules);
+            }
+        }
+        self.cache.unlock(entry, Lock::Exclusive);
+    }
+    /// Those of a frame's units that neither flash has nor `entry`; none where the map can't be read, which
+    /// the read finds out, too.
+    async fn nowhere(&self, slice: &Slice, units: Units, entry: Option<EntryId>) -> Units {
+        let shape = self.journal.units;
+        let all = || shape.units_in(slice.frame, units);
+        let Ok(pins) = self.mapping.pin_all(all().map(|(_, unit)| unit)).await else { return 0 };
+        let here = entry.map_or(0, |entry| self.cache.dirty_units(slice.frame, entry));
+        let mapped = |pin| self.mapping.get(pin).is_some();
+        let unmapped = all().zip(&pins).filter(|(_, pin)| !mapped(pin)).map(|((slot, _), _)| 1 << slot);
+        unmapped.fold(0, |all: Units, unit| all | unit) & !here
     }
     // If the page is read from flash, `transfer` becomes the transfer that may go along with the read.
     async fn lock_to_read(

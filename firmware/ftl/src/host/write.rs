@@ -62,7 +62,8 @@ impl<M: Mapping> Host<M> {
         self.journal.pages().zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
-    async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+    /// The slice's entry, and the right to make it dirty.
+    pub(super) async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
         self.cache.reserve_dirty().await?;
         let held = self.cache.lock(slice.frame, Want::Write).await;
         if held.is_err() {

@@ -67,6 +67,16 @@ pub struct FtlCosts {
     pub replay: u64,
 }
 
+/// What a read of a logical page that is nowhere does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FirstAccess {
+    /// Nothing: it gives zeroes.
+    #[default]
+    Zeroes,
+    /// It assigns a place, as a write of zeroes does (S26).
+    Assigns,
+}
+
 /// Everything that can be chosen about the FTL. Checked by [`FtlConfig::validate`], constant afterwards.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FtlConfig {
@@ -97,6 +107,8 @@ pub struct FtlConfig {
     pub auto_completion: bool,
     /// Read only the sectors asked for, not the whole page.
     pub partial_reads: bool,
+    /// What a read of a logical page that is nowhere does.
+    pub first_access: FirstAccess,
     /// Free blocks of a LUN that only garbage collection may take.
     pub gc_reserve_blocks: u32,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.

@@ -3,8 +3,8 @@
 use super::flash::{Cells, SharedCells, serve};
 use crate::terms::units::Frame;
 use crate::{
-    Assigner, Capacity, Collection, DriveState, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, MapKind,
-    Mapping, MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy,
+    MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
@@ -52,6 +52,7 @@ pub fn config(content: Content) -> FtlConfig {
         command_slots: 16,
         auto_completion: false,
         partial_reads: true,
+        first_access: FirstAccess::Zeroes,
         gc_reserve_blocks: 1,
         gc_free_blocks: 2,
         collection: Collection::OnDemand,

@@ -13,6 +13,7 @@ pub(crate) mod demand;
 mod endless;
 mod fair;
 mod faults;
+mod first_access;
 mod flash;
 mod format;
 mod futures;
