@@ -42,8 +42,10 @@ use aster_units::{BufferId, Content, Geometry, Instant, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Metadata buffers for bring-up, which handles one package after the other.
-const BRING_UP_BUFFERS: u32 = 1;
+/// Metadata buffers for bring-up: each core of flash software handles one package after the other.
+fn bring_up_buffers(profile: &Profile) -> u32 {
+    u32::from(profile.flash_cores()).max(1)
+}
 
 /// The drive to build.
 #[derive(Clone, Copy)]
@@ -123,7 +125,7 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let channels = base.channels(&ports)?;
     let below = base.below(&ports, &channels);
     let scheduler =
-        base.start_scheduler(&base.cores.core(CoreRole::Flash).clone(), &ports, &channels, below, None)?;
+        base.start_scheduler(&base.cores.core(CoreRole::Flash(0)).clone(), &ports, &channels, below, None)?;
     base.bring_up(&ports, &channels);
     base.start_correction(&ports);
     let link = base.link();
@@ -182,6 +184,8 @@ struct Base<'a> {
     channel_buses: Vec<SharedBandwidth>,
     control_buses: configure::ControlBuses,
     cores: Cores,
+    /// The core of each channel's flash software.
+    flash_cores: Vec<Core>,
     /// Correction in software before it is started, if there is one, and then running.
     ecc: Option<EngineConfig>,
     corrector: Option<Rc<Engine>>,
@@ -214,7 +218,7 @@ impl<'a> Base<'a> {
             content,
             geometry.sectors_per_page(),
             configure::oob_bytes(profile),
-            (needs.data_buffers, needs.metadata_buffers + BRING_UP_BUFFERS),
+            (needs.data_buffers, needs.metadata_buffers + bring_up_buffers(profile)),
             front_needs.sram_bytes + packet_buffers(profile, &front_needs),
             configure::code_bytes(profile)?,
         );
@@ -222,6 +226,7 @@ impl<'a> Base<'a> {
         let (host_bus, channel_buses) = configure::buses(profile, &memory);
         let control_buses = configure::control_buses(profile, &memory);
         let cores = Cores::of(&exec, profile)?;
+        let flash_cores = cores.of_channels(profile);
         Ok(Base {
             wanted,
             exec,
@@ -247,6 +252,7 @@ impl<'a> Base<'a> {
             channel_buses,
             control_buses,
             cores,
+            flash_cores,
             ecc: configure::ecc_engine(profile)?,
             corrector: None,
         })
@@ -281,7 +287,7 @@ impl<'a> Base<'a> {
             scratch: self.scratch,
             buses: &self.channel_buses,
             completions: self.scheduler_needs.polls.then_some(&self.control_buses.completions),
-            core: self.cores.core(CoreRole::Flash),
+            cores: &self.flash_cores,
             controllers: ports.controllers.as_ref().unwrap_or(&ports.requests),
             recorder: self.wanted.recorder,
         }
@@ -296,12 +302,11 @@ impl<'a> Base<'a> {
     /// The scheduler's lower side. With a port below it, controllers in software are workers that take
     /// requests one after the other as the scheduler sends them.
     fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
-        let (core, recorder) = (self.cores.core(CoreRole::Flash), self.wanted.recorder);
-        let software = channels.software(core, self.geometry, recorder);
+        let software = channels.software(&self.flash_cores, self.geometry, self.wanted.recorder);
         let Some(port) = &ports.controllers else { return Below::Luns(Box::new(software)) };
         if self.has_software_controllers() {
             let silent = Recorder::default();
-            spawn_workers(core, &channels.luns, port, &self.tasks, &channels.gate, &silent, software);
+            spawn_workers(&channels.luns, port, &self.tasks, &channels.gate, &silent, software);
         }
         Below::Port(Rc::clone(port))
     }

@@ -49,6 +49,12 @@ impl Cores {
             false => self.interrupt,
         }
     }
+    /// The core that runs the flash software of each channel of `profile`'s drive.
+    pub(crate) fn of_channels(&self, profile: &Profile) -> Vec<Core> {
+        let lanes = profile.channels_per_flash_core().max(1);
+        let core = |channel| self.core(CoreRole::Flash(channel / lanes)).clone();
+        (0..profile.array_geometry().channels).map(core).collect()
+    }
     /// Every core once, in the order of their numbers.
     pub(crate) fn all(&self) -> Vec<Core> {
         self.by_role.iter().map(|(_, core)| core.clone()).collect()
@@ -79,22 +85,40 @@ mod tests {
             cores.core(role).now().since(Instant::ZERO)
         };
         assert_eq!(after(CoreRole::Translation), Duration::from_micros(1));
-        assert_eq!(after(CoreRole::Flash), Duration::from_micros(2));
+        assert_eq!(after(CoreRole::Flash(0)), Duration::from_micros(2));
     }
 
     #[test]
     fn only_a_core_of_its_own_interrupts_the_translations() {
         let cores = cores(|p| (p.cores.interrupt_ns, p.cores.ecc_core) = (200, false));
         let latency = |role| cores.interrupt_from(role).latency;
-        assert_eq!(latency(CoreRole::Flash), Duration::from_nanos(200));
+        assert_eq!(latency(CoreRole::Flash(0)), Duration::from_nanos(200));
         assert_eq!(latency(CoreRole::Correction), Duration::ZERO);
+    }
+
+    /// G24: channels 0 and 1 are the lanes of one controller, 2 and 3 those of the other.
+    #[test]
+    fn each_array_controller_has_a_core_for_its_lanes() {
+        let mut profile = shipped("tiny").unwrap();
+        profile.geometry.channels = 4;
+        for (lanes, numbers, all) in
+            [(None, [1, 1, 1, 1], 2), (Some(2), [1, 1, 2, 2], 3), (Some(1), [1, 2, 3, 4], 5)]
+        {
+            profile.channel.lanes = lanes;
+            let cores = Cores::of(&Exec::new(), &profile).unwrap();
+            let of_channels: Vec<_> = cores.of_channels(&profile).iter().map(Core::number).collect();
+            assert_eq!((&of_channels[..], cores.all().len()), (&numbers[..], all), "{lanes:?}");
+        }
+        profile.cores.flash_core = false;
+        let cores = Cores::of(&Exec::new(), &profile).unwrap();
+        assert!(cores.of_channels(&profile).iter().all(|core| core.number() == 0));
     }
 
     #[test]
     fn without_a_core_of_its_own_a_role_runs_on_the_translations() {
         let cores = cores(|p| p.cores.flash_core = false);
         assert_eq!(cores.all().len(), 1);
-        assert_eq!(cores.core(CoreRole::Flash).number(), cores.core(CoreRole::Translation).number());
+        assert_eq!(cores.core(CoreRole::Flash(0)).number(), cores.core(CoreRole::Translation).number());
         assert_eq!(cores.interrupt, Interrupt::default());
     }
 }

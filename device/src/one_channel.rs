@@ -63,7 +63,7 @@ impl OneChannel {
         let dram = Dram::new(content, geometry.sectors_per_page(), oob, u32::from(depth), 1, 0);
         let scratch = dram.borrow().metadata_buffer(0);
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let core = Core::new(&exec, configure::frequency(profile, CoreRole::Flash)?);
+        let core = Core::new(&exec, configure::frequency(profile, CoreRole::Flash(0))?);
         let requests = FlashPort::new(&exec, geometry.total_luns(), depth, Interrupt::default());
         let around = Surroundings {
             exec: &exec,
@@ -74,16 +74,18 @@ impl OneChannel {
             scratch,
             buses: &configure::buses(profile, &memory).1,
             completions: None,
-            core: &core,
+            cores: std::slice::from_ref(&core),
             controllers: &requests,
             recorder,
         };
         let Pieces { hardware, tasks, arbiter, .. } = pieces.into();
         let channels = Channels::build(&around, vec![array.take_packages(0)], &hardware, arbiter.as_ref())?;
         if profile.channel.controller == ControllerName::Software {
-            let (tasks, software) =
-                (configure::tasks(profile, tasks).into(), channels.software(&core, geometry, recorder));
-            spawn_workers(&core, &channels.luns, &requests, &tasks, &channels.gate, recorder, software);
+            let (tasks, software) = (
+                configure::tasks(profile, tasks).into(),
+                channels.software(around.cores, geometry, recorder),
+            );
+            spawn_workers(&channels.luns, &requests, &tasks, &channels.gate, recorder, software);
         }
         channels.bring_up(&around);
         if profile.channel.controller == ControllerName::Asynchronous {

@@ -161,8 +161,8 @@ impl Default for Registry<MakeFrontEnd> {
         });
         let message_unit: MakeFrontEnd = Box::new(|profile, _| {
             let geometry = profile.used_geometry();
-            let lanes = aster_wire::array::lanes_of(geometry.channels);
-            let shape = ArrayShape::new(geometry, lanes).map_err(|error| value(error.key(), error))?;
+            let shape =
+                ArrayShape::new(geometry, profile.lanes()).map_err(|error| value(error.key(), error))?;
             Ok(Box::new(MessageUnitPiece::new(shape, configure::pci_ids(profile))))
         });
         Registry::of(

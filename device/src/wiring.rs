@@ -15,7 +15,7 @@ use aster_ports::flash::FlashPort;
 use aster_ports::resource::SharedBandwidth;
 use aster_sched::{BringUpGate, LunPlace};
 use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr, LunIndex};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 // The parties above I3 send whole operations, and the FTL looks for factory marks with raw reads. A
@@ -31,15 +31,15 @@ pub(crate) struct Surroundings<'a> {
     /// The geometry that requests are addressed in. The packages may have more (C31).
     pub(crate) geometry: Geometry,
     pub(crate) dram: &'a SharedDram,
-    /// A buffer for bytes, which bring-up uses.
+    /// The first buffer for bytes that bring-up uses: each core of flash software has one.
     pub(crate) scratch: BufferId,
     /// The way of each channel to memory.
     pub(crate) buses: &'a [SharedBandwidth],
     /// The buses that completions of controllers in hardware pass if firmware polls for them. The
     /// controllers then report by ready bit and flag.
     pub(crate) completions: Option<&'a [SharedBandwidth; 2]>,
-    /// The core that runs flash operations.
-    pub(crate) core: &'a Core,
+    /// The core that runs the flash operations of each channel.
+    pub(crate) cores: &'a [Core],
     /// The port that controllers in hardware serve.
     pub(crate) controllers: &'a Rc<FlashPort>,
     pub(crate) recorder: &'a Recorder,
@@ -131,6 +131,7 @@ impl Channels {
                 lun: geometry.lun_index(at),
                 channel,
                 package: u32::from(channel) * u32::from(packages.ways) + u32::from(at.way),
+                core: around.cores[usize::from(channel)].clone(),
             }));
             if let Some(control) = control {
                 let lanes: Vec<_> = places[first..].iter().map(|place| place.lun).collect();
@@ -147,47 +148,59 @@ impl Channels {
         Ok(Channels { engines, fixed, ports, flash, luns: places, gate, fault })
     }
 
-    /// Controllers in software on `core`, by LUN.
+    /// Controllers in software by LUN, each on the core of `cores` that its channel has.
     pub(crate) fn software(
         &self,
-        core: &Core,
+        cores: &[Core],
         geometry: Geometry,
         recorder: &Recorder,
     ) -> impl Fn(LunIndex) -> Controller + 'static {
-        let (core, recorder) = (core.clone(), recorder.clone());
+        let (cores, recorder) = (cores.to_vec(), recorder.clone());
         let (ports, flash) = (self.ports.clone(), Rc::clone(&self.flash));
         move |lun| {
             let LunAddr { channel, way, lun } = geometry.lun_addr(lun);
-            let port = &ports[usize::from(channel)];
-            let lun = Lun::new(&core, port, &flash, usize::from(way), usize::from(lun));
+            let (core, port) = (&cores[usize::from(channel)], &ports[usize::from(channel)]);
+            let lun = Lun::new(core, port, &flash, usize::from(way), usize::from(lun));
             Controller::new(lun.reporting_to(&recorder))
         }
     }
 
-    /// Begins to bring the packages up. The controllers must have been started.
+    /// Begins to bring the packages up: each core of flash software those of its channels. The controllers
+    /// must have been started.
     pub(crate) fn bring_up(&self, around: &Surroundings<'_>) {
-        let Surroundings { exec, profile, dram, core, recorder, .. } = *around;
-        let luns = (0..usize::from(profile.array_geometry().ways))
-            .flat_map(|way| self.ports.iter().map(move |port| (way, port)))
-            .map(|(way, port)| Lun::new(core, port, &self.flash, way, 0).reporting_to(recorder))
-            .collect();
-        core.spawn(bring_up(BringUp {
-            exec: exec.clone(),
-            luns,
-            dram: dram.clone(),
-            scratch: around.scratch,
-            gate: Rc::clone(&self.gate),
-            fixed: self.fixed.clone(),
-            fault: Rc::clone(&self.fault),
-        }));
+        let Surroundings { exec, profile, dram, cores, recorder, .. } = *around;
+        let ways = usize::from(profile.array_geometry().ways);
+        let of_cores: Vec<_> = cores.chunk_by(|one, next| one.number() == next.number()).collect();
+        let left = Rc::new(Cell::new(of_cores.len()));
+        let mut ports = self.ports.iter();
+        for (n, of_core) in of_cores.into_iter().enumerate() {
+            let (core, ports) = (&of_core[0], ports.by_ref().take(of_core.len()).collect::<Vec<_>>());
+            let luns = (0..ways)
+                .flat_map(|way| ports.iter().map(move |port| (way, port)))
+                .map(|(way, port)| Lun::new(core, port, &self.flash, way, 0).reporting_to(recorder))
+                .collect();
+            core.spawn(bring_up(BringUp {
+                exec: exec.clone(),
+                luns,
+                dram: dram.clone(),
+                scratch: BufferId(around.scratch.0 + n as u32),
+                left: Rc::clone(&left),
+                gate: Rc::clone(&self.gate),
+                fixed: self.fixed.clone(),
+                fault: Rc::clone(&self.fault),
+            }));
+        }
     }
 }
 
+/// What a core brings up.
 struct BringUp {
     exec: Exec,
     luns: Vec<Lun>,
     dram: SharedDram,
     scratch: BufferId,
+    /// Cores that aren't done yet.
+    left: Rc<Cell<usize>>,
     gate: Rc<BringUpGate>,
     fixed: Vec<Rc<FixedController>>,
     fault: Rc<RefCell<Option<String>>>,
@@ -204,10 +217,13 @@ async fn bring_up(parts: BringUp) {
                 continue;
             }
             let place = format!("channel {} way {}: {e}", lun.port().id(), lun.way());
-            *parts.fault.borrow_mut() = Some(place);
+            parts.fault.borrow_mut().get_or_insert(place);
             return;
         }
     }
-    parts.fixed.iter().for_each(|controller| controller.take_over());
-    parts.gate.open(&parts.exec);
+    parts.left.set(parts.left.get() - 1);
+    if parts.left.get() == 0 {
+        parts.fixed.iter().for_each(|controller| controller.take_over());
+        parts.gate.open(&parts.exec);
+    }
 }

@@ -515,6 +515,8 @@ const CASES: &[Case] = &cases! {
     "link.vendor_id" Told => |p| p.link.vendor_id = 0x1234,
     "link.device_id" Told => |p| p.link.device_id = 0x1234,
     "cores.frequency_mhz" Run => |p| p.cores.frequency_mhz = 500.0,
+    "channel.lanes" Run => |p| p.channel.lanes = Some(1),
+    "channel.lanes" Run on grouped; => |p| p.channel.lanes = Some(4),
     "cores.flash_mhz" Run => |p| p.cores.flash_mhz = Some(500.0),
     "cores.flash_core" Run on |p| p.cores.interrupt_ns = 0; => |p| p.cores.flash_core = false,
     "cores.interrupt_ns" Run => |p| p.cores.interrupt_ns = 400,

@@ -99,7 +99,7 @@ pub(crate) fn frequency(profile: &Profile, role: CoreRole) -> Result<Frequency, 
     let cores = &profile.cores;
     let own = match role {
         CoreRole::Translation => None,
-        CoreRole::Flash => cores.flash_mhz.map(|mhz| ("cores.flash_mhz", mhz)),
+        CoreRole::Flash(_) => cores.flash_mhz.map(|mhz| ("cores.flash_mhz", mhz)),
         CoreRole::Correction => cores.ecc_mhz.map(|mhz| ("cores.ecc_mhz", mhz)),
     };
     let (key, mhz) = own.unwrap_or(("cores.frequency_mhz", cores.frequency_mhz));

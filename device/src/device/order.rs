@@ -88,3 +88,14 @@ fn a_drive_of_one_big_loop_keeps_its_order() {
     assert_eq!(tasks, [workers, ftl_tasks(), big_loop].concat());
     assert_eq!(handlers, [vec![(CHANNELS, "engine::Engine".to_owned())], board_handlers(), bell].concat());
 }
+
+/// G24: each array controller brings up the packages of its own lanes.
+#[test]
+fn each_array_controller_has_a_task_that_brings_its_packages_up() {
+    let (tasks, _) = order("cosmos-plus", |p| {
+        p.cores.flash_core = true;
+        p.channel.lanes = Some(2);
+    });
+    let controllers = vec![(LUNS, "Worker::run".to_owned()), (CHANNELS / 2, "wiring::bring_up".to_owned())];
+    assert_eq!(tasks, [controllers, ftl_tasks()].concat());
+}

@@ -48,6 +48,7 @@ impl Profile {
         self.check_channel()?;
         self.check_board()?;
         self.check_cores()?;
+        self.check_lanes()?;
         self.check_ftl()?;
         self.check_scheduler()?;
         self.check_host()?;

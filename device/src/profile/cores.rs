@@ -19,10 +19,10 @@ pub enum TasksName {
 pub struct CoresProfile {
     /// Clock in MHz.
     pub frequency_mhz: f64,
-    /// Run flash operations on a core of their own.
+    /// Run flash operations on a core of their own; with `channel.lanes`, on one for each array controller.
     #[serde(default)]
     pub flash_core: bool,
-    /// Clock of that core; `frequency_mhz` when absent.
+    /// Clock of that core, or of each; `frequency_mhz` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash_mhz: Option<f64>,
     /// Run correction in software on a core of its own.

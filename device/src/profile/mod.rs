@@ -15,6 +15,7 @@ mod error;
 mod ftl;
 mod host;
 mod known;
+mod lanes;
 mod package;
 mod scheduler;
 mod schema;

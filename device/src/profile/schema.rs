@@ -186,6 +186,11 @@ pub struct ChannelProfile {
     /// Cycles between two transactions.
     #[serde(default = "two")]
     pub gap_cycles: u32,
+    /// Consecutive channels that are the lanes of one array controller (G24), up to 8. With
+    /// `cores.flash_core` each controller has a core for their flash operations. The message unit takes them
+    /// for the lanes of one of its channels: when absent, as many as divide the channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<u8>,
 }
 
 fn default_clock() -> f64 {

@@ -158,8 +158,8 @@ mod tests {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         // Two channels with two LUNs each.
-        let luns: Vec<_> =
-            (0..4).map(|n| LunPlace { lun: LunIndex(n), channel: n as u16 % 2, package: n }).collect();
+        let place = |n| LunPlace { lun: LunIndex(n), channel: n as u16 % 2, package: n, core: core.clone() };
+        let luns: Vec<_> = (0..4).map(place).collect();
         let requests = FlashPort::new(&exec, 4, 8, Interrupt::default());
         let below = requests.below(8, Interrupt::default());
         let (gate, bus) = (Rc::new(BringUpGate::default()), Bandwidth::new(0));

@@ -35,7 +35,7 @@ pub struct SchedulerNeeds {
 }
 
 /// A LUN of the drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct LunPlace {
     /// Its number over the drive.
     pub lun: LunIndex,
@@ -43,11 +43,14 @@ pub struct LunPlace {
     pub channel: u16,
     /// Its chip enable, numbered over the drive.
     pub package: u32,
+    /// The core that runs its flash software: that of its array controller, if each has one (G24).
+    pub core: Core,
 }
 
 /// The layer below a scheduler.
 pub enum Below {
-    /// Software controllers on the scheduler's core: one per LUN, to be requested once each.
+    /// Software controllers, each on its LUN's core ([`LunPlace::core`]): one per LUN, to be requested once
+    /// each.
     Luns(Box<dyn Fn(LunIndex) -> Controller>),
     /// A port, with room for [`SchedulerNeeds::requests_per_lun`] per LUN.
     Port(Rc<FlashPort>),
@@ -76,7 +79,9 @@ pub struct CoreBuses {
 
 /// What a scheduler is given when it starts.
 pub struct SchedulerPorts {
-    /// The core that runs its tasks, and that it charges for its time.
+    /// The core that runs what it does for all LUNs, and that it charges for that time: the first one of
+    /// flash software, or the translation's if it takes the host's commands. What it does for one LUN alone
+    /// it may do on that LUN's core.
     pub core: Core,
     /// Above: the controller's side of I3.
     pub requests: Rc<FlashPort>,

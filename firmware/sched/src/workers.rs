@@ -8,18 +8,16 @@ use crate::worker::Worker;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
-use aster_exec::Core;
 use aster_parties::PieceError;
 use aster_ports::flash::FlashPort;
 use aster_units::LunIndex;
 
-/// Serves each LUN by a [`Worker`], for which the drive's [`Tasks`] choose.
+/// Serves each LUN by a [`Worker`] on its core, for which the drive's [`Tasks`] choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Workers;
 
-/// Spawns a worker for each of `luns`, in that order.
+/// Spawns a worker for each of `luns`, in that order, on its core.
 pub fn spawn_workers<B: Backend + 'static>(
-    core: &Core,
     luns: &[LunPlace],
     port: &Rc<FlashPort>,
     tasks: &Rc<Tasks>,
@@ -27,7 +25,7 @@ pub fn spawn_workers<B: Backend + 'static>(
     recorder: &Recorder,
     controller: impl Fn(LunIndex) -> B,
 ) {
-    for &LunPlace { lun, package, .. } in luns {
+    for &LunPlace { lun, package, ref core, .. } in luns {
         let worker = Worker {
             lun,
             port: Rc::clone(port),
@@ -57,13 +55,13 @@ impl FlashScheduler for Workers {
         }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
-        let SchedulerPorts { core, requests, below, luns, tasks, up, recorder, .. } = ports;
+        let SchedulerPorts { requests, below, luns, tasks, up, recorder, .. } = ports;
         match below {
             Below::Luns(controller) => {
-                spawn_workers(&core, &luns, &requests, &tasks, &up, &recorder, controller);
+                spawn_workers(&luns, &requests, &tasks, &up, &recorder, controller);
             }
             Below::Port(port) => {
-                spawn_workers(&core, &luns, &requests, &tasks, &up, &recorder, |_| Rc::clone(&port));
+                spawn_workers(&luns, &requests, &tasks, &up, &recorder, |_| Rc::clone(&port));
             }
         }
         Ok(Rc::new(WorkersView))

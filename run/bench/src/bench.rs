@@ -273,6 +273,7 @@ fn of_one_channel(profile: &Profile, luns: u8) -> Result<Profile, BenchError> {
     }
     g.channels = 1;
     g.ways = luns / g.luns;
+    profile.channel.lanes = None;
     profile.array_geometry().validate().map_err(|error| BenchError::Work(format!("{luns} LUNs: {error}")))?;
     Ok(profile)
 }

@@ -29,6 +29,7 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
     });
     let config = HostFtlConfig {
         geometry: facts.geometry,
+        lanes: profile.lanes(),
         content: facts.content,
         over_provisioning_percent: profile.ftl.over_provisioning_percent,
         gather_pages: gather_pages.filter(|&pages| pages > 0).unwrap_or(profile.ftl.buffer_entries),

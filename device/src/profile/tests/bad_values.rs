@@ -58,6 +58,11 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("msb_factor = 2", "msb_factor = 2\nread_noise_mv = 1", "package.errors.read_noise_mv"),
     ("timing_mode = 4", "timing_mode = 4\nclock_ns = 0", "channel.clock_ns"),
     ("timing_mode = 4", "timing_mode = 4\nrate_mt_s = 0", "channel.rate_mt_s"),
+    ("timing_mode = 4", "timing_mode = 4\nlanes = 0", "channel.lanes"),
+    ("timing_mode = 4", "timing_mode = 4\nlanes = 9", "channel.lanes"),
+    // There are two channels, and one if the array is restricted.
+    ("timing_mode = 4", "timing_mode = 4\nlanes = 3", "channel.lanes"),
+    ("timing_mode = 4", "timing_mode = 4\nlanes = 2\n[restrict]\nchannels = 1", "channel.lanes"),
     ("corrected = 13", "corrected = 15", "ecc.corrected"),
     ("designed = 14", "designed = 0", "ecc.designed"),
     ("generation = 2", "generation = 9", "link.generation"),
@@ -350,6 +355,7 @@ fn no_check_is_left_out() {
         include_str!("../check.rs"),
         include_str!("../schema.rs"),
         include_str!("../ecc.rs"),
+        include_str!("../lanes.rs"),
         include_str!("../scheduler.rs"),
         include_str!("../softssd.rs"),
         include_str!("../package.rs")
@@ -364,6 +370,25 @@ fn no_check_is_left_out() {
     let left_out: Vec<_> = checked.filter(|key| !tried.contains(key)).collect();
     assert!(left_out.is_empty(), "no bad value is tried for {left_out:?}");
     assert!(tried.len() > 90, "{}", tried.len());
+}
+
+/// One loop has one core, and an NVMe drive without cores for controllers has nobody who reads how many lanes
+/// a controller has.
+#[test]
+fn lanes_need_somebody_who_reads_them() {
+    let text = with("timing_mode = 4", "timing_mode = 4\nlanes = 1");
+    assert!(Profile::parse("tiny", &text).is_ok());
+    let one_loop = format!("{text}\n[scheduler]\npolicy = \"fil\"\n");
+    for (text, reason) in [
+        (text.replace("flash_core = true", ""), "must be left out without cores.flash_core"),
+        (one_loop.clone(), "must be left out with scheduler.policy = \"fil\""),
+    ] {
+        let e = error(&text);
+        assert_eq!(e.key.as_deref(), Some("channel.lanes"), "{e}");
+        assert!(e.reason.starts_with(reason), "{e}");
+    }
+    let of_one_controller = one_loop.replace("lanes = 1", "lanes = 2");
+    assert!(Profile::parse("tiny", &of_one_controller).is_ok());
 }
 
 /// Limits of a link that carries packets of its own.

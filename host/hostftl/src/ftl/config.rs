@@ -5,13 +5,15 @@ use super::groups::RegionConfig;
 use alloc::format;
 use aster_parties::{PieceError, Refresh};
 use aster_units::{Content, Geometry};
-use aster_wire::array::{LANES_MAX, lanes_of};
+use aster_wire::array::LANES_MAX;
 
 /// The configuration, from a profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HostFtlConfig {
     /// The array that the drive is expected to have.
     pub geometry: Geometry,
+    /// Consecutive channels of it that are lanes of one channel of the message unit, at least 1.
+    pub lanes: u8,
     /// How the drive keeps data.
     pub content: Content,
     /// Sectors that the host doesn't see, in percent of those that it sees. Bad blocks are among them.
@@ -61,8 +63,8 @@ const COMPOSITE_BUFFERS: u32 = 2 * LANES_MAX as u32 + 2;
 impl HostFtlConfig {
     /// Dies of all channels of the message unit.
     fn dies(&self) -> u64 {
-        let channels = self.geometry.channels;
-        u64::from(channels / u16::from(lanes_of(channels))) * u64::from(self.geometry.luns_per_channel())
+        u64::from(self.geometry.channels / u16::from(self.lanes))
+            * u64::from(self.geometry.luns_per_channel())
     }
     /// Groups that hold no data of the host's at any time: of each of so many dies one is open for each
     /// [stream](super::frontier::Stream), and one is free when collection begins, beside the reserve. One
@@ -97,7 +99,7 @@ impl HostFtlConfig {
             let reason = "must go with target.wear_window, which levels the wear within regions";
             return Err(PieceError::new("target.region_percent", reason));
         }
-        let lanes = lanes_of(g.channels);
+        let lanes = self.lanes;
         if self.raid.is_some() && (lanes < 2 || self.gather_pages < COMPOSITE_BUFFERS) {
             let reason = format!(
                 "needs two lanes and {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else \

@@ -58,6 +58,7 @@ pub(super) fn check(config: &HostFtlConfig, info: &ArrayInfo) -> Result<PlaceFor
     let g = &config.geometry;
     let same = [
         (u16::from(info.channels) * u16::from(info.lanes) == g.channels, "channels"),
+        (info.lanes == config.lanes, "lanes"),
         (u32::from(info.dies) == g.luns_per_channel(), "dies"),
         (info.planes == g.planes, "planes"),
         (info.blocks == g.blocks_per_lun, "blocks"),
