@@ -151,8 +151,14 @@ fn unknown(wanted: &Path) -> Failure {
 /// A description of a drive's array.
 fn shape(profile: &Profile) -> String {
     let used = profile.used_geometry();
+    let controllers = match (profile.array_controllers(), profile.channel.lanes) {
+        (Some(controllers), Some(lanes)) => {
+            format!("{} of {}: ", counted(controllers, "controller"), counted(lanes, "lane"))
+        }
+        _ => String::new(),
+    };
     format!(
-        "{} × {} × {}, {} of {} pages of {}",
+        "{controllers}{} × {} × {}, {} of {} pages of {}",
         counted(used.channels, "channel"),
         counted(used.ways, "way"),
         counted(used.luns, "LUN"),
@@ -409,6 +415,15 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| blocks.in_words(&profile.ftl.victims));
     let (link, channels) = (&profile.link, profile.used_geometry().channels);
     let carried = found.link_bytes_per_s.map_or("no limit".to_owned(), rate);
+    let cores = match profile.array_controllers().filter(|_| profile.cores.flash_core) {
+        None => String::new(),
+        Some(controllers) => {
+            let c = &profile.cores;
+            let each = c.flash_mhz.unwrap_or(c.frequency_mhz);
+            let controllers = counted(controllers, "controller");
+            format!("cores     {} MHz, and {each} MHz for each of {controllers}\n  ", c.frequency_mhz)
+        }
+    };
     let exported = match exported_bytes {
         0 => "no logical blocks: the host addresses the flash itself".to_owned(),
         _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}"),
@@ -419,7 +434,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
          exported  {exported}\n  \
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
          bus       {} mode {}: {} per channel, {} in all\n  \
-         command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
+         {cores}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",
         profile.description,

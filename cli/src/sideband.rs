@@ -470,7 +470,8 @@ mod tests {
             ..aster_device::profile::shipped("tiny").unwrap().array_geometry()
         };
         let modules = [ShippedModule::Channels, ShippedModule::Ways, ShippedModule::BitErrors];
-        let firmware = aster_run_virtual::events::Firmware { cores: 1, functions: Vec::new() };
+        let firmware =
+            aster_run_virtual::events::Firmware { cores: 1, controllers: 0, functions: Vec::new() };
         let entries: Vec<_> =
             modules.iter().flat_map(|module| module.build(&geometry, &firmware, true).entries()).collect();
         let values = vec![1.0 / 3.0; entries.len()];

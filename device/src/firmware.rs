@@ -37,7 +37,9 @@ pub(crate) fn firmware(profile: &Profile, of_parties: &[Function]) -> Firmware {
         of_parties.contains(function) || software && of_controllers.iter().any(charged)
     };
     let functions = Function::ALL.iter().copied().filter(works).collect();
-    Firmware { cores: CoreRole::of(profile).count() as u8, functions }
+    // A single core isn't named after its controller.
+    let controllers = profile.array_controllers().map_or(0, |_| profile.flash_cores() as u8);
+    Firmware { cores: CoreRole::of(profile).count() as u8, controllers, functions }
 }
 
 #[cfg(test)]
@@ -63,7 +65,7 @@ mod tests {
             let media = Media::fresh();
             Device::power_on(name, &profile, None, media, &Recorder::default()).unwrap().firmware().clone()
         };
-        assert_eq!(of("ideal"), Firmware { cores: 1, functions: Vec::new() });
+        assert_eq!(of("ideal"), Firmware { cores: 1, controllers: 0, functions: Vec::new() });
         let (looped, tasks) = (of("cosmos-board").functions, of("cosmos-plus").functions);
         for function in [Function::StatusChecker, Function::Issuer, Function::ReadRetry] {
             assert!(looped.contains(&function) && !tasks.contains(&function), "{function:?}");

@@ -5,7 +5,7 @@
 //! from a command to what was done for it.
 
 use crate::explain::described;
-use aster_run_virtual::events::{Activity, Piece, Stage};
+use aster_run_virtual::events::{Activity, Firmware, Piece, Stage};
 use aster_units::{Geometry, Instant};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +48,7 @@ const LANES: u32 = 1 << 16;
 pub struct PerfettoTrace<W: Write> {
     into: W,
     geometry: Geometry,
+    firmware: Firmware,
     started: bool,
     named: BTreeSet<(Group, u32)>,
     /// When the last piece on each lane ended: for each queue's commands, and for waiting operations.
@@ -59,11 +60,12 @@ pub struct PerfettoTrace<W: Write> {
 }
 
 impl<W: Write> PerfettoTrace<W> {
-    /// A trace of a drive of this shape.
-    pub fn new(into: W, geometry: Geometry) -> Self {
+    /// A trace of a drive of this shape and firmware.
+    pub fn new(into: W, geometry: Geometry, firmware: Firmware) -> Self {
         PerfettoTrace {
             into,
             geometry,
+            firmware,
             started: false,
             named: BTreeSet::new(),
             lanes: BTreeMap::new(),
@@ -214,7 +216,7 @@ impl<W: Write> PerfettoTrace<W> {
         let name = match place.0 {
             Group::Flash | Group::Arrays => at(place.1),
             Group::Channels => format!("channel {}", place.1),
-            Group::Cores => format!("core {}", place.1),
+            Group::Cores => self.firmware.core_name(place.1 as u8),
             Group::Link if place.1 == 0 => "to the host".to_owned(),
             Group::Link => "from the host".to_owned(),
             Group::Waiting | Group::Station => format!("lane {}", place.1),

@@ -278,7 +278,7 @@ events! {
     }
     /// A core worked on a function of the firmware.
     FirmwareWorked {
-        /// Core: 0 the FTL's, then the flash core and the ECC engine's, where there are any.
+        /// Core: 0 the FTL's, then those of flash software and the ECC engine's, where there are any.
         core: u8,
         /// 0 NVMe manager, 1 NVM command manager, 2 data buffer manager, 3 address translator, 4 host DMA,
         /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10

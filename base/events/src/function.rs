@@ -90,8 +90,20 @@ impl Function {
 pub struct Firmware {
     /// Cores that it runs on.
     pub cores: u8,
+    /// Of them, those of array controllers: from number 1 on. 0 where flash software has one core at most.
+    pub controllers: u8,
     /// Its functions that cost time, in the order of [`Function::ALL`].
     pub functions: alloc::vec::Vec<Function>,
+}
+
+impl Firmware {
+    /// What to call a core, by its number.
+    pub fn core_name(&self, core: u8) -> alloc::string::String {
+        match core.checked_sub(1) {
+            Some(controller) if controller < self.controllers => alloc::format!("controller {controller}"),
+            _ => alloc::format!("core {core}"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub enum Activity {
     },
     /// A core works on a function of the firmware.
     Firmware {
-        /// Core: 0 the FTL's, then the flash core and the ECC engine's, where there are any.
+        /// Core: 0 the FTL's, then those of flash software and the ECC engine's, where there are any.
         core: u8,
         /// What it works on.
         function: Function,

@@ -1,6 +1,6 @@
 use super::*;
 use aster_run_virtual::events::CommandSpan;
-use aster_run_virtual::events::{Event, EventSink, Spans};
+use aster_run_virtual::events::{Event, EventSink, Function, Spans};
 use aster_units::{Duration, LunIndex};
 use std::cell::Cell;
 
@@ -29,8 +29,12 @@ fn command(from: u64, to: u64) -> Piece {
     drop(spans);
     piece(Activity::Command(kept.get().unwrap()), Some(8), from, to)
 }
+/// Of two array controllers, and a core before and behind theirs.
+fn firmware() -> Firmware {
+    Firmware { cores: 4, controllers: 2, functions: Vec::new() }
+}
 fn events(pieces: &[Piece]) -> Vec<Value> {
-    let mut trace = PerfettoTrace::new(Vec::new(), SHAPE);
+    let mut trace = PerfettoTrace::new(Vec::new(), SHAPE, firmware());
     pieces.iter().for_each(|piece| trace.hear(piece));
     let text = trace.finish().unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();
@@ -97,7 +101,17 @@ fn the_first_error_is_told_at_the_end() {
             Ok(())
         }
     }
-    let mut trace = PerfettoTrace::new(Full, SHAPE);
+    let mut trace = PerfettoTrace::new(Full, SHAPE, firmware());
     trace.hear(&command(1, 2));
     assert_eq!(trace.finish().map(drop).unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn the_cores_of_array_controllers_have_names() {
+    let worked = |core| Activity::Firmware { core, function: Function::Polling };
+    let pieces: Vec<_> = (0..4).map(|core| piece(worked(core), None, 1, 2)).collect();
+    let all = events(&pieces);
+    for name in ["core 0", "controller 0", "controller 1", "core 3"] {
+        assert!(all.iter().any(|e| e["args"]["name"] == name), "{name}: {all:?}");
+    }
 }

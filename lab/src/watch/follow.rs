@@ -87,7 +87,8 @@ impl Followers {
         let geometry = *machine.device().geometry();
         let trace = self.perfetto.as_ref().map(|perfetto| {
             let file = perfetto.file.take();
-            *perfetto.trace.borrow_mut() = file.map(|file| PerfettoTrace::new(file, geometry));
+            let firmware = machine.device().firmware().clone();
+            *perfetto.trace.borrow_mut() = file.map(|file| PerfettoTrace::new(file, geometry, firmware));
             Rc::clone(&perfetto.trace)
         });
         let slowest = self.perfetto.as_ref().and_then(|perfetto| perfetto.slowest.clone());

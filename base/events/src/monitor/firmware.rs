@@ -6,12 +6,15 @@ use super::names::ShippedModule;
 use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 
 /// The cores' time by function of the firmware.
 pub struct FirmwareTime {
     cores: u8,
+    /// The time of each array controller's core: passed since the last sample, and in the samples before.
+    controllers: Vec<[u128; 2]>,
     /// The entry of each function; none for functions that the firmware doesn't have.
     places: [Option<usize>; Function::COUNT],
     functions: Vec<Function>,
@@ -22,7 +25,15 @@ pub struct FirmwareTime {
     before: [u128; Function::COUNT],
     /// The latest pieces of work. A core runs ahead of the clock, so a piece may reach beyond the end of
     /// a sample.
-    work: VecDeque<(Function, Instant, Instant)>,
+    work: VecDeque<Work>,
+}
+
+/// A piece of work that no sample has counted yet, or not all of it.
+struct Work {
+    core: u8,
+    function: Function,
+    from: Instant,
+    until: Instant,
 }
 
 /// The most pieces of work that a sample may cut. Pieces older than that ended long before.
@@ -38,11 +49,21 @@ impl FirmwareTime {
         let functions = firmware.functions.clone();
         FirmwareTime {
             cores: firmware.cores.max(1),
+            controllers: vec![[0; 2]; firmware.controllers.into()],
             places,
             functions,
             over: [0; Function::COUNT],
             before: [0; Function::COUNT],
             work: VecDeque::with_capacity(PIECES_MAX),
+        }
+    }
+    /// A part of a piece of work has passed.
+    fn count(&mut self, core: u8, function: Function, took: Duration) {
+        let picos = u128::from(took.as_picos());
+        self.over[usize::from(function.number())] += picos;
+        let controller = core.checked_sub(1).and_then(|n| self.controllers.get_mut(usize::from(n)));
+        if let Some([over, _]) = controller {
+            *over += picos;
         }
     }
 }
@@ -66,33 +87,43 @@ impl MonitorModule for FirmwareTime {
                 TableEntry::total(&format!("firmware_{name}_seconds"), function.summary()),
             ]
         });
-        all.into_iter().chain(each).collect()
+        let controllers = (0..self.controllers.len()).flat_map(|n| {
+            let (share, seconds) =
+                (format!("controller_{n}_utilisation"), format!("controller_{n}_busy_seconds"));
+            [
+                TableEntry::new(share, "share of the time in which this array controller's core works"),
+                TableEntry::total(&seconds, "seconds that this array controller's core worked"),
+            ]
+        });
+        all.into_iter().chain(each).chain(controllers).collect()
     }
     fn event(&mut self, at: Instant, event: &Event) {
-        let Event::FirmwareWorked { function, picoseconds, .. } = *event else { return };
+        let Event::FirmwareWorked { core, function, picoseconds, .. } = *event else { return };
         let Some(function) = Function::of_number(function) else { return };
         if self.work.len() == PIECES_MAX
-            && let Some((function, from, until)) = self.work.pop_front()
+            && let Some(Work { core, function, from, until }) = self.work.pop_front()
         {
-            self.over[usize::from(function.number())] += u128::from(until.since(from).as_picos());
+            self.count(core, function, until.since(from));
         }
         let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
-        self.work.push_back((function, at, until));
+        self.work.push_back(Work { core, function, from: at, until });
     }
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
-        let spent = &mut self.over;
-        self.work.retain_mut(|(function, from, end)| {
-            let to = (*end).min(until);
-            if to > *from {
-                spent[usize::from(function.number())] += u128::from(to.since(*from).as_picos());
-                *from = to;
+        let mut work = core::mem::take(&mut self.work);
+        work.retain_mut(|piece| {
+            let to = piece.until.min(until);
+            if to > piece.from {
+                self.count(piece.core, piece.function, to.since(piece.from));
+                piece.from = to;
             }
-            *end > until
+            piece.until > until
         });
-        let (all, each) = entries.split_at_mut(2);
+        self.work = work;
+        let (all, rest) = entries.split_at_mut(2);
+        let (each, of_controllers) = rest.split_at_mut(2 * self.functions.len());
         let whole = over.as_picos() as f64 * f64::from(self.cores);
         let mut worked = 0.0;
-        let functions = core::mem::take(spent).into_iter().zip(&mut self.before).zip(self.places);
+        let functions = core::mem::take(&mut self.over).into_iter().zip(&mut self.before).zip(self.places);
         for ((time, before), place) in functions {
             let share = time as f64 / whole;
             worked += share;
@@ -104,5 +135,10 @@ impl MonitorModule for FirmwareTime {
         }
         all[0] = worked;
         all[1] = seconds(self.before.iter().sum());
+        for ([time, before], entries) in self.controllers.iter_mut().zip(of_controllers.chunks_exact_mut(2)) {
+            entries[0] = *time as f64 / over.as_picos() as f64;
+            *before += core::mem::take(time);
+            entries[1] = seconds(*before);
+        }
     }
 }

@@ -32,7 +32,7 @@ fn all() -> Vec<Box<dyn MonitorModule>> {
 }
 
 fn firmware() -> Firmware {
-    Firmware { cores: 2, functions: vec![Function::StatusChecker, Function::Issuer] }
+    Firmware { cores: 2, controllers: 0, functions: vec![Function::StatusChecker, Function::Issuer] }
 }
 
 #[test]
@@ -402,6 +402,30 @@ fn the_cores_time_goes_to_the_functions_that_took_it_and_to_the_sample_in_which_
     assert_eq!((row(0, "firmware_issuer_share"), row(0, "firmware_status_checker_share")), (0.3, 0.1));
     assert_eq!((row(1, "firmware_issuer_share"), row(1, "firmware_status_checker_share")), (0.2, 0.0));
     assert_eq!((row(0, "core_utilisation"), row(1, "core_utilisation")), (0.4, 0.25), "of two cores");
+}
+
+/// G24: the cores of array controllers have entries of their own, those of other firmware don't.
+#[test]
+fn each_array_controllers_core_has_its_share() {
+    let firmware = Firmware { cores: 4, controllers: 2, ..firmware() };
+    let mut module = FirmwareTime::new(&firmware);
+    let names: Vec<_> = module.entries().iter().map(|entry| entry.name.clone()).collect();
+    assert_eq!(names.iter().filter(|name| name.starts_with("controller_")).count(), 4, "{names:?}");
+    let worked = |core, us: u64| Event::FirmwareWorked {
+        core,
+        function: Function::Issuer.number(),
+        task: 0,
+        picoseconds: us * 1_000_000,
+    };
+    for (core, us) in [(0, 1), (1, 2), (2, 4), (3, 8)] {
+        module.event(Instant::ZERO, &worked(core, us));
+    }
+    let mut entries = vec![f64::NAN; names.len()];
+    module.sample(us(5), Duration::from_micros(5), &mut entries);
+    assert_eq!(entries[names.len() - 4..], [0.4, 2e-6, 0.8, 4e-6]);
+    assert_eq!(entries[0], 0.6, "12 of the 20 microseconds of four cores");
+    let called: Vec<_> = (0..4).map(|core| firmware.core_name(core)).collect();
+    assert_eq!(called, ["core 0", "controller 0", "controller 1", "core 3"]);
 }
 
 #[test]
