@@ -3,15 +3,13 @@
 
 use aster_device::Media;
 use aster_device::profile::Profile;
-use aster_events::{Event, EventSink, Function, Recorder};
+use aster_events::{Digest, Event, EventSink, Function, Recorder};
 use aster_run_virtual::Machine;
 use aster_tests::{drive, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
-use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
 
 /// Four channels under NVMe and page mapping, with so many lanes to a controller.
@@ -137,30 +135,15 @@ fn requests_never_overtake_within_a_lun() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Digest(Rc<RefCell<DefaultHasher>>);
-
-impl Write for Digest {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.borrow_mut().write(text.as_bytes());
-        Ok(())
-    }
-}
-impl EventSink for Digest {
-    fn event(&mut self, at: Instant, event: &Event) {
-        write!(self, "{} {event:?}", at.as_picos()).unwrap();
-    }
-}
-
 /// A controller of all channels is the one flash core of a drive without the key, event by event.
 #[test]
 fn one_controller_is_the_flash_core_of_a_drive_without_lanes() {
     let events = |lanes| {
-        let digest = Digest::default();
-        let (m, recorder) = power_on(&of_lanes(lanes, |_| ()), digest.clone());
+        let digest = Rc::new(RefCell::new(Digest::default()));
+        let (m, recorder) = power_on(&of_lanes(lanes, |_| ()), Rc::clone(&digest));
         work(&m);
         recorder.detach();
-        (digest.0.borrow().finish(), m.now())
+        (digest.borrow().hash(), m.now())
     };
     assert_eq!(events(None), events(Some(4)));
     assert_ne!(events(None), events(Some(2)));
