@@ -33,6 +33,7 @@ mod state;
 mod stats;
 mod target;
 mod target_memory;
+mod told;
 mod translation;
 mod victims;
 
@@ -52,6 +53,7 @@ pub use state::{Boot, DriveState, MediaHealth, MediaState, Promises};
 pub use stats::{FlashCounts, TranslationStats};
 pub use target::{DriveFunction, TargetNeeds, TargetPiece, TargetPorts, TargetView};
 pub use target_memory::TargetMemory;
+pub use told::{tell_began, tell_ended};
 pub use translation::{
     MediaFacts, PreferredWrites, Translation, TranslationNeeds, TranslationPorts, TranslationView,
 };

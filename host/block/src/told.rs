@@ -3,8 +3,9 @@
 use crate::cache::Cache;
 use aster_events::{Event, EventSink, Recorder, Wait};
 use aster_exec::WaitQueue;
-use aster_ports::host::{HostCommand, HostOp};
-use aster_units::{Instant, SECTOR_BYTES};
+use aster_parties::{tell_began, tell_ended};
+use aster_ports::host::HostCommand;
+use aster_units::Instant;
 
 /// No buffer in particular.
 const ANY: u32 = u32::MAX;
@@ -19,19 +20,11 @@ impl Cache {
     }
     /// A command begins, and its only slice.
     pub(crate) fn began(&self, command: &HostCommand) {
-        let HostCommand { id, op, offset, length, .. } = *command;
-        self.emit(|| Event::CommandStarted { command: id.0, offset, length });
-        self.emit(|| Event::SliceStarted {
-            command: id.0,
-            lpn: (offset / SECTOR_BYTES as u64) as u32,
-            write: !matches!(op, HostOp::Read | HostOp::Compare),
-            task: self.task(),
-        });
+        tell_began(&self.recorder, &self.exec, command);
     }
     /// It has ended.
     pub(crate) fn ended(&self, command: &HostCommand) {
-        self.emit(|| Event::SliceEnded { task: self.task() });
-        self.emit(|| Event::CommandFinished { command: command.id.0 });
+        tell_ended(&self.recorder, &self.exec, command);
     }
     /// Waits on a queue, and tells that a page of the cache is waited for.
     pub(crate) async fn wait_on<T>(&self, queue: &WaitQueue, ready: impl FnMut() -> Option<T>) -> T {

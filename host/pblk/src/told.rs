@@ -9,7 +9,8 @@ use crate::shape::{LineId, SectorAddr};
 use aster_events::{Event, Wait};
 use aster_exec::WaitQueue;
 use aster_openchannel::VectorError;
-use aster_ports::host::{HostCommand, HostOp};
+use aster_parties::{tell_began, tell_ended};
+use aster_ports::host::HostCommand;
 use aster_units::{BlockAddr, PageInBlock, Ppa, RowAddr};
 
 /// The numbers of jobs as firmware tasks begin here. The FTL has fewer tasks.
@@ -44,19 +45,11 @@ impl Ftl {
 
     /// A command begins, and its only slice.
     pub(crate) fn began(&self, command: &HostCommand) {
-        let HostCommand { id, op, offset, length, .. } = *command;
-        self.emit(|| Event::CommandStarted { command: id.0, offset, length });
-        self.emit(|| Event::SliceStarted {
-            command: id.0,
-            lpn: (offset / aster_units::SECTOR_BYTES as u64) as u32,
-            write: !matches!(op, HostOp::Read | HostOp::Compare),
-            task: self.task(),
-        });
+        tell_began(&self.recorder, &self.exec, command);
     }
     /// It has ended.
     pub(crate) fn ended(&self, command: &HostCommand) {
-        self.emit(|| Event::SliceEnded { task: self.task() });
-        self.emit(|| Event::CommandFinished { command: command.id.0 });
+        tell_ended(&self.recorder, &self.exec, command);
     }
     /// Tells that `job` waits while `work` goes on.
     pub(crate) async fn job_waits<T>(&self, job: u32, reason: Wait, work: impl Future<Output = T>) -> T {

@@ -10,8 +10,9 @@ use super::place::{PagePlace, SectorPlace};
 use crate::driver::ArrayInfo;
 use aster_events::{Event, Recorder, Wait};
 use aster_exec::{Exec, WaitQueue};
-use aster_ports::host::{HostCommand, HostOp};
-use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock, RowAddr, SECTOR_BYTES};
+use aster_parties::{tell_began, tell_ended};
+use aster_ports::host::HostCommand;
+use aster_units::{BlockAddr, Geometry, LunAddr, LunIndex, PageInBlock, RowAddr};
 use aster_wire::array::{NO_BLOCK, StatusCode};
 use core::cell::Cell;
 
@@ -68,19 +69,11 @@ impl Told {
 
     /// A command begins, and its only slice.
     pub fn began(&self, command: &HostCommand) {
-        let HostCommand { id, op, offset, length, .. } = *command;
-        self.emit(|| Event::CommandStarted { command: id.0, offset, length });
-        self.emit(|| Event::SliceStarted {
-            command: id.0,
-            lpn: (offset / SECTOR_BYTES as u64) as u32,
-            write: !matches!(op, HostOp::Read | HostOp::Compare),
-            task: self.task(),
-        });
+        tell_began(&self.recorder, &self.exec, command);
     }
     /// It has ended.
     pub fn ended(&self, command: &HostCommand) {
-        self.emit(|| Event::SliceEnded { task: self.task() });
-        self.emit(|| Event::CommandFinished { command: command.id.0 });
+        tell_ended(&self.recorder, &self.exec, command);
     }
     /// Waits on a queue, and tells what for. Each page that leaves the write buffer ends a wait and begins
     /// the next, so that each part of the time is told by the program that it took.
@@ -126,8 +119,8 @@ impl Told {
 
     // ---- flash ----
 
-    /// The number by which an operation is told that is asked for now: a read is its task's, a program or an
-    /// erase goes on by itself.
+    /// The number of the firmware task in an operation's events. A read has that of the task that runs. A
+    /// program or an erase has one of its own, since the task goes on without it.
     pub fn number(&self, operation: &Operation) -> u32 {
         match operation {
             Operation::Read { .. } | Operation::ReadRow(_) => self.task(),
