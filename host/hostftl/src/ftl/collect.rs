@@ -82,6 +82,13 @@ enum Reason {
     Region,
 }
 
+impl Reason {
+    /// Whether it levels wear, within a region or between regions.
+    fn is_wear(self) -> bool {
+        matches!(self, Reason::Wear | Reason::Region)
+    }
+}
+
 pub(super) struct Collector {
     ftl: Rc<Ftl>,
     victims: Box<dyn VictimPolicy>,
@@ -160,7 +167,7 @@ impl Collector {
             ftl.state.borrow_mut().collecting = false;
             ftl.count(|stats| {
                 stats.gc_runs += 1;
-                stats.levelled += u64::from(matches!(self.reason, Reason::Wear | Reason::Region));
+                stats.levelled += u64::from(self.reason.is_wear());
                 stats.refreshed += u64::from(self.reason == Reason::Fading);
             });
             ftl.tell_wear();
@@ -187,8 +194,8 @@ impl Collector {
             // never two of them.
             state.frontier.confine(None);
             let before = core::mem::replace(&mut self.reason, Reason::Room);
-            let levelled = matches!(before, Reason::Wear | Reason::Region);
-            let mut victim = if !levelled && self.may_level(state) { self.for_wear(state) } else { None };
+            let mut victim =
+                if !before.is_wear() && self.may_level(state) { self.for_wear(state) } else { None };
             victim = victim.or_else(|| state.groups.empty());
             if victim.is_none() && few && self.for_room >= FOR_ROOM {
                 victim = self.fading(state);

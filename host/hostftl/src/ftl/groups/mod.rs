@@ -462,11 +462,12 @@ impl Groups {
         let group = &mut of.groups[usize::from(at.group)];
         assert!(matches!(group.state, GroupState::Free | GroupState::Dead), "a group is found once");
         (group.state, group.written, group.closed_at) = (GroupState::Closed, written, closings);
-        let before = of.free.len();
-        of.free.retain(|&free| free != at.group);
-        self.free -= before - of.free.len();
+        if let Some(place) = of.free.iter().position(|&free| free == at.group) {
+            of.free.remove(place);
+            of.free_erases -= u64::from(group.erases);
+            self.free -= 1;
+        }
         self.stale += 1;
-        self.count_free(index);
     }
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
