@@ -115,6 +115,7 @@ impl FrontEndPiece for MailboxPiece {
                 bar(DRIVE_BAR, BarKind::Memory32, 16),
             ],
             interrupts: Interrupts::Msi { vectors_log2: 0 },
+            power: None,
         }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {

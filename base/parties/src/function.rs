@@ -71,6 +71,51 @@ impl Interrupts {
     }
 }
 
+/// A value of the power management capability's data register: `data` × 10^-`scale` watts
+/// (PCIe 4.0 §7.5.2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PowerValue {
+    /// The number shown.
+    pub data: u8,
+    /// Its unit: 1 to 3 for 0.1 W to 1 mW, 0 for a value that isn't known.
+    pub scale: u8,
+}
+
+impl PowerValue {
+    /// The largest power that can be told, in milliwatts.
+    pub const MAX_MILLIWATTS: u32 = 25_500;
+
+    /// A power in the smallest unit in which it can be told, rounded up.
+    ///
+    /// # Panics
+    /// If it is larger than [`PowerValue::MAX_MILLIWATTS`].
+    pub const fn of_milliwatts(milliwatts: u32) -> Self {
+        assert!(milliwatts <= Self::MAX_MILLIWATTS, "more power than the data register can tell");
+        let (mut unit, mut scale) = (1, 3);
+        while milliwatts.div_ceil(unit) > 0xff {
+            (unit, scale) = (unit * 10, scale - 1);
+        }
+        PowerValue { data: milliwatts.div_ceil(unit) as u8, scale }
+    }
+}
+
+/// What a function tells of its power, by the data register's selector: what it takes in D0, D1, D2 and D3,
+/// and what it gives off as heat in each (PCIe 4.0 §7.5.2.3; H4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PowerReport(pub [PowerValue; 8]);
+
+impl PowerReport {
+    /// A function that gives off as heat what it takes: `d0` and `d3hot`. It has no other state.
+    pub const fn of_heat(d0: PowerValue, d3hot: PowerValue) -> Self {
+        const NONE: PowerValue = PowerValue { data: 0, scale: 0 };
+        PowerReport([d0, NONE, NONE, d3hot, d0, NONE, NONE, d3hot])
+    }
+    /// The value of a selector. Those that have no value read as zeroes.
+    pub fn value(&self, selector: u8) -> PowerValue {
+        self.0.get(usize::from(selector)).copied().unwrap_or_default()
+    }
+}
+
 /// A function. The board builds configuration space from it. Every function gets the power management and
 /// PCI Express capabilities.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,6 +128,8 @@ pub struct FunctionSpec {
     pub bars: Vec<BarSpec>,
     /// How it interrupts.
     pub interrupts: Interrupts,
+    /// What its data register tells of its power; `None` for a function without that register.
+    pub power: Option<PowerReport>,
 }
 
 impl FunctionSpec {
@@ -100,7 +147,8 @@ impl FunctionSpec {
     /// # Errors
     /// The property that is impossible, as an error about `host.front_end`.
     pub fn check(&self) -> Result<(), PieceError> {
-        self.check_bars().and_then(|()| self.check_interrupts()).map_err(|reason| {
+        let checked = self.check_bars().and_then(|()| self.check_interrupts());
+        checked.and_then(|()| self.check_power()).map_err(|reason| {
             PieceError::new("host.front_end", format!("its PCIe function can't be: {reason}"))
         })
     }
@@ -125,6 +173,16 @@ impl FunctionSpec {
             }
         }
         Ok(())
+    }
+
+    fn check_power(&self) -> Result<(), String> {
+        let values = self.power.as_ref().map_or(&[][..], |power| &power.0);
+        match values.iter().find(|value| value.scale > 3 || value.scale == 0 && value.data > 0) {
+            Some(PowerValue { data, scale }) => {
+                Err(format!("power {data} must have a scale of 1 to 3, but has {scale}"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_interrupts(&self) -> Result<(), String> {
@@ -170,7 +228,7 @@ mod tests {
     }
     fn function(bars: Vec<BarSpec>, interrupts: Interrupts) -> FunctionSpec {
         let ids = PciIds { vendor: 1, device: 2, subsystem_vendor: 3, subsystem: 4, revision: 5 };
-        FunctionSpec { ids, class: ClassCode::NVME, bars, interrupts }
+        FunctionSpec { ids, class: ClassCode::NVME, bars, interrupts, power: None }
     }
 
     #[test]
@@ -212,6 +270,35 @@ mod tests {
         ] {
             let refused = function(bars, interrupts).check().unwrap_err().to_string();
             assert!(refused.starts_with("host.front_end: ") && refused.contains(part), "{refused}");
+        }
+    }
+
+    /// Units of 1 mW, 10 mW and 0.1 W (PCIe 4.0 §7.5.2.3), and always the smallest that fits.
+    #[test]
+    fn a_power_is_told_in_the_smallest_unit_and_never_too_low() {
+        let of = |milliwatts| {
+            let PowerValue { data, scale } = PowerValue::of_milliwatts(milliwatts);
+            (data, scale)
+        };
+        assert_eq!((of(0), of(255), of(256)), ((0, 3), (255, 3), (26, 2)));
+        assert_eq!((of(2550), of(2551), of(9100), of(25_500)), ((255, 2), (26, 1), (91, 1), (255, 1)));
+        let report = PowerReport::of_heat(PowerValue::of_milliwatts(9100), PowerValue::of_milliwatts(500));
+        let (d0, d3) = (PowerValue { data: 91, scale: 1 }, PowerValue { data: 50, scale: 2 });
+        let none = PowerValue::default();
+        let told: [PowerValue; 10] = core::array::from_fn(|selector| report.value(selector as u8));
+        assert_eq!(told, [d0, none, none, d3, d0, none, none, d3, none, none]);
+    }
+
+    #[test]
+    fn a_power_without_a_unit_is_refused() {
+        for (data, scale, fits) in [(0, 0, true), (9, 3, true), (9, 0, false), (0, 4, false)] {
+            let mut spec = function(vec![], Interrupts::Msi { vectors_log2: 0 });
+            let mut values = [PowerValue::default(); 8];
+            values[7] = PowerValue { data, scale };
+            spec.power = Some(PowerReport(values));
+            let refused = spec.check().err().map(|error| error.to_string());
+            assert_eq!(refused.is_none(), fits, "{refused:?}");
+            assert!(refused.is_none_or(|words| words.contains("must have a scale of 1 to 3")));
         }
     }
 }

@@ -42,7 +42,7 @@ pub use command_set::{
     AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,
 };
 pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
-pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
+pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds, PowerReport, PowerValue};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use operations::Operations;
 pub use piece::PieceError;

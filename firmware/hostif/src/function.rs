@@ -23,5 +23,6 @@ pub(crate) fn function(ids: PciIds, vectors: u16) -> FunctionSpec {
             table: MSIX_TABLE_OFFSET,
             pending: MSIX_PENDING_OFFSET,
         },
+        power: None,
     }
 }

@@ -2,8 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_parties::FunctionSpec;
-use aster_parties::Interrupts;
+use aster_parties::{FunctionSpec, Interrupts, PowerReport};
 use aster_wire::pcie::{
     Bar, CAPABILITIES_BEGIN, CONFIG_BYTES, Command, DeviceControl, Header, MsiCapability, MsiControl,
     MsixCapability, MsixControl, MsixPointer, PcieCapability, PowerManagementCapability,
@@ -18,6 +17,7 @@ pub(crate) const STATUS: usize = offset_of!(Header, status);
 const STATUS_ERRORS: u16 = 0xf900;
 pub(crate) const PM: usize = CAPABILITIES_BEGIN as usize;
 pub(crate) const PM_CONTROL: usize = PM + offset_of!(PowerManagementCapability, control);
+const PM_DATA: usize = PM + offset_of!(PowerManagementCapability, data);
 pub(crate) const PCIE: usize = PM + 0x10;
 pub(crate) const DEVICE_CONTROL: usize = PCIE + offset_of!(PcieCapability, device_control);
 /// Where the MSI or MSI-X capability is: a function has one of them.
@@ -54,6 +54,8 @@ pub(crate) struct ConfigSpace {
     initial: Vec<u8>,
     /// Bits that a host may write.
     writable: Vec<u8>,
+    /// What the data register shows, if there is one.
+    power: Option<PowerReport>,
 }
 
 impl ConfigSpace {
@@ -62,10 +64,13 @@ impl ConfigSpace {
             bytes: Vec::new(),
             initial: vec![0; CONFIG_BYTES],
             writable: vec![0; CONFIG_BYTES],
+            power: spec.power,
         };
         space.add_header(spec);
         space.put(PM, PowerManagementCapability::new(PCIE as u8).as_bytes());
-        space.allow(PM_CONTROL, &PowerManagementControl(0).with_power_state(3).0.to_le_bytes());
+        let select = if spec.power.is_some() { 0xf } else { 0 };
+        let control = PowerManagementControl(0).with_power_state(3).with_data_select(select);
+        space.allow(PM_CONTROL, &control.0.to_le_bytes());
         space.put(
             PCIE,
             PcieCapability::endpoint(INTERRUPTS as u8, link.speed, link.lanes, link.max_payload_code())
@@ -75,6 +80,7 @@ impl ConfigSpace {
         space.allow(DEVICE_CONTROL, &(!initiate.0).to_le_bytes());
         space.add_interrupts(&spec.interrupts);
         space.bytes = space.initial.clone();
+        space.show_power();
         space
     }
     fn add_header(&mut self, spec: &FunctionSpec) {
@@ -134,6 +140,15 @@ impl ConfigSpace {
     /// Sets all bytes to their values after power-on.
     pub(crate) fn reset(&mut self) {
         self.bytes.copy_from_slice(&self.initial);
+        self.show_power();
+    }
+    /// Shows the power that the host has selected, and its unit (PCIe 4.0 §7.5.2.2, §7.5.2.3).
+    fn show_power(&mut self) {
+        let Some(power) = self.power else { return };
+        let control = PowerManagementControl(self.word(PM_CONTROL));
+        let shown = power.value(control.data_select());
+        self.set(PM_CONTROL, &control.with_data_scale(shown.scale).0.to_le_bytes());
+        self.set(PM_DATA, &[shown.data]);
     }
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -164,7 +179,9 @@ impl ConfigSpace {
         }
         let written = value.to_le_bytes();
         let asks = (at..at + size).zip(written).map(|(at, value)| self.write_byte(at, value));
-        asks.fold(false, |asked, asks| asked | asks)
+        let asked = asks.fold(false, |asked, asks| asked | asks);
+        self.show_power();
+        asked
     }
     fn write_byte(&mut self, at: usize, value: u8) -> bool {
         let of_word = |word: u16| word.to_le_bytes()[at & 1];

@@ -70,6 +70,11 @@ bit_fields! {
         power_state, with_power_state: 0, 2 => u8;
         /// Going from D3hot to D0 does not reset the function.
         no_soft_reset, with_no_soft_reset: 3, 1 => bool;
+        /// Which value [`PowerManagementCapability::data`] shows: 0 to 3 what the function takes in D0 to D3,
+        /// 4 to 7 what it gives off as heat. Always 0 where there is no data register.
+        data_select, with_data_select: 9, 4 => u8;
+        /// The unit of the value shown: 0 unknown, else 10⁻ⁿ watts.
+        data_scale, with_data_scale: 13, 2 => u8;
     }
 }
 
@@ -85,7 +90,9 @@ pub struct PowerManagementCapability {
     pub capabilities: U16,
     /// See [`PowerManagementControl`].
     pub control: U16,
-    reserved_6: [u8; 2],
+    reserved_6: u8,
+    /// The value that [`PowerManagementControl::data_select`] chose (PCIe 4.0 §7.5.2.3).
+    pub data: u8,
 }
 
 impl PowerManagementCapability {
@@ -96,7 +103,8 @@ impl PowerManagementCapability {
             next,
             capabilities: U16::new(PowerManagementCapabilities(0).with_version(3).0),
             control: U16::new(PowerManagementControl(0).with_no_soft_reset(true).0),
-            reserved_6: [0; 2],
+            reserved_6: 0,
+            data: 0,
         }
     }
 }

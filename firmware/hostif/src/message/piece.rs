@@ -58,6 +58,7 @@ impl FrontEndPiece for MessageUnitPiece {
             }],
             // Status frames, temperature, errors (H4, H13): three of four.
             interrupts: Interrupts::Msi { vectors_log2: 2 },
+            power: None,
         }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {

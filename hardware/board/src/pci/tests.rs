@@ -2,7 +2,7 @@ use super::*;
 use crate::config_space::{DEVICE_CONTROL, PM_CONTROL};
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_parties::{BarSpec, PciIds};
+use aster_parties::{BarSpec, PciIds, PowerReport, PowerValue};
 use aster_wire::pcie::{Bar, BarKind, ClassCode};
 
 const LINK: PciLink = PciLink { speed: 2, lanes: 8, max_payload: 256 };
@@ -13,7 +13,7 @@ const PENDING: u32 = 0x3000;
 fn spec(bars: Vec<BarSpec>, interrupts: Interrupts) -> FunctionSpec {
     let ids =
         PciIds { vendor: 0x1d1d, device: 0x2807, subsystem_vendor: 0x1234, subsystem: 0x5678, revision: 3 };
-    FunctionSpec { ids, class: ClassCode::NVME, bars, interrupts }
+    FunctionSpec { ids, class: ClassCode::NVME, bars, interrupts, power: None }
 }
 
 fn bar(register: u8, kind: BarKind, bytes: u64) -> BarSpec {
@@ -245,4 +245,47 @@ fn device_control_says_how_large_packets_may_be() {
     assert_eq!(settings(&f), (256, 4096, false), "more than is supported, and a reserved code");
     f.reset();
     assert_eq!(settings(&f), (128, 512, false));
+}
+
+/// H4: Data_Select is bits 12:9 of PMCSR, Data_Scale bits 14:13, Data the byte behind
+/// (PCIe 4.0 §7.5.2.2, §7.5.2.3).
+#[test]
+fn a_host_walks_through_the_power_that_a_function_tells() {
+    let power =
+        PowerReport([(91, 1), (0, 0), (0, 0), (50, 2), (85, 1), (0, 0), (0, 0), (7, 3)].map(|value| {
+            let (data, scale) = value;
+            PowerValue { data, scale }
+        }));
+    let told = FunctionSpec { power: Some(power), ..of_three_bars().spec().clone() };
+    let mut f = PciFunction::new(told, LINK).unwrap();
+    assert_eq!(f.config_read(0x40, 4), 0x0003_5001, "no D1, no D2, no auxiliary current, no PME");
+    assert_eq!(f.config_read(0x44, 4), 0x5b00_2008, "9.1 W in D0, in units of 0.1 W");
+    // What the host writes, and what it reads then.
+    for (written, read) in [
+        (0x0200, 0x0000_0208),
+        (0x0400, 0x0000_0408),
+        (0x0600, 0x3200_4608),
+        (0x0800, 0x5500_2808),
+        (0x0e00, 0x0700_6e08),
+        (0x1000, 0x0000_1008),
+        (0x1e00, 0x0000_1e08),
+        // Scale and data are read-only, and so are the bits that nobody has.
+        (0xff00_e1fc, 0x5b00_2008),
+    ] {
+        f.config_write(0x44, 4, written);
+        assert_eq!(f.config_read(0x44, 4), read, "{written:#x}");
+    }
+    // Byte by byte, too, and in D3hot, where a reset selects D0 again.
+    f.config_write(0x44, 1, 3);
+    f.config_write(0x45, 1, 0x0e);
+    assert_eq!((f.config_read(0x44, 4), f.power_state()), (0x0700_6e0b, 3));
+    f.reset();
+    assert_eq!(f.config_read(0x44, 4), 0x5b00_2008);
+}
+
+#[test]
+fn a_function_that_tells_no_power_has_nothing_to_select() {
+    let mut f = function();
+    f.config_write(0x44, 4, u32::MAX);
+    assert_eq!(f.config_read(0x44, 4), 0x0000_000b, "the power state alone");
 }

@@ -183,6 +183,7 @@ impl DriveFunction for Fake {
                 bytes: registers::REGISTER_BAR_BYTES,
             }],
             interrupts: Interrupts::Msi { vectors_log2: 2 },
+            power: None,
         }
     }
     fn config_read(&self, offset: u16, size: u8) -> u32 {
