@@ -87,7 +87,7 @@ mod tests {
     /// Groups of which so many have been opened, and closed but for the last one.
     fn groups(opened: u16) -> (Groups, Frontier) {
         let refresh = Refresh { reads: READS, ..Refresh::default() };
-        let mut groups = Groups::of(&INFO, |_, _, _, _| false).refreshed(refresh);
+        let mut groups = Groups::first(&INFO, |_, _, _, _| false).refreshed(refresh);
         let mut frontier = Frontier::new(&INFO);
         for _ in 0..(opened - 1) * 6 + 1 {
             let page = frontier.next(&mut groups, Stream::Host, 0).unwrap().at;

@@ -5,6 +5,7 @@
 //!
 //! - `place`: a sector's place as one number of 32 bits
 //! - `map`: the place of each logical sector
+//! - `block_table`: which blocks a group has
 //! - `groups`: a group is a block of each lane of a channel, of one die
 //! - `fading`: which groups hold data that fade
 //! - `frontier`: which page is written next
@@ -18,6 +19,7 @@
 //! make pages of them that can't be read, `flash` makes commands of frames, `root` and `retired` are what is
 //! kept in NVRAM, and `spare` counts blocks.
 
+mod block_table;
 mod collect;
 mod config;
 mod fading;

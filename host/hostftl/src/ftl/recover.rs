@@ -6,6 +6,7 @@
 //! may be programmed behind such a page. A group of which nothing counts is erased before anything else is
 //! written, so that the copies in it can't take the place of what they were copied from a second time.
 
+use super::block_table::BlockTable;
 use super::config::HostFtlConfig;
 use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
@@ -90,7 +91,8 @@ async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String
     let is_usable = |state| matches!(state, Some(BlockFlags::Free | BlockFlags::Host));
     // A block that went bad in use may hold sectors that are in no other.
     let is_member = |state| is_usable(state) || state == Some(BlockFlags::GrownBad);
-    let mut groups = Groups::of(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
+    let table = BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
+    let mut groups = Groups::of(info, table);
     for at in groups.all() {
         for (lane, block) in (0u8..).zip(groups.members(at)) {
             if block != NO_BLOCK && !is_usable(state(at.channel, at.die, lane, block)) {

@@ -80,7 +80,7 @@ mod tests {
         let bytes = Retired::bytes(8 * 20);
         assert_eq!(bytes, 4 + 20);
         let nvram = NvramSlice::new(&Nvram::volatile(bytes + 3), 0, bytes + 3);
-        let mut groups = Groups::of(&info, |_, _, lane, block| (lane, block) == (2, 0));
+        let mut groups = Groups::first(&info, |_, _, lane, block| (lane, block) == (2, 0));
         let at = GroupPlace { channel: 0, die: 1, group: 5 };
         let mut retired = Retired::read(&nvram, 3, &info);
         retired.retire(&nvram, &groups, at);

@@ -54,7 +54,7 @@ fn good(channel: u8, die: u8) -> Vec<Vec<u16>> {
 
 #[test]
 fn a_group_is_the_nth_good_block_of_each_lane() {
-    let groups = Groups::of(&INFO, is_bad);
+    let groups = Groups::first(&INFO, is_bad);
     let all = groups.all();
     for channel in 0..INFO.channels {
         for die in 0..INFO.dies {
@@ -74,7 +74,7 @@ fn a_group_is_the_nth_good_block_of_each_lane() {
 
 #[test]
 fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order() {
-    let mut groups = Groups::of(&INFO, is_bad);
+    let mut groups = Groups::first(&INFO, is_bad);
     let all = groups.all();
     let blocks: usize = (0..2)
         .flat_map(|channel| (0..2).flat_map(move |die| good(channel, die)))
@@ -106,7 +106,7 @@ fn consecutive_pages_lie_on_consecutive_lanes_and_those_of_a_block_come_in_order
 
 #[test]
 fn streams_write_groups_of_their_own_and_the_reserve_is_left() {
-    let mut groups = Groups::of(&INFO, |_, _, _, _| false);
+    let mut groups = Groups::first(&INFO, |_, _, _, _| false);
     let mut frontier = Frontier::new(&INFO);
     let group_of = |page: Option<super::frontier::NextPage>| page.map(|page| page.at.group());
     let all = groups.all_free();
@@ -130,7 +130,7 @@ fn composite_pages_go_to_whole_groups_in_turn() {
     let info = ArrayInfo { blocks: 3, ..INFO };
     // One group of channel 1, die 0 lacks a member.
     let mut groups =
-        Groups::of(&info, |channel, die, lane, block| (channel, die, lane, block) == (1, 0, 2, 1));
+        Groups::first(&info, |channel, die, lane, block| (channel, die, lane, block) == (1, 0, 2, 1));
     let mut frontier = Frontier::new(&info);
     let mut rows: BTreeMap<(u8, u8), Vec<(u16, u16)>> = BTreeMap::new();
     let mut order = Vec::new();
@@ -157,7 +157,7 @@ fn composite_pages_go_to_whole_groups_in_turn() {
     assert_eq!(frontier.next_row(&mut groups, 0), NextRow::NotWhole);
     assert_eq!(frontier.next_row(&mut groups, 1), NextRow::Wait);
     // A group that is given up is closed, and another one is opened.
-    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let mut groups = Groups::first(&info, |_, _, _, _| false);
     let mut frontier = Frontier::new(&info);
     let (first, _) = row(&mut frontier, &mut groups, 0).unwrap();
     frontier.abandon(&mut groups, first);
@@ -261,7 +261,7 @@ fn free_groups_are_opened_by_their_wear_and_cold_ones_are_found() {
     let at = |die, group| GroupPlace { channel: 0, die, group };
     let known: BTreeMap<_, _> = [(at(0, 0), 7), (at(0, 1), 3), (at(0, 3), 11), (at(1, 2), 5)].into();
     let groups = || {
-        let mut groups = Groups::of(&info, |_, _, _, _| false).levelled();
+        let mut groups = Groups::first(&info, |_, _, _, _| false).levelled();
         groups.found_erases(&known);
         groups
     };
@@ -375,7 +375,7 @@ impl VictimPolicy for Emptiest {
 #[test]
 fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     let info = ArrayInfo { channels: 1, dies: 1, ..INFO };
-    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let mut groups = Groups::first(&info, |_, _, _, _| false);
     let at = |group| GroupPlace { channel: 0, die: 0, group };
     let fill = |groups: &mut Groups, group: u16, valid: u32| {
         assert_eq!(groups.open(0, 0, false), Some(group));
@@ -424,7 +424,7 @@ fn a_free_group_that_cannot_be_written_any_more_is_not_free() {
     let info = ArrayInfo { channels: 1, dies: 1, lanes: 4, blocks: 4, ..INFO };
     let at = |group| GroupPlace { channel: 0, die: 0, group };
     // The last group has one lane, which would hold the sum.
-    let groups = || Groups::of(&info, |_, _, lane, block| block == 3 && lane > 0);
+    let groups = || Groups::first(&info, |_, _, lane, block| block == 3 && lane > 0);
     assert_eq!((groups().all_free(), groups().with_parity().all_free()), (4, 3));
     for parity in [false, true] {
         let mut groups = if parity { groups().with_parity() } else { groups() };
@@ -450,7 +450,7 @@ fn a_free_group_that_cannot_be_written_any_more_is_not_free() {
 #[test]
 fn a_closed_group_that_holds_nothing_is_found_at_once() {
     let info = ArrayInfo { channels: 1, dies: 1, ..INFO };
-    let mut groups = Groups::of(&info, |_, _, _, _| false);
+    let mut groups = Groups::first(&info, |_, _, _, _| false);
     let at = |group| GroupPlace { channel: 0, die: 0, group };
     let page = at(0).page(0, 0);
     assert_eq!(groups.open(0, 0, false), Some(0));
@@ -482,7 +482,7 @@ fn a_closed_group_that_holds_nothing_is_found_at_once() {
 fn what_is_read_is_the_newest_version_wherever_it_is() {
     // Blocks of few pages, so that groups become empty while sectors are written over.
     let info = ArrayInfo { blocks: 40, pages: 2, ..INFO };
-    let groups = Groups::of(&info, is_bad);
+    let groups = Groups::first(&info, is_bad);
     let sectors = 160;
     let mut model = Model {
         map: Map::new(PlaceFormat::of(&info).unwrap(), sectors),

@@ -1,6 +1,5 @@
-//! Groups: a block of each lane of a channel, of one die (H23, H24). Group *n* is the *n*-th good block of
-//! each lane, so bad blocks make groups of blocks with different numbers. Lanes with fewer good blocks have
-//! no member in the last groups.
+//! Groups: a block of each lane of a channel, of one die (H23, H24). The block group table says which. Lanes
+//! with fewer good blocks have no member in the last groups.
 
 mod accesses;
 #[cfg(test)]
@@ -10,6 +9,9 @@ mod victims;
 
 pub use accesses::RegionConfig;
 
+pub use super::block_table::Members;
+
+use super::block_table::BlockTable;
 use super::fading::Fading;
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
@@ -20,9 +22,6 @@ use alloc::vec::Vec;
 use aster_parties::Refresh;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cmp::Reverse;
-
-/// The blocks of a group, by lane; [`NO_BLOCK`] where it has none.
-pub type Members = [u16; LANES_MAX];
 
 /// The place of a group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,7 +63,8 @@ pub enum GroupState {
 
 #[derive(Clone, Copy)]
 struct Group {
-    members: Members,
+    /// Lanes of which it has a block, as bits.
+    has: u8,
     state: GroupState,
     /// Sectors to which the map leads.
     valid: u32,
@@ -91,11 +91,29 @@ struct Group {
 }
 
 impl Group {
+    /// A free group with these members, which must be erased before it is written.
+    fn of(members: &Members) -> Self {
+        Group {
+            has: lanes_of(members),
+            state: GroupState::Free,
+            valid: 0,
+            written: 0,
+            programs: [0; LANES_MAX],
+            dead: 0,
+            erased: false,
+            closed_at: 0,
+            erases: 0,
+            harmed: false,
+            is_torn: false,
+            fading: Fading::default(),
+            accesses: 0,
+        }
+    }
     fn is_alive(&self, lane: usize) -> bool {
-        self.members[lane] != NO_BLOCK && self.dead >> lane & 1 == 0
+        (self.has & !self.dead) >> lane & 1 != 0
     }
     fn alive(&self) -> u32 {
-        (0..LANES_MAX).filter(|&lane| self.is_alive(lane)).count() as u32
+        (self.has & !self.dead).count_ones()
     }
     fn is_settled(&self) -> bool {
         self.programs == [0; LANES_MAX]
@@ -127,6 +145,8 @@ impl Die {
 /// All groups.
 pub struct Groups {
     info: ArrayInfo,
+    /// The members of each group.
+    table: BlockTable,
     dies: Vec<Die>,
     closings: u64,
     free: usize,
@@ -151,45 +171,18 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of an array in which `is_bad` says which blocks of a lane's die may not be used: channel,
-    /// die, lane, block. All are free, and must be erased before they are written.
-    pub fn of(info: &ArrayInfo, is_bad: impl Fn(u8, u8, u8, u16) -> bool) -> Self {
-        let lanes = usize::from(info.lanes).min(LANES_MAX);
-        let mut dies = Vec::with_capacity(info.all_dies());
-        for channel in 0..info.channels {
-            for die in 0..info.dies {
-                let good_of = |lane: usize| -> Vec<u16> {
-                    let is_good = |&block: &u16| !is_bad(channel, die, lane as u8, block);
-                    (0..info.blocks.min(NO_BLOCK.into()) as u16).filter(is_good).collect()
-                };
-                let good: [Vec<u16>; LANES_MAX] =
-                    core::array::from_fn(|lane| if lane < lanes { good_of(lane) } else { Vec::new() });
-                let count = good.iter().map(Vec::len).max().unwrap_or(0);
-                let groups = (0..count).map(|n| Group {
-                    members: core::array::from_fn(|lane| good[lane].get(n).copied().unwrap_or(NO_BLOCK)),
-                    state: GroupState::Free,
-                    valid: 0,
-                    written: 0,
-                    programs: [0; LANES_MAX],
-                    dead: 0,
-                    erased: false,
-                    closed_at: 0,
-                    erases: 0,
-                    harmed: false,
-                    is_torn: false,
-                    fading: Fading::default(),
-                    accesses: 0,
-                });
-                dies.push(Die {
-                    groups: groups.collect(),
-                    free: (0..count as u16).collect(),
-                    free_erases: 0,
-                });
-            }
-        }
+    /// The groups that a table makes of an array. All are free, and must be erased before they are written.
+    pub fn of(info: &ArrayInfo, table: BlockTable) -> Self {
+        let of_die = |die| {
+            let groups: Box<[Group]> = table.of_die(die).iter().map(Group::of).collect();
+            let free = (0..groups.len() as u16).collect();
+            Die { groups, free, free_erases: 0 }
+        };
+        let dies: Vec<Die> = (0..info.all_dies()).map(of_die).collect();
         let free = dies.iter().map(|die| die.free.len()).sum();
         Groups {
             info: *info,
+            table,
             dies,
             closings: 0,
             free,
@@ -203,6 +196,11 @@ impl Groups {
             all_erases: 0,
             accesses: None,
         }
+    }
+    /// The groups of an array at its first start.
+    #[cfg(test)]
+    pub fn first(info: &ArrayInfo, is_bad: impl Fn(u8, u8, u8, u16) -> bool) -> Self {
+        Groups::of(info, BlockTable::first(info, is_bad))
     }
     /// The same, with a lane of each group for the sum of the others (H33).
     #[must_use]
@@ -254,7 +252,7 @@ impl Groups {
     }
     /// The blocks of a group.
     pub fn members(&self, at: GroupPlace) -> Members {
-        self.get(at).members
+        self.table.members(self.info.die(at.channel, at.die), at.group)
     }
     /// What it is for.
     pub fn state(&self, at: GroupPlace) -> GroupState {
@@ -298,7 +296,7 @@ impl Groups {
         for group in &mut self.dies[index].groups {
             killed += u64::from(group.is_alive(lane.into()));
             group.dead |= 1 << lane;
-            let holds = group.state == GroupState::Closed && group.members[usize::from(lane)] != NO_BLOCK;
+            let holds = group.state == GroupState::Closed && group.has >> lane & 1 != 0;
             if parity > 0 && holds && !group.harmed {
                 group.harmed = true;
                 harmed += 1;
@@ -325,8 +323,8 @@ impl Groups {
     }
     /// The blocks of a group that can be written, and so be erased.
     pub fn alive(&self, at: GroupPlace) -> Members {
-        let of = self.get(at);
-        core::array::from_fn(|lane| if of.is_alive(lane) { of.members[lane] } else { NO_BLOCK })
+        let (of, members) = (self.get(at), self.members(at));
+        core::array::from_fn(|lane| if of.is_alive(lane) { members[lane] } else { NO_BLOCK })
     }
     /// Its blocks have been erased, or are being erased before all else.
     pub fn erased(&mut self, at: GroupPlace) {
@@ -571,6 +569,12 @@ impl Groups {
             groups.map(move |(n, group)| (group, GroupPlace { channel, die: of, group: n }))
         })
     }
+}
+
+/// The lanes of these blocks, as bits.
+fn lanes_of(members: &Members) -> u8 {
+    let lanes = (0..).zip(members).filter(|&(_, &block)| block != NO_BLOCK);
+    lanes.fold(0, |lanes, (lane, _)| lanes | 1u8 << lane)
 }
 
 /// Whether a group may hold data.

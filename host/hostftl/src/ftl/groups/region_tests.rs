@@ -44,7 +44,7 @@ fn the_hottest_data_of_the_region_that_wears_most_leave_it() {
     let known =
         |worn| -> BTreeMap<_, _> { (0..32).flat_map(|n| [(at(0, n), 10), (at(1, n), worn)]).collect() };
     let of = |worn| {
-        let mut groups = Groups::of(&INFO, |_, _, _, _| false).levelled().with_regions(Some(config));
+        let mut groups = Groups::first(&INFO, |_, _, _, _| false).levelled().with_regions(Some(config));
         groups.found_erases(&known(worn));
         groups
     };
@@ -71,14 +71,14 @@ fn the_hottest_data_of_the_region_that_wears_most_leave_it() {
     groups.release(first);
     [elsewhere; 4].into_iter().for_each(|of| groups.accessed(of));
     assert_eq!(groups.leaves_region(), None);
-    assert_eq!(Groups::of(&INFO, |_, _, _, _| false).leaves_region(), None, "without the keys");
+    assert_eq!(Groups::first(&INFO, |_, _, _, _| false).leaves_region(), None, "without the keys");
 }
 
 /// M of H30: three groups leave together, also if the region wears less than the percentage meanwhile.
 #[test]
 fn as_many_groups_leave_a_region_together_as_the_profile_says() {
     let config = RegionConfig { percent: 20.0, groups: 3, accesses: 4 };
-    let mut groups = Groups::of(&INFO, |_, _, _, _| false).levelled().with_regions(Some(config));
+    let mut groups = Groups::first(&INFO, |_, _, _, _| false).levelled().with_regions(Some(config));
     let wears = |groups: &mut Groups, worn| {
         groups.found_erases(&(0..32).flat_map(|n| [(at(0, n), 10), (at(1, n), worn)]).collect());
     };
@@ -94,7 +94,7 @@ fn as_many_groups_leave_a_region_together_as_the_profile_says() {
 /// A region with half of the groups gets half of what is written, and so twice the erases, unless the host
 /// writes elsewhere (H29). Returns by how many erases the means of the two regions differ.
 fn worn(window: Option<u32>) -> f64 {
-    let mut groups = Groups::of(&INFO, |_, die, _, block| die == 1 && block >= 16).levelled();
+    let mut groups = Groups::first(&INFO, |_, die, _, block| die == 1 && block >= 16).levelled();
     let mut frontier = Frontier::new(&INFO).with_window(window);
     let mut rng = Rng::new(5);
     let (mut map, mut held) = (vec![None::<PagePlace>; 200], BTreeMap::<PagePlace, usize>::new());
