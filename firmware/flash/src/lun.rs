@@ -242,6 +242,23 @@ impl Lun {
         Draft(txn)
     }
 
+    /// Starts this lane's part of a transaction of several lanes, which is paid for once.
+    pub(crate) fn lane_txn(&self, name: &'static str) -> Draft<'_> {
+        let mut txn = self.port.txn(self.slot);
+        txn.begin(name, 1 << self.way);
+        Draft(txn)
+    }
+    /// Closes and issues the transaction as of `at`; [`Lun::issued`] waits for it.
+    pub(crate) fn issue_at(&self, mut txn: Draft<'_>, at: Instant) {
+        txn.end();
+        drop(txn);
+        self.port.issue(self.slot, at, Duration::ZERO);
+    }
+    /// The transaction that was issued last.
+    pub(crate) fn issued(&self) -> Issued<'_> {
+        Issued(self)
+    }
+
     /// The package's optional commands.
     pub fn commands(&self) -> &CommandSet {
         &self.config.variant.commands

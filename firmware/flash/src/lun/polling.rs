@@ -32,12 +32,17 @@ impl Lun {
             }
             busy = Some(self.core.exec().now());
             if asked > give_up {
-                if policy.for_good {
-                    self.port.give_up(self.slot);
-                }
+                self.never_ready();
                 return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
             }
             self.core.exec().sleep(policy.interval).await;
+        }
+    }
+
+    /// The LUN has been busy for longer than the policy's patience.
+    pub(crate) fn never_ready(&self) {
+        if self.config.poll.for_good {
+            self.port.give_up(self.slot);
         }
     }
 }

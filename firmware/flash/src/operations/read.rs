@@ -23,14 +23,19 @@ pub async fn read_status(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> 
 /// READ STATUS or, if `enhanced`, READ STATUS ENHANCED of the row's LUN and plane.
 pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<Status, FlashError> {
     let mut txn = lun.txn("read status");
+    ask_status(&mut txn, row, enhanced);
+    let result = lun.issue(txn).finished().await.map_err(transaction)?;
+    Ok(Status(result.mailbox as u8))
+}
+
+/// READ STATUS or READ STATUS ENHANCED, with the status byte into the mailbox.
+pub(super) fn ask_status(txn: &mut Txn, row: RowAddr, enhanced: bool) {
     if enhanced {
         txn.cmd(command::READ_STATUS_ENHANCED).row(row);
     } else {
         txn.cmd(command::READ_STATUS);
     }
     txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES);
-    let result = lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok(Status(result.mailbox as u8))
 }
 
 /// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Three kinds of
@@ -108,7 +113,7 @@ pub async fn read_begun(lun: &Lun, row: RowAddr, since: Instant) -> Result<(), F
 }
 
 /// CHANGE READ COLUMN and a burst through the stages for each piece of the page.
-fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: BufferId) {
+pub(super) fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: BufferId) {
     txn.describe(Descriptor::page(Direction::Out, into, sectors));
     for span in lun.config().layout.bursts(sectors).as_slice() {
         select_column(lun, txn, row, span.column);
