@@ -266,13 +266,13 @@ fn health(machine: &Machine) -> HealthLog {
 /// H25: blocks in which a program or an erase fails are left out, until none is spare.
 #[test]
 fn bad_blocks_take_nothing_along_and_the_last_spare_one_ends_the_writes() {
-    comes_to_its_end(pages(), 9, 8192);
+    comes_to_its_end(pages(), 10, 8192);
 }
 
 /// H22: a row of which a page can't be programmed, and those behind it that the drive refuses.
 #[test]
 fn bad_blocks_take_nothing_of_composite_pages_along() {
-    comes_to_its_end(composite(), 11, 128 << 10);
+    comes_to_its_end(composite(), 12, 128 << 10);
 }
 
 /// Groups that the FTL works with, and bytes of a write.

@@ -18,7 +18,7 @@ fn profile(raid: Option<RaidName>) -> Profile {
     let mut profile = aster_device::profile::shipped("host-ftl-small").expect("a shipped profile");
     profile.target.as_mut().expect("a target").raid = raid;
     profile.package.factory_bad_per_mille = 0;
-    profile.ftl.over_provisioning_percent = 60.0;
+    profile.ftl.over_provisioning_percent = 65.0;
     profile
 }
 

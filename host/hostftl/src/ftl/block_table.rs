@@ -49,6 +49,14 @@ impl BlockTable {
     pub fn set(&mut self, die: usize, group: u16, lane: u8, block: u16) {
         self.entries[die * self.groups + usize::from(group)][usize::from(lane)] = block;
     }
+    /// The members of all groups, in the order of channel, die and group.
+    pub fn entries(&self) -> &[Members] {
+        &self.entries
+    }
+    /// The same, to be written.
+    pub fn entries_mut(&mut self) -> &mut [Members] {
+        &mut self.entries
+    }
     /// The members of each group of a die, up to the last one that has any.
     pub fn of_die(&self, die: usize) -> &[Members] {
         let of = &self.entries[die * self.groups..][..self.groups];

@@ -2,6 +2,7 @@
 
 use super::flash::SECTORS_MAX;
 use super::groups::RegionConfig;
+use super::table_pages;
 use alloc::format;
 use aster_parties::{PieceError, Refresh};
 use aster_units::{Content, Geometry};
@@ -68,11 +69,19 @@ impl HostFtlConfig {
     }
     /// Groups that hold no data of the host's at any time: of each of so many dies one is open for each
     /// [stream](super::frontier::Stream), and one is free when collection begins, beside the reserve. One
-    /// more is stale, for collection to gain something by each victim.
+    /// more is stale, for collection to gain something by each victim, and one has the block group table.
     pub(super) fn working_groups(&self, dies: u64) -> u64 {
         let composite = self.composite.is_some() && self.raid.is_none();
         let streams = 2 + u64::from(composite) + u64::from(self.wear_window.is_some());
-        (streams + 1) * dies + RESERVE as u64 + 1
+        (streams + 1) * dies + RESERVE as u64 + 1 + u64::from(self.has_table_group())
+    }
+    /// Whether a group is kept for the block group table. It takes two lanes; with one, a group is a block.
+    fn has_table_group(&self) -> bool {
+        self.lanes >= 2
+    }
+    /// Whether the block group table is stored. A drive that keeps fingerprints has no room for its bytes.
+    pub(super) fn stores_table(&self) -> bool {
+        self.has_table_group() && self.content == Content::Full
     }
     /// Lanes of a group that hold no data.
     pub(super) fn parity_lanes(&self) -> u64 {
@@ -115,6 +124,12 @@ impl HostFtlConfig {
                 self.gather_pages
             );
             return Err(PieceError::new("target.composite_bytes", reason));
+        }
+        let groups = self.dies() * u64::from(g.blocks_per_lun);
+        let pages = table_pages::pages(groups, g.page_bytes as usize);
+        if self.stores_table() && pages > u64::from(g.pages_per_block) {
+            let reason = format!("must be {pages} at least, so that a block has the block group table");
+            return Err(PieceError::new("geometry.pages_per_block", reason));
         }
         let with_data =
             u64::from(g.total_luns()) / u64::from(lanes) * (u64::from(lanes) - self.parity_lanes());

@@ -4,7 +4,7 @@
 //! carry them out, each with one command at a time, so that no command waits for a slot behind another.
 
 use super::groups::Members;
-use super::oob::{Mark, RECORD_BYTES, SectorRecord};
+use super::oob::{Mark, RECORD_BYTES, SectorKind, SectorRecord};
 pub(super) use super::operation::{Done, Operation, Records, RowSpan, SECTORS_MAX, Span};
 use super::place::PagePlace;
 use super::told::Told;
@@ -328,7 +328,9 @@ impl Flash {
         let run = memory.bytes_mut(self.run(tag), RUN_BYTES).expect("the command's run is in memory");
         for (run, (lane, page)) in run.chunks_exact_mut(usize::from(sectors) * RECORD_BYTES).zip(pages) {
             for (bytes, record) in run.chunks_exact_mut(RECORD_BYTES).zip(page) {
-                bytes.copy_from_slice(&record.unwrap_or(SectorRecord::PADDING).encode(self.mark(lane)));
+                let record = record.unwrap_or(SectorRecord::PADDING);
+                let mark = if record.kind == SectorKind::Table { Mark::NONE } else { self.mark(lane) };
+                bytes.copy_from_slice(&record.encode(mark));
             }
         }
     }
@@ -385,9 +387,12 @@ impl Flash {
         let (records, _) = run.expect("the command's run is in memory").as_chunks::<RECORD_BYTES>();
         records.iter().enumerate().for_each(|(n, bytes)| each(n, bytes));
     }
-    /// The record in these bytes of a lane. One of other rows is remembered.
+    /// The record in these bytes of a lane. Pages of the table have no sums, and no marks. A
+    /// record of other rows is remembered.
     fn record(&self, bytes: &[u8; RECORD_BYTES], lane: u8) -> Option<SectorRecord> {
+        let is_table = |record: &SectorRecord| record.kind == SectorKind::Table;
         let record = SectorRecord::decode(bytes, self.mark(lane));
+        let record = record.or_else(|| SectorRecord::decode(bytes, Mark::NONE).filter(is_table));
         let other = if self.marked { Mark::NONE } else { Mark::of_lane(lane) };
         if record.is_none()
             && let Some(foreign) = SectorRecord::decode(bytes, other)

@@ -508,7 +508,8 @@ impl Worker {
         ftl.gate.wait(&ftl.exec, alone).await;
         let quiet = || {
             let state = ftl.state.borrow();
-            (state.commands == 0 && !state.collecting || ftl.is_stopped()).then_some(())
+            let stores = state.keeping.as_ref().is_some_and(|keeping| keeping.stores);
+            (state.commands == 0 && !state.collecting && !stores || ftl.is_stopped()).then_some(())
         };
         ftl.gate.wait(&ftl.exec, quiet).await;
         let formatted = ftl.flush().await && !ftl.is_stopped();

@@ -17,17 +17,22 @@
 //! serves the host's commands, `shared` has what is in memory and on its way, `collect` makes groups free,
 //! `lost` goes on after a loss of power of the drive, `rows` writes rows with parity, `rebuild` and `others`
 //! make pages of them that can't be read, `flash` makes commands of frames, `root` and `retired` are what is
-//! kept in NVRAM, and `spare` counts blocks.
+//! kept in NVRAM, and `spare` counts blocks. `keep_table` stores the block group table, `keeping` is
+//! what it knows, `find_table` finds the table at power-on, `table_pages` is what its pages hold, and
+//! `table_place` is what NVRAM says of it.
 
 mod block_table;
 mod collect;
 mod config;
 mod fading;
+mod find_table;
 mod flash;
 mod frontier;
 mod gather;
 mod groups;
 mod intake;
+mod keep_table;
+mod keeping;
 mod lost;
 mod map;
 mod oob;
@@ -43,6 +48,8 @@ mod root;
 mod rows;
 mod shared;
 mod spare;
+mod table_pages;
+mod table_place;
 mod told;
 
 pub use config::{CompositeConfig, HostFtlConfig, Parity};

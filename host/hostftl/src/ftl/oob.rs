@@ -48,6 +48,9 @@ pub enum SectorKind {
     /// The content of this logical sector could not be read when it was to be copied. Older content doesn't
     /// come back, and a read ends with an error.
     Lost,
+    /// Part of a page of the block group table: its number stands for the logical sector, and the table's
+    /// generation for the sequence number.
+    Table,
 }
 
 impl SectorKind {
@@ -56,6 +59,7 @@ impl SectorKind {
             SectorKind::Data => 1,
             SectorKind::Padding => 2,
             SectorKind::Lost => 3,
+            SectorKind::Table => 4,
         }
     }
     const fn of(code: u8) -> Option<Self> {
@@ -63,6 +67,7 @@ impl SectorKind {
             1 => Some(SectorKind::Data),
             2 => Some(SectorKind::Padding),
             3 => Some(SectorKind::Lost),
+            4 => Some(SectorKind::Table),
             _ => None,
         }
     }
@@ -123,13 +128,17 @@ impl SectorRecord {
     pub fn data(sector: u32, sequence: u64) -> Self {
         SectorRecord { sector, sequence, kind: SectorKind::Data, ..SectorRecord::PADDING }
     }
+    /// The record beside a sector of a page of the block group table.
+    pub fn of_table(page: u32, generation: u64) -> Self {
+        SectorRecord { kind: SectorKind::Table, ..SectorRecord::data(page, generation) }
+    }
     /// The record of a copy, of what was read or is lost.
     pub fn copied(&self, kind: SectorKind) -> Self {
         SectorRecord { kind, copies: self.copies.wrapping_add(1), ..*self }
     }
     /// Whether the map leads to the place of such a record.
     pub fn is_mapped(&self) -> bool {
-        self.kind != SectorKind::Padding
+        matches!(self.kind, SectorKind::Data | SectorKind::Lost)
     }
     /// Whether this place of a sector counts, and not the one of `other`: that of the newer version. Of one
     /// version it is the place that was copied less often: it holds until its group has been erased, and

@@ -6,12 +6,14 @@ use super::flash::{Flash, SECTORS_MAX};
 use super::frontier::Frontier;
 use super::gather::Gather;
 use super::intake;
+use super::keeping::Keeping;
 use super::others::{self, Rebuilder};
 use super::recent::RecentWrites;
 use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
+use super::table_place::{PLACE_BYTES, TablePlace};
 use super::told::Told;
 use crate::driver::{ArrayDriver, ArrayInfo};
 use alloc::boxed::Box;
@@ -27,6 +29,7 @@ use aster_parties::{
 };
 use aster_ports::link::HostMemory;
 use aster_units::{BufferId, Lpn, Ppa, SECTOR_BYTES};
+use aster_wire::array::LANES_MAX;
 use core::cell::{Cell, OnceCell, RefCell};
 
 /// The most commands that are served at once.
@@ -49,16 +52,22 @@ impl HostFtl {
         let sectors = config.check()?;
         Ok(HostFtl { config, sectors, victims })
     }
-    /// Page buffers: those that gather, those of collection, those of the workers, and with parity one of
-    /// zeroes and those of a rebuilding. Power-on uses the
-    /// first ones.
+    /// Page buffers: those that gather, those of collection, those of the workers, that of the block group
+    /// table, and with parity one of zeroes and those of a rebuilding. Power-on uses the first ones.
     fn buffers(&self) -> u32 {
         self.raid_from() + if self.config.raid.is_some() { 1 + others::BUFFERS } else { 0 }
     }
     fn raid_from(&self) -> u32 {
+        self.table_buffer() + 1
+    }
+    fn table_buffer(&self) -> u32 {
         self.workers_from() + u32::from(WORKERS_MAX) * intake::BUFFERS
     }
     fn nvram_bytes(&self) -> usize {
+        PLACE_BYTES + self.old_nvram_bytes()
+    }
+    /// Bytes of the NVRAM's end, which a drive without a block group table had alone.
+    fn old_nvram_bytes(&self) -> usize {
         let geometry = &self.config.geometry;
         ROOT_BYTES + Retired::bytes(u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun))
     }
@@ -116,16 +125,21 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     let format = recover::check(&piece.config, &info)?;
     let bound = piece.buffers() as usize * SECTORS_MAX
         + piece.config.geometry.total_luns() as usize * usize::from(ports.command_slots.max(1))
-        + recover::BUFFERS;
+        + recover::BUFFERS
+        + LANES_MAX;
     let told = Rc::new(Told::new(&exec, ports.recorder, piece.config.geometry, info));
     let shape = (bound, info.sectors, piece.config.raid.is_some());
     let flash = Flash::start(&ports.core, &up.driver, &up.memory, &told, shape);
-    let root = Root::read(&ports.nvram);
+    let table_nvram = ports.nvram.part(0, PLACE_BYTES);
+    let nvram = ports.nvram.part(PLACE_BYTES, piece.old_nvram_bytes());
+    let root = Root::read(&nvram);
     let recovery = Recovery {
         exec: &exec,
         flash: &flash,
         driver: &up.driver,
-        nvram: &ports.nvram,
+        nvram: &nvram,
+        table_nvram: &table_nvram,
+        buffers: &ports.buffers,
         config: &piece.config,
         info: &info,
         format,
@@ -156,10 +170,18 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     };
     let root = found.root.unwrap_or_default();
     if found.root.is_none() {
-        root.write(&ports.nvram);
+        root.write(&nvram);
     }
     // A drive without spare blocks only serves reads.
     let condition = if found.spare.of(&found.groups) == 0 { DriveState::ReadOnly } else { DriveState::Ready };
+    if let Some((place, _)) = found.table
+        && TablePlace::read(&table_nvram) != Some(place)
+    {
+        // It was found by reading.
+        place.write(&table_nvram);
+    }
+    let table_buffer = BufferId(piece.table_buffer());
+    let keeping = piece.config.stores_table().then(|| Keeping::new(found.table, table_buffer));
     let workers = ports.command_slots.min(WORKERS_MAX);
     let queue = || WaitQueue::with_capacity(usize::from(workers) + 8);
     let ftl = Rc::new(Ftl {
@@ -169,7 +191,8 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
         command_cycles: ports.command_cycles,
         told,
         buffers: ports.buffers,
-        nvram: ports.nvram,
+        nvram,
+        table_nvram,
         flash,
         config: piece.config,
         info,
@@ -195,6 +218,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
             stored: 0,
             root,
             retired: found.retired,
+            keeping,
             commands: 0,
             closed: false,
             collecting: false,
@@ -214,6 +238,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     });
     assert!(up.ftl.set(Rc::clone(&ftl)).is_ok(), "a drive boots once");
     ftl.core.spawn(Rc::clone(&ftl).store());
+    ftl.core.spawn(Rc::clone(&ftl).keep_table());
     ftl.core.spawn(Rc::clone(&ftl).hear_of_lanes(ftl.flash.dead().len()));
     ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
     // What a row that was cut off holds has no sum. It counts from now on, so it is written elsewhere first.
@@ -305,6 +330,7 @@ impl TranslationView for Running {
             each("padded_sectors", state.padded);
             each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);
+            each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
             each("spare_percent", ftl.spare.of(&state.groups).into());
         }
     }

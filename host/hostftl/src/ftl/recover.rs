@@ -8,6 +8,7 @@
 
 use super::block_table::BlockTable;
 use super::config::HostFtlConfig;
+use super::find_table::TableFinder;
 use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
 use super::map::Map;
@@ -17,6 +18,7 @@ use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::spare::Spare;
+use super::table_place::TablePlace;
 use crate::driver::{ArrayDriver, ArrayInfo};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -26,6 +28,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
 use aster_parties::NvramSlice;
+use aster_ports::dram::SharedDram;
 use aster_units::BufferId;
 use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 use aster_wire::ocssd::BlockFlags;
@@ -49,6 +52,8 @@ pub(super) struct Found {
     pub erases: u64,
     pub spare: Spare,
     pub retired: Retired,
+    /// The stored block group table, and the group that has it.
+    pub table: Option<(TablePlace, GroupPlace)>,
 }
 
 /// Whether the drive's array is that of the profile.
@@ -73,8 +78,13 @@ pub(super) fn check(config: &HostFtlConfig, info: &ArrayInfo) -> Result<PlaceFor
         .ok_or_else(|| "the drive has more sectors than a place of 32 bits names".to_string())
 }
 
-/// The groups, by the states of blocks that the drive reports.
-async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String> {
+/// The groups, by the states of blocks that the drive reports and the stored table: with factory bad blocks
+/// and where the table is.
+async fn groups(
+    recovery: &Recovery<'_>,
+    reads: &mut u64,
+) -> Result<(Groups, u64, Option<(TablePlace, GroupPlace)>), String> {
+    let &Recovery { exec, flash, info, buffers, .. } = recovery;
     let mut states = vec![];
     for channel in 0..info.channels {
         for die in 0..info.dies {
@@ -91,7 +101,19 @@ async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String
     let is_usable = |state| matches!(state, Some(BlockFlags::Free | BlockFlags::Host));
     // A block that went bad in use may hold sectors that are in no other.
     let is_member = |state| is_usable(state) || state == Some(BlockFlags::GrownBad);
-    let table = BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
+    let mut stored = None;
+    if recovery.config.stores_table() {
+        let dies = usize::from(info.dies);
+        let may_have =
+            |die: usize, lane, block| is_member(state((die / dies) as u8, (die % dies) as u8, lane, block));
+        let finder = TableFinder { exec, flash, buffers, info };
+        stored = finder.find(TablePlace::read(recovery.table_nvram), reads, may_have).await;
+    }
+    let first = || BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
+    let (table, place) = match stored {
+        Some((table, place)) => (table, Some(place)),
+        None => (first(), None),
+    };
     let mut groups = Groups::of(info, table);
     for at in groups.all() {
         for (lane, block) in (0u8..).zip(groups.members(at)) {
@@ -101,7 +123,9 @@ async fn groups(flash: &Flash, info: &ArrayInfo) -> Result<(Groups, u64), String
         }
     }
     let marked = |&&state: &&u8| BlockFlags::from_raw(state) == Some(BlockFlags::FactoryBad);
-    Ok((groups, states.iter().flatten().filter(marked).count() as u64))
+    let factory_bad = states.iter().flatten().filter(marked).count() as u64;
+    let place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
+    Ok((groups, factory_bad, place))
 }
 
 /// A block that is being read, page by page.
@@ -180,6 +204,9 @@ pub(super) struct Recovery<'a> {
     pub flash: &'a Rc<Flash>,
     pub driver: &'a ArrayDriver,
     pub nvram: &'a NvramSlice,
+    /// What of the NVRAM says where the block group table is.
+    pub table_nvram: &'a NvramSlice,
+    pub buffers: &'a SharedDram,
     pub config: &'a HostFtlConfig,
     pub info: &'a ArrayInfo,
     pub format: PlaceFormat,
@@ -192,9 +219,10 @@ impl Recovery<'_> {
     /// # Errors
     /// In words, when the drive can't be used.
     pub async fn run(&self, root: Option<Root>) -> Result<Found, String> {
-        let &Recovery { exec, flash, driver, nvram, config, info, format, sectors } = self;
+        let &Recovery { exec, flash, driver, nvram, config, info, format, sectors, .. } = self;
+        let mut reads = 0;
         let mut retired = Retired::read(nvram, ROOT_BYTES, info);
-        let (mut groups, factory_bad) = groups(flash, info).await?;
+        let (mut groups, factory_bad, table) = groups(self, &mut reads).await?;
         if config.raid.is_some() {
             groups = groups.with_parity();
         }
@@ -215,7 +243,8 @@ impl Recovery<'_> {
         let mut of_groups = BTreeMap::new();
         // Blocks of one number on all dies and lanes: each of them is another die's work.
         let mut blocks = vec![];
-        for at in groups.all() {
+        let with_data = |at: &GroupPlace| table.is_none_or(|(_, of_table)| of_table != *at);
+        for at in groups.all().into_iter().filter(with_data) {
             for (lane, block) in (0u8..).zip(groups.members(at)).filter(|&(_, block)| block != NO_BLOCK) {
                 if retired.has((at.channel, at.die, lane, block)) {
                     groups.kill(at.page(0, lane));
@@ -232,7 +261,6 @@ impl Recovery<'_> {
                 });
             }
         }
-        let mut reads = 0;
         for scans in blocks.chunks_mut(SIDE_BY_SIDE) {
             for page in 0..info.pages {
                 let mut tickets = vec![];
@@ -302,10 +330,14 @@ impl Recovery<'_> {
                 (false, false) => {}
             }
         }
+        if let Some((_, at)) = table {
+            groups.hold(at);
+        }
         let erases = self.erase(&mut groups, &stale).await;
         stale.iter().for_each(|&at| retired.retire(nvram, &groups, at));
         let Versions { map, newest, any, .. } = versions;
-        Ok(Found { map, groups, retired, sequence: newest + 1, root, any, factory_bad, reads, erases, spare })
+        let sequence = newest + 1;
+        Ok(Found { map, groups, retired, table, sequence, root, any, factory_bad, reads, erases, spare })
     }
 
     /// The groups with a row that is not there on all lanes that can be written: a loss of power has cut it

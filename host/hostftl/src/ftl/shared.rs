@@ -5,6 +5,7 @@ use super::flash::{DeadLane, Flash, Records, RowSpan, Span, Ticket};
 use super::frontier::{Frontier, NextPage, NextRow, Stream, SummedRow};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
+use super::keeping::Keeping;
 use super::map::Map;
 use super::oob::{BEHIND_MAX, SectorRecord, Wear};
 use super::others::Rebuilder;
@@ -115,6 +116,8 @@ pub(super) struct State {
     pub left_regions: u64,
     pub root: Root,
     pub retired: Retired,
+    /// The stored block group table; `None` if none is stored.
+    pub keeping: Option<Keeping>,
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
     pub commands: u32,
     pub closed: bool,
@@ -144,6 +147,8 @@ pub(super) struct Ftl {
     pub told: Rc<Told>,
     pub buffers: SharedDram,
     pub nvram: NvramSlice,
+    /// What of the NVRAM says where the block group table is.
+    pub table_nvram: NvramSlice,
     pub flash: Rc<Flash>,
     pub config: HostFtlConfig,
     pub info: ArrayInfo,

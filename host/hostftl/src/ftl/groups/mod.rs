@@ -2,6 +2,7 @@
 //! with fewer good blocks have no member in the last groups.
 
 mod accesses;
+mod held;
 #[cfg(test)]
 mod region_tests;
 mod regions;
@@ -59,6 +60,8 @@ pub enum GroupState {
     Closed,
     /// It holds nothing, and none of its blocks can be written any more.
     Dead,
+    /// It holds no data, and isn't free.
+    Held,
 }
 
 #[derive(Clone, Copy)]
@@ -249,6 +252,10 @@ impl Groups {
     }
     fn of_lane(&self) -> u32 {
         u32::from(self.info.pages) * u32::from(self.info.sectors)
+    }
+    /// The members of all groups.
+    pub fn table(&self) -> &BlockTable {
+        &self.table
     }
     /// The blocks of a group.
     pub fn members(&self, at: GroupPlace) -> Members {
@@ -478,6 +485,9 @@ impl Groups {
                 (group.valid, group.written) = (0, 0);
                 (group.harmed, group.is_torn) = (false, false);
                 group.fading.set_due(false);
+                if group.state == GroupState::Held {
+                    continue;
+                }
                 group.state = if group.alive() <= parity { GroupState::Dead } else { GroupState::Free };
                 if group.state == GroupState::Free {
                     die.free.push_back(n);

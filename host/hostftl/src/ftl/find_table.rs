@@ -1,0 +1,170 @@
+//! The block group table at power-on (H25): from where NVRAM says that it is, else from the newest whole copy
+//! on flash.
+
+use super::block_table::{BlockTable, Members};
+use super::flash::{Flash, Span, Ticket};
+use super::groups::GroupPlace;
+use super::oob::SectorKind;
+use super::place::PagePlace;
+use super::table_pages;
+use super::table_place::{TablePlace, lanes_of};
+use crate::driver::ArrayInfo;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_exec::Exec;
+use aster_ports::dram::SharedDram;
+use aster_units::{BufferId, SECTOR_BYTES};
+use aster_wire::array::{LANES_MAX, NO_BLOCK};
+
+/// Blocks that are looked at side by side, each with a page buffer.
+const SIDE_BY_SIDE: usize = 64;
+
+/// The group of the die that has the table.
+const DIE: GroupPlace = GroupPlace { channel: 0, die: 0, group: 0 };
+
+/// What finds the table, with the first page buffers.
+pub(super) struct TableFinder<'a> {
+    pub exec: &'a Exec,
+    pub flash: &'a Flash,
+    pub buffers: &'a SharedDram,
+    pub info: &'a ArrayInfo,
+}
+
+/// A block of a lane.
+type LaneBlock = (u8, u16);
+
+/// Blocks that have pages of a table, by generation and number of the page, with their page.
+type Copies = BTreeMap<(u64, u32), Vec<(LaneBlock, u16)>>;
+
+impl TableFinder<'_> {
+    /// The table, and where it is. `is_member` says which blocks a group may have: die, lane, block. `None`
+    /// if there is no table.
+    pub async fn find(
+        &self,
+        kept: Option<TablePlace>,
+        reads: &mut u64,
+        is_member: impl Fn(usize, u8, u16) -> bool,
+    ) -> Option<(BlockTable, TablePlace)> {
+        if let Some(place) = kept {
+            let lanes = lanes_of(place.area, self.info.lanes);
+            let blocks: Vec<LaneBlock> = lanes.map(|lane| (lane, place.blocks[usize::from(lane)])).collect();
+            let copies: Vec<Vec<(LaneBlock, u16)>> = (0..self.pages())
+                .map(|n| blocks.iter().map(|&block| (block, place.page + n)).collect())
+                .collect();
+            if let Some(table) = self.read(place.generation, &copies, reads).await
+                && is_table(&table, self.info, &is_member)
+            {
+                return Some((table, place));
+            }
+        }
+        self.search(reads, is_member).await
+    }
+    fn pages(&self) -> u16 {
+        let groups = self.info.all_dies() as u64 * u64::from(self.info.blocks);
+        let page_bytes = usize::from(self.info.sectors) * SECTOR_BYTES;
+        table_pages::pages(groups, page_bytes) as u16
+    }
+    /// Reads a table of which each page has these copies.
+    async fn read(
+        &self,
+        generation: u64,
+        pages: &[Vec<(LaneBlock, u16)>],
+        reads: &mut u64,
+    ) -> Option<BlockTable> {
+        let mut table = BlockTable::empty(self.info);
+        for (n, copies) in pages.iter().enumerate() {
+            let mut is_there = false;
+            for &(block, page) in copies.iter().filter(|((_, block), _)| *block != NO_BLOCK) {
+                *reads += 1;
+                if self.record(&self.begin(block, page, 0)).await == Some((generation, n as u32)) {
+                    let buffers = self.buffers.borrow();
+                    is_there |= table_pages::take(&mut table, generation, n, buffers.page(BufferId(0)));
+                }
+                if is_there {
+                    break;
+                }
+            }
+            if !is_there {
+                return None;
+            }
+        }
+        Some(table)
+    }
+    fn begin(&self, (lane, block): LaneBlock, page: u16, buffer: usize) -> Rc<Ticket> {
+        let page: PagePlace = DIE.page(page, lane);
+        let span = Span { page, block, first: 0, count: self.info.sectors };
+        self.flash.read(span, BufferId(buffer as u32), 0)
+    }
+    /// The generation and the number of a page of a table; `None` if what was read is none.
+    async fn record(&self, read: &Ticket) -> Option<(u64, u32)> {
+        let done = read.done(self.exec).await;
+        let record = done.records[0].filter(|record| record.kind == SectorKind::Table)?;
+        done.is_good().then_some((record.sequence, record.sector))
+    }
+    /// Looks for tables in all blocks of the die, and takes the newest whole one.
+    async fn search(
+        &self,
+        reads: &mut u64,
+        is_member: impl Fn(usize, u8, u16) -> bool,
+    ) -> Option<(BlockTable, TablePlace)> {
+        let blocks = 0..self.info.blocks.min(NO_BLOCK.into()) as u16;
+        let of_lane = |lane| blocks.clone().map(move |block| (lane, block));
+        let all: Vec<LaneBlock> = (0..self.info.lanes).flat_map(of_lane).collect();
+        let mut with_tables = vec![];
+        for some in all.chunks(SIDE_BY_SIDE) {
+            let reading: Vec<Rc<Ticket>> =
+                some.iter().enumerate().map(|(n, &block)| self.begin(block, 0, n)).collect();
+            *reads += reading.len() as u64;
+            for (&block, read) in some.iter().zip(reading) {
+                if self.record(&read).await.is_some() {
+                    with_tables.push(block);
+                }
+            }
+        }
+        let mut copies = Copies::new();
+        for &block in &with_tables {
+            for page in 0..self.info.pages {
+                *reads += 1;
+                if let Some(found) = self.record(&self.begin(block, page, 0)).await {
+                    copies.entry(found).or_default().push((block, page));
+                }
+            }
+        }
+        let generations: BTreeSet<u64> = copies.keys().map(|&(generation, _)| generation).collect();
+        let newest = *generations.last()?;
+        for &generation in generations.iter().rev() {
+            let of_page = |n: u16| copies.get(&(generation, n.into())).cloned().unwrap_or_default();
+            let pages: Vec<_> = (0..self.pages()).map(of_page).collect();
+            let Some(table) = self.read(generation, &pages, reads).await else { continue };
+            let &((lane, block), page) = pages[0].first()?;
+            let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
+            if let Some(blocks) = its
+                && is_table(&table, self.info, &is_member)
+            {
+                let area = u8::from(!lanes_of(0, self.info.lanes).contains(&lane));
+                return Some((table, TablePlace { generation, newest, blocks, area, page }));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a table's members are blocks that groups may have, each of one group.
+fn is_table(table: &BlockTable, info: &ArrayInfo, is_member: impl Fn(usize, u8, u16) -> bool) -> bool {
+    (0..info.all_dies()).all(|die| {
+        let mut seen = BTreeSet::new();
+        let is_good = |members: &Members| {
+            (0..LANES_MAX as u8).zip(members).filter(|&(_, &block)| block != NO_BLOCK).all(
+                |(lane, &block)| {
+                    lane < info.lanes
+                        && u32::from(block) < info.blocks
+                        && is_member(die, lane, block)
+                        && seen.insert((lane, block))
+                },
+            )
+        };
+        table.of_die(die).iter().all(is_good)
+    })
+}

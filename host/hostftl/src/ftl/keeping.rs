@@ -1,0 +1,41 @@
+//! What the FTL knows of the block group table on flash (H25).
+
+use super::groups::GroupPlace;
+use super::table_place::TablePlace;
+use aster_units::BufferId;
+
+/// What is known of the stored table.
+pub(super) struct Keeping {
+    /// The copy that counts.
+    pub place: Option<TablePlace>,
+    /// The group that has the table.
+    pub group: Option<GroupPlace>,
+    /// The newest generation of which anything may be on flash.
+    pub newest: u64,
+    /// The area that is being written, and its first blank page; `None` if the other one comes next.
+    pub next: Option<(u8, u16)>,
+    /// No copy could be stored: none will be before the next power-on.
+    pub failed: bool,
+    /// A table is being stored.
+    pub stores: bool,
+    /// The page buffer.
+    pub buffer: BufferId,
+    /// Tables that were stored since power-on.
+    pub stored: u64,
+}
+
+impl Keeping {
+    /// Of the table that was found at power-on, in this group.
+    pub fn new(found: Option<(TablePlace, GroupPlace)>, buffer: BufferId) -> Self {
+        Keeping {
+            place: found.map(|(place, _)| place),
+            group: found.map(|(_, at)| at),
+            newest: found.map_or(0, |(place, _)| place.newest),
+            next: None,
+            failed: false,
+            stores: false,
+            buffer,
+            stored: 0,
+        }
+    }
+}
