@@ -163,7 +163,8 @@ impl Default for Registry<MakeFrontEnd> {
             let geometry = profile.used_geometry();
             let shape =
                 ArrayShape::new(geometry, profile.lanes()).map_err(|error| value(error.key(), error))?;
-            Ok(Box::new(MessageUnitPiece::new(shape, configure::pci_ids(profile))))
+            let (ids, costs) = (configure::pci_ids(profile), configure::mcu(profile));
+            Ok(Box::new(MessageUnitPiece::new(shape, ids, costs)))
         });
         Registry::of(
             "host.front_end",

@@ -17,6 +17,7 @@ use aster_units::{BufferId, Content, Lpn, Ppa, Rng};
 use aster_wire::array::{
     Blocks, Command, CommandFlags, Destination, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
 };
+use aster_wire::onfi::Status;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -218,6 +219,22 @@ impl Running {
         self.world.copies.set(copies);
         Ok(())
     }
+    /// Each lane of a task says that it is ready and that its last operation hasn't failed.
+    async fn check_status(&self, task: usize) -> Result<(), String> {
+        let (die, blocks) = Running::blocks(task);
+        let (at, lanes) = (self.oob_at(task), blocks.members().count());
+        self.memory.borrow_mut().bytes_mut(at, OOB_BYTES).expect("in memory").fill(0);
+        let status = Command::new(Opcode::Status, 0, 0, die, blocks).with_host(HostAddress::of(at, 16));
+        let code = self.send(status).await;
+        let memory = self.memory.borrow();
+        let (of_lanes, behind) = memory.bytes(at, OOB_BYTES).expect("in memory").split_at(lanes);
+        let idle =
+            of_lanes.iter().all(|&byte| byte == Status::IDLE.0) && behind.iter().all(|&byte| byte == 0);
+        if code != Some(StatusCode::Done) || !idle {
+            return Err(format!("task {task}: {code:?}, with the lanes' status {of_lanes:x?}"));
+        }
+        Ok(())
+    }
     /// H33: the sum of all lanes is zero, of their data and of their OOB.
     async fn check_parity(&self, task: usize, page: u16) -> Result<(), String> {
         let (die, blocks) = Running::blocks(task);
@@ -276,6 +293,7 @@ impl Running {
                 if (read, behind, beyond) != (Some(StatusCode::Erased), refused, refused) {
                     return Err(format!("task {task}: {read:?}, {behind:?}, {beyond:?}"));
                 }
+                self.check_status(task).await?;
                 continue;
             }
             let version = self.world.versions.get() + 1;

@@ -69,6 +69,9 @@ pub enum ReportKind {
     BlockStates,
     /// State, wear and write pointer of each chunk.
     Chunks,
+    /// The ready and fail bits of each LUN that the command's addresses name: a status register for each
+    /// (ONFI 5.1 §5.12), 0 for one that doesn't answer.
+    Status,
 }
 
 /// Who may use a block.

@@ -7,6 +7,7 @@ use crate::profile::{
     COSMOS, CommandName, ControllerName, FIL, MESSAGE_UNIT, OPEN_CHANNEL_20, Profile, TableBlocksName,
 };
 use aster_hostif::OpenChannelFacts;
+use aster_hostif::message::McuCosts;
 use aster_parties::MediaFacts;
 use aster_units::{CellMode, Duration, PageInBlock, PageType};
 use aster_vectors::{TableBlocks, VectorCosts, VectorsConfig, raw_spare_of_sector};
@@ -33,7 +34,24 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
         endurance: profile.package.endurance,
         multi_plane: f.mp_native,
         marginal: super::refresh(profile, facts.correctable).corrected,
-        costs: VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete },
+        // Of a drive with frames these are the MCU's, which moves commands and statuses.
+        costs: if has_frames {
+            VectorCosts::default()
+        } else {
+            VectorCosts { command: c.command, slice: c.slice, dma: c.dma, complete: c.complete }
+        },
+    }
+}
+
+/// What the steps of the MCU behind a message unit cost.
+pub(crate) fn mcu(profile: &Profile) -> McuCosts {
+    let c = &profile.costs;
+    McuCosts {
+        pass: c.loop_pass,
+        command: c.command,
+        host_address: c.slice,
+        status: c.complete,
+        frame: c.dma,
     }
 }
 

@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostsProfile {
-    /// NVMe manager and FTL: taking a command.
+    /// NVMe manager and FTL: taking a command. MCU behind a message unit: moving a command to its NAND array
+    /// controller.
     pub command: u64,
-    /// FTL: a slice of a command.
+    /// FTL: a slice of a command. MCU: moving a host address of a command.
     pub slice: u64,
     /// FTL: translating a logical page.
     pub translate: u64,
     /// FTL: finding or allocating a data buffer entry.
     pub buffer: u64,
-    /// FTL: asking for a host DMA.
+    /// FTL: asking for a host DMA. MCU: requesting a status frame.
     pub dma: u64,
-    /// FTL: completing a command.
+    /// FTL: completing a command. MCU: collecting a status entry.
     pub complete: u64,
     /// FTL: moving a page in garbage collection.
     pub move_page: u64,
@@ -28,7 +29,7 @@ pub struct CostsProfile {
     pub transaction: u64,
     /// Flash: looking at a status.
     pub poll: u64,
-    /// Big loop: each pass.
+    /// Big loop: each pass. MCU: the register checks of each pass of its loop.
     pub loop_pass: u64,
     /// Big loop: checking a busy way or a host DMA in flight.
     pub loop_status: u64,

@@ -1,13 +1,16 @@
 //! Reports on the flash.
 
 use crate::chunks;
+use crate::drive::Sent;
 use crate::kept::flags_of;
 use crate::worker::{Ended, Worker};
 use alloc::rc::Rc;
-use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, ReportKind};
-use aster_units::LunIndex;
+use aster_ports::flash::{FlashOp, FlashStatus};
+use aster_ports::host::{DmaDirection, DmaPart, HostCommand, HostStatus, ReportKind, VectorFault};
+use aster_units::{BufferId, LunIndex, PageInBlock, SectorRange};
 use aster_wire::ocssd::TableHeader;
 use aster_wire::ocssd::v2::ChunkDescriptor;
+use aster_wire::onfi::Status;
 use zerocopy::IntoBytes;
 
 const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
@@ -17,11 +20,15 @@ impl Worker {
     pub(crate) async fn report(&mut self, command: &HostCommand, kind: ReportKind) -> Ended {
         let drive = Rc::clone(&self.drive);
         self.first().await;
+        if kind == ReportKind::Status {
+            return self.report_status(command).await;
+        }
         let lun = self.luns[0];
         self.leave();
         let all = match kind {
             ReportKind::BlockStates => size_of::<TableHeader>() + drive.table.borrow().of_lun(lun).len(),
             ReportKind::Chunks => drive.shape.chunks.all_chunks() as usize * DESCRIPTOR_BYTES,
+            ReportKind::Status => unreachable!("has been sent"),
         } as u64;
         if command.offset.checked_add(command.length).is_none_or(|end| end > all) {
             return (HostStatus::Refused, 0);
@@ -34,6 +41,7 @@ impl Worker {
             match kind {
                 ReportKind::BlockStates => self.fill_table(lun, command.offset + done, length),
                 ReportKind::Chunks => self.fill_chunks(command.offset + done, length),
+                ReportKind::Status => unreachable!("has been sent"),
             }
             let at = (done as u32, length as u32);
             let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));
@@ -43,6 +51,45 @@ impl Worker {
             done += length;
         }
         (HostStatus::Success, 0)
+    }
+
+    /// Sends the status of each LUN that the addresses name. It is that behind what the LUN was asked for
+    /// before.
+    async fn report_status(&mut self, command: &HostCommand) -> Ended {
+        let drive = Rc::clone(&self.drive);
+        if (command.offset, command.length) != (0, self.units.len() as u64) {
+            self.leave();
+            return (HostStatus::Refused, 0);
+        }
+        self.sent.clear();
+        for unit in &self.units {
+            let (block, page) = (unit.block, PageInBlock(0));
+            let request =
+                drive.request(FlashOp::Status, unit.lun, block, page, SectorRange::whole(1), BufferId(0));
+            self.sent.push(Sent { tag: drive.submit(request), targets: 1 });
+        }
+        self.leave();
+        let side = drive.side_of(self.number);
+        let mut dead = 0;
+        for (n, sent) in self.sent.iter().enumerate() {
+            let register = match drive.finished(sent.tag).await.status {
+                FlashStatus::Done => Status::IDLE,
+                FlashStatus::Failed => Status::IDLE.with_fail(true),
+                FlashStatus::Busy => Status::BUSY,
+                _ => {
+                    dead |= 1 << n;
+                    Status(0)
+                }
+            };
+            drive.dram.borrow_mut().page_mut(side)[n] = register.0;
+        }
+        let at = (0, command.length as u32);
+        let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));
+        match drive.commands.dma(request).await {
+            Err(_) => (HostStatus::DataTransfer, 0),
+            Ok(()) if dead != 0 => (HostStatus::Vector(VectorFault::NoAnswer), dead),
+            Ok(()) => (HostStatus::Success, 0),
+        }
     }
 
     /// Puts `length` bytes of the descriptors of all chunks, from `offset` on, into the worker's buffer

@@ -18,7 +18,7 @@ fn command(input: &mut Input) -> Command {
     let of = blocks(input, group, lane);
     let mut command = Command::new(opcode, input.u32() as u16, input.u8(), input.u8(), of)
         .at(input.u32() as u16, SectorSpan::of(input.below(16) as u8, 1 + input.below(16) as u8))
-        .with_flags(CommandFlags(input.below(8) as u8));
+        .with_flags(CommandFlags(input.below(4) as u8));
     if opcode == Opcode::Copy {
         let (page, die) = (input.u32() as u16, input.u8());
         command = command.to(Destination { page, die, blocks: blocks(input, group, lane) });

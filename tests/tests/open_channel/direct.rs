@@ -367,6 +367,7 @@ impl Running {
         let all = match kind {
             ReportKind::BlockStates => self.block_states(pages[0].lun),
             ReportKind::Chunks => self.chunks(),
+            ReportKind::Status => return (HostStatus::Refused, 0),
         };
         let part = &all[command.offset as usize..][..command.length as usize];
         let side = self.side();

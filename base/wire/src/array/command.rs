@@ -13,9 +13,9 @@
 //! | 8–9 | page |
 //! | 10 | first sector (bits 3:0), sectors (bits 7:4, 0 for 16) |
 //! | 11 | flags |
-//! | 12 | parity buffer of WRITE PARITY; with the flag PARITY the lane of the sum |
+//! | 12 | with the flag PARITY the lane of the sum |
 //! | 13–15 | reserved |
-//! | 16– | one block index and 6 reserved bytes, or eight block indexes: what READ, WRITE, ERASE, COPY and WRITE_PARITY name |
+//! | 16– | one block index and 6 reserved bytes, or eight block indexes: what READ, WRITE, ERASE and COPY name |
 //! | then | of COPY: page (2), die (1), 5 reserved, and as many block indexes again |
 
 use super::error::FrameError;
@@ -68,10 +68,8 @@ bit_fields! {
         parity, with_parity: 0, 1 => bool;
         /// The last host address is that of the OOB bytes; the others are those of the data.
         oob, with_oob: 1, 1 => bool;
-        /// The parity buffer is cleared first.
-        fold_first, with_fold_first: 2, 1 => bool;
         /// Reserved.
-        reserved, with_reserved: 3, 5 => u8;
+        reserved, with_reserved: 2, 6 => u8;
     }
 }
 
@@ -194,7 +192,7 @@ pub struct Command {
     pub sectors: SectorSpan,
     /// How it is carried out.
     pub flags: CommandFlags,
-    /// The parity buffer, or with the flag PARITY the lane of the sum.
+    /// With the flag PARITY the lane of the sum.
     pub parity: u8,
     /// The blocks that it names; of a command that [names none](Opcode::has_blocks), only the lane counts.
     pub blocks: Blocks,

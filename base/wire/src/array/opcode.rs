@@ -8,7 +8,6 @@ wire_enum! {
         Write = 0x02, "WRITE";
         Erase = 0x03, "ERASE";
         Copy = 0x04, "COPY";
-        WriteParity = 0x05, "WRITE PARITY";
         Report = 0x06, "REPORT";
         Status = 0x07, "STATUS";
     }

@@ -95,7 +95,7 @@ impl ArrayShape {
         Ok(ArrayShape { geometry, lanes, format: AddressFormat::of_geometry(&geometry) })
     }
     /// NAND array controllers: channels of the paper.
-    fn controllers(&self) -> u16 {
+    pub(super) fn controllers(&self) -> u16 {
         self.geometry.channels / u16::from(self.lanes)
     }
     /// What the register of the shape reads.
@@ -122,9 +122,9 @@ impl ArrayShape {
     /// The command as I5 has it; `None` if the drive lacks what it names, or it lacks host memory for what
     /// it moves.
     pub(super) fn plan(&self, command: &Command) -> Option<Plan> {
-        let (flags, lanes) = (command.flags, command.blocks.members().count());
+        let (flags, lanes) = (command.flags, self.lanes_of(command).into_iter().flatten().count());
         let has_parity = flags.parity() && self.has_parity(command);
-        if has_parity != flags.parity() || flags.fold_first() || lanes == 0 || !self.has(command) {
+        if has_parity != flags.parity() || lanes == 0 || !self.has(command) {
             return None;
         }
         let parity = has_parity && command.opcode == Opcode::Write;
@@ -143,11 +143,14 @@ impl ArrayShape {
                 metadata: 0,
                 units: 1,
             },
-            Opcode::Status | Opcode::WriteParity => return None,
+            Opcode::Status => {
+                Plan { op: HostOp::Report(ReportKind::Status), data: lanes as u32, metadata: 0, units: 1 }
+            }
         };
         let (data, metadata) = runs_of(command);
         let moves = match command.opcode {
             Opcode::Report => metadata == 0,
+            Opcode::Status => metadata == 0 && plan.data <= data,
             Opcode::Read | Opcode::Write => (data, metadata) == (plan.data, plan.metadata),
             _ => !flags.oob(),
         };
@@ -179,7 +182,7 @@ impl ArrayShape {
             && has_die(command.die)
             && command.page < g.pages_per_block
             && end <= g.sectors_per_page()
-            && has_blocks(&command.blocks)
+            && (has_blocks(&command.blocks) || !is_one && command.opcode == Opcode::Status)
             && (is_one || command.opcode != Opcode::Report)
             && command.to.is_none_or(|to| {
                 let same = to.blocks.members().map(|(lane, _)| lane);
@@ -193,11 +196,11 @@ impl ArrayShape {
     pub(super) fn addresses(&self, command: &Command) -> impl Iterator<Item = VectorAddress> {
         let sectors = command.sectors;
         let (first, count, page) = match command.opcode {
-            Opcode::Erase | Opcode::Report => (0, 1, 0),
+            Opcode::Erase | Opcode::Report | Opcode::Status => (0, 1, 0),
             Opcode::Nop => (0, 0, 0),
             _ => (sectors.first(), sectors.count(), command.page),
         };
-        let own = (command.die, page, address_lanes(command));
+        let own = (command.die, page, self.lanes_of(command));
         let to = command.to.map(|to| (to.die, to.page, collected(to.blocks.members())));
         let (shape, channel) = (*self, command.channel);
         [Some(own), to].into_iter().flatten().flat_map(move |(die, page, lanes)| {
@@ -206,6 +209,14 @@ impl ArrayShape {
                     .map(move |sector| shape.address(channel, die, lane, block, page, sector))
             })
         })
+    }
+    /// The lanes of a command in the order of its addresses. A STATUS of a group is of all lanes that there
+    /// are.
+    fn lanes_of(&self, command: &Command) -> Lanes {
+        match (command.opcode, &command.blocks) {
+            (Opcode::Status, Blocks::Group(_)) => collected((0..self.lanes).map(|lane| (lane, 0))),
+            _ => address_lanes(command),
+        }
     }
     fn address(&self, channel: u8, die: u8, lane: u8, block: u16, page: u16, sector: u8) -> VectorAddress {
         let planes = u16::from(self.geometry.planes);

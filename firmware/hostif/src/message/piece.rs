@@ -2,6 +2,7 @@
 
 use super::array::ArrayShape;
 use super::fifo::BUFFERS;
+use super::mcu::{Mcu, McuCosts};
 use super::runs::OPERATIONS_MAX;
 use super::slots::SLOTS;
 use super::unit::{MessageUnit, SRAM_BYTES};
@@ -23,12 +24,13 @@ const DMA_REQUESTS: u16 = 4 * SLOTS;
 pub struct MessageUnitPiece {
     shape: ArrayShape,
     ids: PciIds,
+    costs: McuCosts,
 }
 
 impl MessageUnitPiece {
-    /// The message unit of a drive with this array.
-    pub const fn new(shape: ArrayShape, ids: PciIds) -> Self {
-        MessageUnitPiece { shape, ids }
+    /// The message unit of a drive with this array, and the firmware of its MCU, whose steps cost so much.
+    pub const fn new(shape: ArrayShape, ids: PciIds, costs: McuCosts) -> Self {
+        MessageUnitPiece { shape, ids, costs }
     }
 }
 
@@ -41,7 +43,7 @@ impl FrontEndPiece for MessageUnitPiece {
             dma_requests: DMA_REQUESTS,
             link_operations: BUFFERS + STATUS_FRAMES + OPERATIONS_MAX * usize::from(DMA_REQUESTS),
             operations: Operations { blocks: false, vectors: true, reports: true, ..Operations::default() },
-            core: false,
+            core: true,
             packets: false,
         }
     }
@@ -62,6 +64,10 @@ impl FrontEndPiece for MessageUnitPiece {
         }
     }
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
-        Ok(MessageUnit::start(self.shape, ports))
+        let core = ports.core.clone().ok_or_else(|| PieceError::new("host.front_end", "has no core"))?;
+        let recorder = ports.recorder.clone();
+        let unit = MessageUnit::start(self.shape, self.costs.functions(), ports);
+        Mcu::start(&unit, &core, self.costs, &recorder);
+        Ok(unit)
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct StatusRing {
     /// Lengths of the frames on the link, oldest first: book-keeping without offsets (H18).
     lengths: [u8; REQUESTS],
     frames: usize,
+    /// Of these, frames that have arrived: the FIFO of completions (H12).
+    arrived: usize,
     /// Frames that the host has taken and that were sent, modulo 2³².
     head: u32,
     tail: u32,
@@ -38,6 +40,7 @@ impl Default for StatusRing {
             unsent: 0,
             lengths: [0; REQUESTS],
             frames: 0,
+            arrived: 0,
             head: 0,
             tail: 0,
             sequence: 1,
@@ -48,13 +51,16 @@ impl Default for StatusRing {
 
 impl StatusRing {
     /// Entries that the ring holds.
-    pub const fn len(&self) -> usize {
+    const fn len(&self) -> usize {
         self.sent + self.unsent
     }
-    /// Appends an entry to the ring, whose bytes are `memory`. Asserts that there is room: the unit takes no
-    /// command for whose entry there might be none.
+    /// Entries for which it has room.
+    pub const fn room(&self) -> usize {
+        STATUS_BUFFER_ENTRIES - self.len()
+    }
+    /// Appends an entry to the ring, whose bytes are `memory`. Asserts that there is room.
     pub fn push(&mut self, mut entry: StatusEntry, memory: &mut [u8], now: Instant) {
-        assert!(self.len() < STATUS_BUFFER_ENTRIES, "a status entry without room");
+        assert!(self.room() > 0, "a status entry without room");
         entry.sequence = U16::new(self.sequence);
         self.sequence = self.sequence.wrapping_add(1);
         let at = (self.first + self.len()) % STATUS_BUFFER_ENTRIES * STATUS_ENTRY_BYTES;
@@ -62,13 +68,17 @@ impl StatusRing {
         self.unsent += 1;
         self.waiting_since.get_or_insert(now);
     }
-    /// The next frame to be sent, if at least `enough` entries wait, or all that do are due. A frame's
-    /// entries lie behind each other in the ring's memory. Neither buffer overflows: the host's has room for
-    /// 16 frames that it hasn't taken (H18).
-    pub fn next_frame(&mut self, enough: usize, due: bool) -> Option<StatusRequest> {
+    /// Whether a frame is to be sent: at least `enough` entries wait, or all that do are due. Neither buffer
+    /// overflows: the host's has room for 16 frames that it hasn't taken (H18). While there is no room,
+    /// entries gather for the frame that comes next (H17).
+    pub const fn asks(&self, enough: usize, due: bool) -> bool {
         let room = self.tail.wrapping_sub(self.head) < STATUS_FRAMES as u32 && self.frames < REQUESTS;
-        let asked = self.unsent >= enough.max(1) || due && self.unsent > 0;
-        if !(room && asked) {
+        let enough = if enough == 0 { 1 } else { enough };
+        room && (self.unsent >= enough || due && self.unsent > 0)
+    }
+    /// The next frame to be sent, if one is to be. Its entries lie behind each other in the ring's memory.
+    pub fn next_frame(&mut self, enough: usize, due: bool) -> Option<StatusRequest> {
+        if !self.asks(enough, due) {
             return None;
         }
         let start = (self.first + self.sent) % STATUS_BUFFER_ENTRIES;
@@ -85,12 +95,21 @@ impl StatusRing {
     }
     /// The oldest frame on the link has reached the host.
     pub fn arrived(&mut self) {
-        let length = usize::from(self.lengths[0]);
-        assert!(self.frames > 0, "a frame arrives that was sent");
-        self.lengths.copy_within(1..self.frames, 0);
-        self.frames -= 1;
-        self.sent -= length;
-        self.first = (self.first + length) % STATUS_BUFFER_ENTRIES;
+        assert!(self.arrived < self.frames, "a frame arrives that was sent");
+        self.arrived += 1;
+    }
+    /// Whether frames have arrived whose places aren't free yet.
+    pub const fn has_arrived(&self) -> bool {
+        self.arrived > 0
+    }
+    /// Frees the places of all frames that have arrived.
+    pub fn reap(&mut self) {
+        let arrived = core::mem::take(&mut self.arrived);
+        let entries = self.lengths[..arrived].iter().map(|&length| usize::from(length)).sum::<usize>();
+        self.lengths.copy_within(arrived..self.frames, 0);
+        self.frames -= arrived;
+        self.sent -= entries;
+        self.first = (self.first + entries) % STATUS_BUFFER_ENTRIES;
     }
     /// When the oldest entry came that is in no frame.
     pub const fn waiting_since(&self) -> Option<Instant> {
@@ -122,7 +141,7 @@ mod tests {
         let (mut next, mut seen, mut on_link, mut at_host, mut head) = (1u16, 1u16, 0, 0u32, 0u32);
         for _ in 0..20_000 {
             match random.below(4) {
-                0 if ring.len() < STATUS_BUFFER_ENTRIES => {
+                0 if ring.room() > 0 => {
                     ring.push(StatusEntry::default(), &mut memory, Instant::ZERO);
                     next = next.wrapping_add(1);
                 }
@@ -141,6 +160,10 @@ mod tests {
                 }
                 2 if on_link > 0 => {
                     ring.arrived();
+                    assert!(ring.has_arrived());
+                    if random.below(2) == 0 {
+                        ring.reap();
+                    }
                     (on_link, at_host) = (on_link - 1, at_host + 1);
                 }
                 _ if at_host > 0 => {

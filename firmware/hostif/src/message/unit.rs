@@ -2,13 +2,15 @@
 
 use super::array::{ArrayShape, Plan, code_of, failed_bits};
 use super::fifo::{BUFFERS, Frames};
+use super::nacs::Nacs;
 use super::runs::segments;
 use super::slots::{SLOTS, Slots};
 use super::status::StatusRing;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_exec::{Exec, Handler, HandlerId};
+use aster_events::Function;
+use aster_exec::{Exec, Handler, HandlerId, WaitCell};
 use aster_parties::{FrontEnd, FrontEndPorts, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{
@@ -41,14 +43,6 @@ mod purpose {
     pub const STATUS: u32 = 2;
 }
 
-/// What a timer was for: the upper half of its token. The lower half has the number of resets before.
-mod timer {
-    /// A command has been scattered.
-    pub const SCATTERED: u64 = 1;
-    /// Status entries have waited long enough.
-    pub const STATUS: u64 = 2;
-}
-
 /// A DMA request of the translation.
 #[derive(Clone, Copy, Default)]
 struct Transfer {
@@ -62,8 +56,7 @@ struct State {
     slots: Slots,
     /// The command that is being scattered, and its bytes.
     scattering: Option<(CommandId, usize)>,
-    /// When the earliest timer for status entries fires.
-    timer_at: Option<Instant>,
+    nacs: Nacs,
     status: StatusRing,
     transfers: Vec<Transfer>,
     control: Control,
@@ -85,18 +78,23 @@ pub(super) struct MessageUnit {
     memory: SharedDram,
     shape: ArrayShape,
     handler: Cell<Option<HandlerId>>,
+    /// What the MCU charges its core for.
+    functions: Vec<Function>,
+    /// Rings when the MCU may have something to do.
+    bell: WaitCell,
     state: RefCell<State>,
 }
 
 impl MessageUnit {
-    pub fn start(shape: ArrayShape, ports: FrontEndPorts) -> Rc<Self> {
+    /// Starts the unit, whose MCU charges its core for `functions`.
+    pub fn start(shape: ArrayShape, functions: Vec<Function>, ports: FrontEndPorts) -> Rc<Self> {
         let FrontEndPorts { exec, link, commands, memory, .. } = ports;
         let (_, dma_requests) = commands.bounds();
         let state = State {
             frames: Frames::default(),
             slots: Slots::default(),
             scattering: None,
-            timer_at: None,
+            nacs: Nacs::new(shape.controllers()),
             status: StatusRing::default(),
             transfers: vec![Transfer::default(); dma_requests.into()],
             control: Control(0),
@@ -116,6 +114,8 @@ impl MessageUnit {
             memory,
             shape,
             handler: Cell::new(None),
+            functions,
+            bell: WaitCell::default(),
             state: RefCell::new(state),
         });
         let handler = exec.register(unit.clone());
@@ -124,11 +124,6 @@ impl MessageUnit {
         commands.attach(handler);
         commands.push_command(command_of(BOOT_NOP, HostOp::Flush, 0));
         unit
-    }
-    fn timer(&self, at: Instant, what: u64, state: &State) {
-        let handler = self.handler.get().expect("set at the start");
-        let token = what << 32 | u64::from(state.resets);
-        self.exec.schedule(at, handler, token);
     }
 
     // ---- frames and commands ----
@@ -146,8 +141,7 @@ impl MessageUnit {
         }
         self.scatter_next(state);
     }
-    /// Begins to scatter the next command. Without an empty slot, or room for its status entry, it waits in
-    /// its buffer.
+    /// Begins to scatter the next command. Without an empty slot it waits in its buffer.
     fn scatter_next(&self, state: &mut State) {
         if !state.control.enable() || state.scattering.is_some() {
             return;
@@ -161,27 +155,18 @@ impl MessageUnit {
         let Ok((command, bytes)) = parsed else {
             return self.stop(state, UnitStatus(0).with_frame_error(true));
         };
-        if state.slots.taken() + state.status.len() >= STATUS_BUFFER_ENTRIES {
-            return;
-        }
         let Some(slot) = state.slots.take(command) else { return };
         state.scattering = Some((slot, bytes));
         let at = self.exec.now() + BUS_CYCLE * bytes.div_ceil(4) as u64;
-        self.timer(at, timer::SCATTERED, state);
+        let handler = self.handler.get().expect("set at the start");
+        self.exec.schedule(at, handler, u64::from(state.resets));
     }
-    /// The command that was being scattered is in its slot.
+    /// The command that was being scattered is in its slot, where the MCU finds it.
     fn scattered(&self, state: &mut State) {
         let Some((id, bytes)) = state.scattering.take() else { return };
         state.frames.scattered(bytes);
-        let slot = state.slots.get_mut(id);
-        match self.shape.plan(&slot.command) {
-            Some(plan) => {
-                slot.plan = Some(plan);
-                self.commands.set_addresses(id, self.shape.addresses(&slot.command));
-                self.commands.push_command(command_of(id, plan.op, plan.data));
-            }
-            None => self.end(state, id, StatusCode::Refused, 0, 0),
-        }
+        state.nacs.scattered(state.slots.get(id).command.channel, id);
+        self.bell.wake(&self.exec);
         self.go_on(state);
     }
 
@@ -256,41 +241,12 @@ impl MessageUnit {
         let code = code_of(slot.command.opcode, ended.status);
         self.end(state, ended.id, code, failed, ended.corrected);
     }
-    fn end(&self, state: &mut State, id: CommandId, code: StatusCode, failed: u8, corrected: u8) {
-        let Command { id: number, channel, .. } = state.slots.release(id).command;
-        let (id, sequence, code) = (U16::new(number), U16::ZERO, code.raw());
-        let entry = StatusEntry { id, code, channel, failed, corrected, sequence };
-        let mut memory = self.memory.borrow_mut();
-        state.status.push(entry, &mut memory.sram_mut()[STATUS_AT..SRAM_BYTES], self.exec.now());
-        state.completed += 1;
-    }
-    /// Sends status frames if enough entries wait, or have waited long enough (H17).
-    fn send(&self, state: &mut State) {
-        if !state.control.enable() {
-            return;
-        }
-        let enough = usize::from(state.config.entries()).clamp(1, STATUS_FRAME_ENTRIES_MAX);
-        let timeout = Duration::from_micros(state.config.timeout_us().into());
-        let is_due = |since| self.exec.now() >= since + timeout;
-        while let Some(request) = {
-            let due = state.status.waiting_since().is_some_and(is_due);
-            state.status.next_frame(enough, due)
-        } {
-            let start = STATUS_AT + usize::from(request.start()) * STATUS_ENTRY_BYTES;
-            let address = state.status_buffer + u64::from(request.frame()) * STATUS_FRAME_BYTES as u64;
-            let length = u32::from(request.length()) * STATUS_ENTRY_BYTES as u32;
-            let local = Local::Sram { offset: start as u32 };
-            self.push_one(DmaDirection::ToHost, local, Segment { address, length }, purpose::STATUS << 16);
-            // It follows the frame (H13).
-            self.link.push(LinkOp::Interrupt { vector: registers::VECTOR_STATUS });
-        }
-        // One timer is enough: when it fires, the next is set.
-        let due = state.status.waiting_since().map(|since| since + timeout);
-        if let Some(at) = due.filter(|&at| at > self.exec.now() && state.timer_at.is_none_or(|set| at < set))
-        {
-            state.timer_at = Some(at);
-            self.timer(at, timer::STATUS, state);
-        }
+    /// A controller is done with a command: its status is the MCU's to collect.
+    fn end(&self, state: &mut State, slot: CommandId, code: StatusCode, failed: u8, corrected: u8) {
+        let Command { id, channel, .. } = state.slots.get(slot).command;
+        let (id, sequence, code) = (U16::new(id), U16::ZERO, code.raw());
+        state.nacs.ended(slot, StatusEntry { id, code, channel, failed, corrected, sequence });
+        self.bell.wake(&self.exec);
     }
     /// Stops the unit until it is reset. Frames that wait are lost; commands that were scattered go on, and
     /// their statuses wait (H10).
@@ -313,11 +269,111 @@ impl MessageUnit {
             _ if result.is_err() => self.stop(state, UnitStatus(0).with_status_error(true)),
             _ => {
                 state.status.arrived();
-                // A command may have waited for room in the ring.
-                self.go_on(state);
-                self.send(state);
+                self.bell.wake(&self.exec);
             }
         }
+    }
+
+    // ---- for the MCU ----
+
+    /// Rings when the MCU may have something to do.
+    pub fn bell(&self) -> &WaitCell {
+        &self.bell
+    }
+    /// NAND array controllers.
+    pub fn controllers(&self) -> usize {
+        self.state.borrow().nacs.len()
+    }
+    /// Whether a pass of the MCU's loop would find something.
+    pub fn has_work(&self) -> bool {
+        let state = self.state.borrow();
+        let has_statuses = (0..state.nacs.len()).any(|nac| state.nacs.statuses(nac) > 0);
+        state.nacs.next_command().is_some()
+            || has_statuses && state.status.room() > 0
+            || state.status.has_arrived()
+            || self.wants(&state)
+    }
+    /// When the oldest entry that is in no frame has waited long enough.
+    pub fn status_due(&self) -> Option<Instant> {
+        let state = self.state.borrow();
+        let since = state.status.waiting_since().filter(|_| state.control.enable())?;
+        Some(since + Duration::from_micros(state.config.timeout_us().into()))
+            .filter(|&at| at > self.exec.now())
+    }
+    /// The controller of the next command, and how many host addresses the command has.
+    pub fn next_command(&self) -> Option<(usize, usize)> {
+        let state = self.state.borrow();
+        let (nac, slot) = state.nacs.next_command()?;
+        Some((nac, state.slots.get(slot).command.host().len()))
+    }
+    /// Hands the next command of a controller over to it. A reset may have taken the command away.
+    pub fn hand_over(&self, nac: usize) {
+        let state = &mut *self.state.borrow_mut();
+        let Some(id) = state.nacs.take_command(nac) else { return };
+        let slot = state.slots.get_mut(id);
+        match self.shape.plan(&slot.command) {
+            Some(plan) => {
+                slot.plan = Some(plan);
+                self.commands.set_addresses(id, self.shape.addresses(&slot.command));
+                self.commands.push_command(command_of(id, plan.op, plan.data));
+            }
+            None => self.end(state, id, StatusCode::Refused, 0, 0),
+        }
+    }
+    /// Entries of a controller's status FIFO for which the status buffer has room.
+    pub fn statuses(&self, nac: usize) -> usize {
+        let state = self.state.borrow();
+        state.nacs.statuses(nac).min(state.status.room())
+    }
+    /// Moves `count` entries of a controller's status FIFO to the status buffer. A reset may have taken them
+    /// away.
+    pub fn collect(&self, nac: usize, count: usize) {
+        let state = &mut *self.state.borrow_mut();
+        for _ in 0..count {
+            let Some((slot, entry)) = state.nacs.take_status(nac) else { break };
+            state.slots.release(slot);
+            let mut memory = self.memory.borrow_mut();
+            state.status.push(entry, &mut memory.sram_mut()[STATUS_AT..SRAM_BYTES], self.exec.now());
+            state.completed += 1;
+        }
+        // A command may have waited for a slot.
+        self.go_on(state);
+    }
+    /// Whether enough entries wait for a status frame, or have waited long enough, and there is room for one
+    /// (H17).
+    pub fn wants_frame(&self) -> bool {
+        self.wants(&self.state.borrow())
+    }
+    fn wants(&self, state: &State) -> bool {
+        let (enough, due) = self.asked(state);
+        state.control.enable() && state.status.asks(enough, due)
+    }
+    /// How many entries are enough for a frame, and whether the oldest has waited long enough.
+    fn asked(&self, state: &State) -> (usize, bool) {
+        let enough = usize::from(state.config.entries()).clamp(1, STATUS_FRAME_ENTRIES_MAX);
+        let timeout = Duration::from_micros(state.config.timeout_us().into());
+        let is_due = |since| self.exec.now() >= since + timeout;
+        (enough, state.status.waiting_since().is_some_and(is_due))
+    }
+    /// Requests the next status frame, if there still is one.
+    pub fn request_frame(&self) {
+        let state = &mut *self.state.borrow_mut();
+        let (enough, due) = self.asked(state);
+        if !state.control.enable() {
+            return;
+        }
+        let Some(request) = state.status.next_frame(enough, due) else { return };
+        let start = STATUS_AT + usize::from(request.start()) * STATUS_ENTRY_BYTES;
+        let address = state.status_buffer + u64::from(request.frame()) * STATUS_FRAME_BYTES as u64;
+        let length = u32::from(request.length()) * STATUS_ENTRY_BYTES as u32;
+        let local = Local::Sram { offset: start as u32 };
+        self.push_one(DmaDirection::ToHost, local, Segment { address, length }, purpose::STATUS << 16);
+        // It follows the frame (H13).
+        self.link.push(LinkOp::Interrupt { vector: registers::VECTOR_STATUS });
+    }
+    /// Takes the completions of status frames that have reached the host: their entries' places are free.
+    pub fn reap_frames(&self) {
+        self.state.borrow_mut().status.reap();
     }
 
     // ---- registers ----
@@ -352,7 +408,7 @@ impl MessageUnit {
         let works = state.errors == UnitStatus(0);
         state.control = Control(0).with_enable(control.enable() && works);
         self.go_on(state);
-        self.send(state);
+        self.bell.wake(&self.exec);
     }
     fn write_frame_address(&self, state: &mut State, address: u64) {
         if !state.control.enable() {
@@ -367,8 +423,11 @@ impl MessageUnit {
     fn reset(&self, state: &mut State) {
         self.link.raise_epoch();
         state.frames = Frames::default();
+        for ended in state.nacs.reset() {
+            state.slots.release(ended);
+        }
         state.slots.reset();
-        (state.scattering, state.timer_at) = (None, None);
+        state.scattering = None;
         state.status = StatusRing::default();
         (state.control, state.errors) = (Control(0), UnitStatus(0));
         (state.config, state.status_buffer) = (StatusConfig(0), 0);
@@ -393,22 +452,14 @@ impl Handler for MessageUnit {
                     self.ended(state, &completion);
                 }
                 self.go_on(state);
-                self.send(state);
             }
             FRONT_ANSWER => {
                 while let Some((token, epoch, result)) = self.link.next_answer() {
                     self.answered(state, token, epoch, result);
                 }
             }
-            token if token as u32 != state.resets => {}
-            token if token >> 32 == timer::SCATTERED => {
-                self.scattered(state);
-                self.send(state);
-            }
-            _ => {
-                state.timer_at = state.timer_at.filter(|&at| at > self.exec.now());
-                self.send(state);
-            }
+            resets if resets != u64::from(state.resets) => {}
+            _ => self.scattered(state),
         }
     }
 }
@@ -426,13 +477,13 @@ impl FrontEnd for MessageUnit {
             (registers::FRAME_ADDRESS, 8) => self.write_frame_address(state, value),
             (registers::STATUS_CONFIG, 4) => {
                 state.config = StatusConfig(value as u32);
-                self.send(state);
+                self.bell.wake(&self.exec);
             }
             // Its frames must lie below 2⁶⁴.
             (registers::STATUS_BUFFER, 8) => state.status_buffer = value & !0xfff,
             (registers::STATUS_HEAD, 4) => {
                 state.status.taken(value as u32);
-                self.send(state);
+                self.bell.wake(&self.exec);
             }
             _ => {}
         }
@@ -445,6 +496,9 @@ impl FrontEnd for MessageUnit {
     }
     fn commands_in_flight(&self) -> usize {
         self.state.borrow().slots.taken()
+    }
+    fn functions(&self) -> Vec<Function> {
+        self.functions.clone()
     }
     fn media_changed(&self, media: MediaHealth) {
         let state = &mut *self.state.borrow_mut();

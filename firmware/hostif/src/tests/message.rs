@@ -1,21 +1,22 @@
 //! The message unit with host memory around it and a translation behind it that keeps sectors by address.
 
-use crate::message::{ArrayShape, MessageUnitPiece};
+use crate::message::{ArrayShape, McuCosts, MessageUnitPiece};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
-use aster_exec::{Exec, Handler};
+use aster_exec::{Core, Exec, Handler};
 use aster_parties::{FrontEnd, FrontEndPiece, FrontEndPorts, NvramSlice, PciIds};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{
-    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, VectorFault,
+    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, ReportKind,
+    VectorFault,
 };
 use aster_ports::link::{LinkOp, LinkPort, carry_out};
 use aster_ports::medium::Nvram;
-use aster_units::{BufferId, Content, Duration, Geometry, Instant, Rng, SECTOR_BYTES};
+use aster_units::{BufferId, Content, Duration, Frequency, Geometry, Instant, Rng, SECTOR_BYTES};
 use aster_wire::array::registers::{self, Control, Shape, StatusConfig, UnitStatus};
 use aster_wire::array::{
     Blocks, Command, CommandFlags, Destination, FrameAddress, FrameBuilder, HostAddress, LANES_MAX, NO_BLOCK,
@@ -25,6 +26,8 @@ use core::cell::{Cell, RefCell};
 use zerocopy::FromBytes;
 
 use super::bench::Memory;
+
+mod mcu;
 
 const SECTOR: u32 = SECTOR_BYTES as u32;
 const METADATA: u32 = 16;
@@ -115,9 +118,13 @@ impl Sectors {
                 }
                 return (HostStatus::Success, 0);
             }
-            HostOp::Report(_) => {
+            HostOp::Report(kind) => {
                 let bytes = command.length as u32;
-                self.dram.borrow_mut().page_mut(buffer)[..bytes as usize].fill(addresses[0] as u8);
+                match kind {
+                    ReportKind::Status => assert_eq!(addresses.len(), bytes as usize, "a byte for each LUN"),
+                    _ => assert_eq!(addresses.len(), 1),
+                }
+                self.dram.borrow_mut().page_mut(buffer)[..bytes as usize].fill(0xe0);
                 let moved = self.move_part(command, DmaPart::Data, (0, bytes), buffer, false).await;
                 return (if moved { HostStatus::Success } else { HostStatus::DataTransfer }, 0);
             }
@@ -179,6 +186,8 @@ struct Bench {
     sectors: Rc<Sectors>,
     memory: Memory,
     messages: Vec<u16>,
+    /// When the last of them came.
+    told: Instant,
     /// Frames that the host has sent, and the number of the next status entry.
     sent: u64,
     sequence: u16,
@@ -189,10 +198,13 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Bench::with_costs(McuCosts::default())
+    }
+    fn with_costs(costs: McuCosts) -> Self {
         let exec = Exec::new();
         let shape = ArrayShape::new(geometry(), 8).expect("two channels of eight lanes");
         let ids = PciIds { vendor: 1, device: 2, subsystem_vendor: 1, subsystem: 2, revision: 0 };
-        let piece = Box::new(MessageUnitPiece::new(shape, ids));
+        let piece = Box::new(MessageUnitPiece::new(shape, ids, costs));
         let needs = piece.needs();
         assert_eq!(piece.function().check(), Ok(()));
         let link = LinkPort::new(&exec, needs.link_operations);
@@ -202,7 +214,7 @@ impl Bench {
         let nvram = Nvram::volatile(128);
         let ports = FrontEndPorts {
             exec: exec.clone(),
-            core: None,
+            core: Some(Core::new(&exec, Frequency::from_hertz(120_000_000).expect("120 MHz"))),
             link: link.clone(),
             packets: None,
             commands: commands.clone(),
@@ -228,10 +240,22 @@ impl Bench {
             exec.spawn(sectors.clone().serve(BufferId(n)));
         }
         let memory = Memory(vec![0; 4 << 20]);
-        let (messages, hold_link) = (Vec::new(), false);
+        let (messages, told, hold_link) = (Vec::new(), Instant::ZERO, false);
         let (sent, sequence, taken) = (0, 1, 0);
-        let mut bench =
-            Bench { exec, link, dram, unit, sectors, memory, messages, sent, sequence, taken, hold_link };
+        let mut bench = Bench {
+            exec,
+            link,
+            dram,
+            unit,
+            sectors,
+            memory,
+            messages,
+            told,
+            sent,
+            sequence,
+            taken,
+            hold_link,
+        };
         bench.run();
         bench.enable();
         bench
@@ -252,7 +276,10 @@ impl Bench {
                 && let Some(op) = self.link.next_out()
             {
                 match op {
-                    LinkOp::Interrupt { vector } => self.messages.push(vector),
+                    LinkOp::Interrupt { vector } => {
+                        self.messages.push(vector);
+                        self.told = self.exec.now();
+                    }
                     dma => {
                         let moved = carry_out(&dma, &mut self.memory, &self.dram);
                         self.link.done(&dma, moved);
@@ -446,8 +473,8 @@ fn a_command_without_memory_or_place_is_refused_and_the_translation_never_sees_i
         short,
         group_report,
         Command::new(Opcode::Erase, 1, 0, 0, Blocks::Group([NO_BLOCK; LANES_MAX])),
-        Command::new(Opcode::WriteParity, 1, 0, 0, one(0, 0)),
-        Command::new(Opcode::Status, 1, 0, 0, one(0, 0)).with_host(HostAddress::of(DATA, 16)),
+        Command::new(Opcode::Status, 1, 0, 2, one(0, 0)).with_host(HostAddress::of(DATA, 16)),
+        Command::new(Opcode::Status, 1, 0, 0, one(0, 0)).with_flags(OOB).with_host(HostAddress::of(DATA, 16)),
     ] {
         assert_eq!(bench.code(&bad), StatusCode::Refused, "{bad:?}");
     }
@@ -504,6 +531,28 @@ fn every_way_to_end_has_its_code() {
     // 64 bytes of header and six blocks: the last ten bytes aren't written.
     let reported = &bench.memory.0[DATA as usize..][..80];
     assert!(reported[70..].iter().all(|&byte| byte == 0));
+}
+
+/// STATUS: a byte for each lane of a group, or for one lane.
+#[test]
+fn a_status_has_a_byte_for_each_lane_that_it_is_of() {
+    let mut bench = Bench::new();
+    let status = |blocks| {
+        let command = Command::new(Opcode::Status, 1, 1, 1, blocks);
+        command.with_host(HostAddress::of(DATA, 16))
+    };
+    let mut of = |blocks| {
+        bench.memory.0[DATA as usize..][..16].fill(7);
+        let entry = bench.ask(&status(blocks));
+        (entry.status(), entry.failed, bench.memory.0[DATA as usize..][..16].to_vec())
+    };
+    let bytes = |count| [vec![0xe0; count], vec![7; 16 - count]].concat();
+    let done = Some(StatusCode::Done);
+    assert_eq!(of(Blocks::One { lane: 7, block: 0 }), (done, 0, bytes(1)));
+    assert_eq!(of(Blocks::Group([0; LANES_MAX])), (done, 0, bytes(8)));
+    bench.sectors.outcome.set(HostStatus::Vector(VectorFault::NoAnswer));
+    let entry = bench.ask(&status(Blocks::Group([0; LANES_MAX])));
+    assert_eq!((entry.status(), entry.failed), (Some(StatusCode::LaneDead), 2));
 }
 
 /// What stops the unit, how a host does it, and whether the status shows it.
