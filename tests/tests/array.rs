@@ -357,8 +357,11 @@ impl TargetView for Running {
     }
 }
 
-fn small() -> Profile {
+/// With `lanes` the NAC of these lanes carries out groups in lockstep, on a core of its own (H2).
+fn small(lanes: Option<u8>) -> Profile {
     profile("host-ftl", |p| {
+        p.channel.lanes = lanes;
+        (p.cores.flash_core, p.cores.flash_mhz) = (lanes.is_some(), lanes.map(|_| 160.0));
         p.restrict.channels = Some(8);
         p.restrict.pages_per_block = Some(8);
         p.restrict.blocks_per_lun = Some(56);
@@ -379,10 +382,11 @@ fn pieces(world: &Rc<World>) -> Pieces {
 /// that go alone.
 #[test]
 fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
-    for content in [Content::Full, Content::Fingerprint] {
+    let kinds = [(Content::Full, None), (Content::Fingerprint, None), (Content::Full, Some(8))];
+    for (content, lanes) in kinds {
         let world = Rc::new(World::default());
         world.known.borrow_mut().resize(SINGLES + GROUPS, Known { done: Vec::new(), uncertain: true });
-        let profile = small();
+        let profile = small(lanes);
         let set_up = || Config { depth: 4, ..config(&profile) };
         let power_on = |media| {
             let recorder = Recorder::default();

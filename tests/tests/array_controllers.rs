@@ -7,7 +7,7 @@ use aster_events::{Digest, Event, EventSink, Function, Recorder};
 use aster_run_virtual::Machine;
 use aster_tests::{drive, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};
-use aster_workload::{Access, Job, Mix};
+use aster_workload::{Access, Extent, Job, Mix};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -184,4 +184,41 @@ fn the_message_unit_takes_the_profiles_lanes() {
     };
     let of = |lanes| (shape(lanes).channels(), shape(lanes).lanes());
     assert_eq!((of(None), of(Some(4)), of(Some(1))), ((1, 8), (2, 4), (8, 1)));
+}
+
+/// Eight lanes of one controller, whose core is charged for transactions only.
+fn eight_lanes(lanes: Option<u8>) -> Profile {
+    profile("host-ftl-small", |p| {
+        p.channel.lanes = lanes;
+        (p.cores.flash_core, p.cores.flash_mhz) = (true, Some(160.0));
+        p.costs = Default::default();
+        p.costs.transaction = 1_000;
+    })
+}
+
+/// H2, H22: a composite page is a program and a poll for its controller, or a read, a poll and a transfer,
+/// not eight of each. What was written is read for verification.
+#[test]
+fn a_composite_page_costs_its_controller_what_a_page_does() {
+    for (lanes, times) in [(Some(8), 1), (None, 8), (Some(4), 2)] {
+        let m = machine(&eight_lanes(lanes), None, Media::fresh(), &Recorder::default());
+        let cycles = || {
+            let below = m.device().below().expect("a drive below the target");
+            below.stats().cores[1..].iter().map(|core| core.cycles).sum::<u64>()
+        };
+        let job = |mix, first: u64, requests| Job {
+            offset: Extent::Bytes(first * (128 << 10)),
+            queue_depth: 1,
+            flush_every: 1,
+            ..job("composite", Access::Sequential, mix, 128 << 10, requests)
+        };
+        // The first ones have a group of each die erased.
+        run(&m, &[job(Mix::Write, 0, 2)], versioned(&m));
+        let before = cycles();
+        let contents = run(&m, &[job(Mix::Write, 2, 4)], versioned(&m));
+        let written = cycles();
+        run(&m, &[job(Mix::Read, 2, 4)], contents);
+        let each = [written - before, cycles() - written];
+        assert_eq!(each, [4 * (2_000 + 3_000) * times, 4 * 3_000 * times], "{lanes:?}");
+    }
 }

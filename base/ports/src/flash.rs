@@ -14,10 +14,13 @@ use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
 use aster_units::{Instant, LunIndex};
 use core::cell::{Cell, OnceCell, RefCell};
 
+mod together;
+
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 pub use crate::request::{Feature, Flags, FlashOp, FlashRequest, Target};
 pub use crate::source::FlashSource;
+pub use together::{TOGETHER_MAX, Together};
 
 /// Names a request in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +48,8 @@ pub struct Capabilities {
 
 struct RequestSlot {
     request: Cell<Option<FlashRequest>>,
+    // The next one of the requests that it belongs together with ([`FlashPort::submit_together`]).
+    companion: Cell<Option<Tag>>,
     outcomes: Cell<Option<Outcomes>>,
     waiter: WaitCell,
 }
@@ -129,6 +134,7 @@ impl FlashPort {
     ) -> Rc<Self> {
         let slot = |_| RequestSlot {
             request: Cell::new(None),
+            companion: Cell::new(None),
             outcomes: Cell::new(None),
             waiter: WaitCell::default(),
         };
@@ -279,7 +285,8 @@ impl FlashPort {
         self.lanes[lun.index()].hardware.set(Some((handler, token)));
     }
     /// Controller side: takes a request to `lun`. If several wait, `choose` gets the phases of the oldest
-    /// [`CHOICE`], oldest first, and returns the index of one.
+    /// [`CHOICE`], oldest first, and returns the index of one. Requests that belong together with others
+    /// ([`FlashPort::submit_together`]) keep their order among themselves.
     #[inline]
     pub fn try_next(
         &self,
@@ -290,17 +297,21 @@ impl FlashPort {
         let index = match available.len() {
             0 => return None,
             1 => 0,
-            _ => choose(&mut available.iter().take(CHOICE).map(|&tag| self.request(tag).phase)),
+            _ => {
+                let chosen = choose(&mut available.iter().take(CHOICE).map(|&tag| self.request(tag).phase));
+                self.in_order_of_groups(&available, chosen)
+            }
         };
         let tag = available.remove(index)?;
         Some((tag, self.request(tag)))
     }
     /// Controller side: whether requests to `lun` wait and each of those that could be chosen is a page
-    /// read ([`FlashRequest::is_page_read`]).
+    /// read ([`FlashRequest::is_page_read`]) that belongs together with no other request.
     #[inline]
     pub fn only_page_reads_wait(&self, lun: LunIndex) -> bool {
         let available = self.lanes[lun.index()].available.borrow();
-        !available.is_empty() && available.iter().take(CHOICE).all(|&tag| self.request(tag).is_page_read())
+        let alone = |tag: Tag| self.request(tag).is_page_read() && !self.is_together(tag);
+        !available.is_empty() && available.iter().take(CHOICE).all(|&tag| alone(tag))
     }
     /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
     pub async fn next(
@@ -359,6 +370,7 @@ impl FlashPort {
     #[inline]
     pub fn deliver(&self, tag: Tag, mut outcomes: Outcomes, interrupt: Interrupt) {
         let slot = &self.slots[usize::from(tag.0)];
+        slot.companion.set(None);
         if let Some(request) = slot.request.take() {
             let may_be_busy = request.phase == FlashOp::Status;
             assert!(

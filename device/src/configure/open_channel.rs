@@ -33,6 +33,7 @@ pub(crate) fn vectors(profile: &Profile, facts: &MediaFacts) -> VectorsConfig {
         open_chunks_max: f.open_chunks_max,
         endurance: profile.package.endurance,
         multi_plane: f.mp_native,
+        lanes: profile.channel.lanes.unwrap_or(0),
         marginal: super::refresh(profile, facts.correctable).corrected,
         // Of a drive with frames these are the MCU's, which moves commands and statuses.
         costs: if has_frames {

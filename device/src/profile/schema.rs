@@ -187,8 +187,9 @@ pub struct ChannelProfile {
     #[serde(default = "two")]
     pub gap_cycles: u32,
     /// Consecutive channels that are the lanes of one array controller (G24), up to 8. With
-    /// `cores.flash_core` each controller has a core for their flash operations. The message unit takes them
-    /// for the lanes of one of its channels: when absent, as many as divide the channels.
+    /// `cores.flash_core` each controller has a core for their flash operations. What a command of a drive
+    /// without a map names at one page of several lanes is one operation. The message unit takes them for the
+    /// lanes of one of its channels: when absent, as many as divide the channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u8>,
 }

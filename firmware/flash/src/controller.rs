@@ -1,3 +1,5 @@
+mod together;
+
 use crate::Lun;
 use crate::operations::{
     copyback, erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,

@@ -2,8 +2,8 @@
 
 use alloc::rc::Rc;
 use aster_flash::Controller;
-use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Tag};
-use aster_units::Instant;
+use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, TOGETHER_MAX, Tag};
+use aster_units::{Instant, LunIndex};
 use core::future::Future;
 
 /// A channel controller as a worker sees it. Each assembly names the type, so that an operation is no trait
@@ -26,6 +26,14 @@ pub trait Backend {
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
     ) -> impl Future<Output = (Outcomes, Option<Self::Begun>)>;
+    /// Carries out requests that belong together
+    /// ([`FlashPort::submit_together`]), each by its controller. They are begun in
+    /// one moment, and end together. Calls `fault` as `execute` does.
+    fn execute_together(
+        lanes: &[(&Self, FlashRequest)],
+        outcomes: &mut [Outcomes],
+        fault: impl Fn(LunIndex, FlashError),
+    ) -> impl Future<Output = ()>;
 }
 
 /// Flash operations in software, on the worker's core.
@@ -46,6 +54,14 @@ impl Backend for Controller {
         let ahead = || ahead().map(|next| next.targets()[0].row);
         self.execute_page_read(request, begun, ahead, fault).await
     }
+
+    async fn execute_together(
+        lanes: &[(&Self, FlashRequest)],
+        outcomes: &mut [Outcomes],
+        fault: impl Fn(LunIndex, FlashError),
+    ) {
+        Controller::execute_together(lanes, outcomes, fault).await;
+    }
 }
 
 /// A controller behind its own I3 port, with two requests per LUN. It takes none of the worker's core time.
@@ -60,15 +76,38 @@ impl Backend for Rc<FlashPort> {
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
     ) -> (Outcomes, Option<Tag>) {
-        let hand = |request| self.submit(request).expect("a controller's port holds two requests a LUN");
-        let tag = begun.unwrap_or_else(|| hand(*request));
-        let next = if request.is_page_read() { ahead().map(hand) } else { None };
-        let outcomes = self.finished(tag).await;
-        if outcomes.iter().any(|outcome| outcome.status == FlashStatus::Error) {
-            while let Some(error) = self.take_fault(request.lun) {
-                fault(error);
-            }
-        }
-        (outcomes, next)
+        let tag = begun.unwrap_or_else(|| hand(self, *request));
+        let next = if request.is_page_read() { ahead().map(|next| hand(self, next)) } else { None };
+        (answer(self, request.lun, tag, fault).await, next)
     }
+
+    async fn execute_together(
+        lanes: &[(&Self, FlashRequest)],
+        outcomes: &mut [Outcomes],
+        fault: impl Fn(LunIndex, FlashError),
+    ) {
+        let mut tags = [None; TOGETHER_MAX];
+        for (tag, (port, request)) in tags.iter_mut().zip(lanes) {
+            *tag = Some(hand(port, *request));
+        }
+        for ((outcomes, tag), (port, request)) in
+            outcomes.iter_mut().zip(tags.into_iter().flatten()).zip(lanes)
+        {
+            *outcomes = answer(port, request.lun, tag, |error| fault(request.lun, error)).await;
+        }
+    }
+}
+
+fn hand(port: &FlashPort, request: FlashRequest) -> Tag {
+    port.submit(request).expect("a controller's port holds two requests a LUN")
+}
+
+async fn answer(port: &FlashPort, lun: LunIndex, tag: Tag, fault: impl Fn(FlashError)) -> Outcomes {
+    let outcomes = port.finished(tag).await;
+    if outcomes.iter().any(|outcome| outcome.status == FlashStatus::Error) {
+        while let Some(error) = port.take_fault(lun) {
+            fault(error);
+        }
+    }
+    outcomes
 }

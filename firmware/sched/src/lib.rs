@@ -18,6 +18,7 @@ extern crate std;
 
 mod backend;
 mod bell;
+mod controllers;
 pub mod cosmos;
 pub mod fil;
 mod gate;
@@ -28,6 +29,7 @@ mod worker;
 mod workers;
 
 pub use backend::Backend;
+pub use controllers::Controllers;
 pub use gate::BringUpGate;
 pub use pass_through::PassThrough;
 pub use scheduler::{

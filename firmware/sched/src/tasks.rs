@@ -36,7 +36,9 @@ pub trait TaskScheduler {
     /// order.
     fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize;
 
-    /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended.
+    /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended. It asks
+    /// for each of the operations that belong together, which start in one moment; while they wait, no other
+    /// operation starts.
     fn admits(&mut self, _task: &FlashTask, _running: Running) -> bool {
         true
     }
@@ -104,6 +106,8 @@ pub struct Tasks {
     in_packages: RefCell<Vec<u32>>,
     in_drive: Cell<u32>,
     refused: WaitQueue,
+    /// Groups that wait until all their operations may start. No other operation starts before.
+    groups: Cell<u32>,
 }
 
 impl Tasks {
@@ -114,6 +118,7 @@ impl Tasks {
             in_packages: RefCell::new(vec![0; packages as usize]),
             in_drive: Cell::new(0),
             refused: WaitQueue::default(),
+            groups: Cell::new(0),
         }
     }
 
@@ -128,23 +133,51 @@ impl Tasks {
         }
     }
 
+    /// Waits until operations that belong together may start, all in one moment, and counts them as running.
+    /// If some of them were counted while they wait for the others, two groups could wait for each other.
+    pub(crate) async fn admitted_together(&self, exec: &Exec, tasks: &[FlashTask]) {
+        if self.admit_together(tasks) {
+            return;
+        }
+        self.groups.set(self.groups.get() + 1);
+        self.refused.wait(exec, || self.admit_together(tasks).then_some(())).await;
+        self.groups.set(self.groups.get() - 1);
+        self.refused.wake_all(exec);
+    }
+    fn admit_together(&self, tasks: &[FlashTask]) -> bool {
+        let is_idle = self.in_drive.get() == 0;
+        let admitted = tasks.iter().take_while(|task| self.count_in(task, is_idle)).count();
+        if admitted < tasks.len() {
+            tasks[..admitted].iter().for_each(|task| self.count_out(task));
+        }
+        admitted == tasks.len()
+    }
+
     /// Counts `task` as running if it may start now.
     pub(crate) fn admit(&self, task: &FlashTask) -> bool {
+        self.groups.get() == 0 && self.count_in(task, self.in_drive.get() == 0)
+    }
+
+    /// Counts `task` as running if the scheduler admits it. If no operation runs, none will end and cause
+    /// another question, so this one must start.
+    fn count_in(&self, task: &FlashTask, is_idle: bool) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
-        // If no operation runs, none will end and cause another question, so this one must start.
-        let admitted = running.drive == 0 || self.scheduler.borrow_mut().admits(task, running);
+        let admitted = is_idle || self.scheduler.borrow_mut().admits(task, running);
         if admitted {
             *in_package += 1;
             self.in_drive.set(running.drive + 1);
         }
         admitted
     }
+    fn count_out(&self, task: &FlashTask) {
+        self.in_packages.borrow_mut()[task.package as usize] -= 1;
+        self.in_drive.set(self.in_drive.get() - 1);
+    }
 
     /// `task` has ended.
     pub(crate) fn ended(&self, exec: &Exec, task: &FlashTask) {
-        self.in_packages.borrow_mut()[task.package as usize] -= 1;
-        self.in_drive.set(self.in_drive.get() - 1);
+        self.count_out(task);
         self.refused.wake_all(exec);
     }
 }

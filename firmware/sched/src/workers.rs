@@ -1,6 +1,7 @@
 //! A worker per LUN: the scheduler of a drive whose firmware is coroutines.
 
 use crate::backend::Backend;
+use crate::controllers::Controllers;
 use crate::gate::BringUpGate;
 use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use crate::tasks::Tasks;
@@ -25,12 +26,13 @@ pub fn spawn_workers<B: Backend + 'static>(
     recorder: &Recorder,
     controller: impl Fn(LunIndex) -> B,
 ) {
-    for &LunPlace { lun, package, ref core, .. } in luns {
+    let of = |place: &LunPlace| (place.lun, place.package, controller(place.lun));
+    let controllers = Controllers::new(luns.iter().map(of));
+    for &LunPlace { lun, ref core, .. } in luns {
         let worker = Worker {
             lun,
             port: Rc::clone(port),
-            controller: controller(lun),
-            package,
+            controllers: Rc::clone(&controllers),
             tasks: Rc::clone(tasks),
             gate: Rc::clone(gate),
             recorder: recorder.clone(),

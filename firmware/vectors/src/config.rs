@@ -1,5 +1,6 @@
 //! What a drive without a map is built from.
 
+use aster_ports::flash::TOGETHER_MAX;
 use aster_ports::host::VECTOR_MAX;
 use aster_units::{BlockAddr, Geometry, Restriction};
 
@@ -61,6 +62,9 @@ pub struct VectorsConfig {
     pub endurance: u32,
     /// What a command names at the same page of several planes of a LUN is one multi-plane operation (G13).
     pub multi_plane: bool,
+    /// Consecutive channels that are the lanes of an array controller: what a command names at the same page
+    /// of several of them is one operation (H2, G24). 0 if channels are no lanes.
+    pub lanes: u8,
     /// Corrected bits in a chunk from which on the host is told to move the data; 0 for never.
     pub marginal: u8,
     /// Costs of the firmware.
@@ -94,6 +98,7 @@ impl VectorsConfig {
         let all =
             Geometry { blocks_per_lun: self.geometry.blocks_per_lun + self.hidden_blocks(), ..self.geometry };
         check(self.restriction.holds(&all), "geometry", "within the array")?;
+        check(usize::from(self.lanes) <= TOGETHER_MAX, "lanes", "at most 8")?;
         let few = self.geometry.blocks_per_lun <= BLOCKS_MAX;
         check(self.endurance > 0, "endurance", "above 0")?;
         check(few, "blocks_per_lun", "at most 65536, since the bad-block table has 16 bits for a block")?;

@@ -3,6 +3,7 @@
 use crate::buffers::BufferPool;
 use crate::chunks::chunk_of;
 use crate::config::VectorsConfig;
+use crate::group::Group;
 use crate::kept::Kept;
 use crate::plan::{PlaneSet, Run};
 use crate::shape::Shape;
@@ -107,7 +108,8 @@ impl Drive {
         FlashRequest::single(phase, lun, Target { row: self.shape.row(lun, block, page), sectors, buffer })
     }
     /// Submits what a command does to several pages: a request for each, or one for those that a multi-plane
-    /// operation carries out. Pages that go together must follow each other.
+    /// operation carries out. Pages that go together must follow each other. Requests for the same page of
+    /// several lanes are submitted together.
     pub fn submit_all(
         &self,
         phase: FlashOp,
@@ -116,16 +118,21 @@ impl Drive {
         sent: &mut Vec<Sent>,
     ) {
         let planes = self.config.geometry.planes;
-        let mut waits: Option<(PlaneSet, LunIndex, [Target; MAX_TARGETS], usize)> = None;
-        let submit = |lun, targets: &[Target]| {
-            let request = FlashRequest::vector(phase, lun, targets);
+        let mut group: Option<Group> = None;
+        let mut waits: Option<(PlaneSet, Page, [Target; MAX_TARGETS], usize)> = None;
+        let mut submit = |of: &Page, targets: &[Target], sent: &mut Vec<Sent>| {
+            let request = FlashRequest::vector(phase, of.lun, targets);
             let mut request = request.expect("a target for each plane at most");
             request.flags = flags;
-            Sent { tag: self.submit(request), targets: targets.len() as u8 }
+            let joins = group.as_mut().is_some_and(|group| group.join(&request, of.page, &self.config));
+            if !joins && let Some(whole) = group.replace(Group::of(request, of.page)) {
+                self.submit_group(&whole, sent);
+            }
         };
-        for Page { lun, block, page, sectors, buffer } in pages {
-            let target = Target { row: self.shape.row(lun, block, page), sectors, buffer };
-            let set = PlaneSet::of(lun, block, page, planes);
+        for page in pages {
+            let Page { lun, block, page: number, sectors, buffer } = page;
+            let target = Target { row: self.shape.row(lun, block, number), sectors, buffer };
+            let set = PlaneSet::of(lun, block, number, planes);
             let joined =
                 waits.as_mut().filter(|_| self.config.multi_plane).and_then(|(of, _, targets, n)| {
                     *of = of.with(set)?;
@@ -134,14 +141,25 @@ impl Drive {
                     Some(())
                 });
             if joined.is_none()
-                && let Some((_, lun, targets, n)) = waits.replace((set, lun, [target; MAX_TARGETS], 1))
+                && let Some((_, of, targets, n)) = waits.replace((set, page, [target; MAX_TARGETS], 1))
             {
-                sent.push(submit(lun, &targets[..n]));
+                submit(&of, &targets[..n], sent);
             }
         }
-        if let Some((_, lun, targets, n)) = waits {
-            sent.push(submit(lun, &targets[..n]));
+        if let Some((_, of, targets, n)) = waits {
+            submit(&of, &targets[..n], sent);
         }
+        if let Some(last) = group {
+            self.submit_group(&last, sent);
+        }
+    }
+    fn submit_group(&self, group: &Group, sent: &mut Vec<Sent>) {
+        if let [single] = group.requests() {
+            return sent.push(Sent { tag: self.submit(*single), targets: single.targets().len() as u8 });
+        }
+        group.requests().iter().for_each(|request| self.tell_queued(request));
+        let room = self.flash.submit_together(group.requests(), |tag| sent.push(Sent { tag, targets: 1 }));
+        assert!(room, "the port has room for what workers have in flight");
     }
     /// The page that a read of `run` is for.
     pub fn page_of(&self, run: &Run, buffer: BufferId) -> Page {
@@ -154,6 +172,10 @@ impl Drive {
     }
     /// Submits a request. The port has room for all that workers may have in flight.
     pub fn submit(&self, request: FlashRequest) -> Tag {
+        self.tell_queued(&request);
+        self.flash.submit(request).expect("the port has room for what workers have in flight")
+    }
+    fn tell_queued(&self, request: &FlashRequest) {
         self.emit(|| Event::FlashQueued {
             task: self.exec().current().number(),
             lun: request.lun.0,
@@ -161,7 +183,6 @@ impl Drive {
             row: request.targets()[0].row.0,
             buffer: request.targets()[0].buffer.0,
         });
-        self.flash.submit(request).expect("the port has room for what workers have in flight")
     }
     /// How each page of a request has ended.
     pub async fn finished_all(&self, sent: Sent) -> impl Iterator<Item = Outcome> + use<> {

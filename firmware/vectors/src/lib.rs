@@ -14,6 +14,9 @@
 //! With [`VectorsConfig::chunks`] the drive is one of 2.0: the blocks of all planes are a chunk (`chunks`),
 //! whose write pointer is found at power-on, since the host may ask for it.
 //!
+//! With [`VectorsConfig::lanes`] the requests for one page of several lanes of an array controller are
+//! submitted together (`group`), and carried out as one operation.
+//!
 //! Nothing is allocated after start.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,6 +30,7 @@ mod config;
 mod copy;
 mod drive;
 mod erase;
+mod group;
 mod kept;
 mod piece;
 mod plan;

@@ -77,6 +77,8 @@ struct Group<'a, 'l> {
 impl<'a, 'l> Group<'a, 'l> {
     fn of(lanes: &'a [Lane<'l>], ends: &'a mut [LaneEnd]) -> Option<Self> {
         assert_eq!(lanes.len(), ends.len(), "each lane has an end");
+        let core = |lane: &Lane<'_>| lane.lun.core().number();
+        assert!(lanes.iter().all(|lane| core(lane) == core(&lanes[0])), "one core drives a group");
         ends.fill(Ok(Outcome::default()));
         Some(Group { first: lanes.first()?.lun, lanes, ends })
     }

@@ -1,0 +1,266 @@
+//! Requests that belong together, among single ones: nobody waits for ever, and the lanes of a group begin in
+//! one moment (H2, G24).
+
+use crate::controllers::Controllers;
+use crate::{Backend, BringUpGate, FlashTask, PackageLimit, Policy, Running, TaskScheduler, Tasks, Worker};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Recorder;
+use aster_exec::{Core, Exec};
+use aster_ports::cores::Interrupt;
+use aster_ports::flash::{
+    FlashError, FlashOp, FlashPort, FlashRequest, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX, Tag, Target,
+};
+use aster_units::{BufferId, Duration, Frequency, Instant, LunIndex, Rng, RowAddr, SectorRange};
+use core::cell::{Cell, RefCell};
+
+const LUNS: usize = 16;
+const LANES: u32 = 8;
+const DEPTH: u16 = 96;
+
+/// An operation that a LUN has begun. Rows number the requests; those of a group have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Begun {
+    row: u32,
+    phase: FlashOp,
+    at: Instant,
+}
+
+/// What the LUNs of the drive have begun.
+struct Drive {
+    exec: Exec,
+    begun: RefCell<Vec<Vec<Begun>>>,
+    busy: RefCell<[bool; LUNS]>,
+    of_package: RefCell<[u32; LANES as usize]>,
+    most_of_package: Cell<u32>,
+}
+
+impl Drive {
+    fn begin(&self, request: &FlashRequest) -> Duration {
+        let lun = request.lun.index();
+        let row = request.targets()[0].row.0;
+        assert!(!core::mem::replace(&mut self.busy.borrow_mut()[lun], true), "one operation at a time");
+        let in_package = &mut self.of_package.borrow_mut()[lun % LANES as usize];
+        *in_package += 1;
+        self.most_of_package.set(self.most_of_package.get().max(*in_package));
+        self.begun.borrow_mut()[lun].push(Begun { row, phase: request.phase, at: self.exec.now() });
+        let array = if request.phase == FlashOp::Read { 50 } else { 300 };
+        Duration::from_micros(array + u64::from(row.wrapping_mul(2_654_435_761) >> 28) + lun as u64)
+    }
+    fn end(&self, request: &FlashRequest) {
+        self.busy.borrow_mut()[request.lun.index()] = false;
+        self.of_package.borrow_mut()[request.lun.index() % LANES as usize] -= 1;
+    }
+}
+
+impl Backend for Rc<Drive> {
+    type Begun = ();
+
+    async fn execute(
+        &self,
+        request: &FlashRequest,
+        _: Option<()>,
+        _: impl FnOnce() -> Option<FlashRequest>,
+        _: impl Fn(FlashError),
+    ) -> (Outcomes, Option<()>) {
+        let takes = self.begin(request);
+        self.exec.sleep(takes).await;
+        self.end(request);
+        ([Outcome::default(); MAX_TARGETS], None)
+    }
+
+    async fn execute_together(
+        lanes: &[(&Self, FlashRequest)],
+        _: &mut [Outcomes],
+        _: impl Fn(LunIndex, FlashError),
+    ) {
+        let drive = lanes[0].0;
+        let takes = lanes.iter().map(|(_, request)| drive.begin(request)).max().expect("a lane");
+        drive.exec.sleep(takes).await;
+        lanes.iter().for_each(|(_, request)| drive.end(request));
+    }
+}
+
+fn start(scheduler: Box<dyn TaskScheduler>, latency: Duration) -> (Rc<Drive>, Rc<FlashPort>) {
+    let exec = Exec::new();
+    let drive = Rc::new(Drive {
+        exec: exec.clone(),
+        begun: RefCell::new(vec![Vec::new(); LUNS]),
+        busy: RefCell::default(),
+        of_package: RefCell::default(),
+        most_of_package: Cell::new(0),
+    });
+    let core = Core::new(&exec, Frequency::from_hertz(160_000_000).unwrap());
+    let port = FlashPort::new(&exec, LUNS as u32, DEPTH, Interrupt { latency });
+    let (tasks, gate) = (Rc::new(Tasks::new(scheduler, LANES)), Rc::new(BringUpGate::default()));
+    let luns = || (0..LUNS as u32).map(LunIndex);
+    let controllers = Controllers::new(luns().map(|lun| (lun, lun.0 % LANES, Rc::clone(&drive))));
+    for lun in luns() {
+        let worker = Worker {
+            lun,
+            port: Rc::clone(&port),
+            controllers: Rc::clone(&controllers),
+            tasks: Rc::clone(&tasks),
+            gate: Rc::clone(&gate),
+            recorder: Recorder::default(),
+        };
+        core.spawn(worker.run());
+    }
+    gate.open(&exec);
+    (drive, port)
+}
+
+/// A request or several that belong together: those of the same die of some of the lanes.
+fn draw(rng: &mut Rng, row: u32) -> Vec<FlashRequest> {
+    let phase = [FlashOp::Read, FlashOp::Read, FlashOp::Program, FlashOp::Erase][rng.below(4) as usize];
+    let target = Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BufferId(0) };
+    let die = rng.below(2) as u32;
+    let lanes = if rng.below(2) == 0 { 1 << rng.below(8) } else { rng.below(255) as u32 + 1 };
+    let luns = (0..LANES).filter(|lane| lanes >> lane & 1 == 1).map(|lane| LunIndex(die * LANES + lane));
+    luns.map(|lun| FlashRequest::single(phase, lun, target)).collect()
+}
+
+/// Sends so many requests and groups as fast as the port takes them, and waits for all answers.
+fn run(
+    scheduler: Box<dyn TaskScheduler>,
+    latency: Duration,
+    seed: u64,
+    operations: u32,
+) -> (Rc<Drive>, Vec<Vec<FlashRequest>>) {
+    let (drive, port) = start(scheduler, latency);
+    let exec = drive.exec.clone();
+    let (mut rng, mut sent) = (Rng::new(seed), Vec::new());
+    let mut waiting: Vec<Tag> = Vec::new();
+    let mut next = draw(&mut rng, 0);
+    while sent.len() < operations as usize || !waiting.is_empty() {
+        while sent.len() < operations as usize && next.len() <= port.room() {
+            match &next[..] {
+                [single] => waiting.push(port.submit(*single).expect("room")),
+                group => assert!(port.submit_together(group, |tag| waiting.push(tag)), "room"),
+            }
+            sent.push(core::mem::replace(&mut next, draw(&mut rng, sent.len() as u32 + 1)));
+        }
+        let Some(deadline) = exec.next_deadline() else {
+            panic!("seed {seed}: {} requests wait for ever, after {}", waiting.len(), sent.len());
+        };
+        exec.advance_to(deadline);
+        waiting.retain(|tag| port.try_take(*tag).is_none());
+    }
+    (drive, sent)
+}
+
+/// Each LUN begins each request once; a group begins in one moment on all of its lanes; programs and erases
+/// of a LUN keep their order.
+fn check(drive: &Drive, sent: &[Vec<FlashRequest>], fifo: bool) {
+    let begun = drive.begun.borrow();
+    for (lun, begun) in begun.iter().enumerate() {
+        let asked = sent.iter().flatten().filter(|request| request.lun.index() == lun);
+        let in_order = |r: &FlashRequest| fifo || r.phase != FlashOp::Read;
+        let asked: Vec<u32> = asked.filter(|r| in_order(r)).map(|r| r.targets()[0].row.0).collect();
+        let kept = begun.iter().filter(|b| fifo || b.phase != FlashOp::Read);
+        assert!(kept.map(|b| b.row).eq(asked), "LUN {lun}");
+    }
+    let mut moments = vec![None; sent.len()];
+    for begun in begun.iter().flatten() {
+        let first = *moments[begun.row as usize].get_or_insert(begun.at);
+        assert_eq!(begun.at, first, "{begun:?}");
+    }
+    assert!(moments.iter().all(Option::is_some));
+    drive.exec.shut_down();
+}
+
+#[test]
+fn random_groups_and_single_requests_all_end_and_the_lanes_of_a_group_begin_together() {
+    let us = Duration::from_micros;
+    for (seed, latency) in [(1, Duration::ZERO), (2, us(3))] {
+        let (drive, sent) = run(Box::new(Policy::Fifo), latency, seed, 100_000);
+        check(&drive, &sent, true);
+        let (drive, sent) = run(Box::new(Policy::ReadsFirst), latency, seed, 100_000);
+        check(&drive, &sent, false);
+    }
+}
+
+/// Two LUNs share each package, and one operation at a time may run there.
+#[test]
+fn groups_start_where_operations_of_a_package_are_limited() {
+    for seed in 1..3 {
+        let limit = PackageLimit { inner: Policy::ReadsFirst, operations_max: 1 };
+        let (drive, sent) = run(Box::new(limit), Duration::ZERO, seed, 20_000);
+        assert_eq!(drive.most_of_package.get(), 1);
+        check(&drive, &sent, false);
+    }
+    let (drive, _) = run(Box::new(Policy::Fifo), Duration::ZERO, 1, 1_000);
+    assert_eq!(drive.most_of_package.get(), 2, "without the limit");
+    drive.exec.shut_down();
+}
+
+/// Admits four operations on the drive.
+struct FourOnTheDrive;
+
+impl TaskScheduler for FourOnTheDrive {
+    fn choose(&mut self, _: LunIndex, _: &mut dyn Iterator<Item = FlashOp>) -> usize {
+        0
+    }
+    fn admits(&mut self, _: &FlashTask, running: Running) -> bool {
+        running.drive < 4
+    }
+}
+
+#[test]
+fn a_group_that_is_larger_than_any_limit_starts_on_an_idle_drive() {
+    let (drive, sent) = run(Box::new(FourOnTheDrive), Duration::ZERO, 3, 5_000);
+    check(&drive, &sent, true);
+}
+
+fn program(lun: u32, row: u32) -> FlashRequest {
+    let target = Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BufferId(0) };
+    FlashRequest::single(FlashOp::Program, LunIndex(lun), target)
+}
+
+/// A group that needs all packages isn't put off for ever by single requests that keep some of them busy.
+#[test]
+fn a_group_that_waits_for_its_packages_comes_before_later_requests() {
+    let limit = PackageLimit { inner: Policy::Fifo, operations_max: 1 };
+    let (drive, port) = start(Box::new(limit), Duration::ZERO);
+    for row in 0..4 {
+        for lun in 8..16 {
+            port.submit(program(lun, row)).expect("room");
+        }
+    }
+    drive.exec.advance_to(Instant::ZERO + Duration::from_micros(10));
+    let group: Vec<FlashRequest> = (0..TOGETHER_MAX as u32).map(|lun| program(lun, 9)).collect();
+    assert!(port.submit_together(&group, |_| ()));
+    drive.exec.advance_to(Instant::ZERO + Duration::from_millis(10));
+    let begun = drive.begun.borrow();
+    let of_group = begun[0][0].at;
+    for single in &begun[8..16] {
+        let later = single.iter().filter(|b| b.at > of_group).count();
+        assert_eq!((single.len(), later), (4, 3), "one was under way");
+    }
+    drop(begun);
+    drive.exec.shut_down();
+}
+
+/// What waits only because a group does starts with it. LUN 7 waits for LUN 15, which ends before LUN 8.
+#[test]
+fn a_request_for_another_package_waits_until_the_group_has_started_and_no_longer() {
+    let limit = PackageLimit { inner: Policy::Fifo, operations_max: 1 };
+    let (drive, port) = start(Box::new(limit), Duration::ZERO);
+    let until = |us| drive.exec.advance_to(Instant::ZERO + Duration::from_micros(us));
+    port.submit(program(15, 0)).expect("room");
+    until(50);
+    port.submit(program(8, 0)).expect("room");
+    until(60);
+    port.submit(program(7, 2)).expect("room");
+    until(70);
+    assert!(port.submit_together(&[program(0, 1), program(1, 1)], |_| ()));
+    until(10_000);
+    let begun = drive.begun.borrow();
+    let at = |lun: usize| begun[lun][0].at;
+    assert!(at(0) > Instant::ZERO + Duration::from_micros(350), "LUN 8 is in LUN 0's package");
+    assert_eq!((at(1), at(7)), (at(0), at(0)));
+    drop(begun);
+    drive.exec.shut_down();
+}
