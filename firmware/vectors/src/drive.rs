@@ -124,7 +124,9 @@ impl Drive {
             let request = FlashRequest::vector(phase, of.lun, targets);
             let mut request = request.expect("a target for each plane at most");
             request.flags = flags;
-            let joins = group.as_mut().is_some_and(|group| group.join(&request, of.page, &self.config));
+            let joins = group
+                .as_mut()
+                .is_some_and(|group| group.join(&request, of.page, self.config.lanes, &self.config.geometry));
             if !joins && let Some(whole) = group.replace(Group::of(request, of.page)) {
                 self.submit_group(&whole, sent);
             }

@@ -1,9 +1,8 @@
 //! What a command does at the same page of several lanes of an array controller: one operation of theirs
 //! (H2, G24).
 
-use crate::config::VectorsConfig;
 use aster_ports::flash::{Flags, FlashRequest, TOGETHER_MAX};
-use aster_units::PageInBlock;
+use aster_units::{Geometry, PageInBlock};
 
 /// Requests that are submitted together, or a single one.
 pub(crate) struct Group {
@@ -23,12 +22,18 @@ impl Group {
     }
     /// Adds a request if it is for the same page of the same die on a later lane of the same controller. Each
     /// lane has its own block.
-    pub fn join(&mut self, request: &FlashRequest, page: PageInBlock, config: &VectorsConfig) -> bool {
+    pub fn join(
+        &mut self,
+        request: &FlashRequest,
+        page: PageInBlock,
+        lanes: u8,
+        geometry: &Geometry,
+    ) -> bool {
         let last = &self.requests[self.count - 1];
         let plain = |r: &FlashRequest| r.targets().len() == 1 && r.flags == Flags::default();
-        let place = |r: &FlashRequest| config.geometry.lun_addr(r.lun);
+        let place = |r: &FlashRequest| geometry.lun_addr(r.lun);
         let (before, behind) = (place(last), place(request));
-        let controller = |channel: u16| channel.checked_div(config.lanes.into());
+        let controller = |channel: u16| channel.checked_div(lanes.into());
         let joins = self.count < TOGETHER_MAX
             && controller(before.channel).is_some()
             && controller(before.channel) == controller(behind.channel)
@@ -42,5 +47,61 @@ impl Group {
             self.count += 1;
         }
         joins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_ports::flash::{FlashOp, Target};
+    use aster_units::{BufferId, LunAddr, RowAddr, SectorRange};
+
+    const GEOMETRY: Geometry = Geometry {
+        channels: 8,
+        ways: 1,
+        luns: 2,
+        planes: 2,
+        blocks_per_lun: 24,
+        pages_per_block: 8,
+        page_bytes: 16_384,
+        spare_bytes: 1_216,
+    };
+
+    fn request(channel: u16, die: u8, targets: usize) -> FlashRequest {
+        let lun = GEOMETRY.lun_index(LunAddr { channel, way: 0, lun: die });
+        let row = RowAddr(u32::from(channel) * 100);
+        let target = Target { row, sectors: SectorRange::whole(4), buffer: BufferId(0) };
+        FlashRequest::vector(FlashOp::Program, lun, &[target; 2][..targets]).expect("few targets")
+    }
+    /// Whether page 5 of channel 1 and another page are one operation.
+    fn joins(other: &FlashRequest, page: u16, lanes: u8) -> bool {
+        let mut group = Group::of(request(1, 0, 1), PageInBlock(5));
+        let joined = group.join(other, PageInBlock(page), lanes, &GEOMETRY);
+        assert_eq!(group.requests().len(), 1 + usize::from(joined));
+        joined
+    }
+
+    #[test]
+    fn the_same_page_of_the_same_die_on_later_lanes_of_a_controller_joins() {
+        assert!(joins(&request(2, 0, 1), 5, 4));
+        assert!(joins(&request(4, 0, 1), 5, 8), "a lane may be left out");
+        let refused = [
+            ("channels are no lanes", request(2, 0, 1), 5, 0),
+            ("another controller", request(4, 0, 1), 5, 4),
+            ("another page", request(2, 0, 1), 6, 4),
+            ("another die", request(2, 1, 1), 5, 4),
+            ("the same lane", request(1, 0, 1), 5, 4),
+            ("an earlier lane", request(0, 0, 1), 5, 4),
+            ("two planes", request(2, 0, 2), 5, 4),
+            ("with a flag", slc(request(2, 0, 1)), 5, 4),
+        ];
+        for (why, other, page, lanes) in refused {
+            assert!(!joins(&other, page, lanes), "{why}");
+        }
+    }
+
+    fn slc(mut request: FlashRequest) -> FlashRequest {
+        request.flags.slc = true;
+        request
     }
 }
