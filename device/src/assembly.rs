@@ -427,7 +427,9 @@ impl<'a> Base<'a> {
         let Wanted { profile, content, recorder, .. } = self.wanted;
         wear::watch(profile, self.array.inspect(), &*translation, &front);
         let bar_bytes = self.function.bar_bytes();
-        let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
+        // The board knows its power, unless the front end tells something else.
+        let power = self.function.power.or_else(|| configure::power_report(profile));
+        let pci = PciFunction::new(FunctionSpec { power, ..self.function }, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
         let link = Rc::new(link);
         let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link);

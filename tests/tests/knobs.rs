@@ -8,8 +8,8 @@ use aster_device::plug::operations::{
 use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
     CorrectionName, DataModeName, DetectorName, FactoryMarksName, FirstAccessName, LevellingName,
-    MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST,
-    RetryProfile, SlowLunProfile, SuspendProfile, TasksName, TransactionOrder, TransportName,
+    MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName, PowerProfile, Profile, PseudoSlcProfile,
+    READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, TasksName, TransactionOrder, TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -137,8 +137,15 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let driver = Rc::clone(m.driver());
     let health = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
     let configuration: Vec<u32> = (0..256).map(|dword| m.device().config_read(4 * dword, 4)).collect();
+    // What the data register shows at each value of Data_Select (PCIe 4.0 §7.5.2.2).
+    let power: Vec<u32> = (0..8)
+        .map(|selector| {
+            m.device().config_write(0x44, 2, selector << 9);
+            m.device().config_read(0x44, 4)
+        })
+        .collect();
     let told = format!(
-        "{configuration:x?} {:x} {:?} {:?} {:?}",
+        "{configuration:x?} {power:x?} {:x} {:?} {:?} {:?}",
         m.device().bar_read(0, 0, 8),
         m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
         m.driver().namespace(),
@@ -360,6 +367,11 @@ const SLC: PseudoSlcProfile =
 const SUSPEND: SuspendProfile =
     SuspendProfile { erase: 0x61, erase_resume: 0xD2, program: 0x84, program_resume: 0x13, latency_us: 30.0 };
 
+fn with_power(p: &mut Profile) {
+    p.board.power = Some(POWER);
+}
+const POWER: PowerProfile = PowerProfile { d0_w: 9.1, d3hot_w: 0.5 };
+
 fn with_slow_lun(p: &mut Profile) {
     p.package.slow_lun = Some(SLOW);
 }
@@ -506,6 +518,10 @@ const CASES: &[Case] = &cases! {
     "board.dram_mb_per_s" Run => |p| p.board.dram_mb_per_s = 200,
     "board.nvram_kept" Recovery on |_| (); => |p| p.board.nvram_kept = true,
     "costs.replay" Recovery on |_| (); => |p| p.costs.replay += 400,
+    "board.power.d0_w" Told on with_power;
+        => |p| p.board.power = Some(PowerProfile { d0_w: 9.2, ..POWER }),
+    "board.power.d3hot_w" Told on with_power;
+        => |p| p.board.power = Some(PowerProfile { d3hot_w: 0.6, ..POWER }),
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,
     "link.unlimited" Run => |p| p.link.unlimited = true,

@@ -5,7 +5,7 @@ use super::times::nanos;
 use crate::core_role::CoreRole;
 use crate::profile::{Profile, TransportName};
 use aster_board::{LinkConfig, PciLink, TlpLinkConfig, WireConfig};
-use aster_parties::PciIds;
+use aster_parties::{PciIds, PowerReport, PowerValue};
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::CoreBuses;
@@ -72,6 +72,13 @@ fn lane_bytes_per_second(generation: u8) -> u64 {
         2 => 500_000_000,
         n => (8_000_000_000u64 << (n - 3)) * 128 / 130 / 8,
     }
+}
+
+/// What a drive's PCIe function tells of its power, if its profile says something.
+pub(crate) fn power_report(profile: &Profile) -> Option<PowerReport> {
+    let power = profile.board.power.as_ref()?;
+    let told = |watts: f64| PowerValue::of_milliwatts((watts * 1e3).ceil() as u32);
+    Some(PowerReport::of_heat(told(power.d0_w), told(power.d3hot_w)))
 }
 
 /// The ids of a drive's PCIe function. Each drive is a subsystem of its own.

@@ -47,6 +47,7 @@ impl Profile {
         self.check_package()?;
         self.check_channel()?;
         self.check_board()?;
+        self.check_power()?;
         self.check_cores()?;
         self.check_lanes()?;
         self.check_ftl()?;

@@ -17,7 +17,8 @@ const SCHEMA: &str = concat!(
     include_str!("target.rs"),
     include_str!("ftl.rs"),
     include_str!("ecc.rs"),
-    include_str!("package.rs")
+    include_str!("package.rs"),
+    include_str!("board.rs")
 );
 const DOCUMENT: &str = include_str!("../../../docs/profiles.md");
 const BEGIN: &str = "<!-- keys: made from device/src/profile, a test compares -->\n";

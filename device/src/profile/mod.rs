@@ -6,6 +6,8 @@
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the
 //! key, the line and, for a misspelt key, the nearest known one.
 
+mod board;
+mod board_limits;
 mod capacity;
 mod check;
 mod cores;
@@ -27,6 +29,7 @@ mod words;
 
 use crate::pieces::Pieces;
 
+pub use board::PowerProfile;
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use cores::{CoresProfile, TasksName};

@@ -1,5 +1,6 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
+use super::board::PowerProfile;
 use super::capacity::NamedCapacity;
 use super::cores::CoresProfile;
 use super::costs::CostsProfile;
@@ -220,6 +221,8 @@ pub struct BoardProfile {
     /// Buses between DRAM, processor and controllers.
     #[serde(default)]
     pub buses: BusesProfile,
+    /// What the PCIe function tells its host of its power; nothing when absent (H4).
+    pub power: Option<PowerProfile>,
 }
 
 /// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the

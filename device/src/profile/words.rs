@@ -11,7 +11,7 @@ use std::fmt::Write;
 use toml::{Table, Value};
 
 /// Units by the ending of a key's name, the longest ending first.
-pub(super) const UNITS: [(&str, &str); 14] = [
+pub(super) const UNITS: [(&str, &str); 15] = [
     ("_per_million", "in a million"),
     ("_per_mille", "in a thousand"),
     ("_mb_per_s", "MB/s"),
@@ -26,6 +26,7 @@ pub(super) const UNITS: [(&str, &str); 14] = [
     ("_us", "µs"),
     ("_ns", "ns"),
     ("_mv", "mV"),
+    ("_w", "W"),
 ];
 
 /// The unit of `key`, with a space before it; empty if it has none.
