@@ -16,6 +16,7 @@ use crate::pci;
 use crate::pieces::{Behind, Pieces};
 use crate::profile::{ControllerName, Profile};
 use crate::stackful::Stacks;
+use crate::thermal::{Counters, Sensor};
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
 use aster_board::{Link, PciFunction, TlpLink};
@@ -68,6 +69,8 @@ pub(crate) struct Face {
     pub(crate) bar_bytes: [u64; BARS],
     pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
+    /// The board's temperature sensor, if it has one.
+    pub(crate) sensor: Option<Rc<Sensor>>,
     pub(crate) translation: Rc<dyn TranslationView>,
     /// Where events of the commands that the host sends go, and of what serves them.
     pub(crate) recorder: Recorder,
@@ -425,14 +428,19 @@ impl<'a> Base<'a> {
         scheduler: Rc<dyn SchedulerView>,
     ) -> Result<Parts, BuildError> {
         let Wanted { profile, content, recorder, .. } = self.wanted;
-        wear::watch(profile, self.array.inspect(), &*translation, &front);
+        let health = wear::watch(profile, self.array.inspect(), &*translation, &front);
         let bar_bytes = self.function.bar_bytes();
         // The board knows its power, unless the front end tells something else.
         let power = self.function.power.or_else(|| configure::power_report(profile));
         let pci = PciFunction::new(FunctionSpec { power, ..self.function }, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
         let link = Rc::new(link);
-        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link);
+        let sensor = configure::sensor(profile).map(|config| {
+            let channels = channels.engines.clone();
+            let counters = Counters { nand: self.array.inspect(), channels, link: Rc::clone(&link) };
+            Sensor::start(&self.exec, config, counters, &health)
+        });
+        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, sensor.clone());
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
         let functions =
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();
@@ -444,6 +452,7 @@ impl<'a> Base<'a> {
             bar_bytes,
             front,
             arrivals,
+            sensor,
             translation,
             recorder: recorder.clone(),
         };

@@ -9,6 +9,7 @@ use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::stackful::StackStats;
 use crate::target::{self, Below, Side};
+use crate::thermal::ThermalStats;
 use crate::wear::used_blocks;
 use aster_board::LinkStats;
 use aster_channel::ChannelStats;
@@ -77,6 +78,8 @@ pub struct DriveStats {
     pub packets: Option<TlpStats>,
     /// The stacks of the firmware's tasks, if they have stacks of their own.
     pub stacks: Option<StackStats>,
+    /// The temperature sensor, if the board has one.
+    pub thermal: Option<ThermalStats>,
 }
 
 impl Device {
@@ -300,6 +303,9 @@ impl Device {
             }
             pci.bar_read(bar, offset, size)
         };
+        if let Some(sensor) = &self.face.sensor {
+            sensor.host_is_here();
+        }
         own.unwrap_or_else(|| self.face.front.read(bar, offset, size))
     }
     /// Whether a BAR has these bytes.
@@ -439,6 +445,7 @@ impl Device {
             ecc: array.corrector.as_ref().map(|engine| engine.stats()),
             packets: self.face.link.packet_stats(),
             stacks: array.stacks.as_ref().map(|stacks| stacks.stats()),
+            thermal: self.face.sensor.as_ref().map(|sensor| sensor.stats()),
         }
     }
     /// Looks at the cells, and damages them on purpose.

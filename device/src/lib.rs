@@ -28,6 +28,7 @@ pub mod profile;
 mod registry;
 mod stackful;
 mod target;
+mod thermal;
 mod wear;
 mod wiring;
 
@@ -58,6 +59,7 @@ pub use registry::{
     MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 pub use stackful::{StackStats, Stacks};
+pub use thermal::ThermalStats;
 
 /// Waveforms of a channel's pins.
 pub mod wave {

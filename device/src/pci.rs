@@ -2,6 +2,7 @@
 
 use crate::arrivals::{Arrivals, Write};
 use crate::host_link::HostLink;
+use crate::thermal::Sensor;
 use aster_board::PciFunction;
 use aster_exec::Exec;
 use aster_parties::FrontEnd;
@@ -15,6 +16,7 @@ pub(crate) fn start_arrivals(
     pci: &Rc<RefCell<PciFunction>>,
     front: &Rc<dyn FrontEnd>,
     link: &Rc<HostLink>,
+    sensor: Option<Rc<Sensor>>,
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
     let deliver = Box::new(move |w: Write| {
@@ -25,6 +27,9 @@ pub(crate) fn start_arrivals(
             }
             function.claims(w.bar, w.offset)
         };
+        if let Some(sensor) = &sensor {
+            sensor.host_is_here();
+        }
         if !is_own {
             return target.write(w.bar, w.offset, w.size, w.value);
         }

@@ -4,7 +4,28 @@ use crate::profile::Profile;
 use aster_nand::NandInspect;
 use aster_parties::{FrontEnd, MediaHealth, TranslationView};
 use aster_units::{BlockAddr, Geometry, LunIndex, Restriction};
+use std::cell::Cell;
 use std::rc::Rc;
+
+/// What the front end was told last, of parts that don't know each other.
+pub(crate) struct Health {
+    front: Rc<dyn FrontEnd>,
+    told: Cell<MediaHealth>,
+}
+
+impl Health {
+    fn tell(&self, health: MediaHealth) {
+        self.told.set(health);
+        self.front.media_changed(health);
+    }
+    /// The sensor's reading, which the front end is told when it is another one.
+    pub(crate) fn set_temperature(&self, kelvins: u16) {
+        let told = self.told.get();
+        if told.temperature_kelvins != kelvins {
+            self.tell(MediaHealth { temperature_kelvins: kelvins, ..told });
+        }
+    }
+}
 
 /// Reports the media's health to the front end whenever the translation says that it has changed.
 pub(crate) fn watch(
@@ -12,26 +33,29 @@ pub(crate) fn watch(
     inspect: NandInspect,
     translation: &dyn TranslationView,
     front: &Rc<dyn FrontEnd>,
-) {
+) -> Rc<Health> {
     let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
     let endurance = u64::from(profile.package.endurance.max(1));
     let blocks = u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun);
     // The array counts erases since the image was opened; a block's own count covers its whole life.
     let (worn, opened) =
         (erases_of_blocks(&inspect, &geometry, &restriction), inspect.totals_of_drive().erases);
-    let (threshold, front) = (profile.host.spare_threshold_percent, Rc::clone(front));
+    let threshold = profile.host.spare_threshold_percent;
+    let health = Rc::new(Health { front: Rc::clone(front), told: Cell::default() });
+    let told = Rc::clone(&health);
     translation.watch_media(Box::new(move |media| {
         let erases = worn + (inspect.totals_of_drive().erases - opened);
         let used = erases * 100 / (blocks * endurance);
-        front.media_changed(MediaHealth {
+        told.tell(MediaHealth {
             available_spare: media.available_spare,
             available_spare_threshold: threshold,
             percentage_used: used.min(255) as u8,
             read_only: media.read_only,
             reliability_degraded: media.rebuilt,
-            ..MediaHealth::default()
+            temperature_kelvins: told.told.get().temperature_kelvins,
         });
     }));
+    health
 }
 
 /// The blocks of a LUN that the firmware uses, by their addresses in the package.

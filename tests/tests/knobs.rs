@@ -9,7 +9,8 @@ use aster_device::profile::{
     ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
     CorrectionName, DataModeName, DetectorName, FactoryMarksName, FirstAccessName, LevellingName,
     MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName, PowerProfile, Profile, PseudoSlcProfile,
-    READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, TasksName, TransactionOrder, TransportName,
+    READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, TasksName, ThermalProfile, TransactionOrder,
+    TransportName,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -149,7 +150,12 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
         m.device().bar_read(0, 0, 8),
         m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
         m.driver().namespace(),
-        (health.percentage_used, health.available_spare_threshold, health.critical_warning),
+        (
+            health.percentage_used,
+            health.available_spare_threshold,
+            health.critical_warning,
+            health.composite_temperature.get(),
+        ),
     );
     Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
 }
@@ -372,6 +378,26 @@ fn with_power(p: &mut Profile) {
 }
 const POWER: PowerProfile = PowerProfile { d0_w: 9.1, d3hot_w: 0.5 };
 
+/// A board that one run warms: each kind of work by some kelvins.
+fn with_heat(p: &mut Profile) {
+    p.board.thermal = Some(HEAT);
+}
+const HEAT: ThermalProfile = ThermalProfile {
+    ambient_c: 40.0,
+    kelvin_per_watt: 5.0,
+    time_constant_ms: 2_000,
+    idle_w: 1.0,
+    read_uj: 2_000.0,
+    program_uj: 2_000.0,
+    erase_uj: 20_000.0,
+    bus_byte_nj: 100.0,
+    link_byte_nj: 100.0,
+    sample_ms: 10,
+};
+fn heat(p: &mut Profile, change: fn(&mut ThermalProfile)) {
+    change(p.board.thermal.as_mut().expect("the drive has a sensor"));
+}
+
 fn with_slow_lun(p: &mut Profile) {
     p.package.slow_lun = Some(SLOW);
 }
@@ -522,6 +548,16 @@ const CASES: &[Case] = &cases! {
         => |p| p.board.power = Some(PowerProfile { d0_w: 9.2, ..POWER }),
     "board.power.d3hot_w" Told on with_power;
         => |p| p.board.power = Some(PowerProfile { d3hot_w: 0.6, ..POWER }),
+    "board.thermal.ambient_c" Told on with_heat; => |p| heat(p, |t| t.ambient_c = 50.0),
+    "board.thermal.kelvin_per_watt" Told on with_heat; => |p| heat(p, |t| t.kelvin_per_watt = 10.0),
+    "board.thermal.time_constant_ms" Told on with_heat; => |p| heat(p, |t| t.time_constant_ms = 200),
+    "board.thermal.idle_w" Told on with_heat; => |p| heat(p, |t| t.idle_w = 50.0),
+    "board.thermal.read_uj" Told on with_heat; => |p| heat(p, |t| t.read_uj = 8_000.0),
+    "board.thermal.program_uj" Told on with_heat; => |p| heat(p, |t| t.program_uj = 8_000.0),
+    "board.thermal.erase_uj" Told on with_heat; => |p| heat(p, |t| t.erase_uj = 80_000.0),
+    "board.thermal.bus_byte_nj" Told on with_heat; => |p| heat(p, |t| t.bus_byte_nj = 400.0),
+    "board.thermal.link_byte_nj" Told on with_heat; => |p| heat(p, |t| t.link_byte_nj = 400.0),
+    "board.thermal.sample_ms" Run on with_heat; => |p| heat(p, |t| t.sample_ms = 100),
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,
     "link.unlimited" Run => |p| p.link.unlimited = true,

@@ -4,7 +4,9 @@ use super::error::{BuildError, value};
 use super::times::nanos;
 use crate::core_role::CoreRole;
 use crate::profile::{Profile, TransportName};
-use aster_board::{LinkConfig, PciLink, TlpLinkConfig, WireConfig};
+use aster_board::{
+    Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, TlpLinkConfig, WireConfig, ZERO_CELSIUS,
+};
 use aster_parties::{PciIds, PowerReport, PowerValue};
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
@@ -79,6 +81,27 @@ pub(crate) fn power_report(profile: &Profile) -> Option<PowerReport> {
     let power = profile.board.power.as_ref()?;
     let told = |watts: f64| PowerValue::of_milliwatts((watts * 1e3).ceil() as u32);
     Some(PowerReport::of_heat(told(power.d0_w), told(power.d3hot_w)))
+}
+
+/// The board's temperature sensor, if there is one, and what it measures.
+pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
+    let t = profile.board.thermal.as_ref()?;
+    Some(SensorConfig {
+        board: ThermalConfig {
+            ambient: t.ambient_c + ZERO_CELSIUS,
+            kelvin_per_watt: t.kelvin_per_watt,
+            time_constant: Duration::from_millis(t.time_constant_ms.into()),
+        },
+        heat: Heat {
+            idle: t.idle_w,
+            read: t.read_uj * 1e-6,
+            program: t.program_uj * 1e-6,
+            erase: t.erase_uj * 1e-6,
+            bus_byte: t.bus_byte_nj * 1e-9,
+            link_byte: t.link_byte_nj * 1e-9,
+        },
+        interval: Duration::from_millis(t.sample_ms.into()),
+    })
 }
 
 /// The ids of a drive's PCIe function. Each drive is a subsystem of its own.

@@ -1,4 +1,4 @@
-//! `[board.power]`: what the board tells of its power.
+//! `[board.power]` and `[board.thermal]`: what the board tells of its power, and how warm it gets.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,4 +10,31 @@ pub struct PowerProfile {
     pub d0_w: f64,
     /// The same in D3hot.
     pub d3hot_w: f64,
+}
+
+/// How warm the drive gets (H1, H4): a heat capacity behind a thermal resistance, and what the work gives
+/// off. At power-on the drive is as warm as the air.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThermalProfile {
+    /// The air around the drive.
+    pub ambient_c: f64,
+    /// How much warmer than the air a watt keeps the drive, in kelvins.
+    pub kelvin_per_watt: f64,
+    /// How long the drive takes to come within 1/e of a new temperature.
+    pub time_constant_ms: u32,
+    /// What a drive that does nothing gives off.
+    pub idle_w: f64,
+    /// Energy of the array for a page that is read.
+    pub read_uj: f64,
+    /// For a page that is programmed.
+    pub program_uj: f64,
+    /// For a block that is erased.
+    pub erase_uj: f64,
+    /// Energy of a byte on a flash bus.
+    pub bus_byte_nj: f64,
+    /// Energy of a byte on the host link.
+    pub link_byte_nj: f64,
+    /// How often the firmware reads the sensor while the drive works.
+    pub sample_ms: u32,
 }

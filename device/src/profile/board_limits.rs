@@ -1,4 +1,4 @@
-//! The checks of `[board.power]`.
+//! The checks of `[board.power]` and `[board.thermal]`.
 
 use super::check::range;
 use super::schema::Profile;
@@ -12,5 +12,19 @@ impl Profile {
         let most = f64::from(PowerValue::MAX_MILLIWATTS) / 1e3;
         range("board.power.d0_w", power.d0_w, 0.001, most)?;
         range("board.power.d3hot_w", power.d3hot_w, 0.001, power.d0_w)
+    }
+
+    pub(super) fn check_thermal(&self) -> Result<(), Refused> {
+        let Some(t) = &self.board.thermal else { return Ok(()) };
+        range("board.thermal.ambient_c", t.ambient_c, -40.0, 85.0)?;
+        range("board.thermal.kelvin_per_watt", t.kelvin_per_watt, 0.0, 1e3)?;
+        range("board.thermal.time_constant_ms", t.time_constant_ms.into(), 1.0, 1e8)?;
+        range("board.thermal.idle_w", t.idle_w, 0.0, 1e3)?;
+        range("board.thermal.read_uj", t.read_uj, 0.0, 1e9)?;
+        range("board.thermal.program_uj", t.program_uj, 0.0, 1e9)?;
+        range("board.thermal.erase_uj", t.erase_uj, 0.0, 1e9)?;
+        range("board.thermal.bus_byte_nj", t.bus_byte_nj, 0.0, 1e6)?;
+        range("board.thermal.link_byte_nj", t.link_byte_nj, 0.0, 1e6)?;
+        range("board.thermal.sample_ms", t.sample_ms.into(), 1.0, 1e5)
     }
 }

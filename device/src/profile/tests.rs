@@ -1,6 +1,7 @@
 use super::*;
 
 mod bad_values;
+mod board;
 
 const TINY: &str = include_str!("../../../profiles/tiny.toml");
 

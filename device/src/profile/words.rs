@@ -11,7 +11,7 @@ use std::fmt::Write;
 use toml::{Table, Value};
 
 /// Units by the ending of a key's name, the longest ending first.
-pub(super) const UNITS: [(&str, &str); 15] = [
+pub(super) const UNITS: [(&str, &str); 19] = [
     ("_per_million", "in a million"),
     ("_per_mille", "in a thousand"),
     ("_mb_per_s", "MB/s"),
@@ -26,7 +26,11 @@ pub(super) const UNITS: [(&str, &str); 15] = [
     ("_us", "µs"),
     ("_ns", "ns"),
     ("_mv", "mV"),
+    ("_ms", "ms"),
+    ("_uj", "µJ"),
+    ("_nj", "nJ"),
     ("_w", "W"),
+    ("_c", "°C"),
 ];
 
 /// The unit of `key`, with a space before it; empty if it has none.

@@ -246,8 +246,9 @@ impl Side {
         let bar_bytes = spec.bar_bytes();
         let pci = Rc::new(RefCell::new(PciFunction::new(spec, configure::pci_link(profile))?));
         let link = Rc::new(HostLink { port: link_port, carrier: Carrier::Operations(link) });
-        let arrivals = pci::start_arrivals(&exec, &pci, &front, &link);
-        let face = Face { exec, dram, link, pci, bar_bytes, front, arrivals, translation, recorder };
+        let arrivals = pci::start_arrivals(&exec, &pci, &front, &link, None);
+        let face =
+            Face { exec, dram, link, pci, bar_bytes, front, arrivals, sensor: None, translation, recorder };
         Ok((face, below))
     }
 }

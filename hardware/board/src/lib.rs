@@ -1,17 +1,21 @@
-//! The board around cores and channels: the PCIe link, and the function behind it with configuration space,
-//! BARs and interrupts.
+//! The board around cores and channels: the PCIe link, the function behind it with configuration space, BARs
+//! and interrupts, and how warm all of it gets.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod config_space;
+mod heat;
 mod link;
 mod msix;
 mod pci;
+mod thermal;
 mod tlp;
 
 pub use config_space::PciLink;
+pub use heat::{Heat, SensorConfig, Work};
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
+pub use thermal::{Thermal, ThermalConfig, ZERO_CELSIUS};
 pub use tlp::{RootStats, TlpLink, TlpLinkConfig, WireConfig};

@@ -280,8 +280,6 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "board.buses.central_memory_mb_per_s",
     ),
     ("[link]", "uncached_ns = 2000000\n[link]", "board.uncached_ns"),
-    ("[link]", "[board.power]\nd0_w = 25.6\nd3hot_w = 1.0\n[link]", "board.power.d0_w"),
-    ("[link]", "[board.power]\nd0_w = 5.0\nd3hot_w = 5.1\n[link]", "board.power.d3hot_w"),
     ("[link]", "[board.buses]\nregister_cycles = 20000\n[link]", "board.buses.register_cycles"),
     (
         "[link]",

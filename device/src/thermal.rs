@@ -1,0 +1,135 @@
+//! The temperature sensor, as the drive's firmware reads it (H1): while the drive works, and when its host
+//! turns to it after a pause. An idle drive has nothing to wake up for.
+
+use crate::channels::ChannelEngine;
+use crate::host_link::HostLink;
+use crate::wear::Health;
+use aster_board::{SensorConfig, Thermal, Work};
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_nand::NandInspect;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What the sensor has told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThermalStats {
+    /// The latest reading, in kelvins.
+    pub kelvins: u16,
+    /// The highest since power-on.
+    pub highest_kelvins: u16,
+}
+
+/// Where the drive counts its work.
+pub(crate) struct Counters {
+    pub(crate) nand: NandInspect,
+    pub(crate) channels: Vec<Rc<dyn ChannelEngine>>,
+    pub(crate) link: Rc<HostLink>,
+}
+
+impl Counters {
+    fn work(&self) -> Work {
+        let (nand, link) = (self.nand.totals_of_drive(), self.link.stats());
+        Work {
+            reads: nand.reads,
+            programs: nand.programs,
+            erases: nand.erases,
+            bus_bytes: self.channels.iter().map(|channel| channel.stats().bytes).sum(),
+            link_bytes: link.to_host + link.from_host,
+        }
+    }
+}
+
+struct State {
+    thermal: Thermal,
+    work: Work,
+    stats: ThermalStats,
+}
+
+/// The sensor of a running drive.
+pub(crate) struct Sensor {
+    exec: Exec,
+    config: SensorConfig,
+    counters: Counters,
+    health: Rc<Health>,
+    handler: Cell<Option<HandlerId>>,
+    /// The next reading has its time.
+    is_due: Cell<bool>,
+    state: RefCell<State>,
+}
+
+impl Sensor {
+    /// A drive that gets its power now and is as warm as the air. How long it was without, nobody has
+    /// measured.
+    pub(crate) fn start(
+        exec: &Exec,
+        config: SensorConfig,
+        counters: Counters,
+        health: &Rc<Health>,
+    ) -> Rc<Self> {
+        let thermal = Thermal::new(config.board, exec.now());
+        let kelvins = rounded(thermal.kelvins());
+        let stats = ThermalStats { kelvins, highest_kelvins: kelvins };
+        let sensor = Rc::new(Sensor {
+            exec: exec.clone(),
+            config,
+            health: Rc::clone(health),
+            handler: Cell::new(None),
+            is_due: Cell::new(false),
+            state: RefCell::new(State { thermal, work: counters.work(), stats }),
+            counters,
+        });
+        sensor.handler.set(Some(exec.register(sensor.clone())));
+        health.set_temperature(kelvins);
+        sensor.arm();
+        sensor
+    }
+    /// The host has turned to the drive: there may be work from now on.
+    pub(crate) fn host_is_here(&self) {
+        if !self.is_due.get() {
+            self.look();
+            self.arm();
+        }
+    }
+    pub(crate) fn stats(&self) -> ThermalStats {
+        self.state.borrow().stats
+    }
+    fn arm(&self) {
+        self.is_due.set(true);
+        let handler = self.handler.get().expect("set at the start");
+        self.exec.schedule(self.exec.now() + self.config.interval, handler, 0);
+    }
+    /// Reads the sensor. Returns whether the drive has worked since the reading before.
+    fn look(&self) -> bool {
+        let (now, work) = (self.exec.now(), self.counters.work());
+        let (kelvins, worked) = {
+            let state = &mut *self.state.borrow_mut();
+            let elapsed = now.since(state.thermal.at());
+            if elapsed.is_zero() {
+                return false;
+            }
+            let watts = self.config.heat.watts(&state.work, &work, elapsed);
+            state.thermal.look(now, watts);
+            let worked = std::mem::replace(&mut state.work, work) != work;
+            let kelvins = rounded(state.thermal.kelvins());
+            state.stats.kelvins = kelvins;
+            state.stats.highest_kelvins = state.stats.highest_kelvins.max(kelvins);
+            (kelvins, worked)
+        };
+        self.health.set_temperature(kelvins);
+        worked
+    }
+}
+
+impl Handler for Sensor {
+    fn fire(&self, _: u64) {
+        // Readings end with the work, else they would keep an idle drive awake for ever.
+        match self.look() {
+            true => self.arm(),
+            false => self.is_due.set(false),
+        }
+    }
+}
+
+fn rounded(kelvins: f64) -> u16 {
+    kelvins.round() as u16
+}
