@@ -135,7 +135,7 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let commands = base.command_port();
     let front = base.start_front_end(&link, &commands)?;
     let translation = base.start_translation(&ports, commands)?;
-    base.whole(channels, link, front, translation, scheduler)
+    base.whole(&ports.requests, channels, link, front, translation, scheduler)
 }
 
 /// Firmware of one big loop: the host's commands pass the scheduler on their way to the translation, and
@@ -151,7 +151,7 @@ fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let translation = base.start_translation(&ports, Rc::clone(&splice.translation))?;
     let core = base.cores.core(CoreRole::Translation).clone();
     let scheduler = base.start_scheduler(&core, &ports, &channels, below, Some(splice))?;
-    base.whole(channels, link, front, translation, scheduler)
+    base.whole(&ports.requests, channels, link, front, translation, scheduler)
 }
 
 /// I3: the port above the scheduler, and the one below it if there is one.
@@ -270,6 +270,9 @@ impl<'a> Base<'a> {
     fn flash_ports(&self, above: Notice, between: Interrupt) -> FlashPorts {
         let luns = self.geometry.total_luns();
         let requests = FlashPort::new(&self.exec, luns, self.needs.flash_requests, above);
+        if self.wanted.profile.board.thermal.is_some() {
+            requests.admit_by_die(configure::die_groups(self.wanted.profile));
+        }
         let depth = u32::from(self.scheduler_needs.requests_per_lun) * luns;
         let depth = depth.min(u16::MAX.into()) as u16;
         let controllers = match (self.has_software_controllers(), self.scheduler_needs.takes_software) {
@@ -418,9 +421,11 @@ impl<'a> Base<'a> {
         Ok(view)
     }
 
-    /// Connects health reports and the PCI function, and puts the parts together.
+    /// Connects health reports and the PCI function, and puts the parts together. `requests` is the port
+    /// between translation and scheduler.
     fn whole(
         self,
+        requests: &Rc<FlashPort>,
         channels: Channels,
         link: HostLink,
         front: Rc<dyn FrontEnd>,
@@ -438,7 +443,7 @@ impl<'a> Base<'a> {
         let sensor = configure::sensor(profile).map(|config| {
             let channels = channels.engines.clone();
             let counters = Counters { nand: self.array.inspect(), channels, link: Rc::clone(&link) };
-            Sensor::start(&self.exec, config, counters, &health)
+            Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests))
         });
         let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, sensor.clone());
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());

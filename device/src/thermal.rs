@@ -1,5 +1,5 @@
 //! The temperature sensor, as the drive's firmware reads it (H1): while the drive works, and when its host
-//! turns to it after a pause. An idle drive has nothing to wake up for.
+//! turns to it after a pause. An idle drive has nothing to wake up for. A hot drive slows itself down (H4).
 
 use crate::channels::ChannelEngine;
 use crate::host_link::HostLink;
@@ -7,6 +7,8 @@ use crate::wear::Health;
 use aster_board::{SensorConfig, Thermal, Work};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_nand::NandInspect;
+use aster_ports::flash::FlashPort;
+use aster_units::Duration;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -17,6 +19,12 @@ pub struct ThermalStats {
     pub kelvins: u16,
     /// The highest since power-on.
     pub highest_kelvins: u16,
+    /// Whether the drive slows itself down.
+    pub is_throttled: bool,
+    /// How often it has begun to slow itself down.
+    pub throttlings: u64,
+    /// How long it did, all together. A drive that was left alone counts until it had cooled.
+    pub throttled: Duration,
 }
 
 /// Where the drive counts its work.
@@ -51,6 +59,8 @@ pub(crate) struct Sensor {
     config: SensorConfig,
     counters: Counters,
     health: Rc<Health>,
+    /// Where requests to the flash are held back. They are counted by die already.
+    flash: Rc<FlashPort>,
     handler: Cell<Option<HandlerId>>,
     /// The next reading has its time.
     is_due: Cell<bool>,
@@ -65,14 +75,23 @@ impl Sensor {
         config: SensorConfig,
         counters: Counters,
         health: &Rc<Health>,
+        flash: Rc<FlashPort>,
     ) -> Rc<Self> {
         let thermal = Thermal::new(config.board, exec.now());
         let kelvins = rounded(thermal.kelvins());
-        let stats = ThermalStats { kelvins, highest_kelvins: kelvins };
+        let none = Duration::from_picos(0);
+        let stats = ThermalStats {
+            kelvins,
+            highest_kelvins: kelvins,
+            is_throttled: false,
+            throttlings: 0,
+            throttled: none,
+        };
         let sensor = Rc::new(Sensor {
             exec: exec.clone(),
             config,
             health: Rc::clone(health),
+            flash,
             handler: Cell::new(None),
             is_due: Cell::new(false),
             state: RefCell::new(State { thermal, work: counters.work(), stats }),
@@ -101,20 +120,32 @@ impl Sensor {
     /// Reads the sensor. Returns whether the drive has worked since the reading before.
     fn look(&self) -> bool {
         let (now, work) = (self.exec.now(), self.counters.work());
-        let (kelvins, worked) = {
+        let SensorConfig { heat, throttling, .. } = self.config;
+        let (kelvins, worked, changed) = {
             let state = &mut *self.state.borrow_mut();
             let elapsed = now.since(state.thermal.at());
             if elapsed.is_zero() {
                 return false;
             }
-            let watts = self.config.heat.watts(&state.work, &work, elapsed);
+            let watts = heat.watts(&state.work, &work, elapsed);
+            let was_throttled = state.stats.is_throttled;
+            if was_throttled {
+                let cooled = state.thermal.cooled_after(throttling.cooled, watts).unwrap_or(elapsed);
+                state.stats.throttled = state.stats.throttled + cooled.min(elapsed);
+            }
             state.thermal.look(now, watts);
+            state.stats.is_throttled = throttling.is_on(was_throttled, state.thermal.kelvins());
+            state.stats.throttlings += u64::from(state.stats.is_throttled && !was_throttled);
             let worked = std::mem::replace(&mut state.work, work) != work;
             let kelvins = rounded(state.thermal.kelvins());
             state.stats.kelvins = kelvins;
             state.stats.highest_kelvins = state.stats.highest_kelvins.max(kelvins);
-            (kelvins, worked)
+            let changed = (state.stats.is_throttled != was_throttled).then_some(state.stats.is_throttled);
+            (kelvins, worked, changed)
         };
+        if let Some(is_throttled) = changed {
+            self.flash.limit_dies(is_throttled.then_some(throttling.dies));
+        }
         self.health.set_temperature(kelvins);
         worked
     }
@@ -122,8 +153,11 @@ impl Sensor {
 
 impl Handler for Sensor {
     fn fire(&self, _: u64) {
-        // Readings end with the work, else they would keep an idle drive awake for ever.
-        match self.look() {
+        // Readings end with the work, else they would keep an idle drive awake for ever. A hot drive may have
+        // begun what takes longer than the time between two readings.
+        let worked = self.look();
+        let is_busy = || self.flash.room() < self.flash.depth();
+        match worked || self.stats().is_throttled && is_busy() {
             true => self.arm(),
             false => self.is_due.set(false),
         }

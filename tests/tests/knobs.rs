@@ -393,7 +393,15 @@ const HEAT: ThermalProfile = ThermalProfile {
     bus_byte_nj: 100.0,
     link_byte_nj: 100.0,
     sample_ms: 10,
+    alarm_c: 900.0,
+    cooled_c: 400.0,
+    throttle_dies: 1,
 };
+/// The same, and the drive gets hot and cools again.
+fn with_throttling(p: &mut Profile) {
+    with_heat(p);
+    heat(p, |t| (t.alarm_c, t.cooled_c, t.time_constant_ms) = (130.0, 120.0, 50));
+}
 fn heat(p: &mut Profile, change: fn(&mut ThermalProfile)) {
     change(p.board.thermal.as_mut().expect("the drive has a sensor"));
 }
@@ -557,6 +565,9 @@ const CASES: &[Case] = &cases! {
     "board.thermal.erase_uj" Told on with_heat; => |p| heat(p, |t| t.erase_uj = 80_000.0),
     "board.thermal.bus_byte_nj" Told on with_heat; => |p| heat(p, |t| t.bus_byte_nj = 400.0),
     "board.thermal.link_byte_nj" Told on with_heat; => |p| heat(p, |t| t.link_byte_nj = 400.0),
+    "board.thermal.alarm_c" Run on with_throttling; => |p| heat(p, |t| t.alarm_c = 140.0),
+    "board.thermal.cooled_c" Run on with_throttling; => |p| heat(p, |t| t.cooled_c = 100.0),
+    "board.thermal.throttle_dies" Run on with_throttling; => |p| heat(p, |t| t.throttle_dies = 2),
     "board.thermal.sample_ms" Run on with_heat; => |p| heat(p, |t| t.sample_ms = 100),
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,

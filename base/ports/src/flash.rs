@@ -3,6 +3,7 @@
 //! Each LUN has a ring pair (I4): requests go into the LUN's available ring, and results come back in the
 //! request's slot. Any controller that serves this port works with any scheduler and FTL.
 
+use crate::admission::Admission;
 use crate::cores::{Interrupt, Notice, RingCounts};
 use crate::dram::SharedDram;
 use crate::page_check::PageChecker;
@@ -16,6 +17,7 @@ use core::cell::{Cell, OnceCell, RefCell};
 
 mod together;
 
+pub use crate::admission::DieGroups;
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 pub use crate::request::{Feature, Flags, FlashOp, FlashRequest, Target};
@@ -102,6 +104,8 @@ pub struct FlashPort {
     diverted: OnceCell<Diverted>,
     // Programs that wait for their code bits ([`FlashPort::divert_programs`]).
     encoded: OnceCell<Encoded>,
+    // Which requests may begin, on a drive that slows itself down ([`FlashPort::admit_by_die`]).
+    admission: OnceCell<Admission<Tag>>,
     // Shared with the ports below ([`FlashPort::below`]).
     page_checker: Rc<OnceCell<PageChecker>>,
 }
@@ -158,6 +162,7 @@ impl FlashPort {
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
             diverted: OnceCell::new(),
             encoded: OnceCell::new(),
+            admission: OnceCell::new(),
             page_checker,
         })
     }
@@ -177,9 +182,18 @@ impl FlashPort {
         self.enter(tag, request.lun);
         Some(tag)
     }
-    /// A request goes into its LUN's ring.
+    /// A request goes into its LUN's ring, unless it is held back.
     #[inline]
     fn enter(&self, tag: Tag, lun: LunIndex) {
+        if let Some(admission) = self.admission.get()
+            && !admission.enter(tag, lun, self.exec.now())
+        {
+            return;
+        }
+        self.begin(tag, lun);
+    }
+    #[inline]
+    fn begin(&self, tag: Tag, lun: LunIndex) {
         if let Some(collector) = self.collector.get() {
             self.collected.borrow_mut().push_back(tag);
             return self.exec.post(collector, COLLECTED);
@@ -340,6 +354,18 @@ impl FlashPort {
     pub fn encoded(&self, tag: Tag) {
         self.enter(tag, self.request(tag).lun);
     }
+    /// To be called once, before the first request: counts the requests of each die, so that
+    /// [`FlashPort::limit_dies`] can hold some back.
+    pub fn admit_by_die(&self, groups: DieGroups) {
+        let first = self.admission.set(Admission::new(groups, self.depth())).is_ok();
+        assert!(first, "one part says which requests may begin");
+    }
+    /// From now on at most `dies` of each controller work at a time, at least one; `None`: all that have
+    /// requests. What has begun goes on. Asserts [`FlashPort::admit_by_die`].
+    pub fn limit_dies(&self, dies: Option<u16>) {
+        let admission = self.admission.get().expect("requests are counted by die");
+        admission.set_limit(dies, self.exec.now(), |tag| self.begin(tag, self.request(tag).lun));
+    }
     /// Requesting side, to be called once: results with flagged frames no longer go to who asked, but to
     /// [`FlashPort::next_flagged`], until [`FlashPort::deliver`] is called for them.
     pub fn divert_flagged(&self) {
@@ -371,7 +397,9 @@ impl FlashPort {
     pub fn deliver(&self, tag: Tag, mut outcomes: Outcomes, interrupt: Interrupt) {
         let slot = &self.slots[usize::from(tag.0)];
         slot.companion.set(None);
+        let mut lun = None;
         if let Some(request) = slot.request.take() {
+            lun = Some(request.lun);
             let may_be_busy = request.phase == FlashOp::Status;
             assert!(
                 may_be_busy || outcomes[0].status != FlashStatus::Busy,
@@ -386,6 +414,9 @@ impl FlashPort {
         interrupt.raise(&self.exec, &slot.waiter);
         if let Some(watcher) = self.watcher.get() {
             self.exec.schedule(self.exec.now() + interrupt.latency, watcher, WATCHED);
+        }
+        if let (Some(admission), Some(lun)) = (self.admission.get(), lun) {
+            admission.leave(lun, self.exec.now(), |tag| self.begin(tag, self.request(tag).lun));
         }
     }
     fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {

@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+mod admission;
 pub mod channel;
 pub mod codes;
 pub mod cores;

@@ -3,15 +3,17 @@
 use super::error::{BuildError, value};
 use super::times::nanos;
 use crate::core_role::CoreRole;
-use crate::profile::{Profile, TransportName};
+use crate::profile::{MESSAGE_UNIT, Profile, TransportName};
 use aster_board::{
-    Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, TlpLinkConfig, WireConfig, ZERO_CELSIUS,
+    Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling, TlpLinkConfig, WireConfig,
+    ZERO_CELSIUS,
 };
 use aster_parties::{PciIds, PowerReport, PowerValue};
+use aster_ports::flash::DieGroups;
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::CoreBuses;
-use aster_units::{Duration, Frequency};
+use aster_units::{Duration, Frequency, LunAddr, LunIndex};
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;
 
@@ -100,8 +102,35 @@ pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
             bus_byte: t.bus_byte_nj * 1e-9,
             link_byte: t.link_byte_nj * 1e-9,
         },
+        throttling: Throttling {
+            alarm: t.alarm_c + ZERO_CELSIUS,
+            cooled: t.cooled_c + ZERO_CELSIUS,
+            dies: t.throttle_dies,
+        },
         interval: Duration::from_millis(t.sample_ms.into()),
     })
+}
+
+/// The dies that a hot drive lets work one after the other. The lanes of an array controller work in
+/// lockstep, so their LUNs are one die; a drive without such controllers is a single one.
+pub(crate) fn die_groups(profile: &Profile) -> DieGroups {
+    let geometry = profile.used_geometry();
+    let lanes = u16::from(profile.lanes().max(1));
+    let has_controllers = profile.channel.lanes.is_some() || profile.host.front_end == MESSAGE_UNIT;
+    let (mut die_of, mut controller_of, mut dies) = (Vec::new(), Vec::new(), Vec::new());
+    for lun in 0..geometry.total_luns() {
+        let LunAddr { channel, way, lun } = geometry.lun_addr(LunIndex(lun));
+        let (controller, channel) = if has_controllers { (channel / lanes, 0) } else { (0, channel) };
+        let die = (controller, channel, way, lun);
+        let number = dies.iter().position(|known| *known == die).unwrap_or_else(|| {
+            dies.push(die);
+            controller_of.push(controller);
+            dies.len() - 1
+        });
+        die_of.push(number as u16);
+    }
+    // The packer of one-shot programs waits for the rest of a word line.
+    DieGroups { die_of, controller_of, take_turns: !profile.scheduler.one_shot }
 }
 
 /// The ids of a drive's PCIe function. Each drive is a subsystem of its own.

@@ -37,4 +37,11 @@ pub struct ThermalProfile {
     pub link_byte_nj: f64,
     /// How often the firmware reads the sensor while the drive works.
     pub sample_ms: u32,
+    /// From this temperature on the drive slows itself down.
+    pub alarm_c: f64,
+    /// Until it has cooled to this one.
+    pub cooled_c: f64,
+    /// Dies of each array controller that work while the drive is hot; of the whole drive where it has no
+    /// array controllers.
+    pub throttle_dies: u16,
 }

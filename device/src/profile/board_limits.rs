@@ -25,6 +25,11 @@ impl Profile {
         range("board.thermal.erase_uj", t.erase_uj, 0.0, 1e9)?;
         range("board.thermal.bus_byte_nj", t.bus_byte_nj, 0.0, 1e6)?;
         range("board.thermal.link_byte_nj", t.link_byte_nj, 0.0, 1e6)?;
-        range("board.thermal.sample_ms", t.sample_ms.into(), 1.0, 1e5)
+        range("board.thermal.sample_ms", t.sample_ms.into(), 1.0, 1e5)?;
+        // Above what the drive comes down to when it does nothing, else it would never be fast again.
+        let idle = t.ambient_c + t.kelvin_per_watt * t.idle_w + 1.0;
+        range("board.thermal.alarm_c", t.alarm_c, idle, 1e3)?;
+        range("board.thermal.cooled_c", t.cooled_c, idle, t.alarm_c)?;
+        range("board.thermal.throttle_dies", t.throttle_dies.into(), 1.0, 1e4)
     }
 }

@@ -49,6 +49,24 @@ impl Heat {
     }
 }
 
+/// When a drive slows itself down, and how much (H4).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Throttling {
+    /// From so many kelvins on.
+    pub alarm: f64,
+    /// Until it has cooled to so many, below `alarm`.
+    pub cooled: f64,
+    /// Dies of each array controller that work meanwhile.
+    pub dies: u16,
+}
+
+impl Throttling {
+    /// Whether it slows down at `kelvins`, if it did (`is_on`) or didn't before.
+    pub fn is_on(&self, is_on: bool, kelvins: f64) -> bool {
+        kelvins >= self.alarm || is_on && kelvins > self.cooled
+    }
+}
+
 /// A board with a temperature sensor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SensorConfig {
@@ -56,6 +74,8 @@ pub struct SensorConfig {
     pub board: ThermalConfig,
     /// The heat.
     pub heat: Heat,
+    /// What the drive does when it is hot.
+    pub throttling: Throttling,
     /// How often the firmware reads the sensor.
     pub interval: Duration,
 }
@@ -63,6 +83,17 @@ pub struct SensorConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn throttling_begins_at_the_alarm_and_ends_when_the_drive_has_cooled() {
+        let throttling = Throttling { alarm: 343.0, cooled: 338.0, dies: 1 };
+        let mut is_on = false;
+        let states = [342.9, 343.0, 342.0, 338.1, 338.0, 342.9, 350.0].map(|kelvins| {
+            is_on = throttling.is_on(is_on, kelvins);
+            is_on
+        });
+        assert_eq!(states, [false, true, true, true, false, false, true]);
+    }
 
     #[test]
     fn each_kind_of_work_has_its_energy() {

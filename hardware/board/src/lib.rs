@@ -14,7 +14,7 @@ mod thermal;
 mod tlp;
 
 pub use config_space::PciLink;
-pub use heat::{Heat, SensorConfig, Work};
+pub use heat::{Heat, SensorConfig, Throttling, Work};
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
 pub use thermal::{Thermal, ThermalConfig, ZERO_CELSIUS};

@@ -18,6 +18,9 @@ erase_uj = 400.0
 bus_byte_nj = 0.1
 link_byte_nj = 0.1
 sample_ms = 100
+alarm_c = 70.0
+cooled_c = 65.0
+throttle_dies = 1
 ";
 
 /// A bad value for each check: (line, replacement, key).
@@ -34,6 +37,11 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("bus_byte_nj = 0.1", "bus_byte_nj = -0.1", "board.thermal.bus_byte_nj"),
     ("link_byte_nj = 0.1", "link_byte_nj = -0.1", "board.thermal.link_byte_nj"),
     ("sample_ms = 100", "sample_ms = 0", "board.thermal.sample_ms"),
+    // Idle it comes down to 35 °C.
+    ("alarm_c = 70.0", "alarm_c = 35.5", "board.thermal.alarm_c"),
+    ("cooled_c = 65.0", "cooled_c = 35.5", "board.thermal.cooled_c"),
+    ("cooled_c = 65.0", "cooled_c = 70.5", "board.thermal.cooled_c"),
+    ("throttle_dies = 1", "throttle_dies = 0", "board.thermal.throttle_dies"),
 ];
 
 #[test]
