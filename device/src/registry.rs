@@ -164,7 +164,8 @@ impl Default for Registry<MakeFrontEnd> {
             let shape =
                 ArrayShape::new(geometry, profile.lanes()).map_err(|error| value(error.key(), error))?;
             let (ids, costs) = (configure::pci_ids(profile), configure::mcu(profile));
-            Ok(Box::new(MessageUnitPiece::new(shape, ids, costs)))
+            let alarm = configure::alarm_kelvins(profile).unwrap_or(0);
+            Ok(Box::new(MessageUnitPiece::new(shape, ids, costs).with_alarm(alarm)))
         });
         Registry::of(
             "host.front_end",

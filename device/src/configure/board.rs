@@ -111,6 +111,11 @@ pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
     })
 }
 
+/// From how many kelvins on the host is told that the drive is hot, if it has a sensor.
+pub(crate) fn alarm_kelvins(profile: &Profile) -> Option<u16> {
+    sensor(profile).map(|sensor| sensor.throttling.alarm.round() as u16)
+}
+
 /// The dies that a hot drive lets work one after the other. The lanes of an array controller work in
 /// lockstep, so their LUNs are one die; a drive without such controllers is a single one.
 pub(crate) fn die_groups(profile: &Profile) -> DieGroups {

@@ -30,9 +30,16 @@ pub const STATUS_HEAD: u32 = 0x38;
 pub const STATUS_TAIL: u32 = 0x3c;
 /// Temperature in kelvins. Read-only.
 pub const TEMPERATURE: u32 = 0x40;
+/// The alarm threshold in kelvins (bits 15:0); 0 for none (H4).
+pub const ALARM: u32 = 0x44;
+/// Kelvins below the threshold at which the alarm is over.
+pub const ALARM_HYSTERESIS: u16 = 2;
 
 /// The MSI vector that announces a status frame (H13).
 pub const VECTOR_STATUS: u16 = 0;
+/// The MSI vector that announces that the temperature has reached the alarm threshold: once, until the alarm
+/// is over (H4).
+pub const VECTOR_TEMPERATURE: u16 = 1;
 /// The MSI vector that announces an error after which the unit has stopped (H4, H10).
 pub const VECTOR_FATAL: u16 = 2;
 
@@ -83,6 +90,9 @@ bit_fields! {
         overflow, with_overflow: 3, 1 => bool;
         /// The translation doesn't serve any more.
         fatal, with_fatal: 4, 1 => bool;
+        /// The temperature has reached the alarm threshold, and has not gone below it by
+        /// [`ALARM_HYSTERESIS`] since.
+        hot, with_hot: 5, 1 => bool;
         /// Frame addresses in their FIFO.
         frames, with_frames: 8, 8 => u8;
         /// Command slots that are taken.

@@ -14,6 +14,7 @@
 //!
 //! Layouts are in [`aster_wire::array`]. Nothing is allocated after the start.
 
+mod alarm;
 mod array;
 mod fifo;
 mod mcu;

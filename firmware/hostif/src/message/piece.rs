@@ -25,12 +25,18 @@ pub struct MessageUnitPiece {
     shape: ArrayShape,
     ids: PciIds,
     costs: McuCosts,
+    alarm_kelvins: u16,
 }
 
 impl MessageUnitPiece {
     /// The message unit of a drive with this array, and the firmware of its MCU, whose steps cost so much.
     pub const fn new(shape: ArrayShape, ids: PciIds, costs: McuCosts) -> Self {
-        MessageUnitPiece { shape, ids, costs }
+        MessageUnitPiece { shape, ids, costs, alarm_kelvins: 0 }
+    }
+    /// The host is told of temperatures from `kelvins` on, until it sets another threshold; 0 for none.
+    #[must_use]
+    pub const fn with_alarm(self, kelvins: u16) -> Self {
+        MessageUnitPiece { alarm_kelvins: kelvins, ..self }
     }
 }
 
@@ -66,7 +72,7 @@ impl FrontEndPiece for MessageUnitPiece {
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
         let core = ports.core.clone().ok_or_else(|| PieceError::new("host.front_end", "has no core"))?;
         let recorder = ports.recorder.clone();
-        let unit = MessageUnit::start(self.shape, self.costs.functions(), ports);
+        let unit = MessageUnit::start(self.shape, self.costs.functions(), self.alarm_kelvins, ports);
         Mcu::start(&unit, &core, self.costs, &recorder);
         Ok(unit)
     }

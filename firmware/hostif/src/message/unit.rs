@@ -1,5 +1,6 @@
 //! The unit itself: registers, and what happens between its parts and the ports.
 
+use super::alarm::Alarm;
 use super::array::{ArrayShape, Plan, code_of, failed_bits};
 use super::fifo::{BUFFERS, Frames};
 use super::nacs::Nacs;
@@ -65,7 +66,7 @@ struct State {
     status_buffer: u64,
     ready: bool,
     read_only: bool,
-    temperature_kelvins: u16,
+    alarm: Alarm,
     completed: u64,
     resets: u32,
 }
@@ -87,7 +88,12 @@ pub(super) struct MessageUnit {
 
 impl MessageUnit {
     /// Starts the unit, whose MCU charges its core for `functions`.
-    pub fn start(shape: ArrayShape, functions: Vec<Function>, ports: FrontEndPorts) -> Rc<Self> {
+    pub fn start(
+        shape: ArrayShape,
+        functions: Vec<Function>,
+        alarm_kelvins: u16,
+        ports: FrontEndPorts,
+    ) -> Rc<Self> {
         let FrontEndPorts { exec, link, commands, memory, .. } = ports;
         let (_, dma_requests) = commands.bounds();
         let state = State {
@@ -103,7 +109,7 @@ impl MessageUnit {
             status_buffer: 0,
             ready: false,
             read_only: false,
-            temperature_kelvins: MediaHealth::default().temperature_kelvins,
+            alarm: Alarm::new(alarm_kelvins),
             completed: 0,
             resets: 0,
         };
@@ -256,6 +262,10 @@ impl MessageUnit {
         self.link.push(LinkOp::Interrupt { vector: registers::VECTOR_FATAL });
     }
 
+    fn announce_heat(&self) {
+        self.link.push(LinkOp::Interrupt { vector: registers::VECTOR_TEMPERATURE });
+    }
+
     fn answered(&self, state: &mut State, token: u32, epoch: u32, result: Result<(), BadAddress>) {
         let (number, stale) = (token & 0xffff, epoch != self.link.epoch());
         match token >> 16 {
@@ -389,6 +399,7 @@ impl MessageUnit {
             registers::STATUS => {
                 let (frames, commands) = (state.frames.waiting() as u8, state.slots.taken() as u8);
                 let status = state.errors.with_ready(state.ready).with_fatal(state.read_only);
+                let status = status.with_hot(state.alarm.is_on());
                 status.with_frames(frames).with_commands(commands).0
             }
             registers::STATUS_CONFIG => state.config.0,
@@ -396,7 +407,8 @@ impl MessageUnit {
             offset if offset == registers::STATUS_BUFFER + 4 => (state.status_buffer >> 32) as u32,
             registers::STATUS_HEAD => state.status.head_and_tail().0,
             registers::STATUS_TAIL => state.status.head_and_tail().1,
-            registers::TEMPERATURE => state.temperature_kelvins.into(),
+            registers::TEMPERATURE => state.alarm.kelvins().into(),
+            registers::ALARM => state.alarm.threshold().into(),
             _ => 0,
         }
     }
@@ -431,6 +443,7 @@ impl MessageUnit {
         state.status = StatusRing::default();
         (state.control, state.errors) = (Control(0), UnitStatus(0));
         (state.config, state.status_buffer) = (StatusConfig(0), 0);
+        state.alarm.reset();
         state.resets = state.resets.wrapping_add(1);
     }
 }
@@ -485,6 +498,7 @@ impl FrontEnd for MessageUnit {
                 state.status.taken(value as u32);
                 self.bell.wake(&self.exec);
             }
+            (registers::ALARM, 4) if state.alarm.set_threshold(value as u16) => self.announce_heat(),
             _ => {}
         }
     }
@@ -502,7 +516,9 @@ impl FrontEnd for MessageUnit {
     }
     fn media_changed(&self, media: MediaHealth) {
         let state = &mut *self.state.borrow_mut();
-        state.temperature_kelvins = media.temperature_kelvins;
+        if state.alarm.set_kelvins(media.temperature_kelvins) {
+            self.announce_heat();
+        }
         if media.read_only && !state.read_only {
             state.read_only = true;
             self.link.push(LinkOp::Interrupt { vector: registers::VECTOR_FATAL });

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler};
-use aster_parties::{FrontEnd, FrontEndPiece, FrontEndPorts, NvramSlice, PciIds};
+use aster_parties::{FrontEnd, FrontEndPiece, FrontEndPorts, MediaHealth, NvramSlice, PciIds};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{
     CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus, ReportKind,
@@ -711,4 +711,26 @@ fn random_commands_in_random_frames_are_those_of_a_model() {
     }
     assert_eq!((begun - done, expected.len()), (0, 0));
     assert_eq!(bench.unit.completed(), done);
+}
+
+/// H4: a message at each crossing of the threshold, and none at a reset.
+#[test]
+fn the_host_is_told_once_that_the_drive_is_hot() {
+    let mut bench = Bench::new();
+    let warm = |bench: &mut Bench, kelvins| {
+        bench.unit.media_changed(MediaHealth { temperature_kelvins: kelvins, ..MediaHealth::default() });
+        bench.run();
+        let told = bench.messages.drain(..).filter(|&vector| vector == registers::VECTOR_TEMPERATURE).count();
+        (bench.unit.read(0, registers::TEMPERATURE, 4), bench.status().hot(), told)
+    };
+    assert_eq!(warm(&mut bench, 400), (400, false, 0), "no threshold, no alarm");
+    bench.unit.write(0, registers::ALARM, 4, 350);
+    assert_eq!(bench.unit.read(0, 0x44, 4), 350);
+    assert_eq!(warm(&mut bench, 400), (400, true, 1), "it is hot already");
+    assert_eq!(warm(&mut bench, 349), (349, true, 0));
+    assert_eq!(warm(&mut bench, 348), (348, false, 0));
+    assert_eq!(warm(&mut bench, 350), (350, true, 1));
+    bench.unit.write(0, registers::CONTROL, 4, Control(0).with_reset(true).0.into());
+    assert_eq!(bench.unit.read(0, registers::ALARM, 4), 0, "the threshold of power-on");
+    assert_eq!(warm(&mut bench, 360), (360, false, 0));
 }
