@@ -408,6 +408,17 @@ pub(crate) fn boot_new(
     Ok(machine)
 }
 
+/// The line about heat, of a drive whose board has a temperature sensor.
+fn heat(profile: &Profile) -> String {
+    let Some(t) = &profile.board.thermal else { return String::new() };
+    let idle = t.ambient_c + t.kelvin_per_watt * t.idle_w;
+    let dies = counted(t.throttle_dies, "die");
+    format!(
+        "heat      {idle:.1} °C idle in air of {} °C; from {} °C on {dies} a controller, until {} °C\n  ",
+        t.ambient_c, t.alarm_c, t.cooled_c
+    )
+}
+
 fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, profile, .. } = found;
     let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
@@ -424,6 +435,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
             format!("cores     {} MHz, and {each} MHz for each of {controllers}\n  ", c.frequency_mhz)
         }
     };
+    let heat = heat(profile);
     let exported = match exported_bytes {
         0 => "no logical blocks: the host addresses the flash itself".to_owned(),
         _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}"),
@@ -434,7 +446,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
          exported  {exported}\n  \
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
          bus       {} mode {}: {} per channel, {} in all\n  \
-         {cores}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
+         {cores}{heat}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",
         profile.description,
@@ -475,6 +487,31 @@ pub(crate) fn doubt(fresh: &FreshErrors) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_device::profile::{ThermalProfile, shipped};
+
+    #[test]
+    fn a_drive_with_a_sensor_says_when_it_is_slow() {
+        let mut profile = shipped("tiny").unwrap();
+        assert_eq!(heat(&profile), "");
+        profile.board.thermal = Some(ThermalProfile {
+            ambient_c: 35.0,
+            kelvin_per_watt: 5.0,
+            time_constant_ms: 60_000,
+            idle_w: 2.0,
+            read_uj: 60.0,
+            program_uj: 250.0,
+            erase_uj: 500.0,
+            bus_byte_nj: 0.1,
+            link_byte_nj: 0.2,
+            sample_ms: 100,
+            alarm_c: 70.0,
+            cooled_c: 65.5,
+            throttle_dies: 2,
+        });
+        let line =
+            "heat      45.0 °C idle in air of 35 °C; from 70 °C on 2 dies a controller, until 65.5 °C\n  ";
+        assert_eq!(heat(&profile), line);
+    }
 
     fn problem(wanted: &str) -> String {
         match find(Path::new(wanted), &[]) {

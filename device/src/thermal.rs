@@ -131,7 +131,7 @@ impl Sensor {
             let was_throttled = state.stats.is_throttled;
             if was_throttled {
                 let cooled = state.thermal.cooled_after(throttling.cooled, watts).unwrap_or(elapsed);
-                state.stats.throttled = state.stats.throttled + cooled.min(elapsed);
+                state.stats.throttled += cooled.min(elapsed);
             }
             state.thermal.look(now, watts);
             state.stats.is_throttled = throttling.is_on(was_throttled, state.thermal.kelvins());

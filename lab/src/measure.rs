@@ -170,6 +170,11 @@ fn parts_report(before: &DriveStats, after: &DriveStats) -> BTreeMap<&'static st
             add("stack_switches", stacks.switches);
             add("stack_bytes_highest", stacks.deepest_bytes);
         }
+        if let Some(thermal) = &stats.thermal {
+            add("kelvins_highest", thermal.highest_kelvins.into());
+            add("throttlings", thermal.throttlings);
+            add("throttled_us", thermal.throttled.as_picos() / 1_000_000);
+        }
         counters
     };
     let before = counters(before);

@@ -1,9 +1,11 @@
 //! The NVMe front end (`firmware/hostif`).
 
+use super::board::alarm_kelvins;
 use super::times::nanos;
 use crate::profile::{ArbitrationName, Profile, TransportName};
 use aster_hostif::{
     BlockSize, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts,
+    WARNING_KELVINS,
 };
 use aster_units::Content;
 
@@ -38,6 +40,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         transfer_latency: nanos(h.dma_ns),
         auto_completion: h.auto_completion,
         media_errors_max: h.media_errors_max,
+        warning_kelvins: alarm_kelvins(profile).unwrap_or(WARNING_KELVINS),
         history: Default::default(),
     }
 }

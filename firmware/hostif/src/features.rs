@@ -12,11 +12,6 @@ use aster_wire::nvme::features::{
 /// The value doesn't exist, and repeating the command won't change that.
 const INVALID: Status = Status::INVALID_FIELD.with_dnr(true);
 
-/// WCTEMP: 70 °C, the value that the standard recommends (NVMe 1.4 §5.15.2.2).
-pub(crate) const WARNING_KELVINS: u16 = 343;
-/// CCTEMP: 80 °C.
-pub(crate) const CRITICAL_KELVINS: u16 = 353;
-
 /// TMPSEL: the composite temperature, the only one there is.
 pub(crate) const COMPOSITE: u8 = 0;
 /// TMPSEL of Set Features: all sensors.
@@ -45,7 +40,7 @@ impl Features {
         Features {
             arbitration: ArbitrationFeature(0).with_burst(config.arbitration_burst_log2),
             power: PowerManagement(0),
-            over_temperature: WARNING_KELVINS,
+            over_temperature: config.warning_kelvins,
             under_temperature: 0,
             error_recovery: ErrorRecovery(0),
             write_cache: VolatileWriteCache(0).with_enabled(config.volatile_write_cache),

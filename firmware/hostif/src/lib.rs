@@ -60,7 +60,7 @@ mod software;
 
 pub use config::{
     ADMIN_SLOTS, BlockSize, ConfigError, Fetching, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX,
-    SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
+    SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX, WARNING_KELVINS,
 };
 pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;

@@ -79,6 +79,7 @@ pub fn config() -> HostIfConfig {
         transfer_latency: Duration::ZERO,
         auto_completion: false,
         media_errors_max: 2,
+        warning_kelvins: 343,
         history: History::default(),
     }
 }

@@ -1,0 +1,184 @@
+//! Heat (H1, H4): a drive that works gets warm, tells it, and slows itself down until it has cooled.
+
+use aster_device::profile::{
+    CellUse, ControllerName, FIL, OneShotProfile, PowerProfile, Profile, ThermalProfile,
+};
+use aster_device::{Media, ThermalStats};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{big_loop, config, drive, events_of, job, machine, profile, run, versioned};
+use aster_units::Duration;
+use aster_wire::array::registers;
+use aster_wire::nvme::log::CriticalWarning;
+use aster_workload::{Access, Job, Mix};
+
+/// Idle it comes to 35 °C. Reading as fast as it can, it would come to more than 100 °C.
+const HEAT: ThermalProfile = ThermalProfile {
+    ambient_c: 30.0,
+    kelvin_per_watt: 5.0,
+    time_constant_ms: 20,
+    idle_w: 1.0,
+    read_uj: 300.0,
+    program_uj: 300.0,
+    erase_uj: 300.0,
+    bus_byte_nj: 0.1,
+    link_byte_nj: 0.1,
+    sample_ms: 1,
+    alarm_c: 60.0,
+    cooled_c: 50.0,
+    throttle_dies: 1,
+};
+
+fn hot(mut profile: Profile) -> Profile {
+    profile.board.thermal = Some(HEAT);
+    profile
+}
+fn tiny(change: impl FnOnce(&mut Profile)) -> Profile {
+    hot(profile("tiny", change))
+}
+fn thermal(m: &Machine) -> ThermalStats {
+    m.device().stats().thermal.expect("the board has a sensor")
+}
+fn fill(m: &Machine) -> Job {
+    let requests = drive(m).bytes.div_ceil(128 << 10);
+    job("fill", Access::Sequential, Mix::Write, 128 << 10, requests)
+}
+fn reads(requests: u64) -> Job {
+    Job { queue_depth: 32, ..job("read", Access::Random, Mix::Read, 4 << 10, requests) }
+}
+
+#[test]
+fn a_hot_drive_is_slower_cools_and_is_fast_again() {
+    let m = machine(&tiny(|_| ()), None, Media::fresh(), &Recorder::default());
+    let mut contents = run(&m, &[fill(&m)], versioned(&m));
+    let mut time = |requests| {
+        let begun = m.now();
+        contents = run(&m, &[reads(requests)], std::mem::replace(&mut contents, versioned(&m)));
+        m.now().since(begun)
+    };
+    m.idle(Duration::from_millis(400));
+    let cold = time(100);
+    assert!(!thermal(&m).is_throttled);
+    let mut tries = 0;
+    while !thermal(&m).is_throttled {
+        time(100);
+        tries += 1;
+        assert!(tries < 200, "{:?}", thermal(&m));
+    }
+    let hot = time(50);
+    assert!(thermal(&m).is_throttled, "{:?}", thermal(&m));
+    assert!(hot > cold, "half of the reads take {hot}, all of them took {cold}");
+    m.idle(Duration::from_millis(400));
+    let again = time(100);
+    // What the data buffer has is another.
+    assert!(again.as_picos() < cold.as_picos() / 10 * 11, "{again} as {cold}");
+    let told = thermal(&m);
+    assert!((333..=345).contains(&told.highest_kelvins), "{told:?}");
+    // It cools while it works, within two or three time constants, and faster while it doesn't.
+    let (least, most) = (Duration::from_millis(1), Duration::from_millis(60 * told.throttlings));
+    assert!(told.throttled > least && told.throttled < most, "{told:?}");
+}
+
+/// Whatever the scheduler is, a hot drive goes on with its work, and no data are lost.
+#[test]
+fn every_scheduler_can_be_throttled() {
+    let one_lun = |p: &mut Profile| {
+        big_loop(p);
+        p.geometry.luns = 1;
+    };
+    let one_shot = |p: &mut Profile| {
+        one_lun(p);
+        p.package.cells = CellUse::Tlc;
+        (p.package.read_us, p.package.program_us) = (vec![58.0, 90.0, 110.0], vec![481.0, 1_500.0, 2_295.0]);
+        (p.geometry.pages_per_block, p.geometry.blocks_per_lun, p.ftl.gc_depth) = (18, 48, 3);
+        p.ftl.over_provisioning_percent = 45.0;
+        let load = OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 };
+        p.package.one_shot = Some(load);
+        p.scheduler.one_shot = true;
+    };
+    let layered = |p: &mut Profile| {
+        p.scheduler.policy = FIL.to_owned();
+        p.channel.controller = ControllerName::Asynchronous;
+    };
+    // What takes longer gives off less.
+    let at = |alarm_c, cooled_c, mut profile: Profile| {
+        profile.board.thermal = Some(ThermalProfile { alarm_c, cooled_c, ..HEAT });
+        profile
+    };
+    let kinds: [(&str, Profile); 5] = [
+        ("workers", tiny(|_| ())),
+        ("big loop", at(50.0, 45.0, tiny(one_lun))),
+        ("one shot", at(42.0, 40.0, tiny(one_shot))),
+        ("interface layer", tiny(layered)),
+        ("pass-through", tiny(|p| p.scheduler.policy = "pass-through".to_owned())),
+    ];
+    for (name, profile) in kinds {
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let mixed = Job {
+            queue_depth: 32,
+            read_percent: 50,
+            ..job("mixed", Access::Random, Mix::ReadWrite, 16 << 10, 3_000)
+        };
+        run(&m, &[fill(&m), mixed], versioned(&m));
+        let told = thermal(&m);
+        assert!(told.throttlings > 0, "{name}: {told:?}");
+    }
+}
+
+/// H1: nothing but the temperature differs, event by event.
+#[test]
+fn a_drive_that_stays_cool_is_as_fast_as_one_without_a_sensor() {
+    let work = Job { read_percent: 30, ..job("mixed", Access::Random, Mix::ReadWrite, 16 << 10, 400) };
+    let without = profile("tiny", |_| ());
+    let mut with = without.clone();
+    with.board.thermal = Some(ThermalProfile { alarm_c: 900.0, ..HEAT });
+    with.board.power = Some(PowerProfile { d0_w: 9.0, d3hot_w: 1.0 });
+    assert!(events_of(&without, &work) == events_of(&with, &work));
+}
+
+#[test]
+fn smart_tells_the_temperature_of_now_and_warns_while_the_drive_is_hot() {
+    let profile = tiny(|_| ());
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let health = || {
+        let driver = std::rc::Rc::clone(m.driver());
+        let log = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
+        (log.composite_temperature.get(), CriticalWarning(log.critical_warning).temperature())
+    };
+    m.idle(Duration::from_millis(400));
+    assert_eq!(health(), (308, false), "1 W keeps it at 35 °C");
+    let mut contents = run(&m, &[fill(&m)], versioned(&m));
+    while !thermal(&m).is_throttled {
+        contents = run(&m, &[reads(100)], contents);
+    }
+    let (kelvins, warned) = health();
+    assert!(kelvins >= 333 && warned, "{kelvins} {warned}");
+    // One time constant on: 35 °C and e⁻¹ of what was above. Nobody has looked meanwhile.
+    m.idle(Duration::from_millis(20));
+    let expected = 308.15 + (f64::from(kelvins) - 308.15) / std::f64::consts::E;
+    let (kelvins, warned) = health();
+    assert!((f64::from(kelvins) - expected).abs() <= 1.5 && !warned, "{kelvins} instead of {expected}");
+    // A drive that gets its power is as warm as the air.
+    let media = m.cut_power();
+    let m = Machine::power_on("test", &profile, None, media, &Recorder::default(), config(&profile));
+    assert_eq!(thermal(&m.unwrap_or_else(|e| panic!("{e}"))).kelvins, 303);
+}
+
+/// H4: the message unit's registers, and its threshold as the profile has it.
+#[test]
+fn a_message_unit_tells_the_temperature_and_its_threshold() {
+    let profile = hot(profile("host-ftl-small", |_| ()));
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let read = |register| {
+        let below = m.device().below().expect("a drive under the host's FTL");
+        below.catch_up(m.now());
+        below.bar_read(0, register, 4) as u16
+    };
+    assert_eq!(read(registers::ALARM), 333);
+    let work = job("write", Access::Random, Mix::Write, 128 << 10, 1_000);
+    run(&m, &[work], versioned(&m));
+    let told = thermal(&m);
+    assert!(told.throttlings > 0, "{told:?}");
+    m.idle(Duration::from_millis(400));
+    assert_eq!(read(registers::TEMPERATURE), 308);
+}
