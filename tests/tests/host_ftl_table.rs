@@ -1,14 +1,15 @@
 //! The block group table of the paper's FTL (H24, H25): it is stored on flash, and NVRAM says where.
 
-use aster_device::{Media, NVRAM_BYTES, Profile};
-use aster_driver::Config;
+use aster_device::profile::RaidName;
+use aster_device::{Media, NVRAM_BYTES, Pieces, Profile};
+use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
 use aster_ports::medium::{Nvram, SharedNvram};
 use aster_run_virtual::Machine;
-use aster_tests::{SmallDisk, config, drive, job, run, versioned};
-use aster_units::{Content, Duration};
+use aster_tests::{SmallDisk, cases, config, drive, job, run, versioned};
+use aster_units::{Content, Duration, Rng};
 use aster_workload::runner::Contents;
-use aster_workload::{Access, Job, Mix};
+use aster_workload::{Access, Extent, Job, Mix};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -92,6 +93,7 @@ fn the_table_is_stored_once_and_found_again_with_and_without_nvram() {
         contents = run(&next, &[everything(&next)], contents);
         idle(&next);
         assert_eq!(stored(&next), 0, "{lost} records were lost, and the table was there");
+        assert_eq!(counter(&next, "tables_searched"), u64::from(lost > 0));
         // A page of each of the die's 192 blocks, to find it.
         let reads = next.device().stats().ftl.boot_reads;
         assert_eq!(lost > 0, reads > 192 + first_reads, "{lost} records were lost, {reads} pages read");
@@ -128,4 +130,134 @@ fn a_first_store_that_is_cut_off_is_begun_anew() {
         cuts += 1;
     }
     assert!(cuts > 20 && without > 20, "{cuts} cuts, {without} of them before the table was whole");
+}
+
+/// A drive of which blocks go bad all the time.
+fn failing(raid: RaidName) -> Profile {
+    let mut profile = small();
+    profile.target.as_mut().expect("a target").raid = Some(raid);
+    profile.package.program_failures_per_million = 2_000;
+    profile.package.erase_failures_per_million = 2_000;
+    profile.ftl.over_provisioning_percent = 80.0;
+    profile
+}
+
+/// Bad blocks and whole groups, after writes in which at least so many have gone bad.
+fn after_failures(machine: &Machine, least: u64) -> (u64, u64) {
+    let mut contents = versioned(machine);
+    for seed in 0.. {
+        contents = written(machine, seed, contents);
+        if machine.device().stats().ftl.grown_bad_blocks >= least {
+            break;
+        }
+    }
+    idle(machine);
+    run(machine, &[everything(machine)], contents);
+    (machine.device().stats().ftl.grown_bad_blocks, counter(machine, "whole_groups"))
+}
+
+/// H25: a drive that keeps fingerprints stores no table, and repairs no groups.
+#[test]
+fn more_groups_stay_whole_than_without_repair() {
+    for raid in [RaidName::Off, RaidName::Rotating] {
+        let repaired = {
+            let machine = Kept::new(failing(raid)).power_on();
+            println!("{raid:?}: {} groups are whole at first", counter(&machine, "whole_groups"));
+            let after = after_failures(&machine, 30);
+            println!("{raid:?}: {} tables were stored", stored(&machine));
+            assert!(stored(&machine) > 8);
+            after
+        };
+        let profile = failing(raid);
+        let (media, content) = (Media::fresh(), Some(Content::Fingerprint));
+        let config = Config { depth: 32, ..config(&profile) };
+        let machine = Machine::power_on("t", &profile, content, media, &Recorder::default(), config).unwrap();
+        machine.boot().unwrap();
+        let without = after_failures(&machine, 30);
+        println!("{raid:?}: (bad blocks, whole groups) {repaired:?} with repair, {without:?} without");
+        assert!(repaired.1 > without.1 + 5, "{repaired:?} with repair, {without:?} without");
+    }
+}
+
+/// Writes to the second half of the drive, for ever.
+fn write_on(machine: &Machine, seed: u64) {
+    let (driver, sectors) = (Rc::clone(machine.driver()), drive(machine).bytes / 4096);
+    machine.host().spawn(async move {
+        let mut random = Rng::new(seed);
+        let page = vec![0x5a; 16384];
+        loop {
+            let at = sectors / 2 + random.below(sectors / 2 - 4);
+            if driver.write(QueueId(1), at, &page, false).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+/// Writes to the first half, and a flush.
+fn first_half(machine: &Machine, seed: u64, contents: Contents) -> Contents {
+    let size = Some(Extent::Bytes(drive(machine).bytes / 2 / 8192 * 8192));
+    let writes = Job { seed, size, ..job("writes", Access::Random, Mix::Write, 8192, 20) };
+    let flush = Job { flush_every: 1, size, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
+    run(machine, &[writes, flush], contents)
+}
+fn check(machine: &Machine, contents: Contents) -> Contents {
+    let size = drive(machine).bytes / 2 / 8192 * 8192;
+    let read = job("first half", Access::Sequential, Mix::Read, 8192, size / 8192);
+    run(machine, &[Job { size: Some(Extent::Bytes(size)), ..read }], contents)
+}
+
+/// H25: what was flushed outlasts losses of power of the host, of the drive, and of both, while groups are
+/// repaired, and power-on never has to search for the table.
+#[test]
+fn repaired_groups_survive_cuts_at_any_event() {
+    for raid in [RaidName::Off, RaidName::Rotating] {
+        let during: u64 = (0..cases(2, 20)).map(|seed| cut_while_repaired(raid, seed)).sum();
+        println!("{raid:?}: {during} cuts while a table was stored, or soon after");
+        assert!(during > 10, "{during}");
+    }
+}
+/// Cuts a drive again and again until few spare blocks are left. Returns how often a table was being stored,
+/// or had just been.
+fn cut_while_repaired(raid: RaidName, seed: u64) -> u64 {
+    let kept = Kept::new(Profile { seed, ..failing(raid) });
+    let mut now = kept.power_on();
+    let mut contents = versioned(&now);
+    let (mut during, mut random) = (0, Rng::new(seed));
+    for round in 0..60 {
+        contents = first_half(&now, round, contents);
+        write_on(&now, round);
+        // So many events after the first page of a table was sent.
+        let pages = |now: &Machine| now.device().stats().ftl.flash_programs.metadata;
+        let (before, mut left) = (pages(&now), random.below(80));
+        for _ in 0..60_000 {
+            assert!(now.step());
+            if pages(&now) > before {
+                if left == 0 {
+                    during += 1;
+                    break;
+                }
+                left -= 1;
+            }
+        }
+        if counter(&now, "spare_percent") < 20 {
+            break;
+        }
+        match round % 3 {
+            0 => {
+                drop(now.cut_power());
+                now = kept.power_on();
+            }
+            1 => {
+                let config = Config { depth: 32, ..config(&kept.profile) };
+                let drive = now.cut_host().expect("there is a target");
+                now = Machine::power_on_over(Pieces::default(), "t", &kept.profile, drive, config)
+                    .unwrap_or_else(|e| panic!("power-on: {e}"));
+                now.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+            }
+            _ => now.restart_drive(Pieces::default(), "t", &kept.profile).unwrap(),
+        }
+        assert_eq!(counter(&now, "tables_searched"), 0);
+        contents = check(&now, contents);
+    }
+    during
 }

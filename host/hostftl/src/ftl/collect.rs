@@ -12,7 +12,8 @@
 use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Ticket};
 use super::frontier::Stream;
-use super::groups::GroupPlace;
+use super::groups::{GroupPlace, GroupState};
+use super::keeping::Keeping;
 use super::oob::{SectorKind, SectorRecord};
 use super::place::{PagePlace, SectorPlace};
 use super::rows::DataPage;
@@ -80,6 +81,8 @@ enum Reason {
     Fading,
     /// Its data are hot, and its region wears more than the others (H30).
     Region,
+    /// A group that lacks members and it make each other whole (H25).
+    Repair,
 }
 
 impl Reason {
@@ -103,6 +106,10 @@ pub(super) struct Collector {
     retries: u32,
     /// Why the victim is emptied.
     reason: Reason,
+    /// The group that is held for a repair, while the one that it goes with is emptied.
+    partner: Option<GroupPlace>,
+    /// A group that was emptied for a repair, and is held until the one that it goes with is chosen.
+    emptied: Option<GroupPlace>,
     /// Victims for room since the last one whose data faded.
     for_room: u32,
     /// Groups that were since power-on.
@@ -130,6 +137,8 @@ impl Collector {
             rows: VecDeque::with_capacity(COPIES),
             retries: 0,
             reason: Reason::Room,
+            partner: None,
+            emptied: None,
             for_room: 0,
             levelled: 0,
             reads: vec![],
@@ -153,6 +162,10 @@ impl Collector {
                 self.take_back().await;
                 let state = &mut *ftl.state.borrow_mut();
                 state.collecting = false;
+                self.part(state);
+                if self.reason == Reason::Repair && !is_lost {
+                    state.groups.leave_split();
+                }
                 if self.reason == Reason::Fading && !is_lost {
                     state.groups.leave(victim);
                 }
@@ -164,7 +177,17 @@ impl Collector {
                 ftl.state.borrow_mut().left_regions += u64::from(self.reason == Reason::Region);
                 self.erase(victim).await;
             }
-            ftl.state.borrow_mut().collecting = false;
+            {
+                let state = &mut *ftl.state.borrow_mut();
+                state.collecting = false;
+                let is_alone = self.reason == Reason::Repair && self.partner.is_none();
+                if is_alone && state.groups.state(victim) == GroupState::Free {
+                    state.groups.hold(victim);
+                    self.emptied = Some(victim);
+                }
+                self.part(state);
+                ftl.plan_repair(state);
+            }
             ftl.count(|stats| {
                 stats.gc_runs += 1;
                 stats.levelled += u64::from(self.reason.is_wear());
@@ -178,6 +201,12 @@ impl Collector {
             ftl.gate.wake_all(&ftl.exec);
         }
     }
+    /// The group that was held for a repair is free again.
+    fn part(&mut self, state: &mut State) {
+        if let Some(partner) = self.partner.take() {
+            state.groups.give_back(partner);
+        }
+    }
     /// The next victim: a group that holds nothing, at once. Then, when free groups are few, one that makes
     /// room: one that isn't full, for example since a loss of power has closed it, before others. Else one
     /// of which a page can't be read, or one whose data fade. The drive is read-only when pages wait for a
@@ -186,6 +215,9 @@ impl Collector {
         let ftl = Rc::clone(&self.ftl);
         let nothing_helps = {
             let state = &mut *ftl.state.borrow_mut();
+            if let Some(victim) = self.for_emptied(state) {
+                return Some(victim);
+            }
             if state.closed || state.collecting || ftl.is_stopped() || !ftl.flash.is_attached() {
                 return None;
             }
@@ -198,18 +230,21 @@ impl Collector {
                 if !before.is_wear() && self.may_level(state) { self.for_wear(state) } else { None };
             victim = victim.or_else(|| state.groups.empty());
             if victim.is_none() && few && self.for_room >= FOR_ROOM {
-                victim = self.fading(state);
+                victim = self.fading(state).or_else(|| self.for_repair(state));
             }
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
                 self.for_room += u32::from(victim.is_some() && self.for_room < FOR_ROOM);
             }
             victim = victim.or_else(|| state.groups.harmed()).or_else(|| self.fading(state));
+            victim = victim.or_else(|| self.for_repair(state));
             if victim.is_some() {
                 state.collecting = true;
                 return victim;
             }
-            few && state.waits_in_vain() && state.groups.all_free() <= state.left_to_collection()
+            // Groups that are being repaired come back.
+            let repairs = state.keeping.as_ref().is_some_and(|keeping| keeping.stores);
+            few && !repairs && state.waits_in_vain() && state.groups.all_free() <= state.left_to_collection()
         };
         if nothing_helps {
             ftl.stop(DriveState::ReadOnly);
@@ -257,6 +292,33 @@ impl Collector {
             (self.reason, self.for_room) = (Reason::Fading, 0);
         }
         victim
+    }
+    /// The group that goes with the one that waits for it, if there is room. The one that waits is free
+    /// again otherwise.
+    fn for_emptied(&mut self, state: &mut State) -> Option<GroupPlace> {
+        let waiting = self.emptied.take()?;
+        let goes_on = !state.closed && !self.ftl.is_stopped() && self.ftl.flash.is_attached();
+        if goes_on
+            && state.groups.all_free() > RESERVE
+            && let Some(victim) = state.groups.completing(waiting)
+        {
+            (self.partner, self.reason, state.collecting) = (Some(waiting), Reason::Repair, true);
+            return Some(victim);
+        }
+        state.groups.give_back(waiting);
+        None
+    }
+    /// A group that lacks members, if a free one and it can make each other whole, and there is room for its
+    /// copies beside the reserve. The free one is held.
+    fn for_repair(&mut self, state: &mut State) -> Option<GroupPlace> {
+        let can_store = state.keeping.as_ref().is_some_and(Keeping::can_store);
+        if !can_store || state.groups.all_free() <= RESERVE + 1 {
+            return None;
+        }
+        let (victim, partner) = state.groups.next_split()?;
+        partner.into_iter().for_each(|partner| state.groups.hold(partner));
+        (self.partner, self.reason, self.for_room) = (partner, Reason::Repair, 0);
+        Some(victim)
     }
     /// Where copies go: those of a group that is emptied for its wear to groups of their own.
     fn stream(&self) -> Stream {

@@ -534,12 +534,11 @@ impl Worker {
     async fn erase_all(&self) -> bool {
         let ftl = &self.ftl;
         let groups = ftl.state.borrow().groups.all();
-        let mut erased = true;
+        let mut erased = !ftl.state.borrow().groups.has_lost();
         for some in groups.chunks(ftl.dies()) {
             let mut tickets = vec![];
             for &at in some {
                 let state = &mut *ftl.state.borrow_mut();
-                erased &= state.groups.is_whole(at);
                 if state.groups.state(at) == GroupState::Free {
                     tickets.push((at, ftl.erase(state, at)));
                 }

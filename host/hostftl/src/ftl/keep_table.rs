@@ -5,8 +5,9 @@
 //! when it is full, and after each power-on, the other area is erased and written. So the copy that counts is
 //! never touched, and a store that is cut off leaves it valid.
 
+use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Span};
-use super::groups::GroupPlace;
+use super::groups::{Exchange, GroupPlace};
 use super::oob::SectorRecord;
 use super::shared::{Ftl, State};
 use super::table_place::{TablePlace, lanes_of};
@@ -19,17 +20,24 @@ use aster_wire::array::NO_BLOCK;
 const TRIES: u32 = 4;
 
 impl Ftl {
-    /// Stores the table whenever it is to change.
+    /// Stores the table whenever it is to change. Groups whose blocks are exchanged are held until it counts.
     pub async fn keep_table(self: Rc<Self>) {
         loop {
-            let table = self.work.wait(&self.exec, || self.next_table()).await;
+            let (table, exchange) = self.work.wait(&self.exec, || self.next_table()).await;
+            let losses = self.flash.losses();
             let stored = self.store_table(&table).await;
             {
-                let state = &mut *self.state.borrow_mut();
-                if let Some(keeping) = &mut state.keeping {
+                let State { keeping, groups, .. } = &mut *self.state.borrow_mut();
+                if let Some(keeping) = keeping {
                     keeping.stores = false;
-                    keeping.failed |= !stored;
+                    keeping.failed |= !stored && self.flash.losses() == losses;
                     keeping.stored += u64::from(stored);
+                }
+                if let Some(exchange) = &exchange {
+                    if stored {
+                        groups.carry_out(exchange);
+                    }
+                    exchange.groups().into_iter().for_each(|at| groups.give_back(at));
                 }
             }
             self.tell_wear();
@@ -37,26 +45,46 @@ impl Ftl {
             self.gate.wake_all(&self.exec);
         }
     }
-    /// A table that is to be stored.
-    fn next_table(&self) -> Option<BlockTable> {
+    /// A table that is to be stored, and the exchange that changes it.
+    fn next_table(&self) -> Option<(BlockTable, Option<Exchange>)> {
         let state = &mut *self.state.borrow_mut();
-        if state.closed || self.is_stopped() || !self.flash.is_attached() {
+        let few = self.few(state);
+        let is_at_work = !state.closed && !self.is_stopped() && self.flash.is_attached();
+        if is_at_work {
+            self.plan_repair(state);
+        }
+        let State { keeping, groups, .. } = state;
+        let keeping = keeping.as_mut()?;
+        // A format waits for an exchange that has begun.
+        if let Some(exchange) = keeping.pending.take() {
+            return Some((groups.table_after(&exchange), Some(exchange)));
+        }
+        if !is_at_work || keeping.failed || keeping.place.is_some() {
             return None;
         }
-        let few = self.few(state);
-        let State { keeping, groups, .. } = state;
-        let keeping = keeping.as_mut().filter(|keeping| !keeping.failed)?;
         if keeping.group.is_none() && groups.all_free() > few {
             // The first start, or a drive that was written without a table.
             let at = groups.fullest_free(0, 0)?;
             groups.hold(at);
             keeping.group = Some(at);
         }
-        if keeping.group.is_none() || keeping.place.is_some() {
-            return None;
-        }
+        keeping.group?;
         keeping.stores = true;
-        Some(groups.table().clone())
+        Some((groups.table().clone(), None))
+    }
+    /// Groups that hold nothing may have become fit to be made whole: they are held before anybody opens
+    /// them. The reserve is left to collection meanwhile.
+    pub fn plan_repair(&self, state: &mut State) {
+        let State { keeping, groups, retired, closed, .. } = state;
+        let Some(keeping) = keeping.as_mut().filter(|keeping| keeping.can_store() && !*closed) else {
+            return;
+        };
+        let room = groups.all_free().saturating_sub(RESERVE);
+        let Some(exchange) = groups.exchange(room) else { return };
+        // A block that leaves its group isn't read any more.
+        retired.retire(&self.nvram, groups, exchange.to);
+        exchange.groups().into_iter().for_each(|at| groups.hold(at));
+        (keeping.pending, keeping.stores) = (Some(exchange), true);
     }
     /// Stores a table. Returns whether it counts now.
     async fn store_table(&self, table: &BlockTable) -> bool {

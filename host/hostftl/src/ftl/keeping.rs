@@ -1,6 +1,6 @@
 //! What the FTL knows of the block group table on flash (H25).
 
-use super::groups::GroupPlace;
+use super::groups::{Exchange, GroupPlace};
 use super::table_place::TablePlace;
 use aster_units::BufferId;
 
@@ -16,17 +16,21 @@ pub(super) struct Keeping {
     pub next: Option<(u8, u16)>,
     /// No copy could be stored: none will be before the next power-on.
     pub failed: bool,
-    /// A table is being stored.
+    /// A table is being stored, or is about to be.
     pub stores: bool,
+    /// The exchange that is about to be stored. Its groups are held.
+    pub pending: Option<Exchange>,
     /// The page buffer.
     pub buffer: BufferId,
+    /// Power-on has found the table by reading, and not by NVRAM.
+    pub was_searched: bool,
     /// Tables that were stored since power-on.
     pub stored: u64,
 }
 
 impl Keeping {
     /// Of the table that was found at power-on, in this group.
-    pub fn new(found: Option<(TablePlace, GroupPlace)>, buffer: BufferId) -> Self {
+    pub fn new(found: Option<(TablePlace, GroupPlace)>, was_searched: bool, buffer: BufferId) -> Self {
         Keeping {
             place: found.map(|(place, _)| place),
             group: found.map(|(_, at)| at),
@@ -34,8 +38,14 @@ impl Keeping {
             next: None,
             failed: false,
             stores: false,
+            pending: None,
             buffer,
+            was_searched,
             stored: 0,
         }
+    }
+    /// Whether groups can be repaired now: the change would be stored.
+    pub fn can_store(&self) -> bool {
+        self.place.is_some() && !self.failed && !self.stores
     }
 }

@@ -174,14 +174,14 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     }
     // A drive without spare blocks only serves reads.
     let condition = if found.spare.of(&found.groups) == 0 { DriveState::ReadOnly } else { DriveState::Ready };
-    if let Some((place, _)) = found.table
-        && TablePlace::read(&table_nvram) != Some(place)
-    {
-        // It was found by reading.
+    let place = found.table.map(|(place, _)| place);
+    let was_searched = place.filter(|&place| TablePlace::read(&table_nvram) != Some(place));
+    if let Some(place) = was_searched {
         place.write(&table_nvram);
     }
     let table_buffer = BufferId(piece.table_buffer());
-    let keeping = piece.config.stores_table().then(|| Keeping::new(found.table, table_buffer));
+    let keeping =
+        piece.config.stores_table().then(|| Keeping::new(found.table, was_searched.is_some(), table_buffer));
     let workers = ports.command_slots.min(WORKERS_MAX);
     let queue = || WaitQueue::with_capacity(usize::from(workers) + 8);
     let ftl = Rc::new(Ftl {
@@ -330,8 +330,10 @@ impl TranslationView for Running {
             each("padded_sectors", state.padded);
             each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);
-            each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
             each("spare_percent", ftl.spare.of(&state.groups).into());
+            each("tables_searched", state.keeping.as_ref().map_or(0, |keeping| keeping.was_searched.into()));
+            each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
+            each("whole_groups", state.groups.whole() as u64);
         }
     }
     fn promises(&self) -> Promises {

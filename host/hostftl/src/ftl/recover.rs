@@ -115,8 +115,15 @@ async fn groups(
         None => (first(), None),
     };
     let mut groups = Groups::of(info, table);
+    let place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
+    if let Some((_, at)) = place {
+        groups.hold(at);
+    }
+    let (mut members, grown) = (0, Some(BlockFlags::GrownBad));
     for at in groups.all() {
         for (lane, block) in (0u8..).zip(groups.members(at)) {
+            let is_bad = block != NO_BLOCK && state(at.channel, at.die, lane, block) == grown;
+            members += usize::from(is_bad);
             if block != NO_BLOCK && !is_usable(state(at.channel, at.die, lane, block)) {
                 groups.kill(at.page(0, lane));
             }
@@ -124,7 +131,10 @@ async fn groups(
     }
     let marked = |&&state: &&u8| BlockFlags::from_raw(state) == Some(BlockFlags::FactoryBad);
     let factory_bad = states.iter().flatten().filter(marked).count() as u64;
-    let place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
+    let all_grown = states.iter().flatten().filter(|&&state| BlockFlags::from_raw(state) == grown).count();
+    if all_grown > members {
+        groups.lost_before();
+    }
     Ok((groups, factory_bad, place))
 }
 
@@ -329,9 +339,6 @@ impl Recovery<'_> {
                 // Blank, or from before a format.
                 (false, false) => {}
             }
-        }
-        if let Some((_, at)) = table {
-            groups.hold(at);
         }
         let erases = self.erase(&mut groups, &stale).await;
         stale.iter().for_each(|&at| retired.retire(nvram, &groups, at));

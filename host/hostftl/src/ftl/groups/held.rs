@@ -1,4 +1,5 @@
-//! Groups that are kept from being written: the one that has the block group table.
+//! Groups that are kept from being written: the one that has the block group table, and those whose blocks
+//! are being exchanged.
 
 use super::{GroupPlace, GroupState, Groups, Members};
 

@@ -6,9 +6,11 @@ mod held;
 #[cfg(test)]
 mod region_tests;
 mod regions;
+mod repair;
 mod victims;
 
 pub use accesses::RegionConfig;
+pub use repair::Exchange;
 
 pub use super::block_table::Members;
 
@@ -167,6 +169,12 @@ pub struct Groups {
     parity: u32,
     /// Free groups are chosen by their erases, and not by how long they have been free.
     levels: bool,
+    /// A group may have become empty that can be made whole.
+    may_repair: bool,
+    /// A group may have become empty that a closed one can make whole, or the other way round.
+    may_split: bool,
+    /// A block that groups had went bad.
+    has_lost: bool,
     /// Erases of groups since power-on.
     all_erases: u64,
     /// The host's latest accesses, if wear is levelled between regions.
@@ -183,7 +191,7 @@ impl Groups {
         };
         let dies: Vec<Die> = (0..info.all_dies()).map(of_die).collect();
         let free = dies.iter().map(|die| die.free.len()).sum();
-        Groups {
+        let mut groups = Groups {
             info: *info,
             table,
             dies,
@@ -196,9 +204,15 @@ impl Groups {
             refresh: Refresh::default(),
             parity: 0,
             levels: false,
+            may_repair: true,
+            may_split: true,
+            has_lost: false,
             all_erases: 0,
             accesses: None,
-        }
+        };
+        // A repair may have taken all blocks of a group.
+        (0..groups.dies.len()).for_each(|die| groups.bury(die));
+        groups
     }
     /// The groups of an array at its first start.
     #[cfg(test)]
@@ -282,15 +296,22 @@ impl Groups {
     pub fn is_alive(&self, at: GroupPlace, lane: u8) -> bool {
         self.get(at).is_alive(lane.into())
     }
-    /// Whether none of its blocks has gone bad in use.
-    pub fn is_whole(&self, at: GroupPlace) -> bool {
-        self.get(at).dead == 0
+    /// Whether a block that may hold data has gone bad in use, and can't be erased.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
+    }
+    /// A block that is in no group any more had gone bad in use.
+    pub fn lost_before(&mut self) {
+        self.has_lost = true;
     }
     /// A group's block of this lane can't be written any more. Returns whether it could before.
     pub fn kill(&mut self, at: PagePlace) -> bool {
         let group = self.get_mut(at.group());
         let was_alive = group.is_alive(at.lane.into());
         group.dead |= 1 << at.lane;
+        let holds_data = group.state != GroupState::Held;
+        self.has_lost |= holds_data;
+        (self.may_repair, self.may_split) = (true, true);
         let index = self.info.die(at.channel, at.die);
         self.bury(index);
         was_alive
@@ -310,6 +331,7 @@ impl Groups {
             }
         }
         self.harmed += harmed;
+        (self.has_lost, self.may_repair, self.may_split) = (true, true, true);
         self.bury(index);
         killed
     }
@@ -477,6 +499,7 @@ impl Groups {
     /// Nothing counts any more: all groups that can be written are free. Asserts that no page is on its way.
     pub fn forget_all(&mut self) {
         (self.free, self.stale, self.harmed, self.torn, self.fading) = (0, 0, 0, 0, 0);
+        (self.may_repair, self.may_split) = (true, true);
         let parity = self.parity;
         for die in &mut self.dies {
             die.free.clear();
@@ -552,6 +575,7 @@ impl Groups {
             die.free.push_back(at.group);
             self.free += 1;
         }
+        (self.may_repair, self.may_split) = (true, true);
     }
     /// The map leads to one more sector of this page.
     pub fn gained(&mut self, at: PagePlace) {

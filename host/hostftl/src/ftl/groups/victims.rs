@@ -98,6 +98,6 @@ impl Groups {
 }
 
 /// Whether a group may be emptied: it is closed, and none of its pages is on its way.
-fn is_victim(group: &Group) -> bool {
+pub(super) fn is_victim(group: &Group) -> bool {
     group.state == GroupState::Closed && group.is_settled()
 }
