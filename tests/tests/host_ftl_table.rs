@@ -210,16 +210,18 @@ fn check(machine: &Machine, contents: Contents) -> Contents {
 /// repaired, and power-on never has to search for the table.
 #[test]
 fn repaired_groups_survive_cuts_at_any_event() {
-    for raid in [RaidName::Off, RaidName::Rotating] {
-        let during: u64 = (0..cases(2, 20)).map(|seed| cut_while_repaired(raid, seed)).sum();
-        println!("{raid:?}: {during} cuts while a table was stored, or soon after");
+    for (raid, window) in [(RaidName::Off, None), (RaidName::Rotating, None), (RaidName::Off, Some(4))] {
+        let during: u64 = (0..cases(2, 20)).map(|seed| cut_while_repaired((raid, window), seed)).sum();
+        println!("{raid:?}, window {window:?}: {during} cuts while a table was stored, or soon after");
         assert!(during > 10, "{during}");
     }
 }
 /// Cuts a drive again and again until few spare blocks are left. Returns how often a table was being stored,
 /// or had just been.
-fn cut_while_repaired(raid: RaidName, seed: u64) -> u64 {
-    let kept = Kept::new(Profile { seed, ..failing(raid) });
+fn cut_while_repaired((raid, window): (RaidName, Option<u32>), seed: u64) -> u64 {
+    let mut profile = Profile { seed, ..failing(raid) };
+    profile.target.as_mut().expect("a target").wear_window = window;
+    let kept = Kept::new(profile);
     let mut now = kept.power_on();
     let mut contents = versioned(&now);
     let (mut during, mut random) = (0, Rng::new(seed));
@@ -260,4 +262,33 @@ fn cut_while_repaired(raid: RaidName, seed: u64) -> u64 {
         contents = check(&now, contents);
     }
     during
+}
+
+/// H27, H30: the table leaves its group for a more worn one, so that its group wears as well. It is found
+/// there at power-on, and no data are lost.
+#[test]
+fn the_table_moves_so_that_its_group_wears_as_the_others_do() {
+    let worn = |window: Option<u32>| {
+        let mut profile = small();
+        profile.ftl.over_provisioning_percent = 80.0;
+        profile.target.as_mut().expect("a target").wear_window = window;
+        let kept = Kept::new(profile);
+        let machine = kept.power_on();
+        let size = Some(Extent::Bytes(drive(&machine).bytes / 10 / 65_536 * 65_536));
+        let hot = Job { size, verify: false, ..job("hot", Access::Random, Mix::Write, 64 << 10, 24_000) };
+        let contents = run(&machine, &[hot], versioned(&machine));
+        let spread = counter(&machine, "erases_most") - counter(&machine, "erases_least");
+        let stored = stored(&machine);
+        let contents = written(&machine, 5, contents);
+        drop(machine.cut_power());
+        let next = kept.power_on();
+        run(&next, &[everything(&next)], contents);
+        assert_eq!(counter(&next, "tables_searched"), 0);
+        (stored, spread)
+    };
+    let (window, without) = (24, worn(None));
+    let with = worn(Some(window));
+    println!("(tables stored, most erases less fewest) {with:?} with levelling, {without:?} without");
+    assert!(with.0 > 1 && without.0 == 1, "{with:?}, {without:?}");
+    assert!(with.1 <= window.into() && without.1 > window.into(), "{with:?}, {without:?}");
 }

@@ -3,7 +3,8 @@
 //! A copy is programmed into each block of an area. When all of them have ended, and one of them is whole,
 //! NVRAM gets its place, twice. The table counts from then on. Copies of an area lie one behind the other;
 //! when it is full, and after each power-on, the other area is erased and written. So the copy that counts is
-//! never touched, and a store that is cut off leaves it valid.
+//! never touched, and a store that is cut off leaves it valid. If wear is levelled, a table whose group lags
+//! behind moves to a group that is more worn.
 
 use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Span};
@@ -39,6 +40,9 @@ impl Ftl {
                     }
                     exchange.groups().into_iter().for_each(|at| groups.give_back(at));
                 }
+                if let Some(keeping) = keeping {
+                    keeping.end_move(groups, stored);
+                }
             }
             self.tell_wear();
             self.pump();
@@ -59,8 +63,15 @@ impl Ftl {
         if let Some(exchange) = keeping.pending.take() {
             return Some((groups.table_after(&exchange), Some(exchange)));
         }
-        if !is_at_work || keeping.failed || keeping.place.is_some() {
+        if !is_at_work || keeping.failed {
             return None;
+        }
+        if keeping.place.is_some() {
+            let window = self.config.wear_window.filter(|_| groups.all_free() > few)?;
+            let to = groups.more_worn_free(keeping.group?, window.div_ceil(2).max(1))?;
+            groups.hold(to);
+            (keeping.moves_to, keeping.stores) = (Some(to), true);
+            return Some((groups.table().clone(), None));
         }
         if keeping.group.is_none() && groups.all_free() > few {
             // The first start, or a drive that was written without a table.
@@ -117,7 +128,7 @@ impl Ftl {
         let (at, generation, area, erases) = {
             let State { keeping, groups, .. } = &mut *self.state.borrow_mut();
             let keeping = keeping.as_mut()?;
-            let at = keeping.group?;
+            let at = keeping.moves_to.or(keeping.group)?;
             keeping.newest += 1;
             // What is on flash by now may be newer than what counts.
             if let Some(place) = &mut keeping.place {
@@ -125,12 +136,16 @@ impl Ftl {
                 place.write(&self.table_nvram);
             }
             let generation = keeping.newest;
-            if let Some((area, page)) = keeping.next
+            if keeping.moves_to.is_none()
+                && let Some((area, page)) = keeping.next
                 && page + pages <= self.info.pages
             {
                 return Some((at, generation, area, page));
             }
-            let area = keeping.place.map_or(0, |place| 1 - place.area);
+            let area = match keeping.place {
+                Some(place) if keeping.moves_to.is_none() => 1 - place.area,
+                _ => 0,
+            };
             let lanes = lanes_of(area, self.info.lanes);
             let mut blocks = groups.alive(at);
             let others = (0..).zip(blocks.iter_mut()).filter(|(lane, _)| !lanes.contains(lane));

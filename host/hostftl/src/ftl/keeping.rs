@@ -1,6 +1,6 @@
 //! What the FTL knows of the block group table on flash (H25).
 
-use super::groups::{Exchange, GroupPlace};
+use super::groups::{Exchange, GroupPlace, Groups};
 use super::table_place::TablePlace;
 use aster_units::BufferId;
 
@@ -10,6 +10,8 @@ pub(super) struct Keeping {
     pub place: Option<TablePlace>,
     /// The group that has the table.
     pub group: Option<GroupPlace>,
+    /// The group that gets the table because it is more worn, while it is stored there.
+    pub moves_to: Option<GroupPlace>,
     /// The newest generation of which anything may be on flash.
     pub newest: u64,
     /// The area that is being written, and its first blank page; `None` if the other one comes next.
@@ -34,6 +36,7 @@ impl Keeping {
         Keeping {
             place: found.map(|(place, _)| place),
             group: found.map(|(_, at)| at),
+            moves_to: None,
             newest: found.map_or(0, |(place, _)| place.newest),
             next: None,
             failed: false,
@@ -47,5 +50,18 @@ impl Keeping {
     /// Whether groups can be repaired now: the change would be stored.
     pub fn can_store(&self) -> bool {
         self.place.is_some() && !self.failed && !self.stores
+    }
+    /// If the table was to move, that has been done, or has failed. The group that doesn't have it is free.
+    pub fn end_move(&mut self, groups: &mut Groups, stored: bool) {
+        let Some(to) = self.moves_to.take() else { return };
+        let left = if stored { self.group.replace(to) } else { Some(to) };
+        if let Some(left) = left {
+            groups.spoil(left);
+            groups.give_back(left);
+        }
+        if !stored {
+            // Copies in the group that has the table go on in its other area.
+            self.next = None;
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Groups that are kept from being written: the one that has the block group table, and those whose blocks
 //! are being exchanged.
 
-use super::{GroupPlace, GroupState, Groups, Members};
+use super::{Group, GroupPlace, GroupState, Groups, Members};
 
 impl Groups {
     /// The free group of a die with the most blocks that can be written, of those the last one to be
@@ -16,6 +16,21 @@ impl Groups {
     pub fn with_members(&self, channel: u8, die: u8, blocks: &Members) -> Option<GroupPlace> {
         let group = self.table.of_die(self.info.die(channel, die)).iter().position(|of| of == blocks)?;
         Some(GroupPlace { channel, die, group: group as u16 })
+    }
+    /// Where the table goes for its wear (H27, H30): the free group of its die that was erased most often, if
+    /// that is so many times more often than the table's own, and it has as many blocks.
+    pub fn more_worn_free(&self, table: GroupPlace, difference: u32) -> Option<GroupPlace> {
+        let (of, own) = (&self.dies[self.info.die(table.channel, table.die)], self.get(table));
+        let suits = |group: &Group| group.alive() >= own.alive() && group.erases >= own.erases + difference;
+        let free = of.free.iter().filter(|&&n| suits(&of.groups[usize::from(n)]));
+        let &group = free.max_by_key(|&&n| (of.groups[usize::from(n)].erases, n))?;
+        Some(GroupPlace { group, ..table })
+    }
+    /// A group that is held has pages that count for nothing: it is erased before it is written.
+    pub fn spoil(&mut self, at: GroupPlace) {
+        let group = self.get_mut(at);
+        assert_eq!(group.state, GroupState::Held, "it was held");
+        group.erased = false;
     }
     /// A group that holds nothing isn't free any more. Asserts that it was, or can't be written.
     pub fn hold(&mut self, at: GroupPlace) {
