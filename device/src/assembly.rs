@@ -445,7 +445,8 @@ impl<'a> Base<'a> {
             let counters = Counters { nand: self.array.inspect(), channels, link: Rc::clone(&link) };
             Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests))
         });
-        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, sensor.clone());
+        let first = sensor.clone().map(|sensor| -> pci::First { Box::new(move |_| sensor.host_is_here()) });
+        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, first);
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
         let functions =
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();

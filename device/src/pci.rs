@@ -2,21 +2,23 @@
 
 use crate::arrivals::{Arrivals, Write};
 use crate::host_link::HostLink;
-use crate::thermal::Sensor;
 use aster_board::PciFunction;
 use aster_exec::Exec;
 use aster_parties::FrontEnd;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// Is told of the host's writes to BARs.
+pub(crate) type First = Box<dyn Fn(&Write)>;
+
 /// Delivers the host's writes to BARs one link latency after they were sent, to the front end or to the
-/// MSI-X table.
+/// MSI-X table. `first` is told of each before.
 pub(crate) fn start_arrivals(
     exec: &Exec,
     pci: &Rc<RefCell<PciFunction>>,
     front: &Rc<dyn FrontEnd>,
     link: &Rc<HostLink>,
-    sensor: Option<Rc<Sensor>>,
+    first: Option<First>,
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
     let deliver = Box::new(move |w: Write| {
@@ -27,8 +29,8 @@ pub(crate) fn start_arrivals(
             }
             function.claims(w.bar, w.offset)
         };
-        if let Some(sensor) = &sensor {
-            sensor.host_is_here();
+        if let Some(first) = &first {
+            first(&w);
         }
         if !is_own {
             return target.write(w.bar, w.offset, w.size, w.value);

@@ -3,14 +3,17 @@
 use aster_device::profile::{
     CellUse, ControllerName, FIL, OneShotProfile, PowerProfile, Profile, ThermalProfile,
 };
-use aster_device::{Media, ThermalStats};
+use aster_device::{Media, Pieces, ThermalStats};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{big_loop, config, drive, events_of, job, machine, profile, run, versioned};
 use aster_units::Duration;
 use aster_wire::array::registers;
-use aster_wire::nvme::log::CriticalWarning;
+use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, FeatureId, HealthEvent};
+use aster_wire::nvme::log::{CriticalWarning, LogId};
 use aster_workload::{Access, Job, Mix};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Idle it comes to 35 °C. Reading as fast as it can, it would come to more than 100 °C.
 const HEAT: ThermalProfile = ThermalProfile {
@@ -45,6 +48,12 @@ fn fill(m: &Machine) -> Job {
 }
 fn reads(requests: u64) -> Job {
     Job { queue_depth: 32, ..job("read", Access::Random, Mix::Read, 4 << 10, requests) }
+}
+/// SMART's temperature and whether it warns.
+fn smart(m: &Machine) -> (u16, bool) {
+    let driver = Rc::clone(m.driver());
+    let log = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
+    (log.composite_temperature.get(), CriticalWarning(log.critical_warning).temperature())
 }
 
 #[test]
@@ -129,22 +138,20 @@ fn every_scheduler_can_be_throttled() {
 #[test]
 fn a_drive_that_stays_cool_is_as_fast_as_one_without_a_sensor() {
     let work = Job { read_percent: 30, ..job("mixed", Access::Random, Mix::ReadWrite, 16 << 10, 400) };
-    let without = profile("tiny", |_| ());
-    let mut with = without.clone();
-    with.board.thermal = Some(ThermalProfile { alarm_c: 900.0, ..HEAT });
-    with.board.power = Some(PowerProfile { d0_w: 9.0, d3hot_w: 1.0 });
-    assert!(events_of(&without, &work) == events_of(&with, &work));
+    for name in ["tiny", "host-ftl-small"] {
+        let without = profile(name, |_| ());
+        let mut with = without.clone();
+        with.board.thermal = Some(ThermalProfile { alarm_c: 900.0, ..HEAT });
+        with.board.power = Some(PowerProfile { d0_w: 9.0, d3hot_w: 1.0 });
+        assert!(events_of(&without, &work) == events_of(&with, &work), "{name}");
+    }
 }
 
 #[test]
 fn smart_tells_the_temperature_of_now_and_warns_while_the_drive_is_hot() {
     let profile = tiny(|_| ());
     let m = machine(&profile, None, Media::fresh(), &Recorder::default());
-    let health = || {
-        let driver = std::rc::Rc::clone(m.driver());
-        let log = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
-        (log.composite_temperature.get(), CriticalWarning(log.critical_warning).temperature())
-    };
+    let health = || smart(&m);
     m.idle(Duration::from_millis(400));
     assert_eq!(health(), (308, false), "1 W keeps it at 35 °C");
     let mut contents = run(&m, &[fill(&m)], versioned(&m));
@@ -181,4 +188,52 @@ fn a_message_unit_tells_the_temperature_and_its_threshold() {
     assert!(told.throttlings > 0, "{told:?}");
     m.idle(Duration::from_millis(400));
     assert_eq!(read(registers::TEMPERATURE), 308);
+}
+
+/// The NVMe controller of a host that has the FTL tells what the drive's register does, and its event comes
+/// without an admin command: the drive sends message 1.
+#[test]
+fn smart_of_the_hosts_ftl_is_the_drives() {
+    let profile = hot(profile("host-ftl-small", |_| ()));
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    assert_eq!(m.driver().identity().expect("it is up").wctemp.get(), 333);
+    m.idle(Duration::from_millis(400));
+    assert_eq!(smart(&m), (308, false), "1 W keeps it at 35 °C");
+
+    let (driver, heard) = (Rc::clone(m.driver()), Rc::new(RefCell::new(Vec::new())));
+    let wanted = u32::from(CriticalWarning(0).with_temperature(true).0);
+    let set = async move { driver.set_feature(FeatureId::AsyncEventConfiguration, wanted, false, 0).await };
+    m.block_on("events", set).unwrap().unwrap();
+    let (driver, events) = (Rc::clone(m.driver()), Rc::clone(&heard));
+    m.host().spawn(async move {
+        let event = driver.async_event().await.expect("an event");
+        events.borrow_mut().push(event);
+    });
+    let mut contents = run(&m, &[fill(&m)], versioned(&m));
+    let mut tries = 0;
+    while thermal(&m).throttlings == 0 {
+        assert!(heard.borrow().is_empty(), "{:?}", thermal(&m));
+        contents = run(&m, &[reads(100)], contents);
+        tries += 1;
+        assert!(tries < 200, "{:?}", thermal(&m));
+    }
+    let event =
+        AsyncEvent::of(AsyncEventType::Health, HealthEvent::TemperatureThreshold.raw(), LogId::Health.raw());
+    assert_eq!(*heard.borrow(), [event]);
+
+    // SMART is of now: three time constants later the drive is cool, and nobody has looked meanwhile.
+    while smart(&m).0 < 333 {
+        contents = run(&m, &[reads(20)], contents);
+    }
+    let (kelvins, warned) = smart(&m);
+    assert!(kelvins == thermal(&m).kelvins && warned, "{kelvins} {warned}");
+    m.idle(Duration::from_millis(60));
+    let expected = 308.15 + (f64::from(kelvins) - 308.15) * (-3f64).exp();
+    let (kelvins, warned) = smart(&m);
+    assert!((f64::from(kelvins) - expected).abs() <= 1.5 && !warned, "{kelvins} instead of {expected}");
+    // A drive that has lost its power alone is as warm as the air.
+    m.restart_drive(Pieces::default(), "test", &profile).unwrap_or_else(|e| panic!("power-on: {e}"));
+    run(&m, &[reads(1)], contents);
+    let (kelvins, warned) = smart(&m);
+    assert!(kelvins == thermal(&m).kelvins && kelvins < 308 && !warned, "{kelvins} {warned}");
 }

@@ -126,6 +126,12 @@ pub trait TargetView: TranslationView {
     fn has_ftl(&self) -> bool {
         true
     }
+    /// Calls `watcher` with the drive's temperature in kelvins whenever the target has read it, and at once
+    /// if it has. A new watcher replaces the one before. A target that can't read it calls nobody.
+    fn watch_temperature(&self, _watcher: Box<dyn Fn(u16)>) {}
+    /// Reads the temperature now, since somebody may ask for it, if the target can. It may be booting, or the
+    /// drive may be.
+    fn read_temperature(&self) {}
     /// The memory that the drive's DMA reaches. It must not be borrowed while the target accesses the
     /// drive's function or waits.
     fn memory(&self) -> &RefCell<dyn HostMemory>;

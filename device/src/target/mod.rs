@@ -18,13 +18,13 @@ use crate::nvram::{WITH_TARGET, target_front_end_part, target_part};
 use crate::pci;
 use crate::pieces::{Behind, Pieces};
 use crate::profile::{NO_TARGET, Profile, TARGETS, TargetProfile, TransportName, not_one_of};
-use crate::wear;
+use crate::wear::{self, Health};
 use aster_board::{Link, LinkConfig, PciFunction};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
 use aster_parties::{
     DamagedRecord, DriveFunction, FrontEndNeeds, FrontEndPiece, FrontEndPorts, TargetPiece, TargetPorts,
-    TranslationView,
+    TargetView, TranslationView,
 };
 use aster_ports::dram::Dram;
 use aster_ports::host::CommandPort;
@@ -32,12 +32,16 @@ use aster_ports::link::LinkPort;
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::Bandwidth;
 use aster_units::{Content, Duration, Frequency};
+use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// One way between the host's NVMe controller and its target. It can't be nothing: a host that sends
 /// commands for a given time would never end.
 const LATENCY: Duration = Duration::from_nanos(1);
+
+/// The doorbell of admin commands. The first doorbell's place doesn't depend on their stride.
+const ADMIN_TAIL: u64 = Doorbell { queue: 0, kind: DoorbellKind::SubmissionTail }.offset(0);
 
 /// The clock of a target's core: a cycle is a nanosecond.
 const CORE_HERTZ: u64 = 1_000_000_000;
@@ -163,6 +167,18 @@ pub(crate) fn damaged_records(
     Ok(of_target.map(at(WITH_TARGET - bytes)).chain(of_front_end.map(at(WITH_TARGET))).collect())
 }
 
+/// Has `health` hear the temperature that the target's driver reads. SMART is an admin command, so the driver
+/// is to read it whenever such a command comes. The controller's other commands cost no reading.
+fn thermometer(view: &Rc<dyn TargetView>, health: Rc<Health>) -> pci::First {
+    view.watch_temperature(Box::new(move |kelvins| health.set_temperature(kelvins)));
+    let view = Rc::clone(view);
+    Box::new(move |write| {
+        if write.bar == 0 && u64::from(write.offset) == ADMIN_TAIL {
+            view.read_temperature();
+        }
+    })
+}
+
 /// A host's side that has not been started: its pieces.
 pub(crate) struct Side {
     target: Box<dyn TargetPiece>,
@@ -241,12 +257,13 @@ impl Side {
             recorder: recorder.clone(),
         })?;
         below.serve(&view);
+        let health = wear::watch(profile, kept.cells.inspect(), &*view, &front);
+        let first = profile.board.thermal.is_some().then(|| thermometer(&view, health));
         let translation: Rc<dyn TranslationView> = view;
-        wear::watch(profile, kept.cells.inspect(), &*translation, &front);
         let bar_bytes = spec.bar_bytes();
         let pci = Rc::new(RefCell::new(PciFunction::new(spec, configure::pci_link(profile))?));
         let link = Rc::new(HostLink { port: link_port, carrier: Carrier::Operations(link) });
-        let arrivals = pci::start_arrivals(&exec, &pci, &front, &link, None);
+        let arrivals = pci::start_arrivals(&exec, &pci, &front, &link, first);
         let face =
             Face { exec, dram, link, pci, bar_bytes, front, arrivals, sensor: None, translation, recorder };
         Ok((face, below))

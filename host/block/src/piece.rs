@@ -210,6 +210,12 @@ impl TargetView for View {
     fn has_ftl(&self) -> bool {
         self.inner.has_ftl()
     }
+    fn watch_temperature(&self, watcher: Box<dyn Fn(u16)>) {
+        self.inner.watch_temperature(watcher);
+    }
+    fn read_temperature(&self) {
+        self.inner.read_temperature();
+    }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         self.inner.memory()
     }

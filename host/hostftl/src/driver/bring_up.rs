@@ -1,6 +1,7 @@
 //! Finding the unit and switching it on.
 
 use super::error::ArrayError;
+use super::thermometer::Thermometer;
 use aster_exec::Exec;
 use aster_parties::DriveFunction;
 use aster_units::Duration;
@@ -73,11 +74,13 @@ fn find_msi(function: &dyn DriveFunction) -> Result<u16, ArrayError> {
     Err(ArrayError::NoMsi)
 }
 
-/// Finds the unit, waits until it is ready, and switches it on. `buffer` is the address of the status buffer.
+/// Finds the unit, waits until it is ready, reads its temperature and switches it on. `buffer` is the address
+/// of the status buffer.
 pub(super) async fn bring_up(
     exec: &Exec,
     function: &dyn DriveFunction,
     buffer: u64,
+    thermometer: &Thermometer,
 ) -> Result<ArrayInfo, ArrayError> {
     let msi = find_msi(function)?;
     function.config_write(COMMAND, 2, MEMORY_AND_BUS_MASTER);
@@ -121,6 +124,8 @@ pub(super) async fn bring_up(
         sectors: pages.sectors(),
     };
     check(&info)?;
+    // Messages before the reset may have been lost.
+    thermometer.read(function);
     function.bar_write(0, registers::STATUS_BUFFER, 8, buffer);
     // A status frame for each batch of commands that end at once.
     function.bar_write(0, registers::STATUS_CONFIG, 4, StatusConfig(0).with_entries(1).0.into());

@@ -15,9 +15,11 @@ mod layout;
 mod run;
 mod status;
 mod tags;
+mod thermometer;
 
 pub use bring_up::ArrayInfo;
 pub use error::ArrayError;
 pub use layout::REGION_BYTES;
 pub use run::ArrayDriver;
 pub use tags::{CommandTag, Ended, Gone, TAGS};
+pub(crate) use thermometer::TemperatureWatcher;

@@ -6,11 +6,12 @@ use super::frames::FrameQueue;
 use super::layout::{command_frame, status_frame};
 use super::status::StatusReader;
 use super::tags::{CommandTag, Ended, Gone, Tags};
+use super::thermometer::{TemperatureWatcher, Thermometer};
 use alloc::rc::Rc;
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_parties::{DriveFunction, TargetMemory};
 use aster_units::Duration;
-use aster_wire::array::registers::{self, UnitStatus, VECTOR_FATAL, VECTOR_STATUS};
+use aster_wire::array::registers::{self, UnitStatus, VECTOR_FATAL, VECTOR_STATUS, VECTOR_TEMPERATURE};
 use aster_wire::array::{Command, FrameAddress, STATUS_FRAME_BYTES, STATUS_FRAMES, StatusEntry};
 use core::cell::{Cell, RefCell};
 
@@ -39,6 +40,7 @@ pub struct ArrayDriver {
     attached: WaitQueue,
     /// How often it has lost its power.
     losses: Cell<u32>,
+    thermometer: Thermometer,
 }
 
 impl ArrayDriver {
@@ -67,6 +69,7 @@ impl ArrayDriver {
             is_attached: Cell::new(true),
             attached: WaitQueue::default(),
             losses: Cell::new(0),
+            thermometer: Thermometer::default(),
         });
         let (pump, watch) = (Rc::clone(&driver), Rc::clone(&driver));
         core.spawn(async move { pump.send_frames().await });
@@ -85,7 +88,7 @@ impl ArrayDriver {
     async fn attach(&self, is_it: impl Fn(&ArrayInfo) -> bool) -> Result<ArrayInfo, ArrayError> {
         loop {
             let losses = self.losses.get();
-            let found = bring_up(&self.exec, &*self.function, self.region).await;
+            let found = bring_up(&self.exec, &*self.function, self.region, &self.thermometer).await;
             if self.losses.get() != losses {
                 continue;
             }
@@ -216,7 +219,19 @@ impl ArrayDriver {
                     self.give_up(ArrayError::Stopped(status));
                 }
             }
+            VECTOR_TEMPERATURE => self.thermometer.read(&*self.function),
             _ => {}
+        }
+    }
+    /// Calls `watcher` with the drive's temperature in kelvins when it is read: as the drive comes up, at its
+    /// alarm and [when asked to](ArrayDriver::read_temperature).
+    pub fn watch_temperature(&self, watcher: TemperatureWatcher) {
+        self.thermometer.watch(watcher);
+    }
+    /// Reads the temperature of a drive that is attached and hasn't been given up.
+    pub fn read_temperature(&self) {
+        if self.fault.get().is_none() && self.is_attached.get() {
+            self.thermometer.read(&*self.function);
         }
     }
     fn take_statuses(&self) -> Result<(), ArrayError> {

@@ -15,7 +15,7 @@ use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
 use super::table_place::{PLACE_BYTES, TablePlace};
 use super::told::Told;
-use crate::driver::{ArrayDriver, ArrayInfo};
+use crate::driver::{ArrayDriver, ArrayInfo, TemperatureWatcher};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -372,6 +372,12 @@ impl TargetView for Running {
     }
     fn interrupt(&self, _address: u64, data: u32) {
         self.driver.interrupt(data);
+    }
+    fn watch_temperature(&self, watcher: TemperatureWatcher) {
+        self.driver.watch_temperature(watcher);
+    }
+    fn read_temperature(&self) {
+        self.driver.read_temperature();
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory
