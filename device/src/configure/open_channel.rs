@@ -124,3 +124,17 @@ pub(crate) fn open_channel(profile: &Profile) -> Result<OpenChannelFacts, BuildE
     facts.check().map_err(|(key, must)| value(key, format!("must be {must}, for an open-channel drive")))?;
     Ok(facts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cost_of_the_mcu_has_its_key() {
+        let mut profile = crate::profile::shipped("host-ftl").expect("a shipped profile");
+        let c = &mut profile.costs;
+        (c.loop_pass, c.command, c.slice, c.complete, c.dma) = (1, 2, 3, 4, 5);
+        let costs = McuCosts { pass: 1, command: 2, host_address: 3, status: 4, frame: 5 };
+        assert_eq!(mcu(&profile), costs);
+    }
+}

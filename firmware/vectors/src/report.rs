@@ -16,21 +16,29 @@ use zerocopy::IntoBytes;
 const DESCRIPTOR_BYTES: usize = size_of::<ChunkDescriptor>();
 
 impl Worker {
-    /// Sends the part of a report that the command asks for, a page buffer at a time.
+    /// Sends a report on the flash.
     pub(crate) async fn report(&mut self, command: &HostCommand, kind: ReportKind) -> Ended {
-        let drive = Rc::clone(&self.drive);
         self.first().await;
-        if kind == ReportKind::Status {
-            return self.report_status(command).await;
-        }
         let lun = self.luns[0];
-        self.leave();
-        let all = match kind {
-            ReportKind::BlockStates => size_of::<TableHeader>() + drive.table.borrow().of_lun(lun).len(),
-            ReportKind::Chunks => drive.shape.chunks.all_chunks() as usize * DESCRIPTOR_BYTES,
-            ReportKind::Status => unreachable!("has been sent"),
-        } as u64;
-        if command.offset.checked_add(command.length).is_none_or(|end| end > all) {
+        match kind {
+            ReportKind::Status => self.report_status(command).await,
+            ReportKind::BlockStates => {
+                self.leave();
+                let states = self.drive.table.borrow().of_lun(lun).len();
+                let all = size_of::<TableHeader>() + states;
+                self.send_part(command, all, |offset, length| self.fill_table(lun, offset, length)).await
+            }
+            ReportKind::Chunks => {
+                self.leave();
+                let all = self.drive.shape.chunks.all_chunks() as usize * DESCRIPTOR_BYTES;
+                self.send_part(command, all, |offset, length| self.fill_chunks(offset, length)).await
+            }
+        }
+    }
+    /// Sends the part of a report of `all` bytes that the command asks for, a page buffer at a time.
+    async fn send_part(&self, command: &HostCommand, all: usize, fill: impl Fn(u64, u64)) -> Ended {
+        let drive = &self.drive;
+        if command.offset.checked_add(command.length).is_none_or(|end| end > all as u64) {
             return (HostStatus::Refused, 0);
         }
         let side = drive.side_of(self.number);
@@ -38,11 +46,7 @@ impl Worker {
         let mut done = 0;
         while done < command.length {
             let length = piece.min(command.length - done);
-            match kind {
-                ReportKind::BlockStates => self.fill_table(lun, command.offset + done, length),
-                ReportKind::Chunks => self.fill_chunks(command.offset + done, length),
-                ReportKind::Status => unreachable!("has been sent"),
-            }
+            fill(command.offset + done, length);
             let at = (done as u32, length as u32);
             let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));
             if drive.commands.dma(request).await.is_err() {
@@ -70,18 +74,26 @@ impl Worker {
         }
         self.leave();
         let side = drive.side_of(self.number);
-        let mut dead = 0;
+        let (mut dead, mut refused) = (0, false);
         for (n, sent) in self.sent.iter().enumerate() {
             let register = match drive.finished(sent.tag).await.status {
                 FlashStatus::Done => Status::IDLE,
                 FlashStatus::Failed => Status::IDLE.with_fail(true),
                 FlashStatus::Busy => Status::BUSY,
-                _ => {
+                FlashStatus::Dead => {
                     dead |= 1 << n;
+                    Status(0)
+                }
+                // The flash scheduler can't ask for it.
+                _ => {
+                    refused = true;
                     Status(0)
                 }
             };
             drive.dram.borrow_mut().page_mut(side)[n] = register.0;
+        }
+        if refused {
+            return (HostStatus::Refused, 0);
         }
         let at = (0, command.length as u32);
         let request = drive.dma(command.id, DmaDirection::ToHost, DmaPart::Data, at, (side, 0));

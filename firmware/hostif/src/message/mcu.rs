@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_units::{Duration, Instant};
+use core::cell::Cell;
 
 /// What the loop's steps cost: cycles of the MCU's core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,17 +45,21 @@ pub(super) struct Mcu {
     core: Core,
     costs: McuCosts,
     recorder: Recorder,
+    /// The latest alarm that was set for status entries that wait.
+    alarm: Cell<Instant>,
 }
 
 impl Mcu {
     pub fn start(unit: &Rc<MessageUnit>, core: &Core, costs: McuCosts, recorder: &Recorder) {
-        let mcu = Mcu { unit: Rc::clone(unit), core: core.clone(), costs, recorder: recorder.clone() };
+        let (unit, core_of) = (Rc::clone(unit), core.clone());
+        let alarm = Cell::new(Instant::ZERO);
+        let mcu = Mcu { unit, core: core_of, costs, recorder: recorder.clone(), alarm };
         core.spawn(mcu.run());
     }
 
     async fn run(self) {
         let pass = self.core.frequency().cycles(self.costs.pass);
-        // When the last pass was over that has found something.
+        // When the last pass that has found something ended.
         let mut since = Instant::ZERO;
         loop {
             self.work().await;
@@ -69,15 +74,14 @@ impl Mcu {
     /// Waits until a pass would find something.
     async fn work(&self) {
         let exec = self.core.exec();
-        let mut rings = None;
         let found = || {
             if self.unit.has_work() {
                 return Some(());
             }
-            // One alarm is enough: when it rings, the next is set.
-            let due = self.unit.status_due();
-            if let Some(at) = due.filter(|&at| rings.is_none_or(|set| at < set || set <= exec.now())) {
-                rings = Some(at);
+            // One alarm at a time is enough: when it rings, the next is set.
+            let is_set = |at| self.alarm.get() > exec.now() && self.alarm.get() <= at;
+            if let Some(at) = self.unit.status_due().filter(|&at| !is_set(at)) {
+                self.alarm.set(at);
                 exec.wake_at(at, exec.current());
             }
             None

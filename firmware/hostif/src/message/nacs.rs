@@ -13,8 +13,8 @@ const STATUS_FIFO: usize = 12;
 /// The FIFOs of one controller.
 struct Nac {
     commands: VecDeque<CommandId>,
-    /// Statuses in the order in which commands ended. Those behind the twelfth wait in the controller until
-    /// the FIFO has room.
+    /// Statuses in the order in which commands ended. Those behind the twelfth are of commands that were with
+    /// the controller when the FIFO became full: they wait there.
     statuses: VecDeque<(CommandId, StatusEntry)>,
 }
 
@@ -45,11 +45,16 @@ impl Nacs {
     pub fn scattered(&mut self, channel: u8, slot: CommandId) {
         self.of(channel).commands.push_back(slot);
     }
-    /// The next command, and the number of its controller. Controllers take turns.
+    /// The next command, and the number of its controller. Controllers take turns. One whose status FIFO is
+    /// full is held: it gets no more.
     pub fn next_command(&self) -> Option<(usize, CommandId)> {
         let count = self.all.len();
         let mut turns = (0..count).map(|n| (self.next + n) % count);
-        turns.find_map(|n| Some((n, *self.all[n].commands.front()?)))
+        turns.find_map(|n| {
+            let nac = &self.all[n];
+            let first = nac.commands.front().filter(|_| nac.statuses.len() < STATUS_FIFO);
+            Some((n, *first?))
+        })
     }
     /// The controller has got its command.
     pub fn take_command(&mut self, nac: usize) -> Option<CommandId> {
@@ -104,8 +109,16 @@ mod tests {
         assert_eq!((nacs.statuses(0), nacs.statuses(1)), (0, STATUS_FIFO));
         (0..9).for_each(|slot| assert_eq!(nacs.take_status(1).map(|(id, _)| id), Some(CommandId(slot))));
         assert_eq!(nacs.statuses(1), 11);
+        (9..11).for_each(|_| drop(nacs.take_status(1)));
+        assert_eq!(nacs.statuses(1), 9);
+        (20..22).for_each(|slot| nacs.ended(CommandId(slot), entry(1)));
+        nacs.scattered(1, CommandId(31));
+        assert_eq!(nacs.next_command(), Some((1, CommandId(31))));
+        nacs.ended(CommandId(22), entry(1));
+        assert_eq!(nacs.next_command(), None, "its status FIFO is full");
         nacs.scattered(0, CommandId(30));
-        assert_eq!(nacs.reset().count(), 11);
+        assert_eq!(nacs.next_command(), Some((0, CommandId(30))));
+        assert_eq!(nacs.reset().count(), STATUS_FIFO);
         assert_eq!((nacs.next_command(), nacs.statuses(1)), (None, 0));
     }
 }

@@ -11,14 +11,15 @@ use zerocopy::little_endian::U16;
 /// Status requests that may be on the link (H12).
 const REQUESTS: usize = 16;
 
-/// Entries in the order in which commands ended. Their bytes lie in the front end's SRAM.
+/// Entries in the order in which the MCU has collected them. Their bytes lie in the front end's SRAM.
 pub(super) struct StatusRing {
     /// The first entry that the host doesn't have yet.
     first: usize,
     /// Entries from there on: those on the link, and those that are in no frame yet.
     sent: usize,
     unsent: usize,
-    /// Lengths of the frames on the link, oldest first: book-keeping without offsets (H18).
+    /// Lengths of the frames on the link, oldest first: book-keeping without offsets (H18). The paper's array
+    /// has 128 places; no more than 16 frames are requested at once.
     lengths: [u8; REQUESTS],
     frames: usize,
     /// Of these, frames that have arrived: the FIFO of completions (H12).

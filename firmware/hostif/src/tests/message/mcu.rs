@@ -112,3 +112,51 @@ fn a_status_frame_waits_for_its_threshold_or_its_time_by_the_mcu_as_well() {
     assert!(took >= timeout && took < timeout + Duration::from_micros(30), "{took:?}");
     assert_eq!(bench.statuses().len(), 5);
 }
+
+/// H12, H16 to H18: whatever threshold, time-out, burst and speed of the host, each command has one status, a
+/// controller's come in their order, and the host has 16 frames that it hasn't taken at most.
+#[test]
+fn statuses_come_once_and_in_order_at_any_pace() {
+    let (mut random, mut gathered) = (Rng::new(16), 0);
+    for costs in [McuCosts::default(), COSTS] {
+        let mut bench = Bench::with_costs(costs);
+        bench.sectors.lingers.set(Duration::from_micros(20));
+        let (mut sent, mut next, mut seen) = (0u16, [0u16, 1], 0u32);
+        for _ in 0..400 {
+            let config = StatusConfig(0)
+                .with_entries(random.below(20) as u8)
+                .with_timeout_us(random.below(200) as u16);
+            bench.unit.write(0, registers::STATUS_CONFIG, 4, config.0.into());
+            // Even numbers go to one controller, odd ones to the other.
+            for _ in 0..random.below(5) {
+                let count = 2 * (1 + random.below(8)) as u16;
+                let commands: Vec<Command> = (sent..sent + count).map(|id| nop(id, (id % 2) as u8)).collect();
+                bench.send(&commands);
+                sent += count;
+            }
+            bench.run();
+            let head_and_tail = bench.unit.read(0, registers::STATUS_HEAD, 8);
+            let (head, tail) = (head_and_tail as u32, (head_and_tail >> 32) as u32);
+            assert!(tail.wrapping_sub(head) <= STATUS_FRAMES as u32);
+            // A slow host looks every few rounds.
+            if random.below(4) == 0 {
+                let entries = bench.statuses();
+                gathered = gathered.max(entries.len());
+                for entry in entries {
+                    let id = entry.id.get();
+                    let of = &mut next[usize::from(id % 2)];
+                    assert_eq!((id, entry.channel), (*of, (id % 2) as u8));
+                    (*of, seen) = (*of + 2, seen + 1);
+                }
+            }
+        }
+        while seen < sent.into() {
+            let entries = bench.statuses();
+            assert!(!entries.is_empty(), "{seen} of {sent} statuses");
+            seen += entries.len() as u32;
+            bench.run();
+        }
+        assert_eq!((seen, bench.unit.commands_in_flight()), (sent.into(), 0));
+    }
+    assert!(gathered > 128, "{gathered} entries at once");
+}
