@@ -6,10 +6,11 @@ use super::flash::{Flash, Span, Ticket};
 use super::groups::GroupPlace;
 use super::oob::SectorKind;
 use super::place::PagePlace;
+use super::table_copies::{LaneBlock, LanePage, TableCopies};
 use super::table_pages;
 use super::table_place::{TablePlace, lanes_of};
 use crate::driver::ArrayInfo;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,34 +33,39 @@ pub(super) struct TableFinder<'a> {
     pub info: &'a ArrayInfo,
 }
 
-/// A block of a lane.
-type LaneBlock = (u8, u16);
-
-/// Blocks that have pages of a table, by generation and number of the page, with their page.
-type Copies = BTreeMap<(u64, u32), Vec<(LaneBlock, u16)>>;
+/// What is found of tables.
+pub(super) struct FoundTable {
+    /// The table that counts, and where it is; `None` if no table is whole.
+    pub table: Option<(BlockTable, TablePlace)>,
+    /// The newest generation of which anything may be on flash.
+    pub newest: u64,
+    /// It wasn't where NVRAM says that it is.
+    pub was_searched: bool,
+}
 
 impl TableFinder<'_> {
-    /// The table, and where it is. `is_member` says which blocks a group may have: die, lane, block. `None`
-    /// if there is no table.
+    /// The newest whole table, and where it is. `is_member` says which blocks a group may have: die, lane,
+    /// block.
     pub async fn find(
         &self,
         kept: Option<TablePlace>,
         reads: &mut u64,
         is_member: impl Fn(usize, u8, u16) -> bool,
-    ) -> Option<(BlockTable, TablePlace)> {
+    ) -> FoundTable {
         if let Some(place) = kept {
             let lanes = lanes_of(place.area, self.info.lanes);
             let blocks: Vec<LaneBlock> = lanes.map(|lane| (lane, place.blocks[usize::from(lane)])).collect();
-            let copies: Vec<Vec<(LaneBlock, u16)>> = (0..self.pages())
+            let copies: Vec<Vec<LanePage>> = (0..self.pages())
                 .map(|n| blocks.iter().map(|&block| (block, place.page + n)).collect())
                 .collect();
             if let Some(table) = self.read(place.generation, &copies, reads).await
                 && is_table(&table, self.info, &is_member)
             {
-                return Some((table, place));
+                return FoundTable { table: Some((table, place)), newest: place.newest, was_searched: false };
             }
         }
-        self.search(reads, is_member).await
+        let (table, newest) = self.search(kept.map(|place| place.newest), reads, is_member).await;
+        FoundTable { was_searched: table.is_some(), table, newest }
     }
     fn pages(&self) -> u16 {
         let groups = self.info.all_dies() as u64 * u64::from(self.info.blocks);
@@ -67,12 +73,7 @@ impl TableFinder<'_> {
         table_pages::pages(groups, page_bytes) as u16
     }
     /// Reads a table of which each page has these copies.
-    async fn read(
-        &self,
-        generation: u64,
-        pages: &[Vec<(LaneBlock, u16)>],
-        reads: &mut u64,
-    ) -> Option<BlockTable> {
+    async fn read(&self, generation: u64, pages: &[Vec<LanePage>], reads: &mut u64) -> Option<BlockTable> {
         let mut table = BlockTable::empty(self.info);
         for (n, copies) in pages.iter().enumerate() {
             let mut is_there = false;
@@ -103,12 +104,14 @@ impl TableFinder<'_> {
         let record = done.records[0].filter(|record| record.kind == SectorKind::Table)?;
         done.is_good().then_some((record.sequence, record.sector))
     }
-    /// Looks for tables in all blocks of the die, and takes the newest whole one.
+    /// Looks for tables in all blocks of the die, and takes the newest whole one, with the newest
+    /// generation of all. NVRAM has kept one of which something may be on flash.
     async fn search(
         &self,
+        kept: Option<u64>,
         reads: &mut u64,
         is_member: impl Fn(usize, u8, u16) -> bool,
-    ) -> Option<(BlockTable, TablePlace)> {
+    ) -> (Option<(BlockTable, TablePlace)>, u64) {
         let blocks = 0..self.info.blocks.min(NO_BLOCK.into()) as u16;
         let of_lane = |lane| blocks.clone().map(move |block| (lane, block));
         let all: Vec<LaneBlock> = (0..self.info.lanes).flat_map(of_lane).collect();
@@ -123,31 +126,31 @@ impl TableFinder<'_> {
                 }
             }
         }
-        let mut copies = Copies::new();
+        let mut copies = TableCopies::new(self.info.lanes);
         for &block in &with_tables {
             for page in 0..self.info.pages {
                 *reads += 1;
                 if let Some(found) = self.record(&self.begin(block, page, 0)).await {
-                    copies.entry(found).or_default().push((block, page));
+                    copies.add(found, (block, page));
                 }
             }
         }
-        let generations: BTreeSet<u64> = copies.keys().map(|&(generation, _)| generation).collect();
-        let newest = *generations.last()?;
-        for &generation in generations.iter().rev() {
-            let of_page = |n: u16| copies.get(&(generation, n.into())).cloned().unwrap_or_default();
-            let pages: Vec<_> = (0..self.pages()).map(of_page).collect();
-            let Some(table) = self.read(generation, &pages, reads).await else { continue };
-            let &((lane, block), page) = pages[0].first()?;
-            let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
-            if let Some(blocks) = its
-                && is_table(&table, self.info, &is_member)
-            {
-                let area = u8::from(!lanes_of(0, self.info.lanes).contains(&lane));
-                return Some((table, TablePlace { generation, newest, blocks, area, page }));
+        let (newest, pages) = (copies.newest(kept), self.pages());
+        for generation in copies.generations() {
+            for start in copies.starts(generation, pages) {
+                let ((lane, block), page) = start;
+                let copy = copies.of_copy(generation, pages, start);
+                let Some(table) = self.read(generation, &copy, reads).await else { continue };
+                let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
+                if let Some(blocks) = its.filter(|blocks| TableCopies::are_of(&copy, blocks))
+                    && is_table(&table, self.info, &is_member)
+                {
+                    let place = TablePlace { generation, newest, blocks, area: copies.area(lane), page };
+                    return (Some((table, place)), newest);
+                }
             }
         }
-        None
+        (None, newest)
     }
 }
 

@@ -4,6 +4,17 @@ use super::groups::{Exchange, GroupPlace, Groups};
 use super::table_place::TablePlace;
 use aster_units::BufferId;
 
+/// What was found of tables at power-on.
+#[derive(Default)]
+pub(super) struct StoredTable {
+    /// The copy that counts, and the group that has it; `None` if no table is whole.
+    pub place: Option<(TablePlace, GroupPlace)>,
+    /// The newest generation of which anything may be on flash.
+    pub newest: u64,
+    /// It wasn't where NVRAM says that it is.
+    pub was_searched: bool,
+}
+
 /// What is known of the stored table.
 pub(super) struct Keeping {
     /// The copy that counts.
@@ -31,19 +42,19 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    /// Of the table that was found at power-on, in this group.
-    pub fn new(found: Option<(TablePlace, GroupPlace)>, was_searched: bool, buffer: BufferId) -> Self {
+    /// Of what was found at power-on.
+    pub fn new(found: &StoredTable, buffer: BufferId) -> Self {
         Keeping {
-            place: found.map(|(place, _)| place),
-            group: found.map(|(_, at)| at),
+            place: found.place.map(|(place, _)| place),
+            group: found.place.map(|(_, at)| at),
             moves_to: None,
-            newest: found.map_or(0, |(place, _)| place.newest),
+            newest: found.newest,
             next: None,
             failed: false,
             stores: false,
             pending: None,
             buffer,
-            was_searched,
+            was_searched: found.was_searched,
             stored: 0,
         }
     }

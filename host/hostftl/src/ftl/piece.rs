@@ -13,7 +13,7 @@ use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::shared::{Ftl, State, Watcher};
-use super::table_place::{PLACE_BYTES, TablePlace};
+use super::table_place::PLACE_BYTES;
 use super::told::Told;
 use crate::driver::{ArrayDriver, ArrayInfo, TemperatureWatcher};
 use alloc::boxed::Box;
@@ -174,14 +174,11 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     }
     // A drive without spare blocks only serves reads.
     let condition = if found.spare.of(&found.groups) == 0 { DriveState::ReadOnly } else { DriveState::Ready };
-    let place = found.table.map(|(place, _)| place);
-    let was_searched = place.filter(|&place| TablePlace::read(&table_nvram) != Some(place));
-    if let Some(place) = was_searched {
+    if let Some((place, _)) = found.table.place.filter(|_| found.table.was_searched) {
         place.write(&table_nvram);
     }
     let table_buffer = BufferId(piece.table_buffer());
-    let keeping =
-        piece.config.stores_table().then(|| Keeping::new(found.table, was_searched.is_some(), table_buffer));
+    let keeping = piece.config.stores_table().then(|| Keeping::new(&found.table, table_buffer));
     let workers = ports.command_slots.min(WORKERS_MAX);
     let queue = || WaitQueue::with_capacity(usize::from(workers) + 8);
     let ftl = Rc::new(Ftl {

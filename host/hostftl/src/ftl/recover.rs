@@ -11,8 +11,9 @@ use super::config::HostFtlConfig;
 use super::find_table::TableFinder;
 use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
+use super::keeping::StoredTable;
 use super::map::Map;
-use super::oob::{BEHIND_MAX, SectorRecord, Wear};
+use super::oob::{BEHIND_MAX, SectorKind, SectorRecord, Wear};
 use super::others::{self, Others};
 use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
@@ -52,8 +53,8 @@ pub(super) struct Found {
     pub erases: u64,
     pub spare: Spare,
     pub retired: Retired,
-    /// The stored block group table, and the group that has it.
-    pub table: Option<(TablePlace, GroupPlace)>,
+    /// The stored block group table.
+    pub table: StoredTable,
 }
 
 /// Whether the drive's array is that of the profile.
@@ -79,11 +80,8 @@ pub(super) fn check(config: &HostFtlConfig, info: &ArrayInfo) -> Result<PlaceFor
 }
 
 /// The groups, by the states of blocks that the drive reports and the stored table: with factory bad blocks
-/// and where the table is.
-async fn groups(
-    recovery: &Recovery<'_>,
-    reads: &mut u64,
-) -> Result<(Groups, u64, Option<(TablePlace, GroupPlace)>), String> {
+/// and what was found of tables.
+async fn groups(recovery: &Recovery<'_>, reads: &mut u64) -> Result<(Groups, u64, StoredTable), String> {
     let &Recovery { exec, flash, info, buffers, .. } = recovery;
     let mut states = vec![];
     for channel in 0..info.channels {
@@ -101,22 +99,23 @@ async fn groups(
     let is_usable = |state| matches!(state, Some(BlockFlags::Free | BlockFlags::Host));
     // A block that went bad in use may hold sectors that are in no other.
     let is_member = |state| is_usable(state) || state == Some(BlockFlags::GrownBad);
-    let mut stored = None;
+    let (mut stored, mut table) = (StoredTable::default(), None);
     if recovery.config.stores_table() {
         let dies = usize::from(info.dies);
         let may_have =
             |die: usize, lane, block| is_member(state((die / dies) as u8, (die % dies) as u8, lane, block));
         let finder = TableFinder { exec, flash, buffers, info };
-        stored = finder.find(TablePlace::read(recovery.table_nvram), reads, may_have).await;
+        let found = finder.find(TablePlace::read(recovery.table_nvram), reads, may_have).await;
+        (stored.newest, stored.was_searched, table) = (found.newest, found.was_searched, found.table);
     }
     let first = || BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
-    let (table, place) = match stored {
+    let (table, place) = match table {
         Some((table, place)) => (table, Some(place)),
         None => (first(), None),
     };
     let mut groups = Groups::of(info, table);
-    let place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
-    if let Some((_, at)) = place {
+    stored.place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
+    if let Some((_, at)) = stored.place {
         groups.hold(at);
     }
     let (mut members, grown) = (0, Some(BlockFlags::GrownBad));
@@ -135,7 +134,7 @@ async fn groups(
     if all_grown > members {
         groups.lost_before();
     }
-    Ok((groups, factory_bad, place))
+    Ok((groups, factory_bad, stored))
 }
 
 /// A block that is being read, page by page.
@@ -177,7 +176,7 @@ impl Scan {
 struct FoundGroup {
     /// Pages that were written.
     written: u32,
-    /// Some of them are from after the last format, or can't be read.
+    /// Some of them are from after the last format, or of a table, or can't be read.
     counts: bool,
     /// A page of them was rebuilt.
     harmed: bool,
@@ -253,7 +252,7 @@ impl Recovery<'_> {
         let mut of_groups = BTreeMap::new();
         // Blocks of one number on all dies and lanes: each of them is another die's work.
         let mut blocks = vec![];
-        let with_data = |at: &GroupPlace| table.is_none_or(|(_, of_table)| of_table != *at);
+        let with_data = |at: &GroupPlace| table.place.is_none_or(|(_, of_table)| of_table != *at);
         for at in groups.all().into_iter().filter(with_data) {
             for (lane, block) in (0u8..).zip(groups.members(at)).filter(|&(_, block)| block != NO_BLOCK) {
                 if retired.has((at.channel, at.die, lane, block)) {
@@ -433,6 +432,8 @@ fn look(
     // tell.
     let is_known = done.code != Ok(StatusCode::LaneDead) || done.records.iter().any(Option::is_some);
     of_group.written += u32::from(is_known);
+    // A table that isn't where the one that counts is: its number may be found by a later search.
+    of_group.counts |= done.records.iter().flatten().any(|record| record.kind == SectorKind::Table);
     for (slot, record) in (0..).zip(done.records) {
         let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
         scan.wear.found(record.wear, page, sectors, slot);
@@ -517,6 +518,9 @@ mod tests {
         let old = read(StatusCode::Done, &[data(1, 100)]);
         assert!(!self::looked(&[old], true).2.counts);
         assert!(self::looked(&[read(StatusCode::Uncorrectable, &[])], true).2.counts);
+        // A store that was cut off.
+        let table = read(StatusCode::Done, &[SectorRecord::of_table(0, 1)]);
+        assert!(self::looked(&[table], true).2.counts);
     }
 
     /// H26: a block that went bad tells of fewer erases, and none of its parts are taken for the group's.
