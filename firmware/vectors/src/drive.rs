@@ -17,7 +17,7 @@ use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{
-    Flags, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag, Target,
+    Flags, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, TOGETHER_MAX, Tag, Target,
 };
 use aster_ports::host::{
     BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest, HostStatus, VectorFault,
@@ -109,7 +109,7 @@ impl Drive {
     }
     /// Submits what a command does to several pages: a request for each, or one for those that a multi-plane
     /// operation carries out. Pages that go together must follow each other. Requests for the same page of
-    /// several lanes are submitted together.
+    /// several lanes are submitted together. `sent` gets them in the order of `pages`.
     pub fn submit_all(
         &self,
         phase: FlashOp,
@@ -160,8 +160,13 @@ impl Drive {
             return sent.push(Sent { tag: self.submit(*single), targets: single.targets().len() as u8 });
         }
         group.requests().iter().for_each(|request| self.tell_queued(request));
-        let room = self.flash.submit_together(group.requests(), |tag| sent.push(Sent { tag, targets: 1 }));
+        let (mut all, mut joined) = ([None; TOGETHER_MAX], group.joined().iter());
+        let room = self.flash.submit_together(group.requests(), |tag| {
+            let place = *joined.next().expect("a tag for each request");
+            all[usize::from(place)] = Some(Sent { tag, targets: 1 });
+        });
         assert!(room, "the port has room for what workers have in flight");
+        sent.extend(all.into_iter().flatten());
     }
     /// The page that a read of `run` is for.
     pub fn page_of(&self, run: &Run, buffer: BufferId) -> Page {

@@ -7,21 +7,28 @@ use aster_units::{Geometry, PageInBlock};
 /// Requests that are submitted together, or a single one.
 pub(crate) struct Group {
     page: PageInBlock,
+    /// In the order of their LUNs, as the port takes them.
     requests: [FlashRequest; TOGETHER_MAX],
+    /// As which one each has joined.
+    joined: [u8; TOGETHER_MAX],
     count: usize,
 }
 
 impl Group {
     /// A request for `page` of its block.
     pub fn of(request: FlashRequest, page: PageInBlock) -> Self {
-        Group { page, requests: [request; TOGETHER_MAX], count: 1 }
+        Group { page, requests: [request; TOGETHER_MAX], joined: [0; TOGETHER_MAX], count: 1 }
     }
-    /// The requests, in the order in which they joined.
+    /// The requests, in the order of their LUNs.
     pub fn requests(&self) -> &[FlashRequest] {
         &self.requests[..self.count]
     }
-    /// Adds a request if it is for the same page of the same die on a later lane of the same controller. Each
-    /// lane has its own block.
+    /// For each of [`Group::requests`], how many joined before it.
+    pub fn joined(&self) -> &[u8] {
+        &self.joined[..self.count]
+    }
+    /// Adds a request if it is for the same page of the same die on another lane of the same controller. Each
+    /// lane has its own block. A write names the lane of the sum last, wherever it is.
     pub fn join(
         &mut self,
         request: &FlashRequest,
@@ -29,21 +36,24 @@ impl Group {
         lanes: u8,
         geometry: &Geometry,
     ) -> bool {
-        let last = &self.requests[self.count - 1];
+        let first = &self.requests[0];
         let plain = |r: &FlashRequest| r.targets().len() == 1 && r.flags == Flags::default();
         let place = |r: &FlashRequest| geometry.lun_addr(r.lun);
-        let (before, behind) = (place(last), place(request));
+        let (own, other) = (place(first), place(request));
         let controller = |channel: u16| channel.checked_div(lanes.into());
+        let at = self.requests().partition_point(|r| r.lun.0 < request.lun.0);
         let joins = self.count < TOGETHER_MAX
-            && controller(before.channel).is_some()
-            && controller(before.channel) == controller(behind.channel)
-            && before.channel < behind.channel
-            && (before.way, before.lun, self.page) == (behind.way, behind.lun, page)
-            && last.phase == request.phase
-            && plain(last)
+            && controller(own.channel).is_some()
+            && controller(own.channel) == controller(other.channel)
+            && self.requests().get(at).is_none_or(|r| r.lun != request.lun)
+            && (own.way, own.lun, self.page) == (other.way, other.lun, page)
+            && first.phase == request.phase
+            && plain(first)
             && plain(request);
         if joins {
-            self.requests[self.count] = *request;
+            self.requests.copy_within(at..self.count, at + 1);
+            self.joined.copy_within(at..self.count, at + 1);
+            (self.requests[at], self.joined[at]) = (*request, self.count as u8);
             self.count += 1;
         }
         joins
@@ -53,6 +63,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use aster_ports::flash::{FlashOp, Target};
     use aster_units::{BufferId, LunAddr, RowAddr, SectorRange};
 
@@ -82,8 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_page_of_the_same_die_on_later_lanes_of_a_controller_joins() {
+    fn the_same_page_of_the_same_die_on_another_lane_of_a_controller_joins() {
         assert!(joins(&request(2, 0, 1), 5, 4));
+        assert!(joins(&request(0, 0, 1), 5, 4), "an earlier lane");
         assert!(joins(&request(4, 0, 1), 5, 8), "a lane may be left out");
         let refused = [
             ("channels are no lanes", request(2, 0, 1), 5, 0),
@@ -91,13 +103,23 @@ mod tests {
             ("another page", request(2, 0, 1), 6, 4),
             ("another die", request(2, 1, 1), 5, 4),
             ("the same lane", request(1, 0, 1), 5, 4),
-            ("an earlier lane", request(0, 0, 1), 5, 4),
             ("two planes", request(2, 0, 2), 5, 4),
             ("with a flag", slc(request(2, 0, 1)), 5, 4),
         ];
         for (why, other, page, lanes) in refused {
             assert!(!joins(&other, page, lanes), "{why}");
         }
+    }
+
+    /// The sum of a row is the last one, and may be on any lane.
+    #[test]
+    fn requests_are_in_the_order_of_lanes_whatever_the_order_of_joining() {
+        let mut group = Group::of(request(1, 0, 1), PageInBlock(5));
+        let join = |group: &mut Group, lane| group.join(&request(lane, 0, 1), PageInBlock(5), 8, &GEOMETRY);
+        assert!([3, 6, 2, 0].into_iter().all(|lane| join(&mut group, lane)));
+        assert!((0..8).filter(|lane| ![4, 5, 7].contains(lane)).all(|lane| !join(&mut group, lane)));
+        let lanes: Vec<_> = group.requests().iter().map(|r| GEOMETRY.lun_addr(r.lun).channel).collect();
+        assert_eq!((&lanes[..], group.joined()), (&[0, 1, 2, 3, 6][..], &[4, 0, 3, 1, 2][..]));
     }
 
     fn slc(mut request: FlashRequest) -> FlashRequest {
