@@ -124,6 +124,9 @@ impl Drive {
             let request = FlashRequest::vector(phase, of.lun, targets);
             let mut request = request.expect("a target for each plane at most");
             request.flags = flags;
+            if self.config.lanes == 0 {
+                return self.submit_one(request, sent);
+            }
             let joins = group
                 .as_mut()
                 .is_some_and(|group| group.join(&request, of.page, self.config.lanes, &self.config.geometry));
@@ -155,9 +158,12 @@ impl Drive {
             self.submit_group(&last, sent);
         }
     }
+    fn submit_one(&self, request: FlashRequest, sent: &mut Vec<Sent>) {
+        sent.push(Sent { tag: self.submit(request), targets: request.targets().len() as u8 });
+    }
     fn submit_group(&self, group: &Group, sent: &mut Vec<Sent>) {
         if let [single] = group.requests() {
-            return sent.push(Sent { tag: self.submit(*single), targets: single.targets().len() as u8 });
+            return self.submit_one(*single, sent);
         }
         group.requests().iter().for_each(|request| self.tell_queued(request));
         let (mut all, mut joined) = ([None; TOGETHER_MAX], group.joined().iter());
