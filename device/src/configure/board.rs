@@ -81,8 +81,13 @@ fn lane_bytes_per_second(generation: u8) -> u64 {
 /// What a drive's PCIe function tells of its power, if its profile says something.
 pub(crate) fn power_report(profile: &Profile) -> Option<PowerReport> {
     let power = profile.board.power.as_ref()?;
-    let told = |watts: f64| PowerValue::of_milliwatts((watts * 1e3).ceil() as u32);
-    Some(PowerReport::of_heat(told(power.d0_w), told(power.d3hot_w)))
+    Some(PowerReport::of_heat(power_value(power.d0_w), power_value(power.d3hot_w)))
+}
+
+/// A power as it is told. What the product of floating-point numbers has in excess isn't rounded up: 16.1 W
+/// are 16,100 mW.
+fn power_value(watts: f64) -> PowerValue {
+    PowerValue::of_milliwatts((watts * 1e3 - 1e-6).ceil() as u32)
 }
 
 /// The board's temperature sensor, if there is one, and what it measures.
@@ -206,5 +211,20 @@ pub(crate) fn control_buses(profile: &Profile, memory: &SharedBandwidth) -> Cont
     ControlBuses {
         completions: [SharedBandwidth::clone(&channels), to_memory(b.central_memory_mb_per_s)],
         core: CoreBuses { host, channels, memory: to_memory(b.processor_memory_mb_per_s) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_is_told_as_the_profile_has_it() {
+        let of = |watts| {
+            let PowerValue { data, scale } = power_value(watts);
+            (data, scale)
+        };
+        assert_eq!((of(0.001), of(0.5), of(9.1)), ((1, 3), (50, 2), (91, 1)));
+        assert_eq!((of(16.1), of(16.101), of(25.5)), ((161, 1), (162, 1), (255, 1)));
     }
 }
