@@ -54,7 +54,7 @@ impl Heat {
 pub struct Throttling {
     /// From so many kelvins on.
     pub alarm: f64,
-    /// Until it has cooled to so many, below `alarm`.
+    /// Until it has cooled to so many, `alarm` at most.
     pub cooled: f64,
     /// Dies of each array controller that work meanwhile.
     pub dies: u16,
