@@ -153,11 +153,11 @@ impl Sensor {
 
 impl Handler for Sensor {
     fn fire(&self, _: u64) {
-        // Readings end with the work, else they would keep an idle drive awake for ever. A hot drive may have
+        // Readings end with the work, else they would keep an idle drive awake for ever. The drive may have
         // begun what takes longer than the time between two readings.
         let worked = self.look();
         let is_busy = || self.flash.room() < self.flash.depth();
-        match worked || self.stats().is_throttled && is_busy() {
+        match worked || is_busy() {
             true => self.arm(),
             false => self.is_due.set(false),
         }

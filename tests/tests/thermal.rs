@@ -88,6 +88,29 @@ fn a_hot_drive_is_slower_cools_and_is_fast_again() {
     assert!(told.throttled > least && told.throttled < most, "{told:?}");
 }
 
+/// A read takes 50 readings of the sensor. Its heat is counted at its end, so the last reading finds all of
+/// it. One reading over the whole read would find 313 K.
+#[test]
+fn a_cool_drive_reads_its_sensor_until_its_work_is_over() {
+    let heat =
+        ThermalProfile { time_constant_ms: 2, read_uj: 50_000.0, alarm_c: 900.0, cooled_c: 800.0, ..HEAT };
+    let slow = profile("tiny", |p| {
+        p.package.read_us = vec![50_000.0];
+        p.board.thermal = Some(heat);
+    });
+    let m = machine(&slow, None, Media::fresh(), &Recorder::default());
+    let contents = run(&m, &[fill(&m)], versioned(&m));
+    m.idle(Duration::from_millis(400));
+    run(&m, &[Job { queue_depth: 1, ..reads(1) }], contents);
+    assert_eq!(thermal(&m).kelvins, 308, "it has cooled meanwhile");
+    m.idle(Duration::from_millis(1));
+    let told = thermal(&m);
+    assert!(told.kelvins > 390 && told.throttlings == 0, "{told:?}");
+    // An idle drive has no events.
+    m.idle(Duration::from_millis(2));
+    assert_eq!(m.device().next_deadline(), None);
+}
+
 /// Whatever the scheduler is, a hot drive goes on with its work, slower, and no data are lost.
 #[test]
 fn every_scheduler_can_be_throttled() {
