@@ -17,7 +17,7 @@ use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{
-    Flags, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, TOGETHER_MAX, Tag, Target,
+    Flags, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag, Target,
 };
 use aster_ports::host::{
     BlockState, CommandId, CommandPort, DmaDirection, DmaPart, DmaRequest, HostStatus, VectorFault,
@@ -166,13 +166,8 @@ impl Drive {
             return self.submit_one(*single, sent);
         }
         group.requests().iter().for_each(|request| self.tell_queued(request));
-        let (mut all, mut joined) = ([None; TOGETHER_MAX], group.joined().iter());
-        let room = self.flash.submit_together(group.requests(), |tag| {
-            let place = *joined.next().expect("a tag for each request");
-            all[usize::from(place)] = Some(Sent { tag, targets: 1 });
-        });
-        assert!(room, "the port has room for what workers have in flight");
-        sent.extend(all.into_iter().flatten());
+        let tags = group.send(&self.flash).expect("the port has room for what workers have in flight");
+        sent.extend(tags.map(|tag| Sent { tag, targets: 1 }));
     }
     /// The page that a read of `run` is for.
     pub fn page_of(&self, run: &Run, buffer: BufferId) -> Page {

@@ -1,7 +1,7 @@
 //! What a command does at the same page of several lanes of an array controller: one operation of theirs
 //! (H2, G24).
 
-use aster_ports::flash::{Flags, FlashRequest, TOGETHER_MAX};
+use aster_ports::flash::{Flags, FlashPort, FlashRequest, TOGETHER_MAX, Tag};
 use aster_units::{Geometry, PageInBlock};
 
 /// Requests that are submitted together, or a single one.
@@ -23,9 +23,15 @@ impl Group {
     pub fn requests(&self) -> &[FlashRequest] {
         &self.requests[..self.count]
     }
-    /// For each of [`Group::requests`], how many joined before it.
-    pub fn joined(&self) -> &[u8] {
-        &self.joined[..self.count]
+    /// Submits the requests together, of which there are several. Returns their tags in the order in which
+    /// they joined; `None` if the port has no room.
+    pub fn send(&self, port: &FlashPort) -> Option<impl Iterator<Item = Tag> + use<>> {
+        let (mut tags, mut joined) = ([None; TOGETHER_MAX], self.joined.iter());
+        let room = port.submit_together(self.requests(), |tag| {
+            let place = *joined.next().expect("a tag for each request");
+            tags[usize::from(place)] = Some(tag);
+        });
+        room.then(|| tags.into_iter().flatten())
     }
     /// Adds a request if it is for the same page of the same die on another lane of the same controller. Each
     /// lane has its own block. A write names the lane of the sum last, wherever it is.
@@ -64,6 +70,8 @@ impl Group {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use aster_exec::Exec;
+    use aster_ports::cores::Interrupt;
     use aster_ports::flash::{FlashOp, Target};
     use aster_units::{BufferId, LunAddr, RowAddr, SectorRange};
 
@@ -113,13 +121,18 @@ mod tests {
 
     /// The sum of a row is the last one, and may be on any lane.
     #[test]
-    fn requests_are_in_the_order_of_lanes_whatever_the_order_of_joining() {
+    fn requests_are_in_the_order_of_lanes_and_their_tags_in_that_of_joining() {
         let mut group = Group::of(request(1, 0, 1), PageInBlock(5));
         let join = |group: &mut Group, lane| group.join(&request(lane, 0, 1), PageInBlock(5), 8, &GEOMETRY);
         assert!([3, 6, 2, 0].into_iter().all(|lane| join(&mut group, lane)));
         assert!((0..8).filter(|lane| ![4, 5, 7].contains(lane)).all(|lane| !join(&mut group, lane)));
         let lanes: Vec<_> = group.requests().iter().map(|r| GEOMETRY.lun_addr(r.lun).channel).collect();
-        assert_eq!((&lanes[..], group.joined()), (&[0, 1, 2, 3, 6][..], &[4, 0, 3, 1, 2][..]));
+        assert_eq!(lanes, [0, 1, 2, 3, 6]);
+        let port = FlashPort::new(&Exec::new(), GEOMETRY.total_luns(), 8, Interrupt::default());
+        let sent: Vec<_> = group.send(&port).expect("room for all").collect();
+        let tag = |lane| port.try_next(request(lane, 0, 1).lun, |_| 0).expect("one waits").0;
+        assert_eq!(sent, [1, 3, 6, 2, 0].map(tag));
+        assert!(group.send(&port).is_none(), "three slots are free");
     }
 
     fn slc(mut request: FlashRequest) -> FlashRequest {
