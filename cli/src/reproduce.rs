@@ -24,11 +24,11 @@ use std::ops::ControlFlow;
 /// # Errors
 /// When a tool is missing or fails, a bench fails, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
-    let is_fitted = matches!(args.what, Experiment::Cosmos | Experiment::Softssd | Experiment::HostFtl);
+    let is_fitted = matches!(args.what, Experiment::Cosmos | Experiment::Softssd);
     if !is_fitted && args.calibrate {
-        return Err(Failure::usage("--calibrate: only for cosmos, softssd and host-ftl"));
+        return Err(Failure::usage("--calibrate: only for cosmos and softssd"));
     }
-    let is_varied = is_fitted || args.what == Experiment::Ocssd;
+    let is_varied = is_fitted || matches!(args.what, Experiment::Ocssd | Experiment::HostFtl);
     if !is_varied && !args.set.is_empty() {
         return Err(Failure::usage("--set: only for cosmos, softssd, ocssd and host-ftl"));
     }
@@ -129,10 +129,6 @@ fn ocssd(args: &ReproduceArgs) -> Result<(), Failure> {
 
 fn host_ftl(args: &ReproduceArgs) -> Result<(), Failure> {
     let plan = hostftl::Plan::shipped()?;
-    if args.calibrate {
-        let fits = followed(|follow| hostftl::calibrate(&plan, follow))?;
-        return print(args, &fits, || hostftl::fits_table(&fits));
-    }
     let plan = if args.quick { plan.quick() } else { plan };
     let plan = plan.changed(checked(&args.set, plan.profile_name())?);
     let report = carried_out(args, |follow| hostftl::run(&plan, follow))?;

@@ -30,8 +30,8 @@ pub(crate) struct ReproduceArgs {
     /// Show the shapes within seconds, with fewer requests and points
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Of cosmos, softssd and host-ftl: find the numbers that costs/cosmos.toml, experiments/softssd.toml and
-    /// profiles/host-ftl.toml say are fitted, each by its own cell
+    /// Of cosmos and softssd: find the numbers that costs/cosmos.toml and experiments/softssd.toml say are
+    /// fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
     /// Of cosmos, softssd, ocssd and host-ftl: override a key of their profiles, such as

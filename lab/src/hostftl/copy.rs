@@ -73,6 +73,8 @@ pub struct CopyCosts {
     dispatch: Classes,
     looped: CopyCode,
     table: CopyCode,
+    status: Classes,
+    frame: Classes,
 }
 
 /// How a command is copied.
@@ -135,6 +137,14 @@ impl CopyCosts {
     pub(super) fn of_address(&self, way: CopyWay) -> f64 {
         let CopyCode { address, copied, .. } = self.code(way);
         address.cycles(&self.cycles) + f64::from(ADDRESS_WORDS) * copied.cycles(&self.cycles)
+    }
+    /// Cycles of a status entry.
+    pub(super) fn of_status(&self) -> f64 {
+        self.status.cycles(&self.cycles)
+    }
+    /// Cycles of a status frame.
+    pub(super) fn of_frame(&self) -> f64 {
+        self.frame.cycles(&self.cycles)
     }
     /// Fig 11.
     pub(super) fn points(&self) -> Vec<CopyPoint> {

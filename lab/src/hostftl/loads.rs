@@ -164,16 +164,25 @@ pub struct CopyReads {
     pub looped: f64,
     /// By a table.
     pub table: f64,
+    /// Cycles of the MCU for a read with two host addresses whose status shares its frame with 15 others.
+    pub cycles: f64,
+    /// As many of them as its clock has in a second.
+    pub bound: f64,
 }
 
 /// Fig 11 on the drive, whose profile has the copy by a table: the loop's cycles take the place of its.
 pub(super) fn copy_reads(plan: &Plan) -> Result<CopyReads, ExperimentError> {
-    let (costs, copies) = (plan.profile()?.costs, CopyCosts::shipped()?);
+    let (profile, copies) = (plan.profile()?, CopyCosts::shipped()?);
+    let costs = profile.costs;
     let more = copies.of_command(CopyWay::Looped) - copies.of_command(CopyWay::Table);
     let looped = (costs.command + more.round() as u64, copies.of_address(CopyWay::Looped).round() as u64);
+    let moved = copies.of_command(CopyWay::Table) + 2.0 * copies.of_address(CopyWay::Table);
+    let cycles = costs.loop_pass as f64 + moved + copies.of_status() + copies.of_frame() / 16.0;
     Ok(CopyReads {
         looped: most_reads(plan, looped)?,
         table: most_reads(plan, (costs.command, costs.slice))?,
+        cycles,
+        bound: profile.cores.frequency_mhz * 1e6 / cycles,
     })
 }
 

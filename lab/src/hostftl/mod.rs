@@ -3,7 +3,6 @@
 //! curves have no digits, so what is compared are the numbers of the text ([`NumberRow`]) and its statements
 //! ([`Claim`](crate::experiment::Claim)). The paper has no figure of wear, but statements.
 
-mod calibrate;
 mod chart;
 mod claims;
 mod commands;
@@ -15,7 +14,6 @@ mod plan;
 mod text;
 mod wear;
 
-pub use calibrate::{HostFtlFit, calibrate, fits_table};
 pub use chart::figures;
 pub use claims::claims;
 pub use commands::CommandPoint;

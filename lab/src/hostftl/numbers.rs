@@ -22,8 +22,6 @@ pub struct NumberRow {
     pub paper: f64,
     /// The difference, in percent of the paper's.
     pub error_percent: f64,
-    /// A number of the model was fitted to it.
-    pub is_fitted: bool,
 }
 
 /// All numbers that `report` has something to hold against.
@@ -39,15 +37,7 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
     let alone = |kind, reads| report.of(kind, reads, 4).next().map(|point| point.measured.mean_us);
     let largest = plan.sequential.blocks_kib.last().copied().unwrap_or(0);
     let row = |id, name, unit, ours: Option<f64>, paper: f64| {
-        ours.map(|ours| NumberRow {
-            id,
-            name,
-            unit,
-            ours,
-            paper,
-            error_percent: error_percent(ours, paper),
-            is_fitted: false,
-        })
+        ours.map(|ours| NumberRow { id, name, unit, ours, paper, error_percent: error_percent(ours, paper) })
     };
     let copied = |title, kind, paper| row("H31", title, "µs", report.alone(kind), paper);
     let copy = |addresses| report.copies.iter().find(|point| point.addresses == addresses);
@@ -83,8 +73,7 @@ pub fn numbers(report: &HostFtlReport, plan: &Plan) -> Vec<NumberRow> {
         writes("  64 in flight", steady, 64, flat),
         writes("  256 in flight", steady, 256, most_in_flight),
         reads("Fig 25: reads, 2 in flight", iops(gathered, 100, 2), paper.fig_25_least_iops),
-        reads("  the most", most(gathered, 100, 4, |p| p.measured.iops), paper.fig_25_most_iops)
-            .map(|row| NumberRow { is_fitted: true, ..row }),
+        reads("  the most", most(gathered, 100, 4, |p| p.measured.iops), paper.fig_25_most_iops),
         row(
             "H40",
             "Fig 27: large sequential reads",

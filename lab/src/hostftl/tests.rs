@@ -80,7 +80,8 @@ fn a_small_run_has_the_papers_shapes() {
         "H43 Fig 30",
         "Wear of",
     ];
-    let parts = parts.into_iter().chain(["Fig 11: cycles", "Fig 28: ", "Fig 29: cycles", "Fitted: "]);
+    let parts =
+        parts.into_iter().chain(["Fig 11: cycles", "Fig 28: ", "Fig 29: cycles", "Nothing is fitted: "]);
     for part in parts {
         assert!(text.contains(part), "{text}");
     }
@@ -117,7 +118,7 @@ fn a_claim_that_does_not_hold_is_told() {
         ];
         let latency = LatencyRounds { steady_from: Some(11), rounds: vec![vec![]; 15] };
         let copies = CopyCosts::shipped().unwrap().points();
-        let copy_reads = CopyReads { looped: 1.0, table: 2.0 };
+        let copy_reads = CopyReads { looped: 1.0, table: 2.0, cycles: 300.0, bound: 400_000.0 };
         let commands = [(1, 100.0), (4, four)].map(|(channels, cycles)| CommandPoint {
             name: "no operation",
             channels,
@@ -140,13 +141,20 @@ fn a_claim_that_does_not_hold_is_told() {
     assert_eq!(verdicts(60_000.0, 40_000.0, 10_000.0, 70.0), [false; 5]);
 }
 
-/// The profile has the cycles of the copy by a table, and leaves those of the whole move room in what was
-/// fitted.
+/// H14, H15: the profile's MCU takes the cycles of the instructions that the cost file writes out.
 #[test]
-fn the_profile_copies_host_addresses_by_the_table() {
+fn the_profiles_mcu_costs_are_counted_by_instruction() {
     let (costs, copies) = (Plan::shipped().unwrap().profile().unwrap().costs, CopyCosts::shipped().unwrap());
-    assert_eq!(costs.slice as f64, copies.of_address(copy::CopyWay::Table).round());
-    assert!(costs.command as f64 > copies.of_command(copy::CopyWay::Table), "{}", costs.command);
+    let counted = [
+        (costs.command, copies.of_command(copy::CopyWay::Table)),
+        (costs.slice, copies.of_address(copy::CopyWay::Table)),
+        (costs.complete, copies.of_status()),
+        (costs.dma, copies.of_frame()),
+        (costs.loop_pass, 112.0),
+    ];
+    for (cycles, counted) in counted {
+        assert_eq!(cycles as f64, counted.round());
+    }
 }
 
 #[test]
@@ -219,7 +227,7 @@ fn a_claim_about_wear_that_does_not_hold_is_told() {
             loads: vec![],
             latency: LatencyRounds { steady_from: None, rounds: vec![] },
             copies: vec![],
-            copy_reads: CopyReads { looped: 1.0, table: 2.0 },
+            copy_reads: CopyReads { looped: 1.0, table: 2.0, cycles: 300.0, bound: 400_000.0 },
             commands: vec![],
             wear,
         };
