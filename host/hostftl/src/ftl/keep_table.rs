@@ -67,7 +67,7 @@ impl Ftl {
             return None;
         }
         if keeping.place.is_some() {
-            let window = self.config.wear_window.filter(|_| groups.all_free() > few)?;
+            let window = self.config.wear_window.filter(|_| groups.all_free() > RESERVE)?;
             let to = groups.more_worn_free(keeping.group?, window.div_ceil(2).max(1))?;
             groups.hold(to);
             (keeping.moves_to, keeping.stores) = (Some(to), true);
