@@ -14,7 +14,7 @@ use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
-use aster_sched::{BringUpGate, Policy, Tasks, Worker};
+use aster_sched::{BringUpGate, Controllers, Policy, Tasks, Worker};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
 use std::cell::Cell;
@@ -79,7 +79,7 @@ fn array() -> Array {
     let port = FlashPort::new(&exec, GEOMETRY.total_luns(), 1024, Interrupt::default());
     let gate = Rc::new(BringUpGate::default());
     let mut engines = Vec::new();
-    let mut bring_up = Vec::new();
+    let (mut bring_up, mut all) = (Vec::new(), Vec::new());
     let tasks =
         Rc::new(Tasks::new(Box::new(Policy::Fifo), u32::from(GEOMETRY.channels) * u32::from(GEOMETRY.ways)));
     for channel in 0..GEOMETRY.channels {
@@ -112,17 +112,23 @@ fn array() -> Array {
         for way in 0..GEOMETRY.ways {
             let lun = || Lun::new(&core, &channel_port, &flash, usize::from(way), 0);
             bring_up.push(lun());
-            let worker = Worker {
-                lun: GEOMETRY.lun_index(LunAddr { channel, way, lun: 0 }),
-                port: Rc::clone(&port),
-                controller: Controller::new(lun()),
-                package: u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way),
-                tasks: Rc::clone(&tasks),
-                gate: Rc::clone(&gate),
-                recorder: recorder.clone(),
-            };
-            core.spawn(worker.run());
+            let index = GEOMETRY.lun_index(LunAddr { channel, way, lun: 0 });
+            let package = u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way);
+            all.push((index, package, Controller::new(lun())));
         }
+    }
+    let luns: Vec<_> = all.iter().map(|(lun, ..)| *lun).collect();
+    let controllers = Controllers::new(all.into_iter());
+    for lun in luns {
+        let worker = Worker {
+            lun,
+            port: Rc::clone(&port),
+            controllers: Rc::clone(&controllers),
+            tasks: Rc::clone(&tasks),
+            gate: Rc::clone(&gate),
+            recorder: recorder.clone(),
+        };
+        core.spawn(worker.run());
     }
     let (e, d) = (exec.clone(), dram.clone());
     core.spawn(async move {
