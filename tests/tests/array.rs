@@ -397,7 +397,7 @@ fn what_a_status_has_called_done_outlasts_cuts_and_resets() {
         let mut random = Rng::new(17);
         for round in 0..cases(40, 400) {
             machine.boot().unwrap_or_else(|e| panic!("round {round}: {e}"));
-            for _ in 0..random.below(4_000) {
+            for _ in 0..random.below(8_000) {
                 assert!(machine.step(), "its tasks go on");
             }
             let fault = machine.device().translation().boot_error();
