@@ -1,28 +1,30 @@
 //! Every key of a profile has an effect: a drive with only that key changed differs from the original
 //! drive.
 
+mod drives;
+
 use aster_device::Media;
 use aster_device::plug::operations::{
     erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
 };
 use aster_device::profile::{
-    ArbitrationName, AssignerName, COSMOS, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    CorrectionName, DataModeName, DetectorName, FactoryMarksName, FirstAccessName, LevellingName,
-    MappingName, NVME_SOFTWARE, OneShotProfile, PlacementName, PowerProfile, Profile, PseudoSlcProfile,
-    READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, TasksName, ThermalProfile, TransactionOrder,
-    TransportName,
+    ArbitrationName, AssignerName, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
+    DataModeName, FactoryMarksName, FirstAccessName, LevellingName, MappingName, OneShotProfile,
+    PlacementName, PowerProfile, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile,
+    SuspendProfile, TasksName, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
 use aster_ports::flash::Target;
 use aster_run_bench::Bench;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, profile, run_with};
+use aster_tests::{config, drive, job, run_with};
 use aster_units::{
     BlockAddr, BufferId, ChannelId, Content, Duration, Instant, LunIndex, PageInBlock, SectorRange,
 };
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Job, Mix};
+use drives::*;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -215,215 +217,6 @@ struct Case {
     /// The kind of drive on which the key matters.
     base: Option<Edit>,
     change: Edit,
-}
-
-/// Small enough to be filled and collected by a few hundred requests.
-fn base() -> Profile {
-    profile("tiny", |p| {
-        p.geometry.luns = 1;
-        p.ftl.over_provisioning_percent = 45.0;
-    })
-}
-
-/// The same work on one LUN with smaller blocks, so that they go through several cycles.
-fn worn(p: &mut Profile) {
-    p.geometry.channels = 1;
-    p.geometry.ways = 1;
-    p.geometry.pages_per_block = 8;
-}
-
-/// Small blocks, some of which soon lag behind in erases.
-fn stirred(p: &mut Profile) {
-    worn(p);
-    p.ftl.wear_spread = 1;
-}
-
-/// Blocks with an endurance of two cycles.
-fn frail(p: &mut Profile) {
-    worn(p);
-    p.package.endurance = 2;
-}
-
-/// The map on flash, with rows for a few changes.
-fn paged(p: &mut Profile) {
-    p.ftl.mapping = MappingName::DemandPaged;
-    p.ftl.slice_workers = 4;
-    p.ftl.map_cache_bytes = Some(36_000);
-}
-
-/// Room for planes that are allocated one by one.
-fn planar(p: &mut Profile) {
-    p.geometry.blocks_per_lun = 64;
-    p.ftl.over_provisioning_percent = 90.0;
-}
-
-/// Reads correct some bits.
-fn aged(p: &mut Profile) {
-    p.package.errors.fresh = 1e-4;
-}
-
-/// The same, with room to move data because of the bits.
-fn roomy(p: &mut Profile) {
-    aged(p);
-    p.ftl.refresh_corrected_percent = 10;
-    p.ftl.over_provisioning_percent = 150.0;
-}
-
-/// Reads fail.
-fn hopeless(p: &mut Profile) {
-    p.package.errors.fresh = 5e-3;
-    p.host.media_errors_max = 0;
-    p.scheduler.read_retries = 0;
-}
-
-/// Groups of the host's FTL.
-fn grouped(p: &mut Profile) {
-    *p = profile("host-ftl-small", |_| ());
-}
-
-/// Eight LUNs on one channel, two per chip enable, so that they wait for one another.
-fn crowded(p: &mut Profile) {
-    p.geometry.channels = 1;
-    p.geometry.ways = 4;
-    p.geometry.luns = 2;
-}
-
-/// NVMe in software.
-fn in_software(p: &mut Profile) {
-    p.host.front_end = NVME_SOFTWARE.to_owned();
-    (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
-}
-
-/// NVMe in software that sends packets itself.
-fn in_packets(p: &mut Profile) {
-    in_software(p);
-    p.host.transport = TransportName::Tlp;
-}
-
-/// The same, and looks at each completion.
-fn without_offload(p: &mut Profile) {
-    in_packets(p);
-    p.host.completion_offload = Some(false);
-}
-
-/// The same drive under the big loop.
-fn looped(p: &mut Profile) {
-    p.scheduler.policy = COSMOS.to_owned();
-    p.channel.controller = ControllerName::Asynchronous;
-    let b = &mut p.board.buses;
-    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5.0);
-    p.board.uncached_ns = 100;
-    p.costs.loop_pass = 100;
-}
-
-/// The same drive under SoftSSD's flash interface layer.
-fn layered(p: &mut Profile) {
-    p.scheduler.policy = "fil".to_owned();
-    p.channel.controller = ControllerName::Asynchronous;
-}
-
-/// Channels that only detect wrong bits. Software corrects them, of which there are some on every page.
-fn on_demand(p: &mut Profile) {
-    (p.ecc.correction, p.ecc.scrambler, p.ecc.correct_ns) = (CorrectionName::OnDemand, false, 0);
-    p.package.errors.fresh = 1e-4;
-    (p.costs.ecc_submit, p.costs.ecc_frame, p.costs.ecc_error) = (400, 4_000, 1_500);
-}
-fn by_crc(p: &mut Profile) {
-    on_demand(p);
-    p.ecc.detector = DetectorName::Crc;
-}
-
-fn looped_and_worn(p: &mut Profile) {
-    looped(p);
-    p.package.errors.fresh = 1.25e-3;
-}
-
-/// Word lines of TLC under the big loop, each programmed page by page or in one shot.
-fn by_pages(p: &mut Profile) {
-    looped(p);
-    triple_level(p);
-    p.geometry.blocks_per_lun = 48;
-    p.ftl.gc_depth = 3;
-    p.package.one_shot = Some(ONE_SHOT);
-}
-fn in_one_shot(p: &mut Profile) {
-    by_pages(p);
-    p.scheduler.one_shot = true;
-}
-const ONE_SHOT: OneShotProfile =
-    OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 };
-
-/// Cells that lift each other strongly, although blocks are erased only a few times.
-fn with_coupling(p: &mut Profile) {
-    p.package.errors.fresh = 1e-4;
-    p.package.errors.level_width_mv = 1.0;
-    p.package.errors.coupling_mv = 400.0;
-    p.package.errors.lifted = vec![1.0, 0.5, 0.5, 0.0];
-}
-
-/// A package with the vendor's commands, on one channel.
-fn with_vendor_commands(p: &mut Profile) {
-    p.geometry.channels = 1;
-    p.package.errors.fresh = 1e-4;
-    p.package.slc = Some(SLC);
-    p.package.suspend = Some(SUSPEND);
-}
-const SLC: PseudoSlcProfile =
-    PseudoSlcProfile { prefix: 0xDA, read_us: 30.0, program_us: 350.0, erase_us: 3_000.0 };
-const SUSPEND: SuspendProfile =
-    SuspendProfile { erase: 0x61, erase_resume: 0xD2, program: 0x84, program_resume: 0x13, latency_us: 30.0 };
-
-fn with_power(p: &mut Profile) {
-    p.board.power = Some(POWER);
-}
-const POWER: PowerProfile = PowerProfile { d0_w: 9.1, d3hot_w: 0.5 };
-
-/// A board that one run warms: each kind of work by some kelvins.
-fn with_heat(p: &mut Profile) {
-    p.board.thermal = Some(HEAT);
-}
-const HEAT: ThermalProfile = ThermalProfile {
-    ambient_c: 40.0,
-    kelvin_per_watt: 5.0,
-    time_constant_ms: 2_000,
-    idle_w: 1.0,
-    read_uj: 2_000.0,
-    program_uj: 2_000.0,
-    erase_uj: 20_000.0,
-    bus_byte_nj: 100.0,
-    link_byte_nj: 100.0,
-    sample_ms: 10,
-    alarm_c: 900.0,
-    cooled_c: 400.0,
-    throttle_dies: 1,
-};
-/// The same, and the drive gets hot and cools again.
-fn with_throttling(p: &mut Profile) {
-    with_heat(p);
-    heat(p, |t| (t.alarm_c, t.cooled_c, t.time_constant_ms) = (130.0, 120.0, 50));
-}
-fn heat(p: &mut Profile, change: fn(&mut ThermalProfile)) {
-    change(p.board.thermal.as_mut().expect("the drive has a sensor"));
-}
-
-fn with_slow_lun(p: &mut Profile) {
-    p.package.slow_lun = Some(SLOW);
-}
-const SLOW: SlowLunProfile = SlowLunProfile { lun: 1, one_in: 4, times: 10 };
-
-/// Under the big loop, with a wrong first read level and better ones after it.
-fn mislevelled(p: &mut Profile) {
-    looped(p);
-    p.package.errors.fresh = 2e-4;
-    p.package.errors.level_width_mv = 20.0;
-    p.package.retry = Some(RetryProfile { feature: 0x89, levels_mv: vec![60, 20] });
-}
-
-fn triple_level(p: &mut Profile) {
-    p.package.cells = CellUse::Tlc;
-    p.package.read_us = vec![58.0, 90.0, 110.0];
-    p.package.program_us = vec![481.0, 1_500.0, 2_295.0];
-    p.geometry.pages_per_block = 18;
 }
 
 macro_rules! cases {
@@ -744,7 +537,7 @@ fn patience_decides_when_a_stuck_lun_is_given_up() {
 
 /// The keys that docs/profiles.md lists. The schema's own test checks that they match the schema.
 fn listed() -> BTreeSet<String> {
-    let document = include_str!("../../docs/profiles.md");
+    let document = include_str!("../../../docs/profiles.md");
     let (_, tables) = document.split_once("<!-- keys:").expect("the tables are marked");
     let (tables, _) = tables.split_once("<!-- end of keys -->").expect("their end, too");
     let (mut keys, mut path) = (BTreeSet::new(), String::new());
