@@ -52,6 +52,7 @@ mod table_copies;
 mod table_pages;
 mod table_place;
 mod told;
+mod twice;
 
 pub use config::{CompositeConfig, HostFtlConfig, Parity};
 pub use groups::RegionConfig;

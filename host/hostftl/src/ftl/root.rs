@@ -1,5 +1,6 @@
 //! What the FTL keeps in NVRAM, twice: how the media were left, and what a format has made void.
 
+use super::twice;
 use aster_codec::checksum::crc32c;
 use aster_parties::NvramSlice;
 
@@ -21,9 +22,7 @@ pub(super) struct Root {
 impl Root {
     /// The record; `None` if the drive is new, or its NVRAM has lost its content.
     pub fn read(nvram: &NvramSlice) -> Option<Self> {
-        [0, COPY_BYTES].into_iter().find_map(|at| {
-            let mut bytes = [0; COPY_BYTES];
-            nvram.read(at, &mut bytes);
+        twice::read::<COPY_BYTES>(nvram).into_iter().find_map(|bytes| {
             let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
             let floor = u64::from(word(12)) << 32 | u64::from(word(8));
             let is_good = word(0) == MAGIC && word(20) == crc32c(&bytes[..20]) && word(4) <= 1;
@@ -38,8 +37,7 @@ impl Root {
         bytes[8..16].copy_from_slice(&self.floor.to_le_bytes());
         let crc = crc32c(&bytes[..20]);
         bytes[20..].copy_from_slice(&crc.to_le_bytes());
-        nvram.write(0, &bytes);
-        nvram.write(COPY_BYTES, &bytes);
+        twice::write(nvram, &bytes);
     }
 }
 
@@ -54,19 +52,7 @@ mod tests {
         assert_eq!(Root::read(&nvram), None);
         let root = Root { clean: true, floor: 0x0102_0304_0506 };
         root.write(&nvram);
-        for bit in 0..8 * COPY_BYTES {
-            let flip = |at: usize| {
-                let mut byte = [0];
-                nvram.read(at + bit / 8, &mut byte);
-                nvram.write(at + bit / 8, &[byte[0] ^ 1 << (bit % 8)]);
-            };
-            flip(0);
-            assert_eq!(Root::read(&nvram), Some(root), "bit {bit}");
-            flip(COPY_BYTES);
-            assert_eq!(Root::read(&nvram), None, "bit {bit}");
-            flip(0);
-            assert_eq!(Root::read(&nvram), Some(root), "bit {bit}");
-            flip(COPY_BYTES);
-        }
+        assert_eq!(Root::read(&nvram), Some(root));
+        twice::assert_any_bit_may_flip(&nvram, COPY_BYTES, Root::read);
     }
 }

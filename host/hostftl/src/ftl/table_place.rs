@@ -4,6 +4,7 @@
 //! block of an area has the same copies, one behind the other. When an area is full, the other one is erased.
 
 use super::block_table::Members;
+use super::twice;
 use aster_codec::checksum::crc32c;
 use aster_parties::NvramSlice;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
@@ -38,18 +39,13 @@ pub(super) fn lanes_of(area: u8, lanes: u8) -> core::ops::Range<u8> {
 impl TablePlace {
     /// The newest record that is whole; `None` if no table was stored, or the NVRAM has lost its content.
     pub fn read(nvram: &NvramSlice) -> Option<Self> {
-        let copies = [0, COPY_BYTES].into_iter().filter_map(|at| {
-            let mut bytes = [0; COPY_BYTES];
-            nvram.read(at, &mut bytes);
-            TablePlace::decode(&bytes)
-        });
+        let copies = twice::read(nvram);
+        let copies = copies.iter().filter_map(TablePlace::decode);
         copies.max_by_key(|place| (place.generation, place.newest))
     }
     /// Writes both copies, one after the other.
     pub fn write(self, nvram: &NvramSlice) {
-        let bytes = self.encode();
-        nvram.write(0, &bytes);
-        nvram.write(COPY_BYTES, &bytes);
+        twice::write(nvram, &self.encode());
     }
     fn encode(self) -> [u8; COPY_BYTES] {
         let mut bytes = [0; COPY_BYTES];
@@ -102,19 +98,7 @@ mod tests {
         }
         let nvram = slice();
         old.write(&nvram);
-        for bit in 0..8 * COPY_BYTES {
-            let flip = |at: usize| {
-                let mut byte = [0];
-                nvram.read(at + bit / 8, &mut byte);
-                nvram.write(at + bit / 8, &[byte[0] ^ 1 << (bit % 8)]);
-            };
-            flip(0);
-            assert_eq!(TablePlace::read(&nvram), Some(old), "bit {bit}");
-            flip(COPY_BYTES);
-            assert_eq!(TablePlace::read(&nvram), None, "bit {bit}");
-            flip(0);
-            assert_eq!(TablePlace::read(&nvram), Some(old), "bit {bit}");
-            flip(COPY_BYTES);
-        }
+        assert_eq!(TablePlace::read(&nvram), Some(old));
+        twice::assert_any_bit_may_flip(&nvram, COPY_BYTES, TablePlace::read);
     }
 }
