@@ -7,7 +7,7 @@
 //! error. One macro (`bit_fields`) makes newtypes for packed fields inside an integer, so no code shifts
 //! by hand.
 //!
-//! - [`array`]: command frames and status frames of a drive whose host does the translation
+//! - [`mod@array`]: command frames and status frames of a drive whose host does the translation
 //! - [`nvme`]: NVM Express 1.4
 //! - [`ocssd`]: Open-Channel SSD 1.2
 //! - [`onfi`]: ONFI 5.1

@@ -69,7 +69,7 @@ pub enum Fetching {
     /// The controller, in the order of its arbiter, as many at once as the batch says.
     #[default]
     Arbiter,
-    /// Workers of each queue, one entry after the other ([`crate::software`]). A landing place a worker.
+    /// Workers of each queue, one entry after the other (`software`). A landing place a worker.
     ByWorkers,
 }
 

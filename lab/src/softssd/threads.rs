@@ -54,7 +54,7 @@ pub struct ThreadsPoint {
     pub mb_per_s: f64,
     /// Requests per second.
     pub iops: f64,
-    /// Quantiles of the latency, µs, at each of [`QUANTILES`]. Of writes, from an empty cache on.
+    /// Quantiles of the latency, µs, at each of `QUANTILES`. Of writes, from an empty cache on.
     pub quantiles_us: Vec<f64>,
     /// 99th percentile over median of the writes that found room in the cache; absent for reads.
     pub tail_before: Option<f64>,
