@@ -550,8 +550,8 @@ impl Device {
     }
 
     /// Cuts the power of the drive alone, and gives it back at once. The host keeps its power: its target
-    /// learns that the drive is there anew (`TargetView::drive_restarted`). `name`, `profile` and `pieces` are
-    /// those with which the device was powered on.
+    /// learns that the drive is there anew (`TargetView::drive_restarted`). `name`, `profile` and `pieces`
+    /// are those with which the device was powered on.
     ///
     /// Asserts that nobody else holds the [drive below](Device::below).
     ///
