@@ -7,7 +7,7 @@ use aster_events::Recorder;
 use aster_ports::medium::{Nvram, SharedNvram};
 use aster_run_virtual::Machine;
 use aster_tests::{SmallDisk, cases, config, drive, job, run, versioned};
-use aster_units::{Content, Duration, Rng};
+use aster_units::{Content, Duration, LunIndex, Rng};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Extent, Job, Mix};
 use std::cell::Cell;
@@ -130,6 +130,45 @@ fn a_first_store_that_is_cut_off_is_begun_anew() {
         cuts += 1;
     }
     assert!(cuts > 20 && without > 20, "{cuts} cuts, {without} of them before the table was whole");
+}
+
+/// The next program of each of these LUNs fails, so many times.
+fn fail_programs(machine: &Machine, luns: std::ops::Range<u32>, times: u32) {
+    let all = luns.flat_map(|lun| (0..times).map(move |_| LunIndex(lun)));
+    all.for_each(|lun| machine.device().nand().fail_next_program(lun));
+}
+
+/// H25: the first table goes to another group if all blocks of an area fail, once. A group that doesn't
+/// have the table is free.
+#[test]
+fn a_group_that_cannot_take_the_first_table_is_free_again_and_another_one_gets_it() {
+    let free = |machine: &Machine| counter(machine, "free_groups");
+    let kept = Kept::new(small());
+    let good = kept.power_on();
+    idle(&good);
+    let without = free(&good);
+    for (times, expected) in [(1, (1, 1, without)), (2, (0, 2, without + 1))] {
+        let kept = Kept::new(small());
+        let machine = kept.power_on();
+        // The lanes of the area that is written first: those of the first die are the first LUNs.
+        fail_programs(&machine, 0..4, times);
+        idle(&machine);
+        let failed = counter(&machine, "tables_failed");
+        assert_eq!((stored(&machine), failed, free(&machine)), expected, "{times} failures of each lane");
+        assert_eq!(machine.device().stats().ftl.grown_bad_blocks, u64::from(4 * times));
+        let contents = written(&machine, 4, versioned(&machine));
+        drop(machine.cut_power());
+        // What power-on finds of tables that aren't whole counts for nothing.
+        let next = kept.power_on();
+        let contents = run(&next, &[everything(&next)], contents);
+        idle(&next);
+        let has = (counter(&next, "tables_failed"), stored(&next), counter(&next, "tables_searched"));
+        assert_eq!(has, (0, u64::from(times == 2), 0), "{times} failures of each lane");
+        drop(next.cut_power());
+        let last = kept.power_on();
+        run(&last, &[everything(&last)], contents);
+        assert_eq!(stored(&last), 0);
+    }
 }
 
 /// A drive of which blocks go bad all the time.

@@ -31,8 +31,10 @@ impl Ftl {
                 let State { keeping, groups, .. } = &mut *self.state.borrow_mut();
                 if let Some(keeping) = keeping {
                     keeping.stores = false;
-                    keeping.failed |= !stored && self.flash.losses() == losses;
                     keeping.stored += u64::from(stored);
+                    if !stored && self.flash.losses() == losses {
+                        keeping.store_failed(groups);
+                    }
                 }
                 if let Some(exchange) = &exchange {
                     if stored {
@@ -63,7 +65,7 @@ impl Ftl {
         if let Some(exchange) = keeping.pending.take() {
             return Some((groups.table_after(&exchange), Some(exchange)));
         }
-        if !is_at_work || keeping.failed {
+        if !is_at_work || keeping.given_up {
             return None;
         }
         if keeping.place.is_some() {
@@ -75,7 +77,7 @@ impl Ftl {
         }
         if keeping.group.is_none() && groups.all_free() > few {
             // The first start, or a drive that was written without a table.
-            let at = groups.fullest_free(0, 0)?;
+            let at = groups.fullest_free(0, 0, keeping.refused)?;
             groups.hold(at);
             keeping.group = Some(at);
         }

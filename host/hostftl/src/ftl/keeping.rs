@@ -28,7 +28,9 @@ pub(super) struct Keeping {
     /// The area that is being written, and its first blank page; `None` if the other one comes next.
     pub next: Option<(u8, u16)>,
     /// No copy could be stored: none will be before the next power-on.
-    pub failed: bool,
+    pub given_up: bool,
+    /// The group that couldn't take the first table.
+    pub refused: Option<GroupPlace>,
     /// A table is being stored, or is about to be.
     pub stores: bool,
     /// The exchange that is about to be stored. Its groups are held.
@@ -39,6 +41,8 @@ pub(super) struct Keeping {
     pub was_searched: bool,
     /// Tables that were stored since power-on.
     pub stored: u64,
+    /// Tables that could not be stored since power-on.
+    pub failures: u64,
 }
 
 impl Keeping {
@@ -50,17 +54,33 @@ impl Keeping {
             moves_to: None,
             newest: found.newest,
             next: None,
-            failed: false,
+            given_up: false,
+            refused: None,
             stores: false,
             pending: None,
             buffer,
             was_searched: found.was_searched,
             stored: 0,
+            failures: 0,
         }
     }
     /// Whether groups can be repaired now: the change would be stored.
     pub fn can_store(&self) -> bool {
-        self.place.is_some() && !self.failed && !self.stores
+        self.place.is_some() && !self.given_up && !self.stores
+    }
+    /// No copy of a table could be programmed. A group that was to get the first one is free again, and
+    /// another one gets it instead, once.
+    pub fn store_failed(&mut self, groups: &mut Groups) {
+        self.failures += 1;
+        let first = if self.place.is_none() { self.group.take() } else { None };
+        let Some(at) = first else {
+            self.given_up = true;
+            return;
+        };
+        groups.spoil(at);
+        groups.give_back(at);
+        self.next = None;
+        self.given_up = self.refused.replace(at).is_some();
     }
     /// If the table was to move, that has been done, or has failed. The group that doesn't have it is free.
     pub fn end_move(&mut self, groups: &mut Groups, stored: bool) {

@@ -328,6 +328,7 @@ impl TranslationView for Running {
             each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);
             each("spare_percent", ftl.spare.of(&state.groups).into());
+            each("tables_failed", state.keeping.as_ref().map_or(0, |keeping| keeping.failures));
             each("tables_searched", state.keeping.as_ref().map_or(0, |keeping| keeping.was_searched.into()));
             each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
             each("whole_groups", state.groups.whole() as u64);

@@ -5,10 +5,11 @@ use super::{Group, GroupPlace, GroupState, Groups, Members};
 
 impl Groups {
     /// The free group of a die with the most blocks that can be written, of those the last one to be
-    /// opened.
-    pub fn fullest_free(&self, channel: u8, die: u8) -> Option<GroupPlace> {
+    /// opened. It isn't `but`.
+    pub fn fullest_free(&self, channel: u8, die: u8, but: Option<GroupPlace>) -> Option<GroupPlace> {
         let of = &self.dies[self.info.die(channel, die)];
-        let free = of.free.iter().enumerate();
+        let suits = |&n: &u16| but != Some(GroupPlace { channel, die, group: n });
+        let free = of.free.iter().enumerate().filter(|(_, n)| suits(n));
         let (_, &group) = free.max_by_key(|&(at, &n)| (of.groups[usize::from(n)].alive(), at))?;
         Some(GroupPlace { channel, die, group })
     }
