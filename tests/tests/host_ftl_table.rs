@@ -1,10 +1,11 @@
 //! The block group table of the paper's FTL (H24, H25): it is stored on flash, and NVRAM says where.
 
+use aster_codec::checksum::crc32c;
 use aster_device::profile::RaidName;
 use aster_device::{Media, NVRAM_BYTES, Pieces, Profile};
 use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
-use aster_ports::medium::{Nvram, SharedNvram};
+use aster_ports::medium::{Medium, Nvram, SharedNvram};
 use aster_run_virtual::Machine;
 use aster_tests::{SmallDisk, cases, config, drive, job, run, versioned};
 use aster_units::{Content, Duration, LunIndex, Rng};
@@ -42,9 +43,43 @@ impl Kept {
         machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
         machine
     }
+    /// Where the FTL's records begin.
+    fn records_at() -> usize {
+        NVRAM_BYTES - 2 * 128 - RECORDS.iter().sum::<usize>()
+    }
+    /// The blocks of the group that has the table, two bytes each.
+    fn table_blocks(&self) -> [u8; 16] {
+        let mut blocks = [0; 16];
+        self.nvram.read(Kept::records_at() + 24, &mut blocks);
+        blocks
+    }
+    /// Changes each page with a table on the image. Its CRC stays right, as do the image's own. Returns how
+    /// many there are.
+    fn change_tables(&self, mut change: impl FnMut(&mut [u8])) -> u64 {
+        let (mut disk, mut page) = (self.disk.clone(), vec![0; 16384]);
+        let mut changed = 0;
+        for at in (0..disk.size() - 16384).step_by(4096) {
+            disk.read_at(at, &mut page).expect("the image");
+            // 48 groups.
+            if page[4..8] != 48u32.to_le_bytes() || page[..4] != crc32c(&page[4..]).to_le_bytes() {
+                continue;
+            }
+            let before = crc32c(&page[..4096]);
+            change(&mut page);
+            restore_crc(&mut page[..4096], 2000..2004, before);
+            assert_eq!(
+                page[..4],
+                crc32c(&page[4..]).to_le_bytes(),
+                "as its beginning, whose CRC is as it was"
+            );
+            disk.write_at(at, &page).expect("the image");
+            changed += 1;
+        }
+        changed
+    }
     /// The FTL's first so many records are lost.
     fn lose(&self, records: usize) {
-        let at = NVRAM_BYTES - 2 * 128 - RECORDS.iter().sum::<usize>();
+        let at = Kept::records_at();
         let bytes = RECORDS[..records].iter().sum();
         let mut before = vec![0; bytes];
         self.nvram.read(at, &mut before);
@@ -168,6 +203,79 @@ fn a_group_that_cannot_take_the_first_table_is_free_again_and_another_one_gets_i
         let last = kept.power_on();
         run(&last, &[everything(&last)], contents);
         assert_eq!(stored(&last), 0);
+    }
+}
+
+/// Changes four bytes, which hold nothing, so that all have the CRC that they had `before`.
+fn restore_crc(bytes: &mut [u8], unused: std::ops::Range<usize>, before: u32) {
+    // What each bit changes, and those bits that together change one bit alone that no other sum changes.
+    let mut sums: Vec<(u32, u32)> = Vec::new();
+    let with = |bytes: &[u8], bits: u32| {
+        let mut bytes = bytes.to_vec();
+        bytes[unused.clone()].copy_from_slice(&bits.to_le_bytes());
+        crc32c(&bytes)
+    };
+    let plain = crc32c(bytes);
+    let reduced = |sums: &[(u32, u32)], change: u32, bits: u32| {
+        sums.iter().fold((change, bits), |(change, bits), &(of, with)| {
+            let top = 31 - of.leading_zeros();
+            if change >> top & 1 != 0 { (change ^ of, bits ^ with) } else { (change, bits) }
+        })
+    };
+    for bit in 0..32 {
+        sums.push(reduced(&sums, plain ^ with(bytes, 1 << bit), 1 << bit));
+    }
+    let (left, bits) = reduced(&sums, plain ^ before, 0);
+    assert_eq!(left, 0, "32 bits make any change of a CRC");
+    bytes[unused].copy_from_slice(&bits.to_le_bytes());
+    assert_eq!(crc32c(bytes), before);
+}
+/// The group of a table's page, by its number among all, that has these blocks.
+fn group_with(page: &[u8], blocks: &[u8]) -> usize {
+    page[16..].chunks_exact(16).position(|group| group == blocks).expect("a group has them")
+}
+
+/// H25: one member that can't be costs neither the table nor data. The table is stored anew without it.
+#[test]
+fn a_table_with_a_member_that_cannot_be_counts_but_for_that_member() {
+    type Damage = fn(&mut [u8], usize);
+    let beyond: Damage = |page, _| page[16 + 16 * 24 + 6..][..2].copy_from_slice(&24u16.to_le_bytes());
+    let twice: Damage = |page, _| page.copy_within(16 + 16 * 25 + 6..16 + 16 * 25 + 8, 16 + 16 * 24 + 6);
+    // The first block of the group that has the table.
+    let own: Damage = |page, table| page[16 + 16 * table..][..2].copy_from_slice(&[0x00, 0x77]);
+    for (n, damage) in [beyond, twice, own].into_iter().enumerate() {
+        for raid in [RaidName::Off, RaidName::Rotating] {
+            for lost in [0, 1] {
+                let what = format!("damage {n}, {raid:?}, {lost} records lost");
+                let mut profile = small();
+                profile.target.as_mut().expect("a target").raid = Some(raid);
+                profile.ftl.over_provisioning_percent = 60.0;
+                let kept = Kept::new(profile);
+                let first = kept.power_on();
+                idle(&first);
+                let contents = written(&first, 1, versioned(&first));
+                drop(first.cut_power());
+                let blocks = kept.table_blocks();
+                assert_eq!(kept.change_tables(|page| damage(page, group_with(page, &blocks))), 4, "{what}");
+                if lost > 0 {
+                    kept.lose(lost);
+                }
+                let next = kept.power_on();
+                let counted = ["members_dropped", "tables_searched"].map(|name| counter(&next, name));
+                assert_eq!(counted, [1, lost as u64], "{what}");
+                let contents = run(&next, &[everything(&next)], contents);
+                idle(&next);
+                assert_eq!(stored(&next), 1, "{what}");
+                let contents = written(&next, 2, contents);
+                drop(next.cut_power());
+                let last = kept.power_on();
+                let counted = ["members_dropped", "tables_searched"].map(|name| counter(&last, name));
+                assert_eq!(counted, [0, 0], "{what}");
+                run(&last, &[everything(&last)], contents);
+                idle(&last);
+                assert_eq!(stored(&last), 0, "{what}");
+            }
+        }
     }
 }
 

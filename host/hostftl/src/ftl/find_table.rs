@@ -1,23 +1,23 @@
 //! The block group table at power-on (H25): from where NVRAM says that it is, else from the newest whole copy
 //! on flash.
 
-use super::block_table::{BlockTable, Members};
+use super::block_table::BlockTable;
 use super::flash::{Flash, Span, Ticket};
 use super::groups::GroupPlace;
+use super::mended::{Fit, mend};
 use super::oob::SectorKind;
 use super::place::PagePlace;
 use super::table_copies::{LaneBlock, LanePage, TableCopies};
 use super::table_pages;
 use super::table_place::{TablePlace, lanes_of};
 use crate::driver::ArrayInfo;
-use alloc::collections::BTreeSet;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
 use aster_ports::dram::SharedDram;
 use aster_units::{BufferId, SECTOR_BYTES};
-use aster_wire::array::{LANES_MAX, NO_BLOCK};
+use aster_wire::array::NO_BLOCK;
 
 /// Blocks that are looked at side by side, each with a page buffer.
 const SIDE_BY_SIDE: usize = 64;
@@ -41,16 +41,17 @@ pub(super) struct FoundTable {
     pub newest: u64,
     /// It wasn't where NVRAM says that it is.
     pub was_searched: bool,
+    /// The group of each of its members that could not be, and was dropped.
+    pub mended: Vec<GroupPlace>,
 }
 
 impl TableFinder<'_> {
-    /// The newest whole table, and where it is. `is_member` says which blocks a group may have: die, lane,
-    /// block.
+    /// The newest whole table, and where it is. `fit` says what a block may be to a group: die, lane, block.
     pub async fn find(
         &self,
         kept: Option<TablePlace>,
         reads: &mut u64,
-        is_member: impl Fn(usize, u8, u16) -> bool,
+        fit: impl Fn(usize, u8, u16) -> Fit,
     ) -> FoundTable {
         if let Some(place) = kept {
             let lanes = lanes_of(place.area, self.info.lanes);
@@ -58,14 +59,13 @@ impl TableFinder<'_> {
             let copies: Vec<Vec<LanePage>> = (0..self.pages())
                 .map(|n| blocks.iter().map(|&block| (block, place.page + n)).collect())
                 .collect();
-            if let Some(table) = self.read(place.generation, &copies, reads).await
-                && is_table(&table, self.info, &is_member)
-            {
-                return FoundTable { table: Some((table, place)), newest: place.newest, was_searched: false };
+            if let Some(mut table) = self.read(place.generation, &copies, reads).await {
+                let mended = mend(&mut table, self.info, fit);
+                let (table, newest) = (Some((table, place)), place.newest);
+                return FoundTable { table, newest, was_searched: false, mended };
             }
         }
-        let (table, newest) = self.search(kept.map(|place| place.newest), reads, is_member).await;
-        FoundTable { was_searched: table.is_some(), table, newest }
+        self.search(kept.map(|place| place.newest), reads, fit).await
     }
     fn pages(&self) -> u16 {
         let groups = self.info.all_dies() as u64 * u64::from(self.info.blocks);
@@ -110,8 +110,8 @@ impl TableFinder<'_> {
         &self,
         kept: Option<u64>,
         reads: &mut u64,
-        is_member: impl Fn(usize, u8, u16) -> bool,
-    ) -> (Option<(BlockTable, TablePlace)>, u64) {
+        fit: impl Fn(usize, u8, u16) -> Fit,
+    ) -> FoundTable {
         let blocks = 0..self.info.blocks.min(NO_BLOCK.into()) as u16;
         let of_lane = |lane| blocks.clone().map(move |block| (lane, block));
         let all: Vec<LaneBlock> = (0..self.info.lanes).flat_map(of_lane).collect();
@@ -140,34 +140,15 @@ impl TableFinder<'_> {
             for start in copies.starts(generation, pages) {
                 let ((lane, block), page) = start;
                 let copy = copies.of_copy(generation, pages, start);
-                let Some(table) = self.read(generation, &copy, reads).await else { continue };
+                let Some(mut table) = self.read(generation, &copy, reads).await else { continue };
+                let mended = mend(&mut table, self.info, &fit);
                 let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
-                if let Some(blocks) = its.filter(|blocks| TableCopies::are_of(&copy, blocks))
-                    && is_table(&table, self.info, &is_member)
-                {
+                if let Some(blocks) = its.filter(|blocks| TableCopies::are_of(&copy, blocks)) {
                     let place = TablePlace { generation, newest, blocks, area: copies.area(lane), page };
-                    return (Some((table, place)), newest);
+                    return FoundTable { table: Some((table, place)), newest, was_searched: true, mended };
                 }
             }
         }
-        (None, newest)
+        FoundTable { table: None, newest, was_searched: false, mended: vec![] }
     }
-}
-
-/// Whether a table's members are blocks that groups may have, each of one group.
-fn is_table(table: &BlockTable, info: &ArrayInfo, is_member: impl Fn(usize, u8, u16) -> bool) -> bool {
-    (0..info.all_dies()).all(|die| {
-        let mut seen = BTreeSet::new();
-        let is_good = |members: &Members| {
-            (0..LANES_MAX as u8).zip(members).filter(|&(_, &block)| block != NO_BLOCK).all(
-                |(lane, &block)| {
-                    lane < info.lanes
-                        && u32::from(block) < info.blocks
-                        && is_member(die, lane, block)
-                        && seen.insert((lane, block))
-                },
-            )
-        };
-        table.of_die(die).iter().all(is_good)
-    })
 }

@@ -32,6 +32,7 @@ impl Ftl {
                 if let Some(keeping) = keeping {
                     keeping.stores = false;
                     keeping.stored += u64::from(stored);
+                    keeping.anew &= !stored;
                     if !stored && self.flash.losses() == losses {
                         keeping.store_failed(groups);
                     }
@@ -67,6 +68,10 @@ impl Ftl {
         }
         if !is_at_work || keeping.given_up {
             return None;
+        }
+        if keeping.place.is_some() && keeping.anew {
+            keeping.stores = true;
+            return Some((groups.table().clone(), None));
         }
         if keeping.place.is_some() {
             let window = self.config.wear_window.filter(|_| groups.all_free() > RESERVE)?;

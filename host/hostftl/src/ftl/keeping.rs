@@ -2,6 +2,7 @@
 
 use super::groups::{Exchange, GroupPlace, Groups};
 use super::table_place::TablePlace;
+use alloc::vec::Vec;
 use aster_units::BufferId;
 
 /// What was found of tables at power-on.
@@ -13,6 +14,8 @@ pub(super) struct StoredTable {
     pub newest: u64,
     /// It wasn't where NVRAM says that it is.
     pub was_searched: bool,
+    /// The group of each of its members that could not be, and was dropped.
+    pub mended: Vec<GroupPlace>,
 }
 
 /// What is known of the stored table.
@@ -27,6 +30,8 @@ pub(super) struct Keeping {
     pub newest: u64,
     /// The area that is being written, and its first blank page; `None` if the other one comes next.
     pub next: Option<(u8, u16)>,
+    /// The table is to be stored though nothing changes, since the copy that counts isn't as it should be.
+    pub anew: bool,
     /// No copy could be stored: none will be before the next power-on.
     pub given_up: bool,
     /// The group that couldn't take the first table.
@@ -39,6 +44,8 @@ pub(super) struct Keeping {
     pub buffer: BufferId,
     /// Power-on has found the table by reading, and not by NVRAM.
     pub was_searched: bool,
+    /// Members of the table that were dropped at power-on.
+    pub dropped: u64,
     /// Tables that were stored since power-on.
     pub stored: u64,
     /// Tables that could not be stored since power-on.
@@ -54,12 +61,14 @@ impl Keeping {
             moves_to: None,
             newest: found.newest,
             next: None,
+            anew: !found.mended.is_empty(),
             given_up: false,
             refused: None,
             stores: false,
             pending: None,
             buffer,
             was_searched: found.was_searched,
+            dropped: found.mended.len() as u64,
             stored: 0,
             failures: 0,
         }

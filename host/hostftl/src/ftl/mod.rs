@@ -18,8 +18,9 @@
 //! `lost` goes on after a loss of power of the drive, `rows` writes rows with parity, `rebuild` and `others`
 //! make pages of them that can't be read, `flash` makes commands of frames, `root` and `retired` are what is
 //! kept in NVRAM, and `spare` counts blocks. `keep_table` stores the block group table, `keeping` is
-//! what it knows, `find_table` finds the table at power-on, `table_copies` tells which pages make one,
-//! `table_pages` is what they hold, and `table_place` is what NVRAM says of it.
+//! what it knows, `find_table` finds the table at power-on, `mended` drops members that can't be,
+//! `table_copies` tells which pages make one, `table_pages` is what they hold, and `table_place` is what
+//! NVRAM says of it.
 
 mod block_table;
 mod collect;
@@ -35,6 +36,7 @@ mod keep_table;
 mod keeping;
 mod lost;
 mod map;
+mod mended;
 mod oob;
 mod operation;
 mod others;

@@ -324,6 +324,7 @@ impl TranslationView for Running {
             each("free_groups", state.groups.all_free() as u64);
             each("gathered_pages", state.stored);
             each("groups_left_regions", state.left_regions);
+            each("members_dropped", state.keeping.as_ref().map_or(0, |keeping| keeping.dropped));
             each("padded_sectors", state.padded);
             each("reads_most", state.groups.most_reads().into());
             each("rebuilt_pages", state.rebuilt);

@@ -13,13 +13,14 @@ use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
 use super::keeping::StoredTable;
 use super::map::Map;
+use super::mended::Fit;
 use super::oob::{BEHIND_MAX, SectorKind, SectorRecord, Wear};
 use super::others::{self, Others};
 use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
 use super::spare::Spare;
-use super::table_place::TablePlace;
+use super::table_place::{TablePlace, lanes_of};
 use crate::driver::{ArrayDriver, ArrayInfo};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -81,7 +82,11 @@ pub(super) fn check(config: &HostFtlConfig, info: &ArrayInfo) -> Result<PlaceFor
 
 /// The groups, by the states of blocks that the drive reports and the stored table: with factory bad blocks
 /// and what was found of tables.
-async fn groups(recovery: &Recovery<'_>, reads: &mut u64) -> Result<(Groups, u64, StoredTable), String> {
+async fn groups(
+    recovery: &Recovery<'_>,
+    retired: &Retired,
+    reads: &mut u64,
+) -> Result<(Groups, u64, StoredTable), String> {
     let &Recovery { exec, flash, info, buffers, .. } = recovery;
     let mut states = vec![];
     for channel in 0..info.channels {
@@ -102,11 +107,19 @@ async fn groups(recovery: &Recovery<'_>, reads: &mut u64) -> Result<(Groups, u64
     let (mut stored, mut table) = (StoredTable::default(), None);
     if recovery.config.stores_table() {
         let dies = usize::from(info.dies);
-        let may_have =
-            |die: usize, lane, block| is_member(state((die / dies) as u8, (die % dies) as u8, lane, block));
+        let fit = |die: usize, lane, block| {
+            let (channel, die) = ((die / dies) as u8, (die % dies) as u8);
+            match state(channel, die, lane, block) {
+                known if is_usable(known) => Fit::Good,
+                Some(BlockFlags::GrownBad) if retired.has((channel, die, lane, block)) => Fit::Emptied,
+                Some(BlockFlags::GrownBad) => Fit::Bad,
+                _ => Fit::Never,
+            }
+        };
         let finder = TableFinder { exec, flash, buffers, info };
-        let found = finder.find(TablePlace::read(recovery.table_nvram), reads, may_have).await;
+        let found = finder.find(TablePlace::read(recovery.table_nvram), reads, fit).await;
         (stored.newest, stored.was_searched, table) = (found.newest, found.was_searched, found.table);
+        stored.mended = found.mended;
     }
     let first = || BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
     let (table, place) = match table {
@@ -114,7 +127,10 @@ async fn groups(recovery: &Recovery<'_>, reads: &mut u64) -> Result<(Groups, u64
         None => (first(), None),
     };
     let mut groups = Groups::of(info, table);
-    stored.place = place.and_then(|place| Some((place, groups.with_members(0, 0, &place.blocks)?)));
+    stored.place = place.and_then(|place| {
+        let at = groups.with_some_of(0, 0, &place.blocks, lanes_of(place.area, info.lanes))?;
+        Some((TablePlace { blocks: groups.members(at), ..place }, at))
+    });
     if let Some((_, at)) = stored.place {
         groups.hold(at);
     }
@@ -231,7 +247,7 @@ impl Recovery<'_> {
         let &Recovery { exec, flash, driver, nvram, config, info, format, sectors, .. } = self;
         let mut reads = 0;
         let mut retired = Retired::read(nvram, ROOT_BYTES, info);
-        let (mut groups, factory_bad, table) = groups(self, &mut reads).await?;
+        let (mut groups, factory_bad, table) = groups(self, &retired, &mut reads).await?;
         if config.raid.is_some() {
             groups = groups.with_parity();
         }
@@ -327,7 +343,8 @@ impl Recovery<'_> {
                 (true, _) => {
                     groups.found(at, written);
                     groups.corrected(at, corrected);
-                    if harmed {
+                    // The sums of its rows may be of another block.
+                    if harmed || config.raid.is_some() && table.mended.contains(&at) {
                         groups.harm(at);
                     }
                     if torn.contains(&at) {

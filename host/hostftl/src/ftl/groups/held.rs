@@ -2,6 +2,8 @@
 //! are being exchanged.
 
 use super::{Group, GroupPlace, GroupState, Groups, Members};
+use aster_wire::array::NO_BLOCK;
+use core::ops::Range;
 
 impl Groups {
     /// The free group of a die with the most blocks that can be written, of those the last one to be
@@ -13,9 +15,18 @@ impl Groups {
         let (_, &group) = free.max_by_key(|&(at, &n)| (of.groups[usize::from(n)].alive(), at))?;
         Some(GroupPlace { channel, die, group })
     }
-    /// The group of a die that has these blocks.
-    pub fn with_members(&self, channel: u8, die: u8, blocks: &Members) -> Option<GroupPlace> {
-        let group = self.table.of_die(self.info.die(channel, die)).iter().position(|of| of == blocks)?;
+    /// The group of a die that has one of these blocks, of these lanes.
+    pub fn with_some_of(
+        &self,
+        channel: u8,
+        die: u8,
+        blocks: &Members,
+        lanes: Range<u8>,
+    ) -> Option<GroupPlace> {
+        let lanes = usize::from(lanes.start)..usize::from(lanes.end);
+        let is_same = |(of, block): (&u16, &u16)| of == block && *block != NO_BLOCK;
+        let has_some = |of: &Members| of[lanes.clone()].iter().zip(&blocks[lanes.clone()]).any(is_same);
+        let group = self.table.of_die(self.info.die(channel, die)).iter().position(has_some)?;
         Some(GroupPlace { channel, die, group: group as u16 })
     }
     /// Where the table goes for its wear (H27, H30): the free group of its die that was erased most often, if
