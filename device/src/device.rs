@@ -461,9 +461,16 @@ impl Device {
         let is_below = || self.below().is_some_and(|drive| drive.is_booting());
         self.face.translation.state() == DriveState::Booting || is_below()
     }
-    /// A description of the recovery from a sudden loss of power. `None` while the drive boots and after
-    /// any other boot.
+    /// A description of the recovery from a sudden loss of power, and what else power-on has found that isn't
+    /// as it should be. `None` while the drive boots and after any other boot.
     pub fn recovery(&self) -> Option<String> {
+        let (lost, note) = (self.lost_power(), self.face.translation.boot_note());
+        match (lost, note.filter(|_| !self.is_booting())) {
+            (Some(lost), Some(note)) => Some(format!("{lost}; {note}")),
+            (lost, note) => lost.or(note),
+        }
+    }
+    fn lost_power(&self) -> Option<String> {
         let ftl = self.stats().ftl;
         let how = match ftl.boot {
             Boot::Recovered => "recovered",

@@ -43,6 +43,28 @@ impl Kept {
         machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
         machine
     }
+    /// What NVRAM says of the table.
+    fn named(&self) -> Vec<u8> {
+        let mut bytes = vec![0; RECORDS[0]];
+        self.nvram.read(Kept::records_at(), &mut bytes);
+        bytes
+    }
+    /// The generation that NVRAM names.
+    fn generation(&self) -> u64 {
+        u64::from_le_bytes(self.named()[4..12].try_into().expect("eight bytes"))
+    }
+    /// The copies that NVRAM names can't be read any more. Returns how many there are.
+    fn spoil_named(&self) -> u64 {
+        let (generation, mut spoilt) = (self.generation().to_le_bytes(), 0);
+        self.change_tables(|page| {
+            if page[8..16] == generation {
+                // It isn't what the records beside it say.
+                page[15] ^= 0x80;
+                spoilt += 1;
+            }
+        });
+        spoilt
+    }
     /// Where the FTL's records begin.
     fn records_at() -> usize {
         NVRAM_BYTES - 2 * 128 - RECORDS.iter().sum::<usize>()
@@ -324,6 +346,124 @@ fn more_groups_stay_whole_than_without_repair() {
         println!("{raid:?}: (bad blocks, whole groups) {repaired:?} with repair, {without:?} without");
         assert!(repaired.1 > without.1 + 5, "{repaired:?} with repair, {without:?} without");
     }
+}
+
+/// Searched, misnamed, and what power-on says.
+fn told(machine: &Machine) -> (u64, u64, String) {
+    let [searched, misnamed] = ["tables_searched", "tables_misnamed"].map(|name| counter(machine, name));
+    (searched, misnamed, machine.device().recovery().expect("the power was lost"))
+}
+/// The drive goes on with its table, and its next power-on finds that one at once.
+fn goes_on(kept: &Kept, machine: Machine, contents: Contents) {
+    let contents = run(&machine, &[everything(&machine)], contents);
+    idle(&machine);
+    assert!(stored(&machine) > 0, "a table was stored");
+    assert_eq!(counter(&machine, "tables_failed"), 0);
+    let contents = written(&machine, 77, contents);
+    drop(machine.cut_power());
+    let last = kept.power_on();
+    let (searched, misnamed, text) = told(&last);
+    assert_eq!((searched, misnamed), (0, 0));
+    assert!(!text.contains("table"), "{text}");
+    run(&last, &[everything(&last)], contents);
+}
+
+/// H25: a table that NVRAM names and that can't be read is told of. If there is no other, one is built.
+#[test]
+fn a_table_that_cannot_be_read_is_built_anew_if_there_is_no_other_one() {
+    let kept = Kept::new(small());
+    let first = kept.power_on();
+    idle(&first);
+    let contents = written(&first, 1, versioned(&first));
+    drop(first.cut_power());
+    assert_eq!(kept.spoil_named(), 4);
+    let next = kept.power_on();
+    let (searched, misnamed, text) = told(&next);
+    assert_eq!((searched, misnamed), (0, 1));
+    let built = "the block group table that NVRAM names can't be read: since no other one is whole, the \
+                 table was built as at the first start";
+    assert!(text.ends_with(built), "{text}");
+    goes_on(&kept, next, contents);
+}
+
+/// Writes until a table was stored.
+fn until_stored(machine: &Machine, mut contents: Contents) -> Contents {
+    let before = stored(machine);
+    for seed in 0.. {
+        contents = written(machine, seed, contents);
+        idle(machine);
+        if stored(machine) > before {
+            break;
+        }
+    }
+    contents
+}
+
+/// H25: the newest whole table of those that are on flash counts if NVRAM names another one, and is stored
+/// once more, so that NVRAM names what counts.
+#[test]
+fn the_newest_table_on_flash_counts_where_nvram_names_another_one() {
+    for raid in [RaidName::Off, RaidName::Rotating] {
+        for older in [false, true] {
+            let kept = Kept::new(failing(raid));
+            let first = kept.power_on();
+            idle(&first);
+            let contents = until_stored(&first, versioned(&first));
+            let before = (kept.generation(), kept.named());
+            let contents = until_stored(&first, contents);
+            let newest = kept.generation();
+            assert!(before.0 < newest);
+            drop(first.cut_power());
+            let expected = if older {
+                kept.nvram.write(Kept::records_at(), &before.1);
+                "is older than what is on flash"
+            } else {
+                assert!(kept.spoil_named() > 0);
+                "can't be read"
+            };
+            let next = kept.power_on();
+            let (searched, misnamed, text) = told(&next);
+            assert_eq!((searched, misnamed), (1, 1), "{text}");
+            assert!(
+                text.ends_with(&format!("{expected}: the newest whole one on flash was taken")),
+                "{text}"
+            );
+            // The number of what was found or known isn't used again.
+            idle(&next);
+            assert!(kept.generation() > newest);
+            goes_on(&kept, next, contents);
+        }
+    }
+}
+
+/// H25, H27: a table that has moved is found by the records in the group that has it now.
+#[test]
+fn a_table_that_has_moved_counts_where_nvram_names_its_place_before() {
+    let mut profile = small();
+    profile.ftl.over_provisioning_percent = 80.0;
+    profile.target.as_mut().expect("a target").wear_window = Some(24);
+    let kept = Kept::new(profile);
+    let machine = kept.power_on();
+    idle(&machine);
+    let before = kept.named();
+    let size = Some(Extent::Bytes(drive(&machine).bytes / 10 / 65_536 * 65_536));
+    let mut contents = versioned(&machine);
+    for seed in 0.. {
+        // The group that the table leaves is among the next ones to be opened.
+        let requests = if counter(&machine, "erases_most") < 10 { 100 } else { 2 };
+        let hot = job("hot", Access::Random, Mix::Write, 64 << 10, requests);
+        contents = run(&machine, &[Job { size, seed, flush_every: requests, ..hot }], contents);
+        if stored(&machine) > 1 {
+            break;
+        }
+    }
+    drop(machine.cut_power());
+    kept.nvram.write(Kept::records_at(), &before);
+    let next = kept.power_on();
+    let (searched, misnamed, text) = told(&next);
+    assert_eq!((searched, misnamed), (1, 1), "{text}");
+    assert!(text.contains("is older than what is on flash"), "{text}");
+    goes_on(&kept, next, contents);
 }
 
 /// Writes to the second half of the drive, for ever.

@@ -144,6 +144,11 @@ pub trait TranslationView {
     fn state(&self) -> DriveState;
     /// Why it can't serve, once [`state`](TranslationView::state) is [`DriveState::Failed`].
     fn boot_error(&self) -> Option<String>;
+    /// What a person should know of this power-on, though the drive serves: with what could not be read, and
+    /// what was taken instead. `None` while it boots.
+    fn boot_note(&self) -> Option<String> {
+        None
+    }
     /// What it has done since power-on.
     fn stats(&self) -> TranslationStats;
     /// Counters that only this translation has, by name.

@@ -4,6 +4,7 @@
 use super::block_table::BlockTable;
 use super::flash::{Flash, Span, Ticket};
 use super::groups::GroupPlace;
+use super::keeping::Misnamed;
 use super::mended::{Fit, mend};
 use super::oob::SectorKind;
 use super::place::PagePlace;
@@ -41,31 +42,67 @@ pub(super) struct FoundTable {
     pub newest: u64,
     /// It wasn't where NVRAM says that it is.
     pub was_searched: bool,
+    /// Why the one that NVRAM names doesn't count.
+    pub misnamed: Option<Misnamed>,
     /// The group of each of its members that could not be, and was dropped.
     pub mended: Vec<GroupPlace>,
 }
 
 impl TableFinder<'_> {
-    /// The newest whole table, and where it is. `fit` says what a block may be to a group: die, lane, block.
+    /// The newest whole table, and where it is. What NVRAM has kept counts unless it `is_older` than what is
+    /// known to be on flash. `fit` says what a block may be to a group: die, lane, block.
     pub async fn find(
         &self,
         kept: Option<TablePlace>,
+        is_older: bool,
         reads: &mut u64,
         fit: impl Fn(usize, u8, u16) -> Fit,
     ) -> FoundTable {
-        if let Some(place) = kept {
-            let lanes = lanes_of(place.area, self.info.lanes);
-            let blocks: Vec<LaneBlock> = lanes.map(|lane| (lane, place.blocks[usize::from(lane)])).collect();
-            let copies: Vec<Vec<LanePage>> = (0..self.pages())
-                .map(|n| blocks.iter().map(|&block| (block, place.page + n)).collect())
-                .collect();
-            if let Some(mut table) = self.read(place.generation, &copies, reads).await {
-                let mended = mend(&mut table, self.info, fit);
-                let (table, newest) = (Some((table, place)), place.newest);
-                return FoundTable { table, newest, was_searched: false, mended };
-            }
+        let misnamed = match kept {
+            None => None,
+            Some(_) if is_older => Some(Misnamed::Older),
+            Some(place) => match self.named(place, reads).await {
+                None => Some(Misnamed::Unreadable),
+                Some(_) if self.has_newer(place, reads).await => Some(Misnamed::Older),
+                Some(mut table) => {
+                    let mended = mend(&mut table, self.info, fit);
+                    let (table, newest) = (Some((table, place)), place.newest);
+                    return FoundTable { table, newest, was_searched: false, misnamed: None, mended };
+                }
+            },
+        };
+        let found = self.search(kept.map(|place| place.newest), reads, fit).await;
+        FoundTable { misnamed, ..found }
+    }
+    /// The table that NVRAM names.
+    async fn named(&self, place: TablePlace, reads: &mut u64) -> Option<BlockTable> {
+        let end = place.page.checked_add(self.pages()).filter(|&end| end <= self.info.pages)?;
+        let blocks = self.blocks(&place, place.area);
+        let copies = |page| blocks.iter().map(|&block| (block, page)).collect();
+        let copies: Vec<Vec<LanePage>> = (place.page..end).map(copies).collect();
+        self.read(place.generation, &copies, reads).await
+    }
+    /// Whether a copy of which NVRAM doesn't know lies behind the one that it names, or in the other area.
+    async fn has_newer(&self, place: TablePlace, reads: &mut u64) -> bool {
+        let next = place.page + self.pages();
+        let mut starts = vec![];
+        if next < self.info.pages {
+            starts.extend(self.blocks(&place, place.area).into_iter().map(|block| (block, next)));
         }
-        self.search(kept.map(|place| place.newest), reads, fit).await
+        starts.extend(self.blocks(&place, 1 - place.area).into_iter().map(|block| (block, 0)));
+        let begin = |(n, (block, page))| self.begin(block, page, n);
+        let reading: Vec<Rc<Ticket>> = starts.into_iter().enumerate().map(begin).collect();
+        *reads += reading.len() as u64;
+        let mut newest = 0;
+        for read in reading {
+            newest = newest.max(self.record(&read).await.map_or(0, |(generation, _)| generation));
+        }
+        newest > place.newest
+    }
+    /// The blocks of an area of the group that has the table.
+    fn blocks(&self, place: &TablePlace, area: u8) -> Vec<LaneBlock> {
+        let blocks = lanes_of(area, self.info.lanes).map(|lane| (lane, place.blocks[usize::from(lane)]));
+        blocks.filter(|&(_, block)| u32::from(block) < self.info.blocks).collect()
     }
     fn pages(&self) -> u16 {
         let groups = self.info.all_dies() as u64 * u64::from(self.info.blocks);
@@ -145,10 +182,11 @@ impl TableFinder<'_> {
                 let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
                 if let Some(blocks) = its.filter(|blocks| TableCopies::are_of(&copy, blocks)) {
                     let place = TablePlace { generation, newest, blocks, area: copies.area(lane), page };
-                    return FoundTable { table: Some((table, place)), newest, was_searched: true, mended };
+                    let table = Some((table, place));
+                    return FoundTable { table, newest, was_searched: true, misnamed: None, mended };
                 }
             }
         }
-        FoundTable { table: None, newest, was_searched: false, mended: vec![] }
+        FoundTable { table: None, newest, was_searched: false, misnamed: None, mended: vec![] }
     }
 }

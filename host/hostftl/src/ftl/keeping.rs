@@ -2,8 +2,19 @@
 
 use super::groups::{Exchange, GroupPlace, Groups};
 use super::table_place::TablePlace;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use aster_units::BufferId;
+
+/// Why the table that NVRAM names doesn't count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Misnamed {
+    /// It can't be read.
+    Unreadable,
+    /// A newer one is on flash.
+    Older,
+}
 
 /// What was found of tables at power-on.
 #[derive(Default)]
@@ -14,6 +25,8 @@ pub(super) struct StoredTable {
     pub newest: u64,
     /// It wasn't where NVRAM says that it is.
     pub was_searched: bool,
+    /// Why the one that NVRAM names doesn't count.
+    pub misnamed: Option<Misnamed>,
     /// The group of each of its members that could not be, and was dropped.
     pub mended: Vec<GroupPlace>,
 }
@@ -44,6 +57,10 @@ pub(super) struct Keeping {
     pub buffer: BufferId,
     /// Power-on has found the table by reading, and not by NVRAM.
     pub was_searched: bool,
+    /// Why the table that NVRAM named at power-on doesn't count.
+    pub misnamed: Option<Misnamed>,
+    /// The first start's table was built at power-on.
+    pub was_built: bool,
     /// Members of the table that were dropped at power-on.
     pub dropped: u64,
     /// Tables that were stored since power-on.
@@ -61,16 +78,40 @@ impl Keeping {
             moves_to: None,
             newest: found.newest,
             next: None,
-            anew: !found.mended.is_empty(),
+            anew: found.misnamed.is_some() || !found.mended.is_empty(),
             given_up: false,
             refused: None,
             stores: false,
             pending: None,
             buffer,
             was_searched: found.was_searched,
+            misnamed: found.misnamed,
+            was_built: found.place.is_none(),
             dropped: found.mended.len() as u64,
             stored: 0,
             failures: 0,
+        }
+    }
+    /// What a person should know of the table at power-on.
+    pub fn note(&self) -> Option<String> {
+        let misnamed = self.misnamed.map(|misnamed| {
+            let what = match misnamed {
+                Misnamed::Unreadable => "can't be read",
+                Misnamed::Older => "is older than what is on flash",
+            };
+            let instead = match self.was_built {
+                true => "since no other one is whole, the table was built as at the first start",
+                false => "the newest whole one on flash was taken",
+            };
+            format!("the block group table that NVRAM names {what}: {instead}")
+        });
+        let dropped = (self.dropped > 0).then(|| {
+            let members = if self.dropped == 1 { "member" } else { "members" };
+            format!("{} {members} of the block group table could not be, and were dropped", self.dropped)
+        });
+        match (misnamed, dropped) {
+            (Some(misnamed), Some(dropped)) => Some(format!("{misnamed}; {dropped}")),
+            (misnamed, dropped) => misnamed.or(dropped),
         }
     }
     /// Whether groups can be repaired now: the change would be stored.

@@ -308,6 +308,10 @@ impl TranslationView for Running {
         let of_drive = self.driver.fault().map(|fault| fault.to_string());
         of_drive.or_else(|| self.error.borrow().clone())
     }
+    fn boot_note(&self) -> Option<String> {
+        let state = self.ftl.get()?.state.borrow();
+        state.keeping.as_ref()?.note()
+    }
     fn stats(&self) -> TranslationStats {
         let stats = self.ftl.get().map(|ftl| ftl.stats.get()).unwrap_or_default();
         TranslationStats { state: self.state(), ..stats }
@@ -330,6 +334,8 @@ impl TranslationView for Running {
             each("rebuilt_pages", state.rebuilt);
             each("spare_percent", ftl.spare.of(&state.groups).into());
             each("tables_failed", state.keeping.as_ref().map_or(0, |keeping| keeping.failures));
+            let is_misnamed = |keeping: &Keeping| keeping.misnamed.is_some().into();
+            each("tables_misnamed", state.keeping.as_ref().map_or(0, is_misnamed));
             each("tables_searched", state.keeping.as_ref().map_or(0, |keeping| keeping.was_searched.into()));
             each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
             each("whole_groups", state.groups.whole() as u64);

@@ -85,6 +85,7 @@ pub(super) fn check(config: &HostFtlConfig, info: &ArrayInfo) -> Result<PlaceFor
 async fn groups(
     recovery: &Recovery<'_>,
     retired: &Retired,
+    trusts_nvram: bool,
     reads: &mut u64,
 ) -> Result<(Groups, u64, StoredTable), String> {
     let &Recovery { exec, flash, info, buffers, .. } = recovery;
@@ -117,9 +118,9 @@ async fn groups(
             }
         };
         let finder = TableFinder { exec, flash, buffers, info };
-        let found = finder.find(TablePlace::read(recovery.table_nvram), reads, fit).await;
+        let found = finder.find(TablePlace::read(recovery.table_nvram), !trusts_nvram, reads, fit).await;
         (stored.newest, stored.was_searched, table) = (found.newest, found.was_searched, found.table);
-        stored.mended = found.mended;
+        (stored.misnamed, stored.mended) = (found.misnamed, found.mended);
     }
     let first = || BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
     let (table, place) = match table {
@@ -207,6 +208,8 @@ struct Versions {
     records: Vec<Option<SectorRecord>>,
     floor: u64,
     newest: u64,
+    /// The newest generation of a page of a table.
+    newest_table: u64,
     any: bool,
 }
 
@@ -244,10 +247,23 @@ impl Recovery<'_> {
     /// # Errors
     /// In words, when the drive can't be used.
     pub async fn run(&self, root: Option<Root>) -> Result<Found, String> {
-        let &Recovery { exec, flash, driver, nvram, config, info, format, sectors, .. } = self;
         let mut reads = 0;
+        if let Some(found) = self.attempt(root, true, &mut reads).await? {
+            return Ok(found);
+        }
+        let found = self.attempt(root, false, &mut reads).await?;
+        Ok(found.expect("what was searched isn't compared with NVRAM"))
+    }
+    /// The same. `None`, with nothing changed, if the table is that of NVRAM, and a newer one is on flash.
+    async fn attempt(
+        &self,
+        root: Option<Root>,
+        trusts_nvram: bool,
+        reads: &mut u64,
+    ) -> Result<Option<Found>, String> {
+        let &Recovery { exec, flash, driver, nvram, config, info, format, sectors, .. } = self;
         let mut retired = Retired::read(nvram, ROOT_BYTES, info);
-        let (mut groups, factory_bad, table) = groups(self, &retired, &mut reads).await?;
+        let (mut groups, factory_bad, table) = groups(self, &retired, trusts_nvram, reads).await?;
         if config.raid.is_some() {
             groups = groups.with_parity();
         }
@@ -263,6 +279,7 @@ impl Recovery<'_> {
             records: vec![None; sectors as usize],
             floor,
             newest: floor,
+            newest_table: 0,
             any: false,
         };
         let mut of_groups = BTreeMap::new();
@@ -301,7 +318,7 @@ impl Recovery<'_> {
                 if tickets.is_empty() {
                     break;
                 }
-                reads += tickets.len() as u64;
+                *reads += tickets.len() as u64;
                 for (n, ticket) in tickets {
                     let mut done = ticket.done(exec).await;
                     let scan = &mut scans[n];
@@ -317,6 +334,10 @@ impl Recovery<'_> {
                         .map_err(|error| driver.fault().map_or(error, |fault| fault.to_string()))?;
                 }
             }
+        }
+        let is_named = table.place.is_some() && !table.was_searched;
+        if is_named && versions.newest_table > table.newest {
+            return Ok(None);
         }
         for (channel, die, lane) in flash.dead() {
             if config.raid.is_none() {
@@ -360,7 +381,20 @@ impl Recovery<'_> {
         stale.iter().for_each(|&at| retired.retire(nvram, &groups, at));
         let Versions { map, newest, any, .. } = versions;
         let sequence = newest + 1;
-        Ok(Found { map, groups, retired, table, sequence, root, any, factory_bad, reads, erases, spare })
+        let reads = *reads;
+        Ok(Some(Found {
+            map,
+            groups,
+            retired,
+            table,
+            sequence,
+            root,
+            any,
+            factory_bad,
+            reads,
+            erases,
+            spare,
+        }))
     }
 
     /// The groups with a row that is not there on all lanes that can be written: a loss of power has cut it
@@ -450,7 +484,10 @@ fn look(
     let is_known = done.code != Ok(StatusCode::LaneDead) || done.records.iter().any(Option::is_some);
     of_group.written += u32::from(is_known);
     // A table that isn't where the one that counts is: its number may be found by a later search.
-    of_group.counts |= done.records.iter().flatten().any(|record| record.kind == SectorKind::Table);
+    for record in done.records.iter().flatten().filter(|record| record.kind == SectorKind::Table) {
+        of_group.counts = true;
+        versions.newest_table = versions.newest_table.max(record.sequence);
+    }
     for (slot, record) in (0..).zip(done.records) {
         let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
         scan.wear.found(record.wear, page, sectors, slot);
@@ -478,7 +515,7 @@ mod tests {
     fn versions() -> Versions {
         let info = ArrayInfo { channels: 1, lanes: 8, dies: 1, planes: 1, blocks: 8, pages: 8, sectors: 4 };
         let map = Map::new(PlaceFormat::of(&info).unwrap(), 16);
-        Versions { map, records: vec![None; 16], floor: 100, newest: 100, any: false }
+        Versions { map, records: vec![None; 16], floor: 100, newest: 100, newest_table: 0, any: false }
     }
     fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
         let mut of_page: Records = [None; SECTORS_MAX];
@@ -536,8 +573,10 @@ mod tests {
         assert!(!self::looked(&[old], true).2.counts);
         assert!(self::looked(&[read(StatusCode::Uncorrectable, &[])], true).2.counts);
         // A store that was cut off.
-        let table = read(StatusCode::Done, &[SectorRecord::of_table(0, 1)]);
-        assert!(self::looked(&[table], true).2.counts);
+        let table = |generation| read(StatusCode::Done, &[SectorRecord::of_table(0, generation)]);
+        let (_, versions, of_group) = self::looked(&[table(7), table(6)], true);
+        assert!(of_group.counts);
+        assert_eq!(versions.newest_table, 7);
     }
 
     /// H26: a block that went bad tells of fewer erases, and none of its parts are taken for the group's.
