@@ -8,7 +8,7 @@ use aster_events::Recorder;
 use aster_ports::medium::{Medium, Nvram, SharedNvram};
 use aster_run_virtual::Machine;
 use aster_tests::{SmallDisk, cases, config, drive, job, run, versioned};
-use aster_units::{Content, Duration, LunIndex, Rng};
+use aster_units::{BlockAddr, Content, Duration, LunIndex, PageInBlock, Rng};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Extent, Job, Mix};
 use std::cell::Cell;
@@ -464,6 +464,47 @@ fn a_table_that_has_moved_counts_where_nvram_names_its_place_before() {
     assert_eq!((searched, misnamed), (1, 1), "{text}");
     assert!(text.contains("is older than what is on flash"), "{text}");
     goes_on(&kept, next, contents);
+}
+
+/// H25, H32: a table whose bits fade is stored anew after power-on, and so is one that has lost a copy.
+#[test]
+fn a_table_that_fades_is_stored_anew_after_power_on() {
+    let power_on = |profile: &Profile, media| {
+        let config = Config { depth: 32, ..config(profile) };
+        let content = Some(Content::Full);
+        let machine = Machine::power_on("t", profile, content, media, &Recorder::default(), config).unwrap();
+        machine.boot().unwrap();
+        machine
+    };
+    // The ECC corrects 16 bits, of which 80 % are 13. A table has a copy on each of the first four LUNs.
+    for (luns, bits, percent, expected) in
+        [(0..4, 11, 80, 0), (0..4, 13, 80, 1), (0..1, 60, 80, 1), (0..4, 13, 0, 0), (1..4, 60, 80, 0)]
+    {
+        let what = format!("{bits} bits on {luns:?}, {percent} %");
+        let mut profile = small();
+        profile.ftl.refresh_corrected_percent = percent;
+        let first = power_on(&profile, Media::fresh());
+        idle(&first);
+        assert_eq!(stored(&first), 1);
+        let mut flipped = 0;
+        for (lun, block) in luns.clone().flat_map(|lun| (0..24).map(move |block| (lun, block))) {
+            let (lun, block, nand) = (LunIndex(lun), BlockAddr(block), first.device().nand());
+            if nand.bad_blocks(lun).iter().any(|&(bad, _)| bad == block) {
+                continue;
+            }
+            flipped += u32::from(nand.flip_random_bits(lun, block, PageInBlock(0), (0, 512), bits, 9));
+        }
+        assert_eq!(flipped, luns.end - luns.start, "nothing but the table is written");
+        let contents = written(&first, 1, versioned(&first));
+        let next = power_on(&profile, first.cut_power());
+        let contents = run(&next, &[everything(&next)], contents);
+        idle(&next);
+        assert_eq!((stored(&next), counter(&next, "tables_searched")), (expected, 0), "{what}");
+        let last = power_on(&profile, next.cut_power());
+        run(&last, &[everything(&last)], contents);
+        idle(&last);
+        assert_eq!((stored(&last), counter(&last, "tables_searched")), (0, 0), "{what}");
+    }
 }
 
 /// Writes to the second half of the drive, for ever.

@@ -16,6 +16,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
+use aster_parties::Refresh;
 use aster_ports::dram::SharedDram;
 use aster_units::{BufferId, SECTOR_BYTES};
 use aster_wire::array::NO_BLOCK;
@@ -32,9 +33,15 @@ pub(super) struct TableFinder<'a> {
     pub flash: &'a Flash,
     pub buffers: &'a SharedDram,
     pub info: &'a ArrayInfo,
+    /// When data are written anew.
+    pub refresh: Refresh,
 }
 
+/// What was read as a table, and the most bits that were corrected in a chunk of it.
+type Read = (BlockTable, u8);
+
 /// What is found of tables.
+#[derive(Default)]
 pub(super) struct FoundTable {
     /// The table that counts, and where it is; `None` if no table is whole.
     pub table: Option<(BlockTable, TablePlace)>,
@@ -44,6 +51,8 @@ pub(super) struct FoundTable {
     pub was_searched: bool,
     /// Why the one that NVRAM names doesn't count.
     pub misnamed: Option<Misnamed>,
+    /// It fades: reading it has corrected too many bits, or has found a copy of a page lost.
+    pub is_faded: bool,
     /// The group of each of its members that could not be, and was dropped.
     pub mended: Vec<GroupPlace>,
 }
@@ -61,13 +70,14 @@ impl TableFinder<'_> {
         let misnamed = match kept {
             None => None,
             Some(_) if is_older => Some(Misnamed::Older),
-            Some(place) => match self.named(place, reads).await {
+            Some(place) => match self.named(place, &fit, reads).await {
                 None => Some(Misnamed::Unreadable),
                 Some(_) if self.has_newer(place, reads).await => Some(Misnamed::Older),
-                Some(mut table) => {
-                    let mended = mend(&mut table, self.info, fit);
+                Some((mut table, corrected)) => {
+                    let (mended, is_faded) =
+                        (mend(&mut table, self.info, fit), self.refresh.is_faded(corrected));
                     let (table, newest) = (Some((table, place)), place.newest);
-                    return FoundTable { table, newest, was_searched: false, misnamed: None, mended };
+                    return FoundTable { table, newest, is_faded, mended, ..FoundTable::default() };
                 }
             },
         };
@@ -75,12 +85,17 @@ impl TableFinder<'_> {
         FoundTable { misnamed, ..found }
     }
     /// The table that NVRAM names.
-    async fn named(&self, place: TablePlace, reads: &mut u64) -> Option<BlockTable> {
+    async fn named(
+        &self,
+        place: TablePlace,
+        fit: impl Fn(usize, u8, u16) -> Fit,
+        reads: &mut u64,
+    ) -> Option<Read> {
         let end = place.page.checked_add(self.pages()).filter(|&end| end <= self.info.pages)?;
         let blocks = self.blocks(&place, place.area);
         let copies = |page| blocks.iter().map(|&block| (block, page)).collect();
         let copies: Vec<Vec<LanePage>> = (place.page..end).map(copies).collect();
-        self.read(place.generation, &copies, reads).await
+        self.read(place.generation, &copies, fit, reads).await
     }
     /// Whether a copy of which NVRAM doesn't know lies behind the one that it names, or in the other area.
     async fn has_newer(&self, place: TablePlace, reads: &mut u64) -> bool {
@@ -109,14 +124,26 @@ impl TableFinder<'_> {
         let page_bytes = usize::from(self.info.sectors) * SECTOR_BYTES;
         table_pages::pages(groups, page_bytes) as u16
     }
-    /// Reads a table of which each page has these copies.
-    async fn read(&self, generation: u64, pages: &[Vec<LanePage>], reads: &mut u64) -> Option<BlockTable> {
-        let mut table = BlockTable::empty(self.info);
+    /// Reads a table of which each page has these copies. A copy in a block that can be written counts as
+    /// lost if it can't be corrected.
+    async fn read(
+        &self,
+        generation: u64,
+        pages: &[Vec<LanePage>],
+        fit: impl Fn(usize, u8, u16) -> Fit,
+        reads: &mut u64,
+    ) -> Option<Read> {
+        let (mut table, mut corrected) = (BlockTable::empty(self.info), 0);
         for (n, copies) in pages.iter().enumerate() {
             let mut is_there = false;
             for &(block, page) in copies.iter().filter(|((_, block), _)| *block != NO_BLOCK) {
                 *reads += 1;
-                if self.record(&self.begin(block, page, 0)).await == Some((generation, n as u32)) {
+                let read = self.begin(block, page, 0);
+                let is_of_table = self.record(&read).await == Some((generation, n as u32));
+                if is_of_table || fit(0, block.0, block.1) == Fit::Good {
+                    corrected = read.done(self.exec).await.corrected.max(corrected);
+                }
+                if is_of_table {
                     let buffers = self.buffers.borrow();
                     is_there |= table_pages::take(&mut table, generation, n, buffers.page(BufferId(0)));
                 }
@@ -128,7 +155,7 @@ impl TableFinder<'_> {
                 return None;
             }
         }
-        Some(table)
+        Some((table, corrected))
     }
     fn begin(&self, (lane, block): LaneBlock, page: u16, buffer: usize) -> Rc<Ticket> {
         let page: PagePlace = DIE.page(page, lane);
@@ -177,16 +204,19 @@ impl TableFinder<'_> {
             for start in copies.starts(generation, pages) {
                 let ((lane, block), page) = start;
                 let copy = copies.of_copy(generation, pages, start);
-                let Some(mut table) = self.read(generation, &copy, reads).await else { continue };
+                let Some((mut table, corrected)) = self.read(generation, &copy, &fit, reads).await else {
+                    continue;
+                };
                 let mended = mend(&mut table, self.info, &fit);
                 let its = table.of_die(0).iter().find(|members| members[usize::from(lane)] == block).copied();
                 if let Some(blocks) = its.filter(|blocks| TableCopies::are_of(&copy, blocks)) {
                     let place = TablePlace { generation, newest, blocks, area: copies.area(lane), page };
-                    let table = Some((table, place));
-                    return FoundTable { table, newest, was_searched: true, misnamed: None, mended };
+                    let (table, is_faded) = (Some((table, place)), self.refresh.is_faded(corrected));
+                    let was_searched = true;
+                    return FoundTable { table, newest, was_searched, misnamed: None, is_faded, mended };
                 }
             }
         }
-        FoundTable { table: None, newest, was_searched: false, misnamed: None, mended: vec![] }
+        FoundTable { newest, ..FoundTable::default() }
     }
 }

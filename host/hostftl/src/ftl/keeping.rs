@@ -27,6 +27,8 @@ pub(super) struct StoredTable {
     pub was_searched: bool,
     /// Why the one that NVRAM names doesn't count.
     pub misnamed: Option<Misnamed>,
+    /// Its copies fade.
+    pub is_faded: bool,
     /// The group of each of its members that could not be, and was dropped.
     pub mended: Vec<GroupPlace>,
 }
@@ -78,7 +80,7 @@ impl Keeping {
             moves_to: None,
             newest: found.newest,
             next: None,
-            anew: found.misnamed.is_some() || !found.mended.is_empty(),
+            anew: found.misnamed.is_some() || found.is_faded || !found.mended.is_empty(),
             given_up: false,
             refused: None,
             stores: false,

@@ -117,10 +117,11 @@ async fn groups(
                 _ => Fit::Never,
             }
         };
-        let finder = TableFinder { exec, flash, buffers, info };
+        let refresh = recovery.config.refresh;
+        let finder = TableFinder { exec, flash, buffers, info, refresh };
         let found = finder.find(TablePlace::read(recovery.table_nvram), !trusts_nvram, reads, fit).await;
         (stored.newest, stored.was_searched, table) = (found.newest, found.was_searched, found.table);
-        (stored.misnamed, stored.mended) = (found.misnamed, found.mended);
+        (stored.misnamed, stored.is_faded, stored.mended) = (found.misnamed, found.is_faded, found.mended);
     }
     let first = || BlockTable::first(info, |c, d, lane, block| !is_member(state(c, d, lane, block)));
     let (table, place) = match table {
