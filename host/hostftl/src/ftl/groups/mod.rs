@@ -132,6 +132,11 @@ struct Die {
     free: VecDeque<u16>,
     /// How often they were erased, together.
     free_erases: u64,
+    /// The lanes on which it has blocks that can be written, as bits.
+    lanes: u8,
+    /// Groups with such blocks, but not of each of these lanes, in the order of their numbers: without one,
+    /// nobody need look for what can be repaired.
+    broken: Vec<u16>,
 }
 
 impl Die {
@@ -187,7 +192,9 @@ impl Groups {
         let of_die = |die| {
             let groups: Box<[Group]> = table.of_die(die).iter().map(Group::of).collect();
             let free = (0..groups.len() as u16).collect();
-            Die { groups, free, free_erases: 0 }
+            let mut die = Die { groups, free, free_erases: 0, lanes: 0, broken: Vec::new() };
+            die.find_broken();
+            die
         };
         let dies: Vec<Die> = (0..info.all_dies()).map(of_die).collect();
         let free = dies.iter().map(|die| die.free.len()).sum();
@@ -313,6 +320,9 @@ impl Groups {
         self.has_lost |= holds_data;
         (self.may_repair, self.may_split) = (true, true);
         let index = self.info.die(at.channel, at.die);
+        if was_alive {
+            self.dies[index].find_broken();
+        }
         self.bury(index);
         was_alive
     }
@@ -332,6 +342,7 @@ impl Groups {
         }
         self.harmed += harmed;
         (self.has_lost, self.may_repair, self.may_split) = (true, true, true);
+        self.dies[index].find_broken();
         self.bury(index);
         killed
     }

@@ -2,7 +2,7 @@
 //! group that isn't whole either. Both hold nothing then.
 
 use super::victims::is_victim;
-use super::{BlockTable, Group, GroupPlace, GroupState, Groups};
+use super::{BlockTable, Die, Group, GroupPlace, GroupState, Groups};
 use alloc::vec::Vec;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cmp::Reverse;
@@ -34,6 +34,20 @@ fn lanes(group: &Group) -> u8 {
 
 fn lanes_in(bits: u8) -> impl Iterator<Item = u8> {
     (0..LANES_MAX as u8).filter(move |lane| bits >> lane & 1 != 0)
+}
+
+impl Die {
+    /// A block that can be written has left a group, or has come to one.
+    pub(super) fn find_broken(&mut self) {
+        self.lanes = self.groups.iter().fold(0, |all, group| all | lanes(group));
+        let is_broken = |group: &Group| lanes(group) != 0 && lanes(group) != self.lanes;
+        let broken = (0..).zip(self.groups.iter()).filter(|(_, group)| is_broken(group));
+        self.broken = broken.map(|(n, _)| n).collect();
+    }
+    /// The groups that lack a block of a lane.
+    fn broken(&self) -> impl Iterator<Item = (u16, &Group)> + Clone {
+        self.broken.iter().map(|&n| (n, &self.groups[usize::from(n)]))
+    }
 }
 
 impl Groups {
@@ -70,15 +84,14 @@ impl Groups {
     /// the other way round.
     pub fn completing(&self, at: GroupPlace) -> Option<GroupPlace> {
         let die = self.info.die(at.channel, at.die);
-        let all = self.lanes_of_die(die);
+        let all = self.dies[die].lanes;
         let to = lanes(self.get(at));
         let suits = |(n, group): &(u16, &Group)| *n != at.group && self.complete(all, to, lanes(group));
-        let closed = self.closed_broken(die, all).filter(suits);
+        let closed = self.closed_broken(die).filter(suits);
         closed.min_by_key(|&(n, group)| (group.valid, n)).map(|(n, _)| self.place(die, n))
     }
-    fn closed_broken(&self, die: usize, all: u8) -> impl Iterator<Item = (u16, &Group)> + Clone {
-        let closed = (0..).zip(self.dies[die].groups.iter()).filter(|(_, group)| is_victim(group));
-        closed.filter(move |(_, group)| lanes(group) != 0 && lanes(group) != all)
+    fn closed_broken(&self, die: usize) -> impl Iterator<Item = (u16, &Group)> + Clone {
+        self.dies[die].broken().filter(|(_, group)| is_victim(group))
     }
     /// Whether one of two groups of these lanes makes the other one whole.
     fn complete(&self, all: u8, a: u8, b: u8) -> bool {
@@ -96,10 +109,6 @@ impl Groups {
         let dies = usize::from(self.info.dies);
         GroupPlace { channel: (die / dies) as u8, die: (die % dies) as u8, group }
     }
-    /// The lanes on which a die has blocks that can be written.
-    fn lanes_of_die(&self, die: usize) -> u8 {
-        self.dies[die].groups.iter().fold(0, |all, group| all | lanes(group))
-    }
     /// Blocks that a group keeps when it gives others: the copies of a victim must find room in two groups,
     /// and programs may fail. Groups that have fewer give all.
     fn kept(&self) -> u32 {
@@ -111,10 +120,9 @@ impl Groups {
     }
     fn exchange_of(&self, die: usize) -> Option<Exchange> {
         let of = &self.dies[die];
-        let all = self.lanes_of_die(die);
+        let all = of.lanes;
         let is_empty = |group: &Group| matches!(group.state, GroupState::Free | GroupState::Dead);
-        let is_broken = |group: &Group| is_empty(group) && lanes(group) != 0 && lanes(group) != all;
-        let broken = (0..).zip(of.groups.iter()).filter(|(_, group)| is_broken(group));
+        let broken = of.broken().filter(|(_, group)| is_empty(group));
         let mut broken: Vec<(u16, u8)> = broken.map(|(n, group)| (n, lanes(group))).collect();
         broken.sort_by_key(|&(n, lanes)| (lanes.count_ones(), Reverse(n)));
         broken.iter().rev().find_map(|&(to, has)| {
@@ -134,12 +142,16 @@ impl Groups {
         })
     }
     fn splits_of(&self, die: usize) -> Option<(GroupPlace, Option<GroupPlace>)> {
-        let all = self.lanes_of_die(die);
-        let free = self.dies[die].free.iter().map(|&n| self.place(die, n));
-        let mut broken = free.filter(|&at| lanes(self.get(at)) != all);
-        let with_free = broken.find_map(|at| Some((self.completing(at)?, Some(at))));
+        let of = &self.dies[die];
+        // One that is closed, and the one that makes it whole.
+        if of.broken.len() < 2 {
+            return None;
+        }
+        let free = of.free.iter().filter(|n| of.broken.binary_search(n).is_ok());
+        let mut free = free.map(|&n| self.place(die, n));
+        let with_free = free.find_map(|at| Some((self.completing(at)?, Some(at))));
         with_free.or_else(|| {
-            let mut closed = self.closed_broken(die, all).map(|(n, _)| self.place(die, n));
+            let mut closed = self.closed_broken(die).map(|(n, _)| self.place(die, n));
             closed.find_map(|at| Some((self.completing(at)?, None)))
         })
     }
@@ -165,6 +177,9 @@ impl Groups {
             (to.has, to.dead) = (to.has | 1 << lane, to.dead & !(1 << lane) | is_dead);
             (to.erased, to.erases) = (to.erased && erased, to.erases.max(erases));
         }
+        // All of them are of one die.
+        let die = self.info.die(exchange.to.channel, exchange.to.die);
+        self.dies[die].find_broken();
     }
     /// A group that was held is free, if it can be written.
     pub fn give_back(&mut self, at: GroupPlace) {
@@ -285,6 +300,36 @@ mod tests {
             assert!(with.whole() > without.whole() + 3, "{} and {}", with.whole(), without.whole());
             assert!(small(&with) <= small(&without));
         }
+    }
+
+    /// Only groups on the list are looked at for a repair.
+    #[test]
+    fn the_list_of_broken_groups_is_right_after_every_change_of_blocks() {
+        let mut random = Rng::new(8);
+        let is_broken = |groups: &Groups, die: usize| -> Vec<u16> {
+            let of = &groups.dies[die].groups;
+            let all = of.iter().fold(0, |all, group| all | lanes(group));
+            let each = (0..).zip(of.iter()).map(|(n, group)| (n, lanes(group)));
+            each.filter(|&(_, lanes)| lanes != 0 && lanes != all).map(|(n, _)| n).collect()
+        };
+        // Blocks that were never there make groups that lack them from the beginning.
+        let mut groups = Groups::first(&INFO, |_, die, lane, block| (die, lane) == (1, 2) && block > 16);
+        assert_eq!(groups.dies[1].broken, [17, 18, 19]);
+        for step in 0..200 {
+            match random.below(40) {
+                0 => _ = groups.kill_lane(0, random.below(2) as u8, random.below(4) as u8),
+                1..8 => _ = repair(&mut groups),
+                _ => {
+                    let (die, group) = (random.below(2) as u8, random.below(20) as u16);
+                    let at = GroupPlace { channel: 0, die, group };
+                    groups.kill(at.page(0, random.below(4) as u8));
+                }
+            }
+            for die in 0..2 {
+                assert_eq!(groups.dies[die].broken, is_broken(&groups, die), "die {die}, step {step}");
+            }
+        }
+        assert!(groups.whole() < 30, "blocks went bad");
     }
 
     #[test]
