@@ -2,6 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::console;
+use crate::debug_console::DebugConsole;
 use crate::failure::Failure;
 use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
@@ -42,7 +43,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     });
     keep_apart(
         &[args.profile.as_deref()],
-        &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],
+        &[
+            args.image.as_deref(),
+            Some(&args.vfio_user),
+            args.monitor_pty.as_deref(),
+            args.debug_pty.as_deref(),
+        ],
     )?;
     let modules = args.monitor_modules.chosen(false)?;
     // A host sends bytes, which a drive of tags would lose.
@@ -63,10 +69,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         let wanted =
             Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
         let side_band = SideBand::open(wanted, &modules, &device)?;
-        let server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
-        Ok((server, side_band))
+        let open = |link| DebugConsole::open(link, &device);
+        let (debug_console, attendant) = args.debug_pty.as_deref().map(open).transpose()?.unzip();
+        let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
+        if let Some(attendant) = attendant {
+            server.attend(move |device| attendant.attend(device));
+        }
+        Ok((server, side_band, debug_console))
     };
-    let (mut server, side_band) = start().inspect_err(|_: &Failure| {
+    let (mut server, side_band, debug_console) = start().inspect_err(|_: &Failure| {
         // Remove a new image that was never served.
         if let Some(path) = new_image {
             let _ = std::fs::remove_file(path);
@@ -80,6 +91,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     if let Some((_, notes)) = &side_band {
         notes.iter().for_each(|text| line.note(text));
     }
+    if let Some(debug_console) = &debug_console {
+        line.note(&debug_console.note());
+    }
     let show = |status: &Status| {
         line.show(status);
         if let Some((side_band, _)) = &side_band {
@@ -89,8 +103,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
-    // Its terminal and its link end with the service.
-    drop(side_band);
+    // Their terminals and links end with the service.
+    drop((side_band, debug_console));
     if let Some(lateness) = lateness {
         console::note(&format!("completions were late by {}", late(&lateness)));
     }

@@ -2,21 +2,18 @@
 //! Prometheus.
 
 use crate::failure::Failure;
+use crate::pty::Pty;
 use aster_device::{Device, StatisticsLog};
 use aster_lab::watch::{insert, object};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::events::monitor::{EntryKind, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_units::{Duration, Instant};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -37,7 +34,7 @@ pub(crate) struct SideBand {
     recorders: [Recorder; 2],
 }
 
-/// It stops to listen: otherwise terminal and link would live as long as the drive's recorders.
+/// All listeners of the drive go: otherwise terminal and link would live as long as the drive's recorders.
 impl Drop for SideBand {
     fn drop(&mut self) {
         for recorder in &self.recorders {
@@ -58,7 +55,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SideBand {
-    /// Lets `modules` listen to `device`, to which nobody else does, and serves what is `wanted`; `None` when
+    /// Lets `modules` listen to `device`, beside existing listeners, and serves what is `wanted`; `None` when
     /// that is nothing. Also returns messages for people.
     ///
     /// # Errors
@@ -74,9 +71,9 @@ impl SideBand {
         let mut notes = Vec::new();
         let mut line = match wanted.pty {
             Some(path) => {
-                let pty = Pty::open(path).map_err(|error| Failure::file(path, error))?;
+                let line = SampleLine::open(path).map_err(|error| Failure::file(path, error))?;
                 notes.push(format!("samples, one line per second, at {}", path.display()));
-                Some(pty)
+                Some(line)
             }
             None => None,
         };
@@ -128,65 +125,26 @@ impl SideBand {
     }
 }
 
-/// A pseudo-terminal in the role of the board's UART.
-struct Pty {
-    controller: File,
-    /// Kept open as long as the drive: otherwise the controller's end would fail after the last reader has
-    /// closed.
-    _terminal: File,
-    link: PathBuf,
+/// Sends samples out of a pseudo-terminal, in the role of the board's UART.
+struct SampleLine {
+    pty: Pty,
     /// A line was sent only in part: a line end must follow.
     torn: bool,
 }
 
-impl Pty {
-    /// Makes one, with a link to it at `link`.
+impl SampleLine {
     fn open(link: &Path) -> io::Result<Self> {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-        grantpt(&controller)?;
-        unlockpt(&controller)?;
-        let name = ptsname(&controller, Vec::new())?;
-        let name = Path::new(std::ffi::OsStr::new(
-            name.to_str().map_err(|_| io::Error::other("the terminal's name is not text"))?,
-        ))
-        .to_owned();
-        let terminal = OpenOptions::new().read(true).write(true).open(&name)?;
-        let mut settings = tcgetattr(&terminal)?;
-        // As a serial line: no echo, nothing translated.
-        settings.make_raw();
-        tcsetattr(&terminal, OptionalActions::Now, &settings)?;
-        // The drive doesn't wait for readers (C48).
-        fcntl_setfl(&controller, OFlags::NONBLOCK)?;
-        match std::fs::read_link(link) {
-            // A link left by an earlier server that was killed.
-            Ok(old) if old.starts_with("/dev/pts") => std::fs::remove_file(link)?,
-            _ => {}
-        }
-        std::os::unix::fs::symlink(&name, link).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                io::Error::other("there is a file of that name already; name another, or remove it")
-            }
-            io::ErrorKind::NotFound => io::Error::other("its folder is not there"),
-            _ => error,
-        })?;
-        Ok(Pty { controller: controller.into(), _terminal: terminal, link: link.to_owned(), torn: false })
+        Ok(SampleLine { pty: Pty::open(link)?, torn: false })
     }
 
-    /// Sends a sample. What nobody reads is dropped when the line is full.
+    /// Sends a sample. What nobody reads is dropped when the line is full (C48).
     fn send(&mut self, entries: &[TableEntry], sample: Sample<'_>) {
         let line = serde_json::to_string(&object(entries, sample)).expect("numbers are JSON");
         let text = format!("{}{line}\n", if self.torn { "\n" } else { "" });
         // On a full line or any other error the drive continues.
-        if let Ok(sent) = self.controller.write(text.as_bytes()) {
+        if let Ok(sent) = self.pty.controller().write(text.as_bytes()) {
             self.torn = sent < text.len() && (sent > 0 || self.torn);
         }
-    }
-}
-
-impl Drop for Pty {
-    fn drop(&mut self) {
-        // The link is dangling now. If it can't be removed, the next drive that wants it reports that.
-        let _ = std::fs::remove_file(&self.link);
     }
 }
 
@@ -516,10 +474,10 @@ mod tests {
     fn samples_come_out_of_the_terminal_a_line_each_and_a_full_line_stops_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("uart");
-        let mut pty = Pty::open(&link).unwrap();
+        let mut pty = SampleLine::open(&link).unwrap();
         let entries = [TableEntry::new("waf", "")];
         pty.send(&entries, sample(&[2.0]));
-        let mut reader = io::BufRead::lines(io::BufReader::new(File::open(&link).unwrap()));
+        let mut reader = io::BufRead::lines(io::BufReader::new(std::fs::File::open(&link).unwrap()));
         let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();
         assert_eq!((&line["waf"], &line["until_us"]), (&2.0.into(), &1_500_000.0.into()));
         // Without a reader the drive continues.

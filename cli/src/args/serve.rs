@@ -11,7 +11,9 @@ Examples:
   aster serve cosmos-plus --image drive.aster --vfio-user /run/user/1000/aster.sock
   aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl
   aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     \
-  then: cat uart";
+  then: cat uart
+  aster serve softssd-small --vfio-user aster.sock --debug-pty console     \
+  then: screen console";
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("samples").multiple(true))]
@@ -56,6 +58,10 @@ pub(crate) struct ServeArgs {
     pub(crate) prometheus: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) monitor_modules: ModulesArgs,
+    /// Make a pseudo-terminal with a debug console of the drive, and link to it here; `help` lists its
+    /// commands
+    #[arg(long, value_name = "LINK")]
+    pub(crate) debug_pty: Option<PathBuf>,
     /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

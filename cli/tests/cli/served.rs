@@ -41,6 +41,8 @@ fn a_start_that_fails_leaves_no_image_and_says_what_to_do() {
     std::fs::create_dir(place.path("folder")).unwrap();
     refused("folder", &[], "it is a folder; name a socket in it (folder/cntrl, where SPDK looks");
     refused("s", &["--monitor-pty", "file"], "file: there is a file of that name already");
+    refused("s", &["--debug-pty", "file"], "file: there is a file of that name already");
+    refused("s", &["--debug-pty", "nowhere/console"], "nowhere/console: its folder is not there");
     refused("s", &["--prometheus", "localhost"], "expected an address and a port, such as 127.0.0.1:9464");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -143,6 +145,49 @@ fn a_drive_that_is_served_tells_its_samples_to_prometheus_and_out_of_a_terminal(
         std::process::Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap();
     assert!(signalled.success() && server.wait().unwrap().success());
     assert!(place.path("uart").read_link().is_err(), "the link goes with the drive");
+}
+
+/// S27: the drive tells what it has done to whoever types at its UART, and goes on whatever is typed.
+#[test]
+fn a_debug_console_answers_over_a_terminal_while_the_drive_works() {
+    let place = Place::new();
+    let mut session = serve_with(&place, &["--debug-pty", "console", "--monitor-pty", "uart"]);
+    let mut typed = std::fs::OpenOptions::new().write(true).open(place.path("console")).unwrap();
+    let shown = BufReader::new(std::fs::File::open(place.path("console")).unwrap()).lines();
+    let mut shown = shown.map(|line| line.unwrap().trim_end_matches('\r').to_owned());
+    let mut wait_for = |what: &str| {
+        let is_it = |line: &String| line.trim_start_matches("aster> ").starts_with(what);
+        shown.find(is_it).expect("the terminal stays while the drive is there")
+    };
+    wait_for("debug console; help lists the commands");
+    // Nonsense of any length and any bytes.
+    typed.write_all(&[&[0xff; 5000][..], b"\r\x1b[2J\rreport now\r"].concat()).unwrap();
+    wait_for("a line has 64 characters at most");
+    wait_for("unknown command \"?[2J\"; help lists the commands");
+    wait_for("report takes no arguments");
+
+    for slot in 0..32 {
+        session.push_write(0, slot, slot + 1);
+        session.host.ring(&session.queue);
+        assert!(session.host.wait(&mut session.queue).status().is_success());
+    }
+    typed.write_all(b"help\rreport\rqueues\rmap\rgc\r").unwrap();
+    for command in ["report ", "queues ", "map ", "gc ", "help "] {
+        wait_for(command);
+    }
+    assert_eq!(wait_for("  Write ").split_whitespace().nth(1), Some("32"));
+    wait_for("submission queue ");
+    let queue = wait_for("1 ");
+    assert_eq!(queue.split_whitespace().collect::<Vec<_>>(), ["1", "32", "32", "0", "-"]);
+    wait_for("units on flash that count ");
+    wait_for("free blocks ");
+
+    let stop = format!("kill -TERM {}", session.server.id());
+    assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(session.server.wait().unwrap().success());
+    for left in ["console", "uart", "s"] {
+        assert!(std::fs::symlink_metadata(place.path(left)).is_err(), "{left} is left behind");
+    }
 }
 
 /// The latest sample as the host fetches it; nothing before the first.

@@ -114,8 +114,11 @@ impl<M: Mapping> TranslationView for FtlHandle<M> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("log_blocks_per_lun", self.log_blocks_per_lun().into());
         let luns = self.config().geometry.total_luns();
-        let free: usize = (0..luns).map(|lun| self.free_blocks(LunIndex(lun))).sum();
-        each("free_blocks", free as u64);
+        let free = || (0..luns).map(|lun| self.free_blocks(LunIndex(lun)) as u64);
+        each("free_blocks", free().sum());
+        each("free_blocks_least", free().min().unwrap_or(0));
+        each("host_units", self.host_units().into());
+        each("valid_units", self.valid_units());
         self.mapping_counters(each);
     }
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {

@@ -204,6 +204,15 @@ impl<M: Mapping> FtlHandle<M> {
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
         self.0.journal.blocks().table().free(lun)
     }
+    /// Mapping units that the host sees.
+    pub(crate) fn host_units(&self) -> u32 {
+        self.0.journal.host_units()
+    }
+    /// Mapping units on flash that may not be lost: those that are mapped, among them the map's own, and
+    /// those that would be mapped again if a loss of power undid what has replaced them.
+    pub(crate) fn valid_units(&self) -> u64 {
+        self.0.journal.blocks().table().valid_in_all()
+    }
     /// What the mapping counts.
     pub(crate) fn mapping_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.0.mapping.map().counters(each);

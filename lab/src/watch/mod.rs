@@ -16,6 +16,7 @@ pub use error::WatchError;
 pub use events::EventFile;
 pub use follow::Followers;
 pub use monitor::{MonitorFile, insert, object};
+pub(crate) use spans::SLOTS;
 #[cfg(test)]
 pub(crate) use spans::add_lives;
 pub use spans::{SpanReport, SpanSink, add};

@@ -64,6 +64,9 @@ pub enum ServeError {
     Drive(String),
 }
 
+/// Who looks at a drive that is served.
+type Attendant = Box<dyn FnMut(&Device)>;
+
 fn system(what: &'static str) -> impl Fn(Errno) -> ServeError {
     move |errno| ServeError::System { what, error: errno.into() }
 }
@@ -84,6 +87,8 @@ pub struct Server {
     /// Consecutive looks that found no command in the drive, without activity of the host in between.
     quiet_looks: u32,
     meter: Meter,
+    /// Looks at the drive between turns.
+    attendant: Option<Attendant>,
     room: Room,
     completed: u64,
     /// Completions that haven't been signalled to the client yet: (number, time).
@@ -114,6 +119,7 @@ impl Server {
             idle_clock: None,
             quiet_looks: 0,
             meter: Meter::start(&device),
+            attendant: None,
             room: Room::of(&device),
             completed: device.completed(),
             ended: Vec::new(),
@@ -132,6 +138,12 @@ impl Server {
     /// The drive.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Shows the drive to `attendant` between turns, at least once per second. The drive stands still
+    /// meanwhile, so it must not wait for anything.
+    pub fn attend(&mut self, attendant: impl FnMut(&Device) + 'static) {
+        self.attendant = Some(Box::new(attendant));
     }
 
     /// Serves one client after the other until `stop` returns true. Calls `tell` once per second, and
@@ -180,6 +192,9 @@ impl Server {
                 self.meter.look(depth);
                 // Writes that wait for room don't keep the drive from being idle.
                 self.note_quiet(if self.room.is_short() { 0 } else { depth });
+                if let Some(attendant) = &mut self.attendant {
+                    attendant(&self.device);
+                }
                 if self.meter.is_due() {
                     self.look_for_others()?;
                     self.check_drive()?;

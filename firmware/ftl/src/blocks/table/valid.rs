@@ -32,6 +32,10 @@ impl Blocks {
     pub(crate) fn valid(&self, block: BlockIndex) -> u32 {
         self.valid[block.at()]
     }
+    /// Of all blocks together.
+    pub(crate) fn valid_in_all(&self) -> u64 {
+        self.valid.iter().map(|&units| u64::from(units)).sum()
+    }
 
     // ---- reads in flight: their block must not be erased under them (P1) ----
 

@@ -226,6 +226,7 @@ impl Mapping for DemandMap {
     }
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let counts = self.0.counts.get();
+        each("map_pages", self.0.pages.into());
         each("map_hits", counts.hits);
         each("map_misses", counts.misses);
         each("map_joined", counts.joined);
