@@ -7,7 +7,7 @@ use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
 use aster_device::profile::{DataModeName, PACKAGES, Profile, SHIPPED};
-use aster_device::{Carried, FreshErrors, Media, Pieces, carried, least_command, lun_pool};
+use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command, lun_pool};
 use aster_lab::measure::drive_of;
 use aster_lab::waf::expected;
 use aster_lab::warning::Warning;
@@ -242,6 +242,8 @@ struct Checked {
     blocks: Option<Blocks>,
     /// Payload that the link carries in one direction at most; `null` without a limit.
     link_bytes_per_s: Option<u64>,
+    /// How firmware exchanges packets with the host; `null` where hardware is the transaction layer.
+    transport: Option<Packets>,
     /// What the bus of each channel carries at most.
     channel_bytes_per_s: u64,
     /// Wrong bits of a chunk and its parity on average, in the worst pages of a new block.
@@ -255,6 +257,56 @@ struct Checked {
     least_command_ns: f64,
     /// Every key, including those with their default.
     profile: Profile,
+}
+
+/// The transport of a drive whose firmware is PCIe's transaction layer (S3), set up by a host.
+#[derive(Serialize)]
+struct Packets {
+    max_payload_bytes: u32,
+    max_read_request_bytes: u32,
+    read_completion_boundary_bytes: u32,
+    /// Reads that may be outstanding.
+    tags: u16,
+    /// What the root complex grants at first; a credit of data stands for 16 bytes.
+    posted_header_credits: u16,
+    posted_data_credits: u16,
+    non_posted_header_credits: u16,
+    /// The board moves the data of completions.
+    completion_offload: bool,
+    completion_timeout_ms: f64,
+}
+
+impl Packets {
+    fn of(transport: &Transport, profile: &Profile) -> Self {
+        let Transport { settings, completion_boundary, posted, non_posted, completion_timeout } = transport;
+        Packets {
+            max_payload_bytes: settings.max_payload,
+            max_read_request_bytes: settings.max_read_request,
+            read_completion_boundary_bytes: *completion_boundary,
+            tags: settings.tags(),
+            posted_header_credits: posted.headers,
+            posted_data_credits: posted.data,
+            non_posted_header_credits: non_posted.headers,
+            completion_offload: profile.host.completion_offload(),
+            completion_timeout_ms: completion_timeout.as_micros_f64() / 1e3,
+        }
+    }
+    fn in_words(&self) -> String {
+        let mover = if self.completion_offload { "the board (completion offload)" } else { "firmware" };
+        format!(
+            "packets   MPS {}, MRRS {}, read completion boundary {}, {} tags, time-out of reads {} ms\
+             \n            credits: {} posted headers and {} times 16 bytes of their data, {} non-posted \
+             headers; completions moved by {mover}\n  ",
+            self.max_payload_bytes,
+            self.max_read_request_bytes,
+            self.read_completion_boundary_bytes,
+            self.tags,
+            self.completion_timeout_ms,
+            self.posted_header_credits,
+            self.posted_data_credits,
+            self.non_posted_header_credits,
+        )
+    }
 }
 
 /// What the blocks of a LUN are for, if none is bad.
@@ -367,6 +419,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         spare_percent: (flash_bytes as f64 / exported_bytes.max(1) as f64 - 1.0) * 100.0,
         blocks: Blocks::of(&profile),
         link_bytes_per_s: link,
+        transport: machine.device().transport().map(|transport| Packets::of(&transport, &profile)),
         channel_bytes_per_s: channel,
         errors_a_chunk: fresh.expected,
         chunk_loss: fresh.lost,
@@ -436,6 +489,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
         }
     };
     let heat = heat(profile);
+    let packets = found.transport.as_ref().map_or(String::new(), Packets::in_words);
     let exported = match exported_bytes {
         0 => "no logical blocks: the host addresses the flash itself".to_owned(),
         _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}"),
@@ -445,7 +499,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
          flash     {flash} ({flash_bytes} bytes)\n  \
          exported  {exported}\n  \
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
-         bus       {} mode {}: {} per channel, {} in all\n  \
+         {packets}bus       {} mode {}: {} per channel, {} in all\n  \
          {cores}{heat}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",

@@ -3,6 +3,7 @@ use crate::assembly::{self, Array, Face, Kept, Wanted};
 use crate::channels::ChannelHardware;
 use crate::configure::{BuildError, value};
 use crate::firmware::StatisticsLog;
+use crate::host_link::Transport;
 use crate::media::Media;
 use crate::pci::send_released;
 use crate::pieces::Pieces;
@@ -357,6 +358,15 @@ impl Device {
     }
 
     // ---- inspection ----
+
+    /// How the drive with the flash exchanges packets with its host, as the host has set it up so far; `None`
+    /// where hardware is the transaction layer.
+    pub fn transport(&self) -> Option<Transport> {
+        match &self.under {
+            Under::Array(_) => self.face.link.transport(),
+            Under::Drive(below) => below.drive().transport(),
+        }
+    }
 
     /// Commands completed to the host since power-on.
     #[inline]

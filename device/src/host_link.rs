@@ -1,10 +1,26 @@
 //! A drive's link to the host, of either kind.
 
 use aster_board::{Link, LinkStats, PciFunction, TlpLink};
+use aster_ports::credits::Credit;
 use aster_ports::link::{LinkOp, LinkPort};
-use aster_ports::tlp::{TlpPort, TlpStats};
+use aster_ports::tlp::{COMPLETION_TIMEOUT, TlpPort, TlpSettings, TlpStats};
 use aster_units::Duration;
 use std::rc::Rc;
+
+/// How firmware that is the transaction layer exchanges packets with the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transport {
+    /// What the host has set in Device Control.
+    pub settings: TlpSettings,
+    /// The root complex's read completion boundary, in bytes.
+    pub completion_boundary: u32,
+    /// The credits that the root complex has granted for posted requests.
+    pub posted: Credit,
+    /// And for non-posted ones.
+    pub non_posted: Credit,
+    /// How long firmware waits for the answer to a read.
+    pub completion_timeout: Duration,
+}
 
 /// What the board has for the link.
 pub(crate) enum Carrier {
@@ -42,6 +58,18 @@ impl HostLink {
             Carrier::Operations(_) => None,
             Carrier::Packets(_, port) => Some(port),
         }
+    }
+    /// How packets are exchanged, if the front end sends them.
+    pub(crate) fn transport(&self) -> Option<Transport> {
+        let Carrier::Packets(link, port) = &self.carrier else { return None };
+        let [posted, non_posted, _] = link.credits();
+        Some(Transport {
+            settings: port.settings(),
+            completion_boundary: link.completion_boundary(),
+            posted,
+            non_posted,
+            completion_timeout: COMPLETION_TIMEOUT,
+        })
     }
     /// What it has carried in packets.
     pub(crate) fn packet_stats(&self) -> Option<TlpStats> {

@@ -15,7 +15,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
-use aster_units::Content;
+use aster_units::{Content, Duration};
 use core::cell::{Cell, RefCell};
 
 /// Reads that firmware may have outstanding (S6).
@@ -29,6 +29,8 @@ pub const DESCRIPTORS: usize = 64;
 pub const RECEIVE_PLACES: u32 = 576;
 /// The smallest read completion boundary (PCIe 4.0 §2.3.1.1).
 pub const SMALLEST_BOUNDARY: u32 = 64;
+/// How long firmware waits for the answer to a read. PCIe 4.0 §2.8 has 50 µs to 50 ms as the default range.
+pub const COMPLETION_TIMEOUT: Duration = Duration::from_millis(50);
 /// The handler token that says that packets have been sent ([`TlpPort::next_sent`]).
 pub const TLP_SENT: u64 = u64::MAX - 2;
 /// The handler token that says that firmware has packets to send.

@@ -52,6 +52,38 @@ fn shipped_profiles_are_listed_and_can_be_copied() {
     assert!(place.refused(2, &["profiles", "tinny"]).contains("did you mean \"tiny\"?"));
 }
 
+/// S3 to S6: what a host and the root complex let the firmware's packets be.
+#[test]
+fn a_drive_that_sends_packets_says_how() {
+    let place = Place::new();
+    let told = |set: &[&str]| {
+        place.report(&[&["check", "softssd-small", "--json"], set].concat())["transport"].clone()
+    };
+    let usual = serde_json::json!({
+        "max_payload_bytes": 256, "max_read_request_bytes": 512, "read_completion_boundary_bytes": 64,
+        "tags": 64, "posted_header_credits": 64, "posted_data_credits": 1024,
+        "non_posted_header_credits": 64, "completion_offload": true, "completion_timeout_ms": 50.0,
+    });
+    assert_eq!(told(&[]), usual);
+    let changed = told(&["--set", "link.packet_payload=512", "--set", "host.completion_offload=false"]);
+    let (payload, credits) = (&changed["max_payload_bytes"], &changed["posted_data_credits"]);
+    assert_eq!(
+        (payload, credits, &changed["completion_offload"]),
+        (&512.into(), &2048.into(), &false.into())
+    );
+
+    let said = place.aster(&["check", "softssd-small"]).out;
+    let line = said.lines().find(|line| line.starts_with("  packets ")).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(
+        line.trim(),
+        "packets   MPS 256, MRRS 512, read completion boundary 64, 64 tags, time-out of reads 50 ms"
+    );
+    assert!(said.contains("completions moved by the board (completion offload)"), "{said}");
+    let software = place.aster(&["check", "softssd-small", "--set", "host.completion_offload=false"]).out;
+    assert!(software.contains("completions moved by firmware"), "{software}");
+    assert!(!place.aster(&["check", "tiny"]).out.contains("packets "), "hardware sends them");
+}
+
 #[test]
 fn profiles_and_checks_are_printed_as_json() {
     let place = Place::new();
@@ -66,6 +98,7 @@ fn profiles_and_checks_are_printed_as_json() {
     // Generation 2, 4 lanes, and NV-DDR2 mode 4.
     assert!((1.7e9..2e9).contains(&checked["link_bytes_per_s"].as_f64().unwrap()), "{checked}");
     assert_eq!(checked["channel_bytes_per_s"], 200_000_000);
+    assert!(checked["transport"].is_null(), "{checked}");
     // A key from the file, an overridden one, and one with its default.
     let ftl = &checked["profile"]["ftl"];
     assert_eq!(

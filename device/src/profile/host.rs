@@ -105,7 +105,7 @@ impl HostProfile {
         self.workers_per_queue.unwrap_or(WORKERS_PER_QUEUE)
     }
     /// Whether the board moves the data of completions, if there are packets.
-    pub(crate) fn completion_offload(&self) -> bool {
+    pub fn completion_offload(&self) -> bool {
         self.completion_offload.unwrap_or(true)
     }
     /// DMA requests that the controller holds at once.

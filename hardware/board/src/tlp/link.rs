@@ -155,6 +155,15 @@ impl TlpLink {
     pub fn packets(&self) -> TlpStats {
         self.port.stats()
     }
+    /// The root complex's read completion boundary, in bytes.
+    pub fn completion_boundary(&self) -> u32 {
+        self.config.completion_boundary
+    }
+    /// The credits that the root complex grants at first: for posted requests, for non-posted ones, and for
+    /// completions, of which none come.
+    pub fn credits(&self) -> [Credit; 3] {
+        Root::credits(self.config.max_payload)
+    }
     /// What the root complex could not do.
     pub fn root_stats(&self) -> RootStats {
         self.root.borrow().stats()

@@ -4,7 +4,7 @@ use super::super::asker::{Asker, Ended, Reader};
 use super::super::time::CoreTime;
 use super::config::PacketConfig;
 use super::parts::{Part, Rest};
-use super::reads::{COMPLETION_TIMEOUT, EndedRead, Free, Mover, Read, Reads};
+use super::reads::{EndedRead, Free, Mover, Read, Reads};
 use super::transfers::Transfers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,7 +14,9 @@ use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, Local, Segment};
-use aster_ports::tlp::{BufferDescriptor, Gathered, Outgoing, TlpDescriptor, TlpPort, receive_places};
+use aster_ports::tlp::{
+    BufferDescriptor, COMPLETION_TIMEOUT, Gathered, Outgoing, TlpDescriptor, TlpPort, receive_places,
+};
 use aster_units::{Content, Instant, SECTOR_BYTES};
 use aster_wire::pcie::tlp::{FunctionId, MemoryRequest, TLP_HEADER_MAX, Tag, TlpHeader};
 use core::cell::{Cell, OnceCell, RefCell};

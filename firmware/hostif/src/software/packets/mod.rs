@@ -13,9 +13,9 @@
 //!
 //! # Errors
 //! A read that is answered by Unsupported Request, Completer Abort or poisoned data, or not within
-//! [`COMPLETION_TIMEOUT`](reads::COMPLETION_TIMEOUT), fails its transfer: the controller answers the command
-//! with Data Transfer Error, or stops if it was an entry of a queue. A completion that is for no read, or
-//! doesn't continue one, is counted and dropped.
+//! [`COMPLETION_TIMEOUT`](aster_ports::tlp::COMPLETION_TIMEOUT), fails its transfer: the controller answers
+//! the command with Data Transfer Error, or stops if it was an entry of a queue. A completion that is for no
+//! read, or doesn't continue one, is counted and dropped.
 //!
 //! # Resets
 //! When the host's memory is taken away, descriptors of outstanding reads are taken back, so that

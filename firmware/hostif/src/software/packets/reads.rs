@@ -3,12 +3,9 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use aster_ports::link::Local;
-use aster_ports::tlp::{RECEIVE_PLACES, TLP_TAGS};
-use aster_units::{Duration, Instant};
+use aster_ports::tlp::{COMPLETION_TIMEOUT, RECEIVE_PLACES, TLP_TAGS};
+use aster_units::Instant;
 use aster_wire::pcie::tlp::{Completion, CompletionStatus};
-
-/// How long a read waits for its answer. PCIe 4.0 §2.8 has 50 µs to 50 ms as the default range.
-pub(super) const COMPLETION_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Who moves the data of a read's completions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
