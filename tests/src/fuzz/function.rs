@@ -107,6 +107,8 @@ pub struct Function {
     profile: Profile,
     ends: [Ends; QUEUES as usize],
     next_cid: u16,
+    /// By vector, those that the pairs signal: messages since somebody asked.
+    messages: [u64; QUEUES as usize],
 }
 
 /// A small drive with all features, and a data buffer so small that most commands need flash.
@@ -136,7 +138,8 @@ impl Function {
             .unwrap_or_else(|e| panic!("power-on: {e}"));
         let memory = Memory { bytes: vec![0; Memory::BYTES as usize], absent: 0..0, accesses: Cell::new(0) };
         let ends = [Ends::default(); QUEUES as usize];
-        let function = Function { device, memory, profile, ends, next_cid: SENT };
+        let messages = [0; QUEUES as usize];
+        let function = Function { device, memory, profile, ends, next_cid: SENT, messages };
         function.enable_function();
         function
     }
@@ -164,7 +167,10 @@ impl Function {
                     self.device.done(&op, result);
                 }
                 LinkOp::Interrupt { vector } => {
-                    self.device.message(vector);
+                    let sent = self.device.message(vector).is_some();
+                    if let Some(messages) = self.messages.get_mut(usize::from(vector)) {
+                        *messages += u64::from(sent);
+                    }
                 }
             }
         }
@@ -258,6 +264,10 @@ impl Function {
     /// Rings a queue's tail doorbell.
     pub fn ring(&self, queue: u16) {
         self.doorbell(queue, DoorbellKind::SubmissionTail, self.ends[usize::from(queue)].tail);
+    }
+    /// How many messages a vector of a queue pair has sent since the last call.
+    pub fn signals(&mut self, vector: u16) -> u64 {
+        std::mem::take(&mut self.messages[usize::from(vector)])
     }
     /// Writes a doorbell.
     pub fn doorbell(&self, queue: u16, kind: DoorbellKind, value: u32) {
