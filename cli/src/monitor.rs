@@ -1,6 +1,7 @@
 //! The operation monitor's modules by name.
 
 use crate::failure::Failure;
+use aster_device::Profile;
 use aster_run_virtual::events::monitor::ShippedModule;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -25,11 +26,18 @@ fn shipped_module() -> impl TypedValueParser<Value = ShippedModule> {
 }
 
 impl ModulesArgs {
-    /// The modules, each once.
+    /// The modules, each once, for a drive of this profile. That of the temperature goes with a sensor.
     ///
     /// # Errors
-    /// When one is named twice, or `each_way` is given without a module that has entries for ways.
-    pub(crate) fn chosen(&self, each_way: bool) -> Result<Vec<ShippedModule>, Failure> {
+    /// When one is named twice, or `each_way` is given without a module that has entries for ways, or the
+    /// module of the temperature is named without a sensor.
+    pub(crate) fn chosen(&self, profile: &Profile, each_way: bool) -> Result<Vec<ShippedModule>, Failure> {
+        let has_sensor = profile.board.thermal.is_some();
+        let is_named = self.list.as_ref().is_some_and(|list| list.contains(&ShippedModule::Temperature));
+        if is_named && !has_sensor {
+            let reason = "--monitor-modules: the drive has no temperature sensor (board.thermal)";
+            return Err(Failure::usage(reason));
+        }
         let list = self.list.as_deref().unwrap_or(&ShippedModule::ALL);
         for (place, module) in list.iter().enumerate() {
             if list[..place].contains(module) {
@@ -42,6 +50,7 @@ impl ModulesArgs {
         if each_way && !list.contains(&ShippedModule::Ways) {
             return Err(Failure::usage("--monitor-ways: --monitor-modules leaves the module ways out"));
         }
-        Ok(list.to_vec())
+        let suits = |&module: &ShippedModule| has_sensor || module != ShippedModule::Temperature;
+        Ok(list.iter().copied().filter(suits).collect())
     }
 }

@@ -11,7 +11,7 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
 use crate::traces::{self, Traced};
-use aster_device::{ChannelHardware, FreshErrors};
+use aster_device::{ChannelHardware, FreshErrors, Profile};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
@@ -85,7 +85,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Some(path) => Failure::file(path, error),
         None => Failure::usage(error),
     })?;
-    let watchers = Watchers::new(&watch(args, which)?)?;
+    let watchers = Watchers::new(&watch(args, &setup.profile, which)?)?;
 
     notes.iter().chain(&said).for_each(|note| console::note(&note.message));
     let interrupt = Interrupt::listen()?;
@@ -211,9 +211,9 @@ fn setup(args: &RunArgs) -> Result<Setup, Failure> {
 }
 
 /// The listeners that the command line asks for.
-fn watch(args: &RunArgs, which: Option<Which>) -> Result<Watch, Failure> {
+fn watch(args: &RunArgs, profile: &Profile, which: Option<Which>) -> Result<Watch, Failure> {
     let monitor = |path: &PathBuf| {
-        let modules = args.monitor_modules.chosen(args.monitor_ways)?;
+        let modules = args.monitor_modules.chosen(profile, args.monitor_ways)?;
         let (path, interval) = (path.clone(), args.monitor_interval);
         Ok::<_, Failure>(MonitorWatch { path, modules, each_way: args.monitor_ways, interval })
     };

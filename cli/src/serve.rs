@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             args.debug_pty.as_deref(),
         ],
     )?;
-    let modules = args.monitor_modules.chosen(false)?;
+    let modules = args.monitor_modules.chosen(&profile, false)?;
     // A host sends bytes, which a drive of tags would lose.
     let content = Some(Content::Full);
     let doubt = profiles::doubt(&FreshErrors::of(&profile)?).map(|warning| warning.message);

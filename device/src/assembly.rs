@@ -443,7 +443,7 @@ impl<'a> Base<'a> {
         let sensor = configure::sensor(profile).map(|config| {
             let channels = channels.engines.clone();
             let counters = Counters { nand: self.array.inspect(), channels, link: Rc::clone(&link) };
-            Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests))
+            Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests), recorder)
         });
         let first = sensor.clone().map(|sensor| -> pci::First { Box::new(move |_| sensor.host_is_here()) });
         let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, first);

@@ -455,7 +455,14 @@ impl Device {
             ecc: array.corrector.as_ref().map(|engine| engine.stats()),
             packets: self.face.link.packet_stats(),
             stacks: array.stacks.as_ref().map(|stacks| stacks.stats()),
-            thermal: self.face.sensor.as_ref().map(|sensor| sensor.stats()),
+            thermal: self.temperature(),
+        }
+    }
+    /// What the temperature sensor has told, if the drive with the flash has one.
+    pub fn temperature(&self) -> Option<ThermalStats> {
+        match &self.under {
+            Under::Array(_) => self.face.sensor.as_ref().map(|sensor| sensor.stats()),
+            Under::Drive(below) => below.drive().temperature(),
         }
     }
     /// Looks at the cells, and damages them on purpose.

@@ -5,6 +5,7 @@ use crate::channels::ChannelEngine;
 use crate::host_link::HostLink;
 use crate::wear::Health;
 use aster_board::{SensorConfig, Thermal, Work};
+use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_nand::NandInspect;
 use aster_ports::flash::FlashPort;
@@ -61,6 +62,7 @@ pub(crate) struct Sensor {
     health: Rc<Health>,
     /// Where requests to the flash are held back. They are counted by die already.
     flash: Rc<FlashPort>,
+    recorder: Recorder,
     handler: Cell<Option<HandlerId>>,
     /// The next reading has its time.
     is_due: Cell<bool>,
@@ -76,6 +78,7 @@ impl Sensor {
         counters: Counters,
         health: &Rc<Health>,
         flash: Rc<FlashPort>,
+        recorder: &Recorder,
     ) -> Rc<Self> {
         let thermal = Thermal::new(config.board, exec.now());
         let kelvins = rounded(thermal.kelvins());
@@ -92,6 +95,7 @@ impl Sensor {
             config,
             health: Rc::clone(health),
             flash,
+            recorder: recorder.clone(),
             handler: Cell::new(None),
             is_due: Cell::new(false),
             state: RefCell::new(State { thermal, work: counters.work(), stats }),
@@ -121,7 +125,7 @@ impl Sensor {
     fn look(&self) -> bool {
         let (now, work) = (self.exec.now(), self.counters.work());
         let SensorConfig { heat, throttling, .. } = self.config;
-        let (kelvins, worked, changed) = {
+        let (kelvins, throttled, worked, changed) = {
             let state = &mut *self.state.borrow_mut();
             let elapsed = now.since(state.thermal.at());
             if elapsed.is_zero() {
@@ -140,9 +144,10 @@ impl Sensor {
             let kelvins = rounded(state.thermal.kelvins());
             state.stats.kelvins = kelvins;
             state.stats.highest_kelvins = state.stats.highest_kelvins.max(kelvins);
-            let changed = (state.stats.is_throttled != was_throttled).then_some(state.stats.is_throttled);
-            (kelvins, worked, changed)
+            let throttled = state.stats.is_throttled;
+            (kelvins, throttled, worked, (throttled != was_throttled).then_some(throttled))
         };
+        self.recorder.emit(now, || Event::TemperatureRead { kelvins, throttled });
         if let Some(is_throttled) = changed {
             self.flash.limit_dies(is_throttled.then_some(throttling.dies));
         }

@@ -410,6 +410,13 @@ events! {
         /// Corrected bits.
         corrected: u16,
     }
+    /// The firmware has read the temperature sensor (H1).
+    TemperatureRead {
+        /// What it tells.
+        kelvins: u16,
+        /// Whether the drive slows itself down (H4).
+        throttled: bool,
+    }
     /// A task needs a translation page of the map that memory doesn't have: it reads the page, or waits for
     /// the task that does.
     MapMissed {

@@ -61,7 +61,8 @@ impl EventKind {
             | EventKind::InterruptSent
             | EventKind::PhaseBegan
             | EventKind::PhaseEnded
-            | EventKind::PageCorrected => Level::Drive,
+            | EventKind::PageCorrected
+            | EventKind::TemperatureRead => Level::Drive,
         }
     }
 }

@@ -9,6 +9,7 @@ mod module;
 mod modules;
 mod names;
 mod shipped;
+mod temperature;
 
 pub use firmware::FirmwareTime;
 pub use module::{EntryKind, MonitorModule, TableEntry};
@@ -16,6 +17,7 @@ pub use modules::{
     Bandwidth, BitErrors, Channels, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
 };
 pub use names::ShippedModule;
+pub use temperature::Temperature;
 
 use crate::{Event, EventSink};
 use alloc::boxed::Box;

@@ -223,6 +223,33 @@ fn the_monitors_modules_are_chosen_by_name() {
     assert!(place.refused(2, &twice).contains("ways stands there twice"));
 }
 
+/// H1, C45: a drive with a temperature sensor has columns for it, one without has none.
+#[test]
+fn the_monitor_shows_the_temperature_of_a_drive_that_has_a_sensor() {
+    let place = with_job();
+    let warm = "board.thermal={ambient_c=30.0,kelvin_per_watt=5.0,time_constant_ms=5,idle_w=1.0,\
+                read_uj=300.0,program_uj=300.0,erase_uj=300.0,bus_byte_nj=0.1,link_byte_nj=0.1,\
+                sample_ms=1,alarm_c=90.0,cooled_c=80.0,throttle_dies=1}";
+    // The drive itself, and one under an FTL of the host.
+    for name in ["tiny", "host-ftl-small"] {
+        let run = ["run", name, "--job", "mixed.fio", "--monitor", "m.csv", "--json"];
+        place.report(&run);
+        assert!(!place.read("m.csv").contains("temperature_celsius"), "{name}");
+        let only = ["--monitor-modules", "temperature"];
+        let refused = place.refused(2, &[&run[..], &only].concat());
+        assert!(refused.contains("the drive has no temperature sensor (board.thermal)"), "{refused}");
+        let report = place.report(&[&run[..], &only, &["--set", warm]].concat());
+        let table = place.read("m.csv");
+        let mut lines = table.lines();
+        assert_eq!(lines.next().unwrap(), "from_us,until_us,since_power_on_us,temperature_celsius,throttled");
+        let told: Vec<f64> = lines.map(|line| line.split(',').nth(3).unwrap().parse().unwrap()).collect();
+        // It is as warm as the idle drive at least, however short the work is.
+        let highest = number(&report["parts"]["kelvins_highest"]) - 273.0;
+        let suits = |celsius: &f64| (30.0..=highest).contains(celsius);
+        assert!(!told.is_empty() && told.iter().all(suits), "{table} {report}");
+    }
+}
+
 #[test]
 fn followers_files_are_kept_apart_and_options_that_mean_nothing_are_refused() {
     let place = with_job();

@@ -1,7 +1,7 @@
 //! The operation monitor's samples as a file.
 
 use super::error::{WatchError, create};
-use aster_device::Device;
+use aster_device::{Device, ThermalStats};
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_run_virtual::events::{Event, EventSink};
@@ -24,6 +24,10 @@ pub fn insert<F: FnMut(&[TableEntry], Sample<'_>)>(
     for module in modules {
         let module = module.build(device.geometry(), device.firmware(), each_way);
         monitor.insert(at, module).expect("modules that come along have names of their own");
+    }
+    // The latest reading may stay the latest one for long.
+    if let Some(ThermalStats { kelvins, is_throttled: throttled, .. }) = device.temperature() {
+        monitor.event(at, &Event::TemperatureRead { kelvins, throttled });
     }
 }
 

@@ -19,11 +19,13 @@ pub enum ShippedModule {
     BitErrors,
     /// [`FirmwareTime`](super::FirmwareTime).
     FirmwareTime,
+    /// [`Temperature`](super::Temperature).
+    Temperature,
 }
 
 impl ShippedModule {
     /// All of them.
-    pub const ALL: [ShippedModule; 8] = [
+    pub const ALL: [ShippedModule; 9] = [
         ShippedModule::Bandwidth,
         ShippedModule::WriteAmplification,
         ShippedModule::OutstandingCommands,
@@ -32,6 +34,7 @@ impl ShippedModule {
         ShippedModule::FlashLatency,
         ShippedModule::BitErrors,
         ShippedModule::FirmwareTime,
+        ShippedModule::Temperature,
     ];
 
     /// The name by which it is chosen and removed.
@@ -45,6 +48,7 @@ impl ShippedModule {
             ShippedModule::FlashLatency => "flash_latency",
             ShippedModule::BitErrors => "bit_errors",
             ShippedModule::FirmwareTime => "firmware_time",
+            ShippedModule::Temperature => "temperature",
         }
     }
 
@@ -59,6 +63,7 @@ impl ShippedModule {
             ShippedModule::FlashLatency => "how many flash operations there are, and how long they take",
             ShippedModule::BitErrors => "what the ECC corrects, and what it can't",
             ShippedModule::FirmwareTime => "the cores' time by function of the firmware",
+            ShippedModule::Temperature => "how warm the drive is, if it has a temperature sensor",
         }
     }
 }

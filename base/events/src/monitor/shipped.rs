@@ -3,7 +3,8 @@
 use super::module::MonitorModule;
 use super::names::ShippedModule;
 use super::{
-    Bandwidth, BitErrors, Channels, FirmwareTime, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
+    Bandwidth, BitErrors, Channels, FirmwareTime, FlashLatency, OutstandingCommands, Temperature, Ways,
+    WriteAmplification,
 };
 use crate::Firmware;
 use alloc::boxed::Box;
@@ -22,6 +23,7 @@ impl ShippedModule {
             ShippedModule::FlashLatency => Box::new(FlashLatency::new(geometry)),
             ShippedModule::BitErrors => Box::new(BitErrors::default()),
             ShippedModule::FirmwareTime => Box::new(FirmwareTime::new(firmware)),
+            ShippedModule::Temperature => Box::new(Temperature::default()),
         }
     }
 }

@@ -39,10 +39,21 @@ fn firmware() -> Firmware {
 fn each_module_has_a_name_and_entries_of_its_own() {
     // A duplicate name would be refused.
     let rows = samples(all(), &[], 1);
-    assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 6);
+    assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 6 + 2);
     for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
         assert_eq!(module.name(), shipped.name());
     }
+}
+
+#[test]
+fn the_latest_reading_of_the_temperature_counts_until_the_next_one() {
+    let read = |kelvins, throttled| Event::TemperatureRead { kelvins, throttled };
+    let modules = vec![ShippedModule::Temperature.build(&SHAPE, &firmware(), false)];
+    let rows = samples(modules, &[(13, read(308, false)), (21, read(343, true)), (47, read(272, false))], 50);
+    let told: Vec<_> =
+        rows.iter().map(|row| (value(row, "temperature_celsius"), value(row, "throttled"))).collect();
+    assert!(told[0].0.is_nan() && told[0].1.is_nan(), "nothing was read");
+    assert_eq!(told[1..], [(35.0, 0.0), (70.0, 1.0), (70.0, 1.0), (-1.0, 0.0)]);
 }
 
 #[test]
