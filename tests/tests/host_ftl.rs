@@ -353,8 +353,11 @@ fn the_write_amplification_is_that_of_a_bare_simulation() {
     assert_eq!(statistics[0].failures, 0);
     let after = bytes(&machine);
     let waf = (after.0 - before.0) / (after.1 - before.1);
-    let expected = Bare::write_amplification(sectors as usize, 7 * sectors as usize, 3 * sectors as usize);
-    assert!((waf / expected - 1.0).abs() < 0.05, "{waf} beside {expected}");
+    let [least, most] = [0, DIES].map(|ahead| {
+        Bare::write_amplification(sectors as usize, 7 * sectors as usize, 3 * sectors as usize, ahead)
+    });
+    println!("{waf}; {least} to {most} by the simulation");
+    assert!(waf > least * 0.95 && waf < most * 1.05, "{waf} beside {least} to {most}");
     // A write waits for a group at most as long as collection needs for some victims.
     assert!(latest.0 < Duration::from_millis(40), "{:?}", latest.0);
     run(&machine, &[everything(&machine)], contents);
@@ -373,6 +376,7 @@ impl LatencySink for &mut Latest {
 /// Groups of the small profile: 2 dies of 24, each of 8 lanes, 8 pages and 4 sectors.
 const GROUPS: usize = 48;
 const GROUP_SECTORS: usize = 256;
+const DIES: usize = 2;
 /// Free groups that are left to collection.
 const RESERVE: usize = 2;
 
@@ -426,8 +430,9 @@ impl Bare {
         self.free.push_back(victim);
     }
     /// Programmed over written sectors of the last `measured` of so many random writes, after a sequential
-    /// one of everything.
-    fn write_amplification(sectors: usize, writes: usize, measured: usize) -> f64 {
+    /// one of everything. So many groups are freed before the host needs them: none if it always has
+    /// something to write, one of each die if collection is faster than the host's programs are.
+    fn write_amplification(sectors: usize, writes: usize, measured: usize, ahead: usize) -> f64 {
         let mut bare = Bare {
             place: vec![None; sectors],
             content: vec![vec![]; GROUPS],
@@ -443,8 +448,7 @@ impl Bare {
                 copies = bare.turns[1];
             }
             let sector = if n < sectors { n } else { random.below(sectors as u64) as usize };
-            // A host that always has something to write takes every group that collection frees.
-            while bare.open[0][bare.die(0)].is_none() && bare.free.len() <= RESERVE {
+            while (ahead > 0 || bare.open[0][bare.die(0)].is_none()) && bare.free.len() <= RESERVE + ahead {
                 bare.collect();
             }
             bare.put(Some(sector), 0);

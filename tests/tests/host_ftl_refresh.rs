@@ -98,7 +98,8 @@ fn refresh_takes_no_room_from_collection_and_never_makes_the_drive_read_only() {
     };
     let [(without, none, alone), (with, refreshed, beside)] = [0, 2].map(written);
     println!("{refreshed} refreshed and {beside} others in {with} us; {alone} in {without} us without");
-    assert!(none == 0 && refreshed > 20, "{refreshed} groups were refreshed");
+    // Seven others go first while free groups are few, which they are nearly all the time.
+    assert!(none == 0 && refreshed > beside / 9, "{refreshed} groups were refreshed, {beside} others");
     assert!(with < without * 3 / 2, "{with} and {without} us, {beside} and {alone} others");
 }
 

@@ -603,7 +603,7 @@ fn the_table_moves_so_that_its_group_wears_as_the_others_do() {
         let kept = Kept::new(profile);
         let machine = kept.power_on();
         let size = Some(Extent::Bytes(drive(&machine).bytes / 10 / 65_536 * 65_536));
-        let hot = Job { size, verify: false, ..job("hot", Access::Random, Mix::Write, 64 << 10, 24_000) };
+        let hot = Job { size, verify: false, ..job("hot", Access::Random, Mix::Write, 64 << 10, 72_000) };
         let contents = run(&machine, &[hot], versioned(&machine));
         let spread = counter(&machine, "erases_most") - counter(&machine, "erases_least");
         let stored = stored(&machine);

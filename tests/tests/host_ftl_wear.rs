@@ -72,11 +72,10 @@ fn groups_wear_within_the_window_for_two_erases_in_a_hundred() {
     let (machine, contents) = worn(&small(Some(WINDOW)), bytes, |machine| most = most.max(spread(machine)));
     let stats = [&without, &machine].map(|machine| machine.device().stats());
     assert!(spread(&without) > 3 * u64::from(WINDOW), "{}", spread(&without));
-    // The window gives way where two erases in a hundred are used up: 91 to 164, by the drive's times.
-    assert!(most <= u64::from(WINDOW) * 3 / 2, "{most}");
+    assert!(most <= u64::from(WINDOW), "{most}");
     let worn = [counted(&machine, "erases_least"), counted(&machine, "erases_most")];
     let before = [counted(&without, "erases_least"), counted(&without, "erases_most")];
-    println!("{worn:?} with levelling, {before:?} without");
+    println!("{worn:?} with levelling, {before:?} without; at most {most} apart on the way");
     println!("deviation {} and {}", stats[1].erases.deviation, stats[0].erases.deviation);
     assert!(stats[1].erases.deviation < stats[0].erases.deviation / 4.0);
     // A victim that was moved is one that was erased without need.

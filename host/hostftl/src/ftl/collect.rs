@@ -30,8 +30,9 @@ use aster_wire::array::{LANES_MAX, NO_BLOCK, StatusCode};
 /// Pages of copies that are on their way at once: a program takes as long as five rows of reads, and a row
 /// may give eight pages. The other half of the unit's slots is left to the host.
 const COPIES: usize = 32;
-/// Rows of the victim that are read at once: the next one is on its way while one is copied.
-const ROWS: usize = 2;
+/// Rows of the victim that are read at once. A row is there when the slowest of its lanes is, which may have
+/// waited for a program, so the lanes read ahead of each other.
+const ROWS: usize = 4;
 /// How often a victim is begun anew when programs have failed in all groups for copies: those that were
 /// copied to are empty then.
 const RETRIES: u32 = 3;

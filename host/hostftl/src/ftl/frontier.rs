@@ -13,6 +13,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_wire::array::LANES_MAX;
 
+/// Programs of a block that the host has on their way at most while free groups are few. All that wait would
+/// go to the few open groups otherwise, fill the drive's slots and hold up collection.
+pub const AHEAD: u8 = 1;
+
 /// Whose pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
@@ -54,6 +58,15 @@ pub struct NextPage {
     pub opens: bool,
 }
 
+/// Why a page has no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoPlace {
+    /// No group is open that has room, and none may be opened.
+    Group,
+    /// All that have room have their programs on their way.
+    Busy,
+}
+
 /// A composite page to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextRow {
@@ -68,6 +81,8 @@ pub enum NextRow {
     },
     /// Not before another group is free.
     Wait,
+    /// Not before a program of an open group has ended.
+    Busy,
     /// No group that is free has a block of each lane.
     NotWhole,
 }
@@ -107,6 +122,8 @@ pub struct Frontier {
     turns: [u64; STREAMS],
     /// The only die that a stream goes to, by channel and die.
     confined: Option<(Stream, (u8, u8))>,
+    /// Programs of a block that the host has on their way at most.
+    ahead: u8,
     /// The host writes no region whose free groups were erased so much more often than another's (H29).
     window: Option<u32>,
 }
@@ -119,6 +136,7 @@ impl Frontier {
             open: vec![[None; STREAMS]; info.all_dies()],
             turns: [0; STREAMS],
             confined: None,
+            ahead: u8::MAX,
             window: None,
         }
     }
@@ -129,6 +147,10 @@ impl Frontier {
     }
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
+    }
+    /// The host has [`AHEAD`] programs of a block on their way at most, or any number.
+    pub fn pace(&mut self, is_paced: bool) {
+        self.ahead = if is_paced { AHEAD } else { u8::MAX };
     }
     /// A stream goes to this die alone. All others go to all, and with `None` it does.
     pub fn confine(&mut self, to: Option<(Stream, (u8, u8))>) {
@@ -146,6 +168,24 @@ impl Frontier {
     /// or no more than `reserve` are in the array; `None` if all are passed over. The page must be submitted
     /// before another is asked for, since pages of a block are written in order.
     pub fn next(&mut self, groups: &mut Groups, stream: Stream, reserve: usize) -> Option<NextPage> {
+        self.next_of(groups, (stream, reserve), u8::MAX).ok()
+    }
+    /// The same for the host, at its [pace](Frontier::pace).
+    pub fn next_paced(
+        &mut self,
+        groups: &mut Groups,
+        stream: Stream,
+        reserve: usize,
+    ) -> Result<NextPage, NoPlace> {
+        self.next_of(groups, (stream, reserve), self.ahead)
+    }
+    fn next_of(
+        &mut self,
+        groups: &mut Groups,
+        (stream, reserve): (Stream, usize),
+        ahead: u8,
+    ) -> Result<NextPage, NoPlace> {
+        let mut none = NoPlace::Group;
         for _ in 0..self.round() {
             let turn = self.turns[stream as usize];
             self.turns[stream as usize] += 1;
@@ -153,13 +193,21 @@ impl Frontier {
             let channel = (turn % channels) as u8;
             let lane = (turn / channels % lanes) as u8;
             let die = (turn / (channels * lanes) % u64::from(self.info.dies)) as u8;
-            if self.takes(stream, (channel, die))
-                && let Some(next) = self.of_lane(groups, (stream, reserve), (channel, die, lane))
-            {
-                return Some(next);
+            if !self.takes(stream, (channel, die)) {
+                continue;
+            }
+            if let Some(open) = self.open[self.info.die(channel, die)][stream as usize] {
+                let of = GroupPlace { channel, die, group: open.group };
+                if groups.on_their_way(of, lane) >= ahead {
+                    none = NoPlace::Busy;
+                    continue;
+                }
+            }
+            if let Some(next) = self.of_lane(groups, (stream, reserve), (channel, die, lane)) {
+                return Ok(next);
             }
         }
-        None
+        Err(none)
     }
     fn of_lane(
         &mut self,
@@ -192,8 +240,9 @@ impl Frontier {
         }
         usable.then_some(NextPage { at: of.page(page, lane), opens })
     }
-    /// The next composite page. As with [`next`](Frontier::next) no group is opened when no more than
-    /// `reserve` are free, and the page must be submitted before another is asked for.
+    /// The next composite page, at the host's [pace](Frontier::pace). As with [`next`](Frontier::next) no
+    /// group is opened when no more than `reserve` are free, and the page must be submitted before another is
+    /// asked for.
     pub fn next_row(&mut self, groups: &mut Groups, reserve: usize) -> NextRow {
         let (channels, dies) = (u64::from(self.info.channels), u64::from(self.info.dies));
         let mut none = NextRow::NotWhole;
@@ -203,9 +252,16 @@ impl Frontier {
             let (channel, die) = ((turn % channels) as u8, (turn / channels % dies) as u8);
             let slot = self.open[self.info.die(channel, die)][Stream::Composite as usize];
             let opened = match slot {
+                Some(open)
+                    if groups.most_on_their_way(GroupPlace { channel, die, group: open.group })
+                        >= self.ahead =>
+                {
+                    none = NextRow::Busy;
+                    None
+                }
                 Some(open) => Some(open),
                 None if groups.all_free() <= reserve => {
-                    none = NextRow::Wait;
+                    none = if none == NextRow::Busy { none } else { NextRow::Wait };
                     None
                 }
                 None if !self.opens(groups, Stream::Composite, (channel, die)) => None,
@@ -231,9 +287,28 @@ impl Frontier {
     pub fn next_summed(
         &mut self,
         groups: &mut Groups,
-        (stream, reserve): (Stream, usize),
+        to: (Stream, usize),
         parity: Parity,
     ) -> Option<SummedRow> {
+        self.next_summed_of(groups, to, parity, u8::MAX).ok()
+    }
+    /// The same for the host, at its [pace](Frontier::pace).
+    pub fn next_summed_paced(
+        &mut self,
+        groups: &mut Groups,
+        to: (Stream, usize),
+        parity: Parity,
+    ) -> Result<SummedRow, NoPlace> {
+        self.next_summed_of(groups, to, parity, self.ahead)
+    }
+    fn next_summed_of(
+        &mut self,
+        groups: &mut Groups,
+        (stream, reserve): (Stream, usize),
+        parity: Parity,
+        ahead: u8,
+    ) -> Result<SummedRow, NoPlace> {
+        let mut none = NoPlace::Group;
         let (channels, dies) = (u64::from(self.info.channels), u64::from(self.info.dies));
         for _ in 0..channels * dies {
             let turn = self.turns[stream as usize];
@@ -254,6 +329,11 @@ impl Frontier {
                 continue;
             };
             let of = GroupPlace { channel, die, group: open.group };
+            if groups.most_on_their_way(of) >= ahead {
+                none = NoPlace::Busy;
+                self.turns[stream as usize] += 1;
+                continue;
+            }
             let alive = (0..self.info.lanes).filter(|&lane| groups.is_alive(of, lane));
             let lanes = alive.clone().fold(0u8, |lanes, lane| lanes | 1 << lane);
             let count = lanes.count_ones() as usize;
@@ -263,9 +343,9 @@ impl Frontier {
             };
             let parity = alive.clone().nth(last).expect("a group that was opened has two lanes");
             let data = lanes & !(1 << parity);
-            return Some(SummedRow { of, page: open.next[0], opens: !open.begun, data, parity });
+            return Ok(SummedRow { of, page: open.next[0], opens: !open.begun, data, parity });
         }
-        None
+        Err(none)
     }
     /// The next row of a stream is submitted.
     pub fn take_summed(&mut self, groups: &mut Groups, stream: Stream, row: &SummedRow) {

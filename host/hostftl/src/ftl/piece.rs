@@ -204,6 +204,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
             in_flight: VecDeque::new(),
             homeless: false,
             waits_for_place: false,
+            waits_for_program: false,
             placed: 0,
             close_to: 0,
             urgent: false,

@@ -2,7 +2,7 @@
 //! command writes a row, and the drive sums it up. Of a row of which a page failed nothing counts.
 
 use super::flash::{Done, Records, RowSpan, Ticket};
-use super::frontier::{Stream, SummedRow};
+use super::frontier::{NoPlace, Stream, SummedRow};
 use super::groups::GroupPlace;
 use super::place::{PagePlace, SectorPlace};
 use super::shared::{Ftl, InFlight, SentPage, SentRow, State};
@@ -67,12 +67,21 @@ impl Ftl {
     }
     /// Sends rows of the pages that wait, as long as they fill one or must be stored now.
     pub fn pump_rows(&self, state: &mut State, reserve: usize) {
-        state.waits_for_place = false;
+        (state.waits_for_place, state.waits_for_program) = (false, false);
+        let Some(parity) = self.config.raid else { return };
         while !state.due.is_empty() {
             let must_go = state.placed < state.close_to;
-            let Some(row) = self.next_row(state, (Stream::Host, reserve)) else {
-                state.waits_for_place = must_go || state.due.len() + 1 >= usize::from(self.info.lanes);
-                break;
+            let to = (Stream::Host, reserve);
+            let row = match state.frontier.next_summed_paced(&mut state.groups, to, parity) {
+                Ok(row) => row,
+                Err(NoPlace::Busy) => {
+                    state.waits_for_program = true;
+                    break;
+                }
+                Err(NoPlace::Group) => {
+                    state.waits_for_place = must_go || state.due.len() + 1 >= usize::from(self.info.lanes);
+                    break;
+                }
             };
             if !must_go && state.due.len() < row.room() {
                 break;

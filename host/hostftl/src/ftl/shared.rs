@@ -2,7 +2,7 @@
 
 use super::config::{HostFtlConfig, RESERVE};
 use super::flash::{DeadLane, Flash, Records, RowSpan, Span, Ticket};
-use super::frontier::{Frontier, NextPage, NextRow, Stream, SummedRow};
+use super::frontier::{Frontier, NextPage, NextRow, NoPlace, Stream, SummedRow};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
 use super::keeping::Keeping;
@@ -78,6 +78,8 @@ enum Sent {
     On(InFlight),
     /// They wait for a group.
     Wait,
+    /// They wait for programs of open groups to end.
+    Busy,
     /// There is no group for a composite page: each of its pages waits for a place of its own.
     AsPages,
 }
@@ -98,6 +100,8 @@ pub(super) struct State {
     pub homeless: bool,
     /// Pages wait for a place that there isn't.
     pub waits_for_place: bool,
+    /// Pages wait for programs of open groups to end.
+    pub waits_for_program: bool,
     /// Pages that have got a place in a row, and up to which number they must get one now.
     pub placed: u64,
     pub close_to: u64,
@@ -299,6 +303,8 @@ impl Ftl {
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
         let reserve = self.reserve(state);
+        let is_few = state.groups.all_free() <= self.few(state);
+        state.frontier.pace(is_few);
         self.told.placing(|| {
             match self.config.raid.is_some() {
                 true => self.pump_rows(state, reserve),
@@ -309,6 +315,7 @@ impl Ftl {
         self.work.wake_all(&self.exec);
     }
     fn pump_pages(&self, state: &mut State, reserve: usize) {
+        (state.waits_for_place, state.waits_for_program) = (false, false);
         while let Some(due) = state.due.pop_front() {
             let sent = match &due {
                 Due::Page(buffer) => self.send_page(state, *buffer, reserve),
@@ -322,13 +329,14 @@ impl Ftl {
                 (Sent::AsPages, Due::Row(buffers)) => {
                     buffers.into_iter().rev().for_each(|buffer| state.due.push_front(Due::Page(buffer)));
                 }
-                (_, due) => {
+                (sent, due) => {
                     state.due.push_front(due);
+                    let is_busy = matches!(sent, Sent::Busy);
+                    (state.waits_for_place, state.waits_for_program) = (!is_busy, is_busy);
                     break;
                 }
             }
         }
-        state.waits_for_place = !state.due.is_empty();
     }
     /// The records of a buffer's sectors, if they are sent now: a page is newer than all that were sent
     /// before it.
@@ -344,7 +352,11 @@ impl Ftl {
     }
     fn send_page(&self, state: &mut State, buffer: usize, reserve: usize) -> Sent {
         let to = (Stream::Host, reserve);
-        let Some(next) = state.frontier.next(&mut state.groups, to.0, to.1) else { return Sent::Wait };
+        let next = match state.frontier.next_paced(&mut state.groups, to.0, to.1) {
+            Ok(next) => next,
+            Err(NoPlace::Group) => return Sent::Wait,
+            Err(NoPlace::Busy) => return Sent::Busy,
+        };
         let records = self.records(state, buffer);
         let ticket = self.program_at(state, next, BufferId(buffer as u32), records);
         let pages = vec![SentPage { buffer, at: next.at, records }];
@@ -362,6 +374,7 @@ impl Ftl {
     fn send_row(&self, state: &mut State, buffers: &[usize], reserve: usize) -> Sent {
         let (of, page, opens) = match state.frontier.next_row(&mut state.groups, reserve) {
             NextRow::At { of, page, opens } => (of, page, opens),
+            NextRow::Busy => return Sent::Busy,
             NextRow::Wait if reserve > 0 => return Sent::Wait,
             NextRow::Wait | NextRow::NotWhole => return Sent::AsPages,
         };
@@ -490,7 +503,14 @@ impl Ftl {
                 self.wake_all();
                 return;
             }
-            self.state.borrow_mut().in_flight.pop_front();
+            let goes_on = {
+                let state = &mut *self.state.borrow_mut();
+                state.in_flight.pop_front();
+                state.waits_for_program
+            };
+            if goes_on {
+                self.pump();
+            }
             self.tell_homeless();
         }
     }

@@ -1,6 +1,6 @@
 //! The parts against a model.
 
-use super::frontier::{Frontier, NextRow, Stream};
+use super::frontier::{AHEAD, Frontier, NextRow, NoPlace, Stream};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
@@ -124,6 +124,45 @@ fn streams_write_groups_of_their_own_and_the_reserve_is_left() {
     assert_eq!((groups.state(host), groups.state(copy)), (GroupState::Closed, GroupState::Open));
 }
 
+/// Every page is one of the first group's, since no other may be opened.
+#[test]
+fn while_groups_are_few_the_host_has_no_more_programs_on_their_way_than_the_drive_needs() {
+    let mut groups = Groups::first(&INFO, |_, _, _, _| false);
+    let mut frontier = Frontier::new(&INFO);
+    let reserve = groups.all_free() - 1;
+    frontier.pace(true);
+    let mut sent = VecDeque::new();
+    while let Ok(next) = frontier.next_paced(&mut groups, Stream::Host, reserve) {
+        groups.begin(next.at);
+        sent.push_back(next.at);
+    }
+    assert_eq!(sent.len(), 4 * usize::from(AHEAD));
+    let next = |frontier: &mut Frontier, groups: &mut Groups| {
+        frontier.next_paced(groups, Stream::Host, reserve).map(|next| next.at)
+    };
+    assert_eq!(next(&mut frontier, &mut groups), Err(NoPlace::Busy));
+    // One has ended, so its lane takes the next page of its block.
+    let ended = sent.remove(2).unwrap();
+    groups.end(ended);
+    let again = next(&mut frontier, &mut groups).unwrap();
+    assert_eq!((again.lane, again.page), (ended.lane, u16::from(AHEAD)));
+    groups.begin(again);
+    assert_eq!(next(&mut frontier, &mut groups), Err(NoPlace::Busy));
+    // A page that failed elsewhere doesn't wait, and none does while there are groups.
+    assert!(frontier.next(&mut groups, Stream::Host, reserve).is_some());
+    frontier.pace(false);
+    assert!(next(&mut frontier, &mut groups).is_ok());
+    frontier.pace(true);
+    // When the group is full, another one is needed.
+    sent.push_back(again);
+    sent.drain(..).for_each(|page| groups.end(page));
+    while let Ok(page) = next(&mut frontier, &mut groups) {
+        groups.begin(page);
+        groups.end(page);
+    }
+    assert_eq!(next(&mut frontier, &mut groups), Err(NoPlace::Group));
+}
+
 /// H22: the same page of all lanes, of channel after channel and die after die.
 #[test]
 fn composite_pages_go_to_whole_groups_in_turn() {
@@ -141,7 +180,7 @@ fn composite_pages_go_to_whole_groups_in_turn() {
             assert!(groups.members(of)[..4].iter().all(|&block| block != NO_BLOCK));
             Some((of, page))
         }
-        NextRow::Wait | NextRow::NotWhole => None,
+        NextRow::Wait | NextRow::Busy | NextRow::NotWhole => None,
     };
     while let Some((of, page)) = row(&mut frontier, &mut groups, 0) {
         order.push((of.channel, of.die));
@@ -368,6 +407,32 @@ struct Emptiest;
 impl VictimPolicy for Emptiest {
     fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr {
         closed.oldest_of_fewest_valid()
+    }
+}
+
+/// Many dies have no free group. All are emptied in their turn, or their stale sectors would be lost room.
+#[test]
+fn the_victim_is_the_emptiest_of_all_dies() {
+    let mut groups = Groups::first(&INFO, |_, _, _, _| false);
+    for (n, (channel, die)) in (0..).zip([(0, 0), (0, 1), (1, 0), (1, 1)]) {
+        let group = groups.open(channel, die, false).unwrap();
+        let at = GroupPlace { channel, die, group };
+        for n in 0..24 {
+            let page = at.page(n / 4, (n % 4) as u8);
+            groups.begin(page);
+            groups.end(page);
+        }
+        (0..60 - 10 * n).for_each(|_| groups.gained(at.page(0, 0)));
+        groups.close(at);
+    }
+    for (channel, die) in [(1, 1), (1, 0), (0, 1), (0, 0)] {
+        let victim = groups.chosen(&mut Emptiest).unwrap();
+        assert_eq!((victim.channel, victim.die), (channel, die));
+        while groups.valid(victim) > 0 {
+            groups.lost(victim.page(0, 0));
+        }
+        groups.erased(victim);
+        groups.release(victim);
     }
 }
 

@@ -482,6 +482,14 @@ impl Groups {
         *programs += 1;
         *programs - 1
     }
+    /// Pages of a block that are on their way.
+    pub fn on_their_way(&self, at: GroupPlace, lane: u8) -> u8 {
+        self.get(at).programs[usize::from(lane)]
+    }
+    /// Pages on their way of the block of a group that has the most of them.
+    pub fn most_on_their_way(&self, at: GroupPlace) -> u8 {
+        self.get(at).programs.into_iter().max().unwrap_or(0)
+    }
     /// Whether one page of each lane is on its way at most.
     pub fn is_alone(&self, at: GroupPlace) -> bool {
         self.get(at).programs.iter().all(|&programs| programs <= 1)

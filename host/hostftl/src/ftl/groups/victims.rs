@@ -22,14 +22,13 @@ impl Groups {
         let short = self.victims(|group| is_short(group) && self.gains(group));
         short.min_by_key(|(group, at)| (group.valid, *at)).map(|(_, at)| at)
     }
-    /// The group that `policy` chooses, of the die with the fewest free groups of those that offer one.
+    /// The group that `policy` chooses of the die with the fewest free groups; of several such dies, the one
+    /// with the fewest valid sectors. Often most dies have none, and all must have their turn.
     pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
-        let mut dies: Vec<usize> = (0..self.dies.len()).collect();
-        dies.sort_by_key(|&die| self.dies[die].free.len());
-        dies.into_iter().find_map(|n| {
-            let of =
-                |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { self.dies[n].groups.iter().map(each).collect() };
-            let closed_at: Vec<u64> = self.dies[n].groups.iter().map(|group| group.closed_at).collect();
+        let of_die = |n: usize| {
+            let die = &self.dies[n];
+            let of = |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { die.groups.iter().map(each).collect() };
+            let closed_at: Vec<u64> = die.groups.iter().map(|group| group.closed_at).collect();
             let valid = of(&|group| match is_victim(group) && self.gains(group) {
                 true => group.valid,
                 false => ClosedBlocks::NOT_OFFERED,
@@ -40,7 +39,9 @@ impl Groups {
             let dies = usize::from(self.info.dies);
             let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
             Some(GroupPlace { channel, die, group: chosen.0 as u16 })
-        })
+        };
+        let free = |at: &GroupPlace| self.dies[self.info.die(at.channel, at.die)].free.len();
+        (0..self.dies.len()).filter_map(of_die).min_by_key(|at| (free(at), self.valid(*at), *at))
     }
     /// The group that was closed first of those of a die that were erased less often than its most worn one,
     /// by `window` at least (H27, H30): nobody has written its data for long. Of the die with the most uneven
