@@ -206,7 +206,7 @@ fn two_unreadable_pages_of_a_row_lose_their_own_sectors_alone() {
 #[test]
 fn blocks_that_fail_lose_nothing() {
     let mut profile = profile(RaidName::Rotating);
-    profile.package.program_failures_per_million = 2_000;
+    profile.package.program_failures_per_million = 1_000;
     profile.package.erase_failures_per_million = 1_000;
     let mut now = machine(&profile, Content::Full, Media::fresh());
     let mut contents = versioned(&now);
