@@ -25,7 +25,7 @@ impl Groups {
     /// The group that `policy` chooses of the die with the fewest free groups; of several such dies, the one
     /// with the fewest valid sectors. Often most dies have none, and all must have their turn.
     pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
-        let of_die = |n: usize| {
+        let mut of_die = |n: usize| {
             let die = &self.dies[n];
             let of = |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { die.groups.iter().map(each).collect() };
             let closed_at: Vec<u64> = die.groups.iter().map(|group| group.closed_at).collect();
@@ -40,8 +40,11 @@ impl Groups {
             let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
             Some(GroupPlace { channel, die, group: chosen.0 as u16 })
         };
-        let free = |at: &GroupPlace| self.dies[self.info.die(at.channel, at.die)].free.len();
-        (0..self.dies.len()).filter_map(of_die).min_by_key(|at| (free(at), self.valid(*at), *at))
+        let free = |die: &usize| self.dies[*die].free.len();
+        let mut dies: Vec<usize> = (0..self.dies.len()).collect();
+        dies.sort_by_key(free);
+        let mut tied = dies.chunk_by(|a, b| free(a) == free(b));
+        tied.find_map(|dies| dies.iter().filter_map(|&n| of_die(n)).min_by_key(|at| (self.valid(*at), *at)))
     }
     /// The group that was closed first of those of a die that were erased less often than its most worn one,
     /// by `window` at least (H27, H30): nobody has written its data for long. Of the die with the most uneven
