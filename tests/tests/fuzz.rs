@@ -49,6 +49,12 @@ fn register_accesses() {
     holds("bar", 40, 4_000);
 }
 
+/// H8 to H13: whatever a host hands over, the unit works after a reset.
+#[test]
+fn the_message_unit() {
+    holds("message_unit", 20, 2_000);
+}
+
 #[test]
 fn submission_queue_entries() {
     holds("entries", 40, 4_000);

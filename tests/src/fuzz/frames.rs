@@ -55,32 +55,37 @@ fn parses(frame: &[u8]) {
     assert_eq!(at, frame.len(), "a frame without an error is commands to its end");
 }
 
+/// Bytes, or commands that are nearly right.
+pub(super) fn frame(input: &mut Input) -> Vec<u8> {
+    let mut frame = Vec::new();
+    match input.below(4) {
+        0 => {
+            let length = input.below(FRAME_BYTES_MAX as u32) as usize;
+            frame.extend(input.take(length));
+        }
+        choice => {
+            for _ in 0..1 + input.below(4) {
+                let command = command(input);
+                let at = frame.len();
+                frame.resize(at + command.bytes(), 0);
+                command.encode(&mut frame[at..]);
+            }
+            for _ in 0..choice - 1 {
+                let at = input.below(1 << 16) as usize % frame.len();
+                frame[at] = input.u8();
+            }
+            if input.u8().is_multiple_of(8) {
+                frame.truncate(input.below(1 << 16) as usize % frame.len());
+            }
+        }
+    }
+    frame
+}
+
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     while !input.is_empty() {
-        let mut frame = Vec::new();
-        match input.below(4) {
-            0 => {
-                let length = input.below(FRAME_BYTES_MAX as u32) as usize;
-                frame.extend(input.take(length));
-            }
-            choice => {
-                for _ in 0..1 + input.below(4) {
-                    let command = command(&mut input);
-                    let at = frame.len();
-                    frame.resize(at + command.bytes(), 0);
-                    command.encode(&mut frame[at..]);
-                }
-                for _ in 0..choice - 1 {
-                    let at = input.below(1 << 16) as usize % frame.len();
-                    frame[at] = input.u8();
-                }
-                if input.u8().is_multiple_of(8) {
-                    frame.truncate(input.below(1 << 16) as usize % frame.len());
-                }
-            }
-        }
-        parses(&frame);
+        parses(&frame(&mut input));
         let address = FrameAddress(input.u64());
         assert!(address.bytes().is_none_or(|bytes| (8..=FRAME_BYTES_MAX).contains(&bytes)));
         assert!(address.address().is_multiple_of(256));

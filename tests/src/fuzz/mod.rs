@@ -12,6 +12,7 @@ mod function;
 mod image;
 mod input;
 mod maps;
+mod message_unit;
 mod messages;
 mod pblk_media;
 mod prp_lists;
@@ -35,7 +36,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
@@ -44,6 +45,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "messages", run: messages::run, bytes: 2_000 },
     Target { name: "shadow", run: shadow::run, bytes: 400 },
     Target { name: "frames", run: frames::run, bytes: 900 },
+    Target { name: "message_unit", run: message_unit::run, bytes: 900 },
     Target { name: "rings", run: rings::run, bytes: 800 },
     Target { name: "tlps", run: tlps::run, bytes: 1_500 },
     Target { name: "vectors", run: vectors::run, bytes: 1_500 },
