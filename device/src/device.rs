@@ -20,8 +20,8 @@ use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    Boot, DoorbellBuffer, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell, TranslationStats,
-    TranslationView,
+    Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell,
+    TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -164,6 +164,13 @@ impl Device {
         match &self.under {
             Under::Array(_) => None,
             Under::Drive(below) => Some(below.drive()),
+        }
+    }
+    /// That drive as the function of which the host with the target makes accesses, at the host's time.
+    pub fn function_below(&self) -> Option<Rc<dyn DriveFunction>> {
+        match &self.under {
+            Under::Array(_) => None,
+            Under::Drive(below) => Some(Rc::clone(below) as Rc<dyn DriveFunction>),
         }
     }
 

@@ -350,7 +350,9 @@ impl TranslationView for Running {
 
 impl TargetView for Running {
     fn interrupt(&self, _: u64, data: u32) {
-        self.driver.interrupt(data);
+        if let Some(stopped) = self.driver.interrupt(data) {
+            self.driver.fail(stopped);
+        }
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory

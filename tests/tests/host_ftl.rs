@@ -6,9 +6,11 @@ use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, run, run_with, versioned};
 use aster_units::{Content, Duration, Rng};
+use aster_wire::array::{FrameAddress, registers};
 use aster_wire::nvme::log::HealthLog;
 use aster_workload::runner::LatencySink;
 use aster_workload::{Access, Extent, Job, Mix, RequestKind};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -229,10 +231,35 @@ fn keeps_what_was_flushed(profile: &Profile) {
 /// The host has what the drive loses, and sends it again.
 #[test]
 fn a_loss_of_power_of_the_drive_alone_takes_nothing_along() {
+    loses_nothing(24, |now, profile| {
+        let pieces = aster_device::Pieces::default();
+        now.restart_drive(pieces, "h", profile).unwrap_or_else(|e| panic!("power-on: {e}"));
+    });
+}
+
+/// H10: a frame that isn't there stops the unit. What it had not processed is lost to it, and the host resets
+/// it and sends that again.
+#[test]
+fn a_unit_that_stops_is_reset_and_nothing_is_lost() {
+    let stops = Cell::new(0);
+    loses_nothing(12, |now, _| {
+        let drive = now.device().function_below().expect("a drive under the target");
+        let nowhere = FrameAddress::of(1 << 60, 64);
+        drive.bar_write(0, registers::FRAME_ADDRESS, 8, nowhere.0);
+        stops.set(stops.get() % 12 + 1);
+        let reset = || counter(now, "unit_resets") == stops.get();
+        while !reset() {
+            assert!(now.step(), "{} of {} stops", counter(now, "unit_resets"), stops.get());
+        }
+    });
+}
+
+/// Has something `happen` to the drive again and again, at work.
+fn loses_nothing(rounds: u64, happen: impl Fn(&Machine, &Profile)) {
     for (profile, block) in [(pages(), 8192), (composite(), 96 << 10)] {
         let now = machine(&profile, Content::Full, Media::fresh());
         let mut contents = versioned(&now);
-        for round in 0..24 {
+        for round in 0..rounds {
             contents = run(&now, &[Job { seed: round, ..random(400, block, Mix::ReadWrite) }], contents);
             // Pages of it, and reads, are on their way.
             let driver = Rc::clone(now.driver());
@@ -245,8 +272,7 @@ fn a_loss_of_power_of_the_drive_alone_takes_nothing_along() {
             for _ in 0..13 * round {
                 assert!(now.step());
             }
-            let pieces = aster_device::Pieces::default();
-            now.restart_drive(pieces, "h", &profile).unwrap_or_else(|e| panic!("power-on: {e}"));
+            happen(&now, &profile);
             contents = run(&now, &[everything(&now)], contents);
         }
         assert!(now.device().stats().ftl.flash_erases.gc > 0);

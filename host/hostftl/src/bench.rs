@@ -319,7 +319,9 @@ impl TranslationView for Running {
 
 impl TargetView for Running {
     fn interrupt(&self, _address: u64, data: u32) {
-        self.driver.interrupt(data);
+        if let Some(stopped) = self.driver.interrupt(data) {
+            self.driver.fail(stopped);
+        }
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory

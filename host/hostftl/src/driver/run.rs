@@ -38,8 +38,10 @@ pub struct ArrayDriver {
     /// The drive takes commands.
     is_attached: Cell<bool>,
     attached: WaitQueue,
-    /// How often it has lost its power.
+    /// How often it has lost its power, or was reset.
     losses: Cell<u32>,
+    /// A command has ended since the drive was attached.
+    is_at_work: Cell<bool>,
     thermometer: Thermometer,
 }
 
@@ -69,6 +71,7 @@ impl ArrayDriver {
             is_attached: Cell::new(true),
             attached: WaitQueue::default(),
             losses: Cell::new(0),
+            is_at_work: Cell::new(false),
             thermometer: Thermometer::default(),
         });
         let (pump, watch) = (Rc::clone(&driver), Rc::clone(&driver));
@@ -103,11 +106,12 @@ impl ArrayDriver {
         }
     }
 
-    /// The drive has lost its power and has it again: all commands that were submitted end as lost. Others
-    /// wait until it [is attached](ArrayDriver::attach_again).
+    /// The drive has lost its power and has it again, or its unit has stopped: all commands that were
+    /// submitted end as lost. Others wait until it [is attached](ArrayDriver::attach_again).
     pub fn lose_drive(&self) {
         self.losses.set(self.losses.get() + 1);
         self.is_attached.set(false);
+        self.is_at_work.set(false);
         self.frames.borrow_mut().lose();
         *self.status.borrow_mut() = StatusReader::default();
         let mut memory = self.memory.borrow_mut();
@@ -201,10 +205,13 @@ impl ArrayDriver {
         self.finished(tag).await
     }
 
-    /// A message of the drive has come.
-    pub fn interrupt(&self, data: u32) {
+    /// A message of the drive has come. Returns an error if its unit has stopped (H10): only a reset makes it
+    /// go on, and what it had not processed is lost. The caller [loses](ArrayDriver::lose_drive) the drive
+    /// and [attaches](ArrayDriver::attach_again) it again, or [gives it up](ArrayDriver::fail).
+    #[must_use]
+    pub fn interrupt(&self, data: u32) -> Option<ArrayError> {
         if self.fault.get().is_some() || !self.is_attached.get() {
-            return;
+            return None;
         }
         match (data & VECTOR_MASK) as u16 {
             VECTOR_STATUS => {
@@ -216,12 +223,17 @@ impl ArrayDriver {
                 let status = UnitStatus(self.function.bar_read(0, registers::STATUS, 4) as u32);
                 // A drive that has become read-only still reads.
                 if status.frame_error() || status.status_error() || status.overflow() {
-                    self.give_up(ArrayError::Stopped(status));
+                    return Some(ArrayError::Stopped(status));
                 }
             }
             VECTOR_TEMPERATURE => self.thermometer.read(&*self.function),
             _ => {}
         }
+        None
+    }
+    /// Whether a command has ended since the drive was attached: if not, it stops again and again.
+    pub fn is_at_work(&self) -> bool {
+        self.is_at_work.get()
     }
     /// Calls `watcher` with the drive's temperature in kelvins when it is read: as the drive comes up, at its
     /// alarm and [when asked to](ArrayDriver::read_temperature).
@@ -265,6 +277,7 @@ impl ArrayDriver {
         let ended = Ended { code, failed: entry.failed, corrected: entry.corrected };
         let frame = self.tags.end(&self.exec, entry.id.get(), ended)?;
         self.frames.borrow_mut().ended(frame);
+        self.is_at_work.set(true);
         Ok(())
     }
     fn give_up(&self, error: ArrayError) {

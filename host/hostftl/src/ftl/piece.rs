@@ -101,6 +101,7 @@ impl TargetPiece for HostFtl {
             is_up: Cell::new(false),
             error: RefCell::new(None),
             lost: WaitCell::default(),
+            resets: Cell::new(0),
             watcher: RefCell::new(None),
         });
         let (up, core) = (Rc::clone(&running), ports.core.clone());
@@ -293,6 +294,8 @@ struct Running {
     error: RefCell<Option<String>>,
     /// Wakes what brings the drive up again.
     lost: WaitCell,
+    /// How often the drive's unit had stopped and was reset.
+    resets: Cell<u64>,
     /// Who wants to be told of the media once they are known.
     watcher: RefCell<Option<Watcher>>,
 }
@@ -339,6 +342,7 @@ impl TranslationView for Running {
             each("tables_misnamed", state.keeping.as_ref().map_or(0, is_misnamed));
             each("tables_searched", state.keeping.as_ref().map_or(0, |keeping| keeping.was_searched.into()));
             each("tables_stored", state.keeping.as_ref().map_or(0, |keeping| keeping.stored));
+            each("unit_resets", self.resets.get());
             each("whole_groups", state.groups.whole() as u64);
         }
     }
@@ -377,7 +381,15 @@ impl TargetView for Running {
         true
     }
     fn interrupt(&self, _address: u64, data: u32) {
-        self.driver.interrupt(data);
+        let Some(stopped) = self.driver.interrupt(data) else { return };
+        // What was on its way may have been carried out or not, as after a loss of the drive's power.
+        match self.driver.is_at_work() {
+            true => {
+                self.resets.set(self.resets.get() + 1);
+                self.drive_restarted();
+            }
+            false => self.driver.fail(stopped),
+        }
     }
     fn watch_temperature(&self, watcher: TemperatureWatcher) {
         self.driver.watch_temperature(watcher);

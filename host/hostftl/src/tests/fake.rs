@@ -167,7 +167,10 @@ impl Fake {
     }
     fn message(&self, vector: u16) {
         let driver = self.driver.borrow().clone();
-        driver.expect("the driver is there").interrupt(self.msi_data.get() | u32::from(vector));
+        let driver = driver.expect("the driver is there");
+        if let Some(stopped) = driver.interrupt(self.msi_data.get() | u32::from(vector)) {
+            driver.fail(stopped);
+        }
     }
 }
 

@@ -42,7 +42,9 @@ struct Frames {
 
 impl Carrier for Frames {
     fn interrupt(&self, _address: u64, data: u32) {
-        self.driver.interrupt(data);
+        if let Some(stopped) = self.driver.interrupt(data) {
+            self.driver.fail(stopped);
+        }
     }
     fn memory(&self) -> &RefCell<dyn HostMemory> {
         &*self.memory
