@@ -5,6 +5,7 @@ use crate::pts;
 use aster_device::profile::Profile;
 use aster_units::Content;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The shipped experiment file.
 const FILE: &str = "experiments/host-ftl.toml";
@@ -23,6 +24,8 @@ pub struct Plan {
     pub rounds_max: usize,
     /// Threads of the host.
     pub threads: u32,
+    /// Values that the experiment puts in the place of the profile's, by key.
+    set: BTreeMap<String, toml::Value>,
     /// Figs 22 to 25.
     pub random: Random,
     /// Figs 23 to 25 before collection begins.
@@ -271,7 +274,8 @@ impl Plan {
     }
     fn shipped_profile(&self, name: &str) -> Result<Profile, ExperimentError> {
         let mut file = ProfileFile::shipped(FILE, name)?;
-        for (key, value) in &self.changed {
+        let changed = self.changed.iter().map(|(key, value)| (key, value));
+        for (key, value) in self.set.iter().chain(changed) {
             file.put(key, value.clone())?;
         }
         file.profile()
