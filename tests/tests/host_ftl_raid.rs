@@ -202,6 +202,55 @@ fn two_unreadable_pages_of_a_row_lose_their_own_sectors_alone() {
     assert_eq!(machine.device().stats().ftl.uncorrectable_sectors, 2);
 }
 
+/// Without parity an unreadable sector is lost, after a loss of power as well. It costs no other one, and its
+/// older version doesn't come back.
+#[test]
+fn a_sector_that_cannot_be_read_is_lost_alone_and_power_on_goes_on() {
+    const BLOCKS: u64 = 1024;
+    let mut profile = profile(RaidName::Off);
+    profile.target.as_mut().unwrap().composite_bytes = None;
+    let fill = |machine: &Machine, version: u8| {
+        let driver = Rc::clone(machine.driver());
+        let work = async move {
+            for block in 0..BLOCKS {
+                driver.write(QUEUE, block, &[block as u8 ^ version; 4096], false).await?;
+            }
+            driver.flush(QUEUE).await
+        };
+        machine.block_on("filling", work).unwrap().unwrap_or_else(|e| panic!("{e}"));
+    };
+    let lost = |machine: &Machine| -> Vec<u64> {
+        let lost = (0..BLOCKS).filter(|&block| match read(machine, block) {
+            Ok(byte) => {
+                assert_eq!(byte, block as u8 ^ 2, "{block}");
+                false
+            }
+            Err(DriverError::Command { status, .. }) => {
+                assert!(status.is(Status::UNRECOVERED_READ_ERROR), "{block}: {status}");
+                true
+            }
+            Err(other) => panic!("{other}"),
+        });
+        lost.collect()
+    };
+    let first = machine(&profile, Content::Full, Media::fresh());
+    fill(&first, 1);
+    fill(&first, 2);
+    let mut damaged = 0;
+    for n in 0..2 * LANES {
+        for block in 0..profile.geometry.blocks_per_lun {
+            damaged += u32::from(damage(&first, LunIndex(n), (block, 3), n % 4));
+        }
+    }
+    let before = lost(&first);
+    assert!(damaged > 16 && (8..damaged as usize).contains(&before.len()), "{} of {damaged}", before.len());
+    let second = machine(&profile, Content::Full, first.cut_power());
+    assert_eq!(second.device().stats().ftl.boot, Boot::Recovered);
+    assert_eq!(lost(&second), before);
+    fill(&second, 2);
+    assert!(lost(&second).is_empty(), "what is written anew can be read");
+}
+
 /// Blocks in which programs and erases fail take rows along, and no data.
 #[test]
 fn blocks_that_fail_lose_nothing() {

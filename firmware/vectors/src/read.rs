@@ -118,8 +118,10 @@ impl Worker {
                 }
                 let good = run.sectors.mask() & !bad;
                 if mode.metadata {
+                    // Whose data are lost is told where only they can't be corrected.
+                    let stored = if has_oob(&outcome) { run.sectors.mask() } else { good };
                     let mut buffers = drive.dram.borrow_mut();
-                    for sector in (0..16).filter(|sector| good >> sector & 1 != 0) {
+                    for sector in (0..16).filter(|sector| stored >> sector & 1 != 0) {
                         let index = usize::from(run.first) + sector - usize::from(run.sectors.first);
                         let one = metadata_of(buffers.oob(*buffer), sector);
                         metadata_at(buffers.page_mut(side), index).copy_from_slice(&one);
@@ -167,6 +169,12 @@ pub(crate) fn bad_sectors(outcome: &Outcome, mode: VectorMode) -> u16 {
         FlashStatus::Uncorrectable => outcome.failed_sectors,
         _ => u16::MAX,
     }
+}
+
+/// Whether a read has brought what is stored beside all sectors of the page.
+fn has_oob(outcome: &Outcome) -> bool {
+    let is_read = matches!(outcome.status, FlashStatus::Done | FlashStatus::Uncorrectable);
+    is_read && !outcome.erased && !outcome.oob_failed
 }
 
 /// The runs of set bits, as first bit and length.

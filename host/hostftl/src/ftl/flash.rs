@@ -349,20 +349,20 @@ impl Flash {
     ) -> Done {
         let failed = ended.map_or(0, |ended| ended.failed);
         let (code, records) = (ended.map(|ended| ended.code), [None; SECTORS_MAX]);
+        let unread = records;
         let corrected = match code {
             Ok(StatusCode::Uncorrectable | StatusCode::OobLost) => u8::MAX,
             _ => ended.map_or(0, |ended| ended.corrected),
         };
-        let mut done = Done { code, failed, records, corrected, lost: false };
+        let mut done = Done { code, failed, records, unread, corrected, lost: false };
         if code == Ok(StatusCode::LaneDead) {
             self.note_dead(operation, failed);
         }
         match operation {
             Operation::Read { span, all, .. } => self.stored(tag, span.count, |n, bytes| {
                 let sector = span.first + n as u8;
-                if done.has(sector) {
-                    done.records[usize::from(sector)] = self.record(bytes, span.page.lane);
-                }
+                let of = if done.has(sector) { &mut done.records } else { &mut done.unread };
+                of[usize::from(sector)] = self.record(bytes, span.page.lane);
                 if *all {
                     ticket.stored.borrow_mut().push(*bytes);
                 }

@@ -7,6 +7,7 @@
 
 use super::config::Parity;
 use super::groups::{GroupPlace, Groups};
+use super::oob::BEHIND_MAX;
 use super::place::PagePlace;
 use crate::driver::ArrayInfo;
 use alloc::vec;
@@ -136,7 +137,7 @@ impl Frontier {
             open: vec![[None; STREAMS]; info.all_dies()],
             turns: [0; STREAMS],
             confined: None,
-            ahead: u8::MAX,
+            ahead: BEHIND_MAX,
             window: None,
         }
     }
@@ -148,9 +149,9 @@ impl Frontier {
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
     }
-    /// The host has [`AHEAD`] programs of a block on their way at most, or any number.
+    /// The host has [`AHEAD`] programs of a block on their way at most, or as many as a record can count.
     pub fn pace(&mut self, is_paced: bool) {
-        self.ahead = if is_paced { AHEAD } else { u8::MAX };
+        self.ahead = if is_paced { AHEAD } else { BEHIND_MAX };
     }
     /// A stream goes to this die alone. All others go to all, and with `None` it does.
     pub fn confine(&mut self, to: Option<(Stream, (u8, u8))>) {
@@ -168,7 +169,11 @@ impl Frontier {
     /// or no more than `reserve` are in the array; `None` if all are passed over. The page must be submitted
     /// before another is asked for, since pages of a block are written in order.
     pub fn next(&mut self, groups: &mut Groups, stream: Stream, reserve: usize) -> Option<NextPage> {
-        self.next_of(groups, (stream, reserve), u8::MAX).ok()
+        let next = self.next_of(groups, (stream, reserve), BEHIND_MAX);
+        // Each open block has as many on their way as a record can count.
+        let next =
+            if next == Err(NoPlace::Busy) { self.next_of(groups, (stream, reserve), u8::MAX) } else { next };
+        next.ok()
     }
     /// The same for the host, at its [pace](Frontier::pace).
     pub fn next_paced(
@@ -290,7 +295,10 @@ impl Frontier {
         to: (Stream, usize),
         parity: Parity,
     ) -> Option<SummedRow> {
-        self.next_summed_of(groups, to, parity, u8::MAX).ok()
+        let next = self.next_summed_of(groups, to, parity, BEHIND_MAX);
+        let next =
+            if next == Err(NoPlace::Busy) { self.next_summed_of(groups, to, parity, u8::MAX) } else { next };
+        next.ok()
     }
     /// The same for the host, at its [pace](Frontier::pace).
     pub fn next_summed_paced(

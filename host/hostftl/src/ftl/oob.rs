@@ -73,7 +73,8 @@ impl SectorKind {
     }
 }
 
-/// The most pages before it that a record counts.
+/// The most pages before it that a record counts. No block has more programs on their way, as long as another
+/// one can take them.
 pub const BEHIND_MAX: u8 = 15;
 
 /// How often a group was erased, in the records of its sectors: 24 bits, of which each record has 8, in

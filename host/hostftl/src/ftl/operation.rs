@@ -55,6 +55,8 @@ pub(super) struct Done {
     pub failed: u8,
     /// What a read of a page found, by sector of the page.
     pub records: Records,
+    /// The same of sectors whose data it could not bring, where only what is beside them could be read.
+    pub unread: Records,
     /// The most bits that a read has corrected in a chunk. More than any if a chunk was lost.
     pub corrected: u8,
     /// The drive has lost its power meanwhile: a program or an erase was carried out in whole, in part or
@@ -67,6 +69,7 @@ impl Done {
         code: Ok(StatusCode::Refused),
         failed: 0,
         records: [None; SECTORS_MAX],
+        unread: [None; SECTORS_MAX],
         corrected: 0,
         lost: true,
     };

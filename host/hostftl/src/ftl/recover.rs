@@ -14,7 +14,7 @@ use super::groups::{GroupPlace, Groups};
 use super::keeping::StoredTable;
 use super::map::Map;
 use super::mended::Fit;
-use super::oob::{BEHIND_MAX, SectorKind, SectorRecord, Wear};
+use super::oob::{SectorKind, SectorRecord, Wear};
 use super::others::{self, Others};
 use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
@@ -160,8 +160,11 @@ struct Scan {
     at: GroupPlace,
     lane: u8,
     block: u16,
-    /// A page that could not be read.
+    /// A page that could not be read, of which nobody knows whose data it held.
     lost: Option<u16>,
+    /// Sectors whose data could not be read, by their pages and slots, while it isn't known whether their
+    /// pages had been programmed.
+    unread: Vec<(u16, u8, SectorRecord)>,
     /// Pages before the first erased one.
     pages: u16,
     /// How often it had been erased.
@@ -178,7 +181,7 @@ impl Scan {
     /// If data are missing.
     fn holds(&self, page: u16, record: &SectorRecord, is_alive: bool) -> Result<(), String> {
         let Some(lost) = self.lost.filter(|_| is_alive) else { return Ok(()) };
-        if record.behind == BEHIND_MAX || lost + u16::from(record.behind) >= page {
+        if lost + u16::from(record.behind) >= page {
             return Ok(());
         }
         let (Scan { lane, block, .. }, GroupPlace { channel, die, .. }) = (self, self.at);
@@ -186,6 +189,17 @@ impl Scan {
             "page {lost} of block {block} on channel {channel}, die {die}, lane {lane} can't be read, and \
              was not the last one to be written: older data would come back in its place"
         ))
+    }
+}
+
+impl Scan {
+    /// Takes the sectors that can't be read, of pages that were known to be programmed when the page with
+    /// this record was sent: they count, and a read of them fails.
+    fn settled(&mut self, page: u16, record: &SectorRecord) -> Vec<(SectorPlace, SectorRecord)> {
+        let known = |of: u16| of + u16::from(record.behind) < page;
+        let (at, lane) = (self.at, self.lane);
+        let settled = self.unread.extract_if(.., |&mut (of, ..)| known(of));
+        settled.map(|(of, slot, record)| (SectorPlace { page: at.page(of, lane), slot }, record)).collect()
     }
 }
 
@@ -298,6 +312,7 @@ impl Recovery<'_> {
                     lane,
                     block,
                     lost: None,
+                    unread: vec![],
                     pages: 0,
                     wear: Wear::default(),
                     is_over: false,
@@ -420,8 +435,9 @@ impl Recovery<'_> {
         let blocks = (0..).zip(groups.members(of)).filter(is_read);
         let others = Others::read(self.flash, at, blocks, SIDE_BY_SIDE as u32);
         let rebuilt = others.records(self.exec, self.flash, |_| ()).await;
-        for (record, rebuilt) in done.records.iter_mut().zip(rebuilt) {
-            *record = record.or(rebuilt);
+        for (slot, rebuilt) in rebuilt.into_iter().enumerate().filter(|(_, rebuilt)| rebuilt.is_some()) {
+            done.records[slot] = done.records[slot].or(rebuilt);
+            done.unread[slot] = None;
         }
         if done.records[..usize::from(self.info.sectors)].iter().all(Option::is_some) {
             done.code = Ok(StatusCode::Done);
@@ -497,11 +513,25 @@ fn look(
         }
         scan.holds(page, &record, is_alive)?;
         of_group.counts = true;
+        if is_alive {
+            scan.settled(page, &record).into_iter().for_each(|(at, record)| versions.found(record, at));
+        }
         versions.found(record, SectorPlace { page: scan.at.page(page, scan.lane), slot });
+    }
+    for (slot, record) in (0..sectors).zip(done.unread) {
+        let Some(record) = record.filter(SectorRecord::is_mapped) else { continue };
+        if record.sequence > versions.floor {
+            // No page gets its number again.
+            versions.newest = versions.newest.max(record.sequence);
+            scan.unread.push((page, slot, record));
+        }
     }
     if !done.is_good() {
         of_group.counts |= is_known;
-        scan.lost = scan.lost.or(Some(page));
+        let is_told = |slot: usize| done.records[slot].is_some() || done.unread[slot].is_some();
+        if !(0..usize::from(sectors)).all(is_told) {
+            scan.lost = scan.lost.or(Some(page));
+        }
     }
     Ok(())
 }
@@ -521,10 +551,12 @@ mod tests {
     fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
         let mut of_page: Records = [None; SECTORS_MAX];
         of_page.iter_mut().zip(records).for_each(|(of, record)| *of = Some(*record));
-        Done { code: Ok(code), failed: 0, records: of_page, corrected: 0, lost: false }
+        let unread = [None; SECTORS_MAX];
+        Done { code: Ok(code), failed: 0, records: of_page, unread, corrected: 0, lost: false }
     }
     fn scan(lane: u8) -> Scan {
-        Scan { at: AT, lane, block: 5, lost: None, pages: 0, wear: Wear::default(), is_over: false }
+        let (lost, unread, wear) = (None, vec![], Wear::default());
+        Scan { at: AT, lane, block: 5, lost, unread, pages: 0, wear, is_over: false }
     }
     /// What is found of a block of these pages.
     fn looked(pages: &[Done], is_alive: bool) -> (Result<(), String>, Versions, FoundGroup) {
@@ -554,6 +586,34 @@ mod tests {
         assert!(looked(&[page(0), lost, page(1), page(2)], true).0.is_ok());
         assert!(looked(&[page(0), lost, page(1), page(1)], true).0.is_err());
         assert!(looked(&[lost, page(0)], false).0.is_ok(), "its program failed, and it is elsewhere");
+    }
+
+    /// Their data are lost and no older ones come back, if the page was known to be programmed when a later
+    /// one was sent. Else a loss of power may have torn it, and the older ones count.
+    #[test]
+    fn sectors_that_cannot_be_read_count_if_it_is_known_whose_they_are() {
+        let old = read(StatusCode::Done, &[SectorRecord::data(1, 101)]);
+        let unread = |records: usize| {
+            let mut unread = Records::default();
+            let all = [1, 2, 3, 4].map(|sector| Some(SectorRecord::data(sector, 102)));
+            unread[..records].copy_from_slice(&all[..records]);
+            Done { unread, failed: 15, ..read(StatusCode::Uncorrectable, &[]) }
+        };
+        let later = |behind| read(StatusCode::Done, &[SectorRecord { behind, ..SectorRecord::data(5, 103) }]);
+        let place = |versions: &Versions| versions.map.place_of(1).map(|at| at.page.page);
+        let (result, versions, _) = looked(&[old, unread(4), later(0)], true);
+        assert!(result.is_ok());
+        assert_eq!(place(&versions), Some(1));
+        assert!(looked(&[old, unread(3), later(0)], true).0.is_err(), "nobody knows whose one of them is");
+        for torn in [&[old, unread(4)][..], &[old, unread(4), later(1)]] {
+            let (result, versions, _) = looked(torn, true);
+            assert!(result.is_ok());
+            assert_eq!(place(&versions), Some(0));
+            assert!(versions.newest >= 102, "its number isn't used again");
+        }
+        // Of a block that went bad, it is elsewhere.
+        let (_, versions, _) = looked(&[old, unread(4), later(0)], false);
+        assert_eq!(place(&versions), Some(0));
     }
 
     #[test]

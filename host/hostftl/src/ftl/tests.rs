@@ -4,7 +4,7 @@ use super::frontier::{AHEAD, Frontier, NextRow, NoPlace, Stream};
 use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, GroupState, Groups};
 use super::map::Map;
-use super::oob::{Mark, RECORD_BYTES, SectorKind, SectorRecord, Wear};
+use super::oob::{BEHIND_MAX, Mark, RECORD_BYTES, SectorKind, SectorRecord, Wear};
 use super::place::{NOWHERE, PagePlace, PlaceFormat, SectorPlace};
 use crate::driver::ArrayInfo;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -122,6 +122,24 @@ fn streams_write_groups_of_their_own_and_the_reserve_is_left() {
     }
     assert_eq!(pages, 4 * 6);
     assert_eq!((groups.state(host), groups.state(copy)), (GroupState::Closed, GroupState::Open));
+}
+
+/// A record tells exactly how many pages of its block were on their way: an unreadable page before those is
+/// known to be lost.
+#[test]
+fn no_more_programs_of_a_block_are_on_their_way_than_a_record_counts() {
+    let info = ArrayInfo { pages: 64, ..INFO };
+    let mut groups = Groups::first(&info, |_, _, _, _| false);
+    let mut frontier = Frontier::new(&info);
+    let reserve = groups.all_free() - 1;
+    let mut sent = 0;
+    while let Ok(next) = frontier.next_paced(&mut groups, Stream::Host, reserve) {
+        assert!(groups.begin(next.at) <= BEHIND_MAX);
+        sent += 1;
+    }
+    assert_eq!(sent, 4 * usize::from(BEHIND_MAX), "on each lane of the only open group");
+    // One that must go somewhere does, and a record that counts too few refuses more, not less.
+    assert!(frontier.next(&mut groups, Stream::Host, reserve).is_some());
 }
 
 /// Every page is one of the first group's, since no other may be opened.
