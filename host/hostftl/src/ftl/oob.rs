@@ -103,6 +103,11 @@ impl Wear {
     }
 }
 
+/// How often a sector was copied, and the 40 bits of its version's sequence number: small, since power-on
+/// keeps one for each sector of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version(pub [u8; 6]);
+
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SectorRecord {
@@ -145,8 +150,21 @@ impl SectorRecord {
     /// version it is the place that was copied less often: it holds until its group has been erased, and
     /// then all that was copied out of that group counts together.
     pub fn is_before(&self, other: &SectorRecord) -> bool {
-        let younger = self.copies.wrapping_sub(other.copies) > u8::MAX / 2;
-        self.sequence > other.sequence || self.sequence == other.sequence && younger
+        self.is_before_version(other.version())
+    }
+    /// The same beside what is kept of another record.
+    pub fn is_before_version(&self, other: Version) -> bool {
+        let Version([copies, sequence @ ..]) = other;
+        let younger = self.copies.wrapping_sub(copies) > u8::MAX / 2;
+        let mut bytes = [0; 8];
+        bytes[..sequence.len()].copy_from_slice(&sequence);
+        let sequence = u64::from_le_bytes(bytes);
+        self.sequence > sequence || self.sequence == sequence && younger
+    }
+    /// What of it says whether another record counts before it.
+    pub fn version(&self) -> Version {
+        let [a, b, c, d, e, ..] = self.sequence.to_le_bytes();
+        Version([self.copies, a, b, c, d, e])
     }
     /// Its bytes, with the mark of its lane. Asserts that the sequence number has 40 bits: a drive of 1 TiB
     /// with pages of 16 KiB is written sixteen thousand times before they are used up.

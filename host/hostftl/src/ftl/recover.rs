@@ -14,7 +14,7 @@ use super::groups::{GroupPlace, Groups};
 use super::keeping::StoredTable;
 use super::map::Map;
 use super::mended::Fit;
-use super::oob::{SectorKind, SectorRecord, Wear};
+use super::oob::{SectorKind, SectorRecord, Version, Wear};
 use super::others::{self, Others};
 use super::place::{PagePlace, PlaceFormat, SectorPlace};
 use super::retired::Retired;
@@ -219,8 +219,9 @@ struct FoundGroup {
 /// What the records say.
 struct Versions {
     map: Map,
-    /// The record of the version that counts, of each sector that has one.
-    records: Vec<Option<SectorRecord>>,
+    /// The version that counts of each sector of which the map knows a place. Memory that nothing was found
+    /// for isn't touched.
+    versions: Vec<[u8; 6]>,
     floor: u64,
     newest: u64,
     /// The newest generation of a page of a table.
@@ -231,11 +232,11 @@ struct Versions {
 impl Versions {
     fn found(&mut self, record: SectorRecord, at: SectorPlace) {
         (self.any, self.newest) = (true, self.newest.max(record.sequence));
-        let Some(known) = self.records.get_mut(record.sector as usize) else { return };
+        let Some(known) = self.versions.get_mut(record.sector as usize) else { return };
         // A page can hold a sector twice, if the first version was deallocated: the second one counts.
-        let of_page = self.map.place_of(record.sector).is_some_and(|place| place.page == at.page);
-        if of_page || known.is_none_or(|known| record.is_before(&known)) {
-            *known = Some(record);
+        let place = self.map.place_of(record.sector);
+        if place.is_none_or(|place| place.page == at.page || record.is_before_version(Version(*known))) {
+            *known = record.version().0;
             self.map.moved(record.sector, Some(at));
         }
     }
@@ -291,7 +292,7 @@ impl Recovery<'_> {
         let floor = root.unwrap_or_default().floor;
         let mut versions = Versions {
             map: Map::new(format, sectors),
-            records: vec![None; sectors as usize],
+            versions: vec![[0; 6]; sectors as usize],
             floor,
             newest: floor,
             newest_table: 0,
@@ -546,7 +547,7 @@ mod tests {
     fn versions() -> Versions {
         let info = ArrayInfo { channels: 1, lanes: 8, dies: 1, planes: 1, blocks: 8, pages: 8, sectors: 4 };
         let map = Map::new(PlaceFormat::of(&info).unwrap(), 16);
-        Versions { map, records: vec![None; 16], floor: 100, newest: 100, newest_table: 0, any: false }
+        Versions { map, versions: vec![[0; 6]; 16], floor: 100, newest: 100, newest_table: 0, any: false }
     }
     fn read(code: StatusCode, records: &[SectorRecord]) -> Done {
         let mut of_page: Records = [None; SECTORS_MAX];
