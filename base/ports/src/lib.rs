@@ -9,6 +9,7 @@
 //! | I5 | front end ↔ FTL | [`host`] |
 //! | I6 | transaction layer in firmware ↔ PCIe, packet by packet | [`tlp`] |
 //! | below I6 | front end ↔ PCIe, at the level of BARs and DMA | [`link`] |
+//! | beside I3 | FTL ↔ the board's eMMC | [`emmc`] |
 //!
 //! Ports are rings and slots with wait queues. Every one has a bound that is set when the device is built.
 #![no_std]
@@ -22,6 +23,7 @@ pub mod codes;
 pub mod cores;
 pub mod credits;
 pub mod dram;
+pub mod emmc;
 pub mod flash;
 pub mod host;
 pub mod layout;

@@ -1,11 +1,12 @@
 //! The board around cores and channels: the PCIe link, the function behind it with configuration space, BARs
-//! and interrupts, and how warm all of it gets.
+//! and interrupts, the eMMC, and how warm all of it gets.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod config_space;
+mod emmc;
 mod heat;
 mod link;
 mod msix;
@@ -14,6 +15,7 @@ mod thermal;
 mod tlp;
 
 pub use config_space::PciLink;
+pub use emmc::{EmmcCard, EmmcCells, EmmcStats, EmmcTimes, SharedEmmcCells};
 pub use heat::{Heat, SensorConfig, Throttling, Work};
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
