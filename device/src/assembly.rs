@@ -19,7 +19,7 @@ use crate::stackful::Stacks;
 use crate::thermal::{Counters, Sensor};
 use crate::wear;
 use crate::wiring::{Channels, Surroundings};
-use aster_board::{Link, PciFunction, TlpLink};
+use aster_board::{EmmcCard, Link, PciFunction, SharedEmmcCells, TlpLink};
 use aster_ecc::{Engine, EngineConfig, EnginePorts};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
@@ -30,6 +30,7 @@ use aster_parties::{
 };
 use aster_ports::cores::{Interrupt, Notice};
 use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::emmc::EmmcPort;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
 use aster_ports::link::{LinkPort, TAG_BYTES};
@@ -96,6 +97,9 @@ pub(crate) struct Kept {
     pub(crate) firmware: Firmware,
     pub(crate) cells: NandCells,
     pub(crate) nvram: SharedNvram,
+    pub(crate) emmc: SharedEmmcCells,
+    /// The eMMC's card, if the board has one and the translation uses it.
+    pub(crate) card: Option<Rc<EmmcCard>>,
     pub(crate) serial: Option<String>,
     pub(crate) backlog: Option<SharedBacklog>,
 }
@@ -167,6 +171,8 @@ struct Base<'a> {
     geometry: Geometry,
     array: NandArray,
     nvram: SharedNvram,
+    emmc: SharedEmmcCells,
+    card: Option<Rc<EmmcCard>>,
     serial: Option<String>,
     backlog: Option<SharedBacklog>,
     /// Pieces that haven't been started. Each is started once.
@@ -198,7 +204,7 @@ impl<'a> Base<'a> {
     /// Makes cells, pieces, memories, buses and cores, and loads what was kept without power.
     fn lay(wanted: Wanted<'a>, mut pieces: Pieces, media: Media) -> Result<Self, BuildError> {
         let Wanted { name, profile, content, .. } = wanted;
-        let Media { nand, nvram, serial, backlog } = media;
+        let Media { nand, nvram, emmc, serial, backlog } = media;
         let array = cells(wanted, nand)?;
 
         pieces.check_own_keys(profile)?;
@@ -236,6 +242,8 @@ impl<'a> Base<'a> {
             geometry,
             array,
             nvram,
+            emmc,
+            card: None,
             serial,
             backlog,
             function: front_end.function(),
@@ -408,6 +416,7 @@ impl<'a> Base<'a> {
         commands: Rc<CommandPort>,
     ) -> Result<Rc<dyn TranslationView>, BuildError> {
         let translation = self.translation.take().expect("a translation is started once");
+        let emmc = self.start_emmc();
         let view = translation.start(TranslationPorts {
             core: self.cores.core(CoreRole::Translation).clone(),
             commands,
@@ -416,9 +425,17 @@ impl<'a> Base<'a> {
             flash: Rc::clone(&ports.requests),
             buffers: self.dram.clone(),
             nvram: translation_part(&self.nvram, self.needs.nvram_bytes),
+            emmc,
             recorder: self.wanted.recorder.clone(),
         })?;
         Ok(view)
+    }
+    /// Starts the eMMC, if the board has one and the translation uses it.
+    fn start_emmc(&mut self) -> Option<Rc<EmmcPort>> {
+        let times = configure::emmc(self.wanted.profile).filter(|_| self.needs.emmc_bytes > 0)?;
+        let port = EmmcPort::new(&self.exec);
+        self.card = Some(EmmcCard::start(&self.exec, &port, Rc::clone(&self.emmc), times));
+        Some(port)
     }
 
     /// Connects health reports and the PCI function, and puts the parts together. `requests` is the port
@@ -470,6 +487,8 @@ impl<'a> Base<'a> {
             firmware: firmware::firmware(profile, &functions),
             cells: self.array.cells(),
             nvram: self.nvram,
+            emmc: self.emmc,
+            card: self.card,
             serial: self.serial,
             backlog: self.backlog,
         };

@@ -517,13 +517,14 @@ impl Device {
         // The image's fault comes first, because the firmware sees it as failing cells.
         self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }
-    /// The error of the medium behind NAND or NVRAM: usually a full disk, or a page that no longer has the
-    /// content that was programmed. Unless the run mode stops it, the drive goes on and treats the
+    /// The error of the medium behind NAND, NVRAM or eMMC: usually a full disk, or a page that no longer
+    /// has the content that was programmed. Unless the run mode stops it, the drive goes on and treats the
     /// affected blocks as bad.
     pub fn image_fault(&self) -> Option<String> {
         let of_backlog = || self.kept.backlog.as_ref().and_then(|backlog| backlog.fault());
         let of_nvram = || self.kept.nvram.refused();
-        let error = self.nand().medium_error().or_else(of_nvram).or_else(of_backlog)?;
+        let of_emmc = || self.kept.emmc.refused();
+        let error = self.nand().medium_error().or_else(of_nvram).or_else(of_emmc).or_else(of_backlog)?;
         Some(format!("its image can't be used any more, {error}"))
     }
     /// The backlog of an image on a disk that may fill up temporarily.
@@ -576,8 +577,12 @@ impl Device {
         kept.cells.power_off(self.face.exec.now());
         self.face.front.power_off();
         kept.nvram.power_off();
+        if let Some(card) = &kept.card {
+            card.power_off(self.face.exec.now());
+        }
         drop(self);
-        Media::kept(kept.cells.clone(), kept.nvram.clone(), kept.serial.clone(), kept.backlog.clone())
+        let Kept { cells, nvram, emmc, serial, backlog, .. } = &*kept;
+        Media::kept(cells.clone(), nvram.clone(), emmc.clone(), serial.clone(), backlog.clone())
     }
 
     /// Cuts the power of the drive alone, and gives it back at once. The host keeps its power: its target

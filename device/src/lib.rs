@@ -32,12 +32,14 @@ mod thermal;
 mod wear;
 mod wiring;
 
+pub use aster_board::EmmcCells;
 pub use aster_ecc::EccStats;
 pub use aster_nand::{BadBlock, DamagedPage};
 pub use aster_parties::DamagedRecord;
 pub use aster_parties::{
     BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
 };
+pub use aster_ports::emmc::EMMC_BLOCK_BYTES;
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub(crate) use capacity::{check_capacity, choose_blocks, guess_blocks};
 pub use carried::FreshErrors;
@@ -50,7 +52,7 @@ pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use host_link::Transport;
 pub use identity::{is_media_key_unknown, media_key_before, media_keys};
-pub use media::{Media, NVRAM_BYTES};
+pub use media::{EMMC_BYTES, Media, NVRAM_BYTES};
 pub use on_host::{capacity_below, page_mapping_on_host, refresh_on_host, victims_on_host};
 pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};

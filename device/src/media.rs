@@ -1,12 +1,14 @@
 //! What survives power-off.
 
+use aster_board::{EmmcCells, SharedEmmcCells};
 use aster_nand::NandCells;
 use aster_ports::medium::{Medium, Nvram, SharedBacklog, SharedNvram};
 
-/// The parts of a drive that keep their content without power: NAND cells and NVRAM.
+/// The parts of a drive that keep their content without power: NAND cells, NVRAM and eMMC.
 pub struct Media {
     pub(crate) nand: NandSource,
     pub(crate) nvram: SharedNvram,
+    pub(crate) emmc: SharedEmmcCells,
     pub(crate) serial: Option<String>,
     pub(crate) backlog: Option<SharedBacklog>,
 }
@@ -19,24 +21,38 @@ pub(crate) enum NandSource {
 
 /// Bytes of the board's NVRAM.
 pub const NVRAM_BYTES: usize = 64 << 10;
+/// Bytes of the board's eMMC.
+pub const EMMC_BYTES: u64 = 768 << 10;
 
 impl Media {
     /// Fresh cells in memory and an empty NVRAM: a drive from the factory.
     pub fn fresh() -> Self {
-        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES), serial: None, backlog: None }
+        Media::with(NandSource::Fresh, Nvram::volatile(NVRAM_BYTES))
     }
-    /// The cells and NVRAM of a device that has lost power ([`crate::Device::power_off`]).
+    fn with(nand: NandSource, nvram: SharedNvram) -> Self {
+        Media { nand, nvram, emmc: EmmcCells::in_memory(EMMC_BYTES), serial: None, backlog: None }
+    }
+    /// Cells, NVRAM and eMMC of a device that has lost power ([`crate::Device::power_off`]).
     pub(crate) fn kept(
         cells: NandCells,
         nvram: SharedNvram,
+        emmc: SharedEmmcCells,
         serial: Option<String>,
         backlog: Option<SharedBacklog>,
     ) -> Self {
-        Media { nand: NandSource::Cells(cells), nvram, serial, backlog }
+        Media { nand: NandSource::Cells(cells), nvram, emmc, serial, backlog }
     }
-    /// Cells on `nand`, an image that is created if it is empty, and an NVRAM.
+    /// Cells on `nand`, an image that is created if it is empty, an NVRAM, and an empty eMMC.
     pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
-        Media { nand: NandSource::Image(nand), nvram, serial: None, backlog: None }
+        Media::with(NandSource::Image(nand), nvram)
+    }
+    /// The same with an eMMC of [`EMMC_BYTES`] bytes that `medium` keeps.
+    pub fn with_emmc(self, medium: Box<dyn Medium>) -> Self {
+        Media { emmc: EmmcCells::on_medium(medium), ..self }
+    }
+    /// What the eMMC holds.
+    pub fn emmc(&self) -> &EmmcCells {
+        &self.emmc
     }
     /// Puts the media on a disk that may fill up temporarily. The drive then parks its host's writes.
     pub fn with_backlog(self, backlog: SharedBacklog) -> Self {

@@ -2,6 +2,7 @@
 
 use crate::channels::ChannelHardware;
 use crate::configure::{self, BuildError, value};
+use crate::media::EMMC_BYTES;
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
 use crate::registry::{
@@ -252,6 +253,13 @@ impl Pieces {
         if needs.nvram_bytes > FRONT_END_AT {
             let (wants, has) = (needs.nvram_bytes, FRONT_END_AT);
             return refuse(format!("\"{kind}\" must do with {has} bytes of NVRAM, but wants {wants}"));
+        }
+        if profile.board.emmc.is_some() && needs.emmc_bytes as u64 > EMMC_BYTES {
+            let reason = format!(
+                "must be absent: it has {EMMC_BYTES} bytes, and what \"{kind}\" keeps there takes {}",
+                needs.emmc_bytes
+            );
+            return Err(value("board.emmc", reason));
         }
         let page = u64::from(facts.geometry.page_bytes);
         if capacity == 0 || !capacity.is_multiple_of(page) {

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_ports::dram::SharedDram;
+use aster_ports::emmc::EmmcPort;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
 use aster_units::{Content, Geometry, Lpn, Ppa, Restriction};
@@ -25,6 +26,8 @@ pub struct TranslationNeeds {
     pub metadata_buffers: u32,
     /// Bytes of its part of the NVRAM.
     pub nvram_bytes: usize,
+    /// Bytes of the board's eMMC that it uses, if there is one.
+    pub emmc_bytes: usize,
     /// The most flash requests in flight.
     pub flash_requests: u16,
 }
@@ -77,6 +80,9 @@ pub struct TranslationPorts {
     /// profile, a loss of power leaves only what was [saved](NvramSlice::save), if nothing was written
     /// since.
     pub nvram: NvramSlice,
+    /// The board's eMMC, if it has one. It keeps its content without power; a block that is being written
+    /// then is torn.
+    pub emmc: Option<Rc<EmmcPort>>,
     /// Where events go.
     pub recorder: Recorder,
 }

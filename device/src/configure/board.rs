@@ -1,11 +1,11 @@
 //! The board (`hardware/board`): link, core clock, buses.
 
 use super::error::{BuildError, value};
-use super::times::nanos;
+use super::times::{micros, nanos};
 use crate::core_role::CoreRole;
 use crate::profile::{MESSAGE_UNIT, Profile, TransportName};
 use aster_board::{
-    Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling, TlpLinkConfig, WireConfig,
+    EmmcTimes, Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling, TlpLinkConfig, WireConfig,
     ZERO_CELSIUS,
 };
 use aster_parties::{PciIds, PowerReport, PowerValue};
@@ -114,6 +114,12 @@ pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
         },
         interval: Duration::from_millis(t.sample_ms.into()),
     })
+}
+
+/// The board's eMMC, if there is one.
+pub(crate) fn emmc(profile: &Profile) -> Option<EmmcTimes> {
+    let emmc = profile.board.emmc.as_ref()?;
+    Some(EmmcTimes { read: micros(emmc.read_us), write: micros(emmc.write_us) })
 }
 
 /// From how many kelvins on the host is told that the drive is hot, if it has a sensor.

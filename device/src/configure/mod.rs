@@ -20,8 +20,8 @@ mod times;
 
 pub use board::least_command;
 pub(crate) use board::{
-    ControlBuses, alarm_kelvins, buses, control_buses, die_groups, frequency, link, own_ids, packet_link,
-    pci_ids, pci_link, power_report, sensor,
+    ControlBuses, alarm_kelvins, buses, control_buses, die_groups, emmc, frequency, link, own_ids,
+    packet_link, pci_ids, pci_link, power_report, sensor,
 };
 pub(crate) use channel::{bus_timing, clock, engine, solvers};
 pub(crate) use ecc::{code_bytes, ecc_engine};

@@ -1,4 +1,5 @@
-//! `[board.power]` and `[board.thermal]`: what the board tells of its power, and how warm it gets.
+//! `[board.power]`, `[board.thermal]` and `[board.emmc]`: what the board tells of its power, how warm it
+//! gets, and its eMMC.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,4 +45,14 @@ pub struct ThermalProfile {
     /// Dies of each array controller that work while the drive is hot; of the whole drive where it has no
     /// array controllers.
     pub throttle_dies: u16,
+}
+
+/// An eMMC beside the NAND (S24). Its time for a block of 4 KiB is that of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmmcProfile {
+    /// A block of 4 KiB is read.
+    pub read_us: f64,
+    /// A block of 4 KiB is written.
+    pub write_us: f64,
 }

@@ -1,4 +1,4 @@
-//! The checks of `[board.power]` and `[board.thermal]`.
+//! The checks of `[board.power]`, `[board.thermal]` and `[board.emmc]`.
 
 use super::check::range;
 use super::schema::Profile;
@@ -31,5 +31,11 @@ impl Profile {
         range("board.thermal.alarm_c", t.alarm_c, idle, 1e3)?;
         range("board.thermal.cooled_c", t.cooled_c, idle, t.alarm_c)?;
         range("board.thermal.throttle_dies", t.throttle_dies.into(), 1.0, 1e4)
+    }
+
+    pub(super) fn check_emmc(&self) -> Result<(), Refused> {
+        let Some(emmc) = &self.board.emmc else { return Ok(()) };
+        range("board.emmc.read_us", emmc.read_us, 0.001, 1e6)?;
+        range("board.emmc.write_us", emmc.write_us, 0.001, 1e6)
     }
 }

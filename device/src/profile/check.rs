@@ -49,6 +49,7 @@ impl Profile {
         self.check_board()?;
         self.check_power()?;
         self.check_thermal()?;
+        self.check_emmc()?;
         self.check_cores()?;
         self.check_lanes()?;
         self.check_ftl()?;

@@ -29,7 +29,7 @@ mod words;
 
 use crate::pieces::Pieces;
 
-pub use board::{PowerProfile, ThermalProfile};
+pub use board::{EmmcProfile, PowerProfile, ThermalProfile};
 pub use capacity::NamedCapacity;
 pub(crate) use check::geometry_key;
 pub use cores::{CoresProfile, TasksName};

@@ -1,6 +1,6 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
-use super::board::{PowerProfile, ThermalProfile};
+use super::board::{EmmcProfile, PowerProfile, ThermalProfile};
 use super::capacity::NamedCapacity;
 use super::cores::CoresProfile;
 use super::costs::CostsProfile;
@@ -225,6 +225,9 @@ pub struct BoardProfile {
     pub power: Option<PowerProfile>,
     /// How warm the drive gets, from the energy of what it does; 25 °C for ever when absent (H1).
     pub thermal: Option<ThermalProfile>,
+    /// An eMMC, in which a map on flash keeps the places of its translation pages, twice; none when absent
+    /// (S24).
+    pub emmc: Option<EmmcProfile>,
 }
 
 /// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the

@@ -1,7 +1,8 @@
 //! Keys that nobody reads in a drive with this target or translation.
 
 use super::Profile;
-use super::schema::VECTORS;
+use super::ftl::MappingName;
+use super::schema::{PAGE_MAPPING, VECTORS};
 use super::target::{BLOCK, NO_TARGET, TARGETS};
 
 /// Keys of `[target]` that one target of ours reads, and which one.
@@ -36,6 +37,8 @@ const OF_PAGE_MAPPING: &[&str] = &[
     "ftl.scan_us",
     "ftl.background_gap_us",
 ];
+/// The keys of the board's eMMC begin with this.
+const EMMC: &str = "board.emmc.";
 /// Those that the paper's FTL on the host reads as well.
 const OF_HOSTFTL_TOO: &[&str] =
     &["ftl.victims", "ftl.victim_choices", "ftl.victim_window_percent", "ftl.refresh_reads"];
@@ -52,6 +55,17 @@ impl Profile {
         if let Some((_, reader)) = OF_TARGET.iter().find(|(of, reader)| *of == key && *reader != target) {
             return Some(format!("{under}: \"{reader}\" alone reads it"));
         }
+        if key.starts_with(EMMC) {
+            let reads = "a map on the drive's own flash alone reads it";
+            return match (self.ftl.kind.as_str(), self.ftl.mapping) {
+                _ if target != NO_TARGET => Some(format!("{under}: {reads}")),
+                (PAGE_MAPPING, MappingName::Resident) => {
+                    Some(format!("has no effect with ftl.mapping = \"resident\": {reads}"))
+                }
+                (VECTORS, _) => Some(format!("has no effect over a drive without a map: {reads}")),
+                _ => None,
+            };
+        }
         let has_map = self.ftl.kind != VECTORS || !["pblk", "hostftl", BLOCK, NO_TARGET].contains(&target);
         if has_map {
             return None;
@@ -66,7 +80,7 @@ impl Profile {
 
 #[cfg(test)]
 mod tests {
-    use crate::profile::shipped;
+    use crate::profile::{MappingName, shipped};
 
     #[test]
     fn a_key_is_unread_where_nobody_reads_it() {
@@ -91,6 +105,11 @@ mod tests {
             assert!(profile.unread(unread).is_some(), "{name} {kind:?} {unread}");
             assert_eq!(profile.unread(read), None, "{name} {kind:?} {read}");
         }
+        let mut paged = drive("tiny", None);
+        assert!(paged.unread("board.emmc.read_us").is_some());
+        paged.ftl.mapping = MappingName::DemandPaged;
+        assert_eq!(paged.unread("board.emmc.read_us"), None);
+        assert!(drive("pocket-ocssd", None).unread("board.emmc.write_us").is_some());
         assert_eq!(drive("pocket-ocssd", Some("mine")).unread("ftl.gc_depth"), None);
     }
 }

@@ -21,7 +21,7 @@ impl Translation for OwnFtl {
         let nvram_bytes = (metadata_buffers * self.0.geometry.blocks_per_lun) as usize;
         // A LUN has a buffer for the host's pages, one for pages that are copied, and one for marks of
         // bad blocks.
-        TranslationNeeds { data_buffers, metadata_buffers, nvram_bytes, flash_requests }
+        TranslationNeeds { data_buffers, metadata_buffers, nvram_bytes, emmc_bytes: 0, flash_requests }
     }
     fn capacity_bytes(&self) -> u64 {
         u64::from(self.0.pages * self.0.geometry.total_luns()) * u64::from(self.0.geometry.page_bytes)

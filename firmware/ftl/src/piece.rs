@@ -1,5 +1,6 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
+use crate::checkpoint::directory_copies;
 use crate::journal::root::Root;
 use crate::mapping::Mapping;
 use crate::mapping::demand::DemandMap;
@@ -51,6 +52,7 @@ impl Translation for PageMapping {
             data_buffers: config.data_buffers(),
             metadata_buffers: config.metadata_buffers(),
             nvram_bytes: NVRAM_BYTES,
+            emmc_bytes: directory_copies::bytes_of(config),
             flash_requests: config.flash_requests(),
         }
     }
@@ -82,10 +84,11 @@ impl Translation for PageMapping {
             flash,
             buffers,
             nvram,
+            emmc,
             recorder,
         } = ports;
         let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0.config };
-        let setup = Setup { config, ..self.0 };
+        let setup = Setup { config, emmc, ..self.0 };
         let refused = |error| PieceError::new("ftl", error);
         match config.map {
             MapKind::Resident => {

@@ -5,11 +5,13 @@ use crate::blocks::victims::Greedy;
 use crate::terms::config::FtlConfig;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::vec;
 use aster_parties::{PLACEMENT_ROUNDS_MAX, PieceError, Placement, VictimPolicy};
+use aster_ports::emmc::EmmcPort;
 use aster_units::{Geometry, LunIndex};
 
-/// A configuration, a victim policy and a placement.
+/// A configuration, a victim policy and a placement; and an eMMC, if the board has one.
 #[derive(Debug)]
 pub struct Setup {
     pub(crate) config: FtlConfig,
@@ -18,10 +20,12 @@ pub struct Setup {
     pub(crate) lun_order: Box<[LunIndex]>,
     /// Tells this order from others.
     pub(crate) placed: u64,
+    /// The board's eMMC, if there is one.
+    pub(crate) emmc: Option<Rc<EmmcPort>>,
 }
 
 impl Setup {
-    /// These three.
+    /// These three, without an eMMC.
     ///
     /// # Errors
     /// When the placement crowds pages on some LUNs, or names one that there isn't.
@@ -33,7 +37,12 @@ impl Setup {
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
         let placed = placement.mark(&lun_order);
         check(&lun_order, &config.geometry)?;
-        Ok(Setup { config, victims, lun_order, placed })
+        Ok(Setup { config, victims, lun_order, placed, emmc: None })
+    }
+    /// The same with an eMMC, which a map on flash keeps copies of its directory in.
+    #[must_use]
+    pub fn with_emmc(self, emmc: Rc<EmmcPort>) -> Self {
+        Setup { emmc: Some(emmc), ..self }
     }
 }
 
@@ -42,7 +51,8 @@ impl From<FtlConfig> for Setup {
     fn from(config: FtlConfig) -> Self {
         let placement = Assigner::ChannelFirst;
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
-        Setup { config, victims: Box::new(Greedy), placed: placement.mark(&lun_order), lun_order }
+        let placed = placement.mark(&lun_order);
+        Setup { config, victims: Box::new(Greedy), placed, lun_order, emmc: None }
     }
 }
 

@@ -70,7 +70,7 @@ impl Ftl {
         make_mapping: impl FnOnce(MappingPorts<'_>) -> M,
     ) -> Result<FtlHandle<M>, ConfigError> {
         let setup = setup.into();
-        let config = setup.config;
+        let (config, emmc) = (setup.config, setup.emmc.clone());
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         let (available, needed) = (flash.depth(), config.flash_requests_min());
@@ -91,7 +91,7 @@ impl Ftl {
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
-        let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping));
+        let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping, emmc));
         let recovery = Rc::new(Recovery::new(&checkpoint));
         let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
         boot::start(&recovery);
@@ -137,7 +137,6 @@ pub(crate) struct Parts<M> {
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
     pub(crate) host: Rc<Host<M>>,
     pub(crate) recovery: Rc<Recovery<M>>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "host and recovery hold it"))]
     pub(crate) checkpoint: Rc<Checkpoint<M>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
     pub(crate) collector: Rc<Collector<M>>,
@@ -213,9 +212,10 @@ impl<M: Mapping> FtlHandle<M> {
     pub(crate) fn valid_units(&self) -> u64 {
         self.0.journal.blocks().table().valid_in_all()
     }
-    /// What the mapping counts.
+    /// What the mapping counts, and what the copies of its directory do.
     pub(crate) fn mapping_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.0.mapping.map().counters(each);
+        self.0.checkpoint.copy_counters(each);
     }
     pub(crate) fn config(&self) -> &FtlConfig {
         &self.0.journal.config

@@ -45,6 +45,7 @@ impl Translation for Vectors {
             data_buffers: config.buffers,
             metadata_buffers: WORKERS.into(),
             nvram_bytes: kept::bytes_of(config),
+            emmc_bytes: 0,
             flash_requests: requests.min(u16::MAX.into()) as u16,
         }
     }

@@ -177,6 +177,7 @@ impl TargetPiece for TranslationTarget {
             flash: port,
             buffers,
             nvram,
+            emmc: None,
             recorder,
         })?;
         let running = Rc::new(Running { inner, carrier, error: RefCell::new(None) });

@@ -1,6 +1,6 @@
 use super::*;
 use aster_device::Media;
-use aster_device::profile::{MappingName, Profile, shipped};
+use aster_device::profile::{EmmcProfile, MappingName, Profile, shipped};
 use aster_driver::Config;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Counters, EventKind, Recorder};
@@ -87,6 +87,7 @@ fn counts_are_those_of_the_drives_parts() {
     let mut profile = shipped("softssd-small").unwrap();
     profile.ftl.mapping = MappingName::DemandPaged;
     profile.ftl.over_provisioning_percent = 50.0;
+    profile.board.emmc = Some(EmmcProfile { read_us: 150.0, write_us: 400.0 });
     let counters = Rc::default();
     let (machine, audit) = worked_before(&profile, &counters);
     rest(&machine);
@@ -126,6 +127,8 @@ fn counts_are_those_of_the_drives_parts() {
     assert_eq!(number(&map, "look-ups"), counter("map_hits"));
     assert!(counter("map_hits") > 0 && map.contains(&format!(", {} misses", counter("map_misses"))), "{map}");
     assert_eq!(number(&map, "translation pages programmed"), counter("map_page_programs"));
+    assert_eq!(after(&map, "directory at power-on"), "from NAND", "a drive from the factory");
+    assert_eq!(number(&map, "copies of it written"), counter("gtd_copies_written"));
     // 4 MiB in units of 16 KiB, and pages of the map.
     let own = counter("map_pages");
     assert!((1..=256 + own).contains(&number(&map, "units on flash that count")), "{map}");

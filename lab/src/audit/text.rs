@@ -298,6 +298,12 @@ pub(super) fn map(heard: &Heard, device: &Device) -> String {
             out.value("changes held in memory", of("map_changes_held"));
             out.value("changes written to flash", of("map_changes_written"));
             out.value("waits for room for changes", of("map_room_waits"));
+            if let Some(written) = counted("gtd_copies_written") {
+                let from = if of("gtd_from_emmc") == 1 { "eMMC" } else { "NAND" };
+                out.value("directory at power-on", format!("from {from}"));
+                out.value("copies of it found", format!("{} of 2", of("gtd_copies_found")));
+                out.value("copies of it written", written);
+            }
             out.head("waits");
             out.times("a translation page", &heard.map.times);
         }

@@ -1,7 +1,7 @@
 //! The drives whose keys are changed.
 
 use aster_device::profile::{
-    COSMOS, CellUse, ControllerName, CorrectionName, DetectorName, MappingName, NVME_SOFTWARE,
+    COSMOS, CellUse, ControllerName, CorrectionName, DetectorName, EmmcProfile, MappingName, NVME_SOFTWARE,
     OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, RetryProfile, SlowLunProfile, SuspendProfile,
     ThermalProfile, TransportName,
 };
@@ -40,6 +40,13 @@ pub fn paged(p: &mut Profile) {
     p.ftl.slice_workers = 4;
     p.ftl.map_cache_bytes = Some(36_000);
 }
+
+/// The same with an eMMC.
+pub fn with_emmc(p: &mut Profile) {
+    paged(p);
+    p.board.emmc = Some(EMMC);
+}
+pub const EMMC: EmmcProfile = EmmcProfile { read_us: 150.0, write_us: 400.0 };
 
 /// Room for planes that are allocated one by one.
 pub fn planar(p: &mut Profile) {

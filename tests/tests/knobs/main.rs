@@ -9,7 +9,7 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, CellUse, CollectionName, CommandName, ContentKind, ControllerName,
-    DataModeName, FactoryMarksName, FirstAccessName, LevellingName, MappingName, OneShotProfile,
+    DataModeName, EmmcProfile, FactoryMarksName, FirstAccessName, LevellingName, MappingName, OneShotProfile,
     PlacementName, PowerProfile, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile,
     SuspendProfile, TasksName, TransactionOrder,
 };
@@ -349,6 +349,10 @@ const CASES: &[Case] = &cases! {
         => |p| p.board.power = Some(PowerProfile { d0_w: 9.2, ..POWER }),
     "board.power.d3hot_w" Told on with_power;
         => |p| p.board.power = Some(PowerProfile { d3hot_w: 0.6, ..POWER }),
+    "board.emmc.read_us" Run on with_emmc;
+        => |p| p.board.emmc = Some(EmmcProfile { read_us: 160.0, ..EMMC }),
+    "board.emmc.write_us" Run on with_emmc;
+        => |p| p.board.emmc = Some(EmmcProfile { write_us: 410.0, ..EMMC }),
     "board.thermal.ambient_c" Told on with_heat; => |p| heat(p, |t| t.ambient_c = 50.0),
     "board.thermal.kelvin_per_watt" Told on with_heat; => |p| heat(p, |t| t.kelvin_per_watt = 10.0),
     "board.thermal.time_constant_ms" Told on with_heat; => |p| heat(p, |t| t.time_constant_ms = 200),

@@ -53,6 +53,7 @@ impl Translation for Direct {
             data_buffers: VECTOR_MAX as u32,
             metadata_buffers: 1,
             nvram_bytes: TABLE_AT + (g.total_luns() * g.blocks_per_lun) as usize,
+            emmc_bytes: 0,
             flash_requests: VECTOR_MAX as u16,
         }
     }

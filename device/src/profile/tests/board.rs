@@ -1,8 +1,8 @@
-//! Bad values of `[board.power]` and `[board.thermal]`.
+//! Bad values of `[board.power]`, `[board.thermal]` and `[board.emmc]`.
 
 use super::{error, parsed, with};
 
-/// Both tables with good values.
+/// The tables with good values.
 const BOARD: &str = "\
 [board.power]
 d0_w = 9.0
@@ -21,6 +21,9 @@ sample_ms = 100
 alarm_c = 70.0
 cooled_c = 65.0
 throttle_dies = 1
+[board.emmc]
+read_us = 150.0
+write_us = 400.0
 ";
 
 /// A bad value for each check: (line, replacement, key).
@@ -42,6 +45,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("cooled_c = 65.0", "cooled_c = 35.5", "board.thermal.cooled_c"),
     ("cooled_c = 65.0", "cooled_c = 70.5", "board.thermal.cooled_c"),
     ("throttle_dies = 1", "throttle_dies = 0", "board.thermal.throttle_dies"),
+    ("\nread_us = 150.0", "\nread_us = 0.0", "board.emmc.read_us"),
+    ("write_us = 400.0", "write_us = 1e7", "board.emmc.write_us"),
 ];
 
 #[test]
@@ -60,7 +65,7 @@ fn each_bad_value_of_the_board_names_its_key() {
 fn no_check_of_the_board_is_left_out() {
     let words = include_str!("../board_limits.rs").split('"').skip(1).step_by(2);
     let checked: Vec<_> = words.filter(|word| word.starts_with("board.")).collect();
-    assert!(checked.len() >= 12, "{checked:?}");
+    assert!(checked.len() >= 14, "{checked:?}");
     for key in checked {
         assert!(BAD_VALUES.iter().any(|(_, _, tried)| *tried == key), "no bad value is tried for {key}");
     }

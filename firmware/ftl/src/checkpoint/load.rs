@@ -1,5 +1,6 @@
 //! Reading a stored map and its block table back.
 
+use crate::checkpoint::directory_copies::Directory;
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::decode_entry;
@@ -21,7 +22,16 @@ struct Loading {
     // A bit for each page of the map that was stored, and then the numbers of those pages.
     present: Vec<u64>,
     pages: Vec<u32>,
+    // Of these, the first are taken from here instead of NAND.
+    directory: Option<Directory>,
     checksum: u32,
+}
+
+impl Loading {
+    /// Whether the `nth` page of the map that was stored need not be read.
+    fn is_at_hand(&self, nth: u32) -> bool {
+        self.directory.as_ref().is_some_and(|directory| nth < directory.pages)
+    }
 }
 
 fn invalid<T>(why: &'static str) -> Result<T, BootError> {
@@ -31,6 +41,22 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
 impl<M: Mapping> Checkpoint<M> {
     /// Loads a stored map into the mapping. Returns the block table that was stored with it.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
+        if let Some(copy) = self.read_copy(stored).await {
+            let loaded = self.load_map_with(stored, Some(copy)).await;
+            if loaded.is_ok() {
+                self.took_copy();
+                return loaded;
+            }
+            // NAND alone decides whether the map can be loaded.
+            self.mapping.forget_everything();
+        }
+        self.load_map_with(stored, None).await
+    }
+    async fn load_map_with(
+        &self,
+        stored: &StoredMap,
+        directory: Option<Directory>,
+    ) -> Result<Vec<BlockEntry>, BootError> {
         let total = self.journal.blocks().table().total();
         let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
         // The first check bounds `pages`, so that the number of places can't overflow.
@@ -45,6 +71,7 @@ impl<M: Mapping> Checkpoint<M> {
             table: Vec::with_capacity(total as usize),
             present: vec![0; self.journal.present_bytes() / 8],
             pages: Vec::new(),
+            directory,
             checksum: 0,
         };
         self.generation.set(stored.generation);
@@ -70,29 +97,53 @@ impl<M: Mapping> Checkpoint<M> {
                 && result.is_ok()
                 && in_flight.len() < self.journal.geometry.total_luns() as usize
             {
-                let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
-                let tag =
-                    self.journal.blocks().begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
+                let nth = next.checked_sub(self.journal.table_pages());
+                let tag = if nth.is_some_and(|nth| loading.is_at_hand(nth)) {
+                    None
+                } else {
+                    let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
+                    let blocks = self.journal.blocks();
+                    Some(blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await)
+                };
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.journal.media().done(tag).await;
-            let buffer = self.map_buffer(page);
-            let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
-            if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
-                result = Err(BootError::MapUnreadable { page });
-            }
+            let content = match tag {
+                Some(tag) => {
+                    let outcome = self.journal.media().done(tag).await;
+                    let buffer = self.map_buffer(page);
+                    let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
+                    if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
+                        result = Err(BootError::MapUnreadable { page });
+                    }
+                    Some(self.journal.pages().dram().borrow().page(buffer).to_vec())
+                }
+                None => self.page_at_hand(page, loading),
+            };
             if result.is_ok() {
-                result = self.decode_page(page, stored.pages, loading).await;
+                result = match content {
+                    Some(content) => self.decode_page(page, &content, stored.pages, loading).await,
+                    None => invalid("its directory ends before its pages"),
+                };
             }
         }
         result
     }
-    async fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        // No borrow may live across the wait below.
-        let content = self.journal.pages().dram().borrow().page(self.map_buffer(page)).to_vec();
-        let content = &content[..];
+    /// A page of content that need not be read. The table, which says which page of the map it is, has been
+    /// decoded.
+    fn page_at_hand(&self, page: u32, loading: &Loading) -> Option<Vec<u8>> {
+        let nth = page.checked_sub(self.journal.table_pages())?;
+        let of_map = *loading.pages.get(nth as usize)?;
+        loading.directory.as_ref()?.page(of_map, self.journal.geometry.page_bytes as usize)
+    }
+    async fn decode_page(
+        &self,
+        page: u32,
+        content: &[u8],
+        pages: u32,
+        loading: &mut Loading,
+    ) -> Result<(), BootError> {
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
         let Some(nth) = page.checked_sub(self.journal.table_pages()) else {
             self.decode_table(page, content, loading)?;

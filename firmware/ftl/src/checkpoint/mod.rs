@@ -1,5 +1,7 @@
 //! Storing the map and loading it again, clean shutdown, and format.
 
+mod copy_directory;
+pub(crate) mod directory_copies;
 pub(crate) mod error;
 mod format;
 mod load;

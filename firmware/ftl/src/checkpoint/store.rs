@@ -15,6 +15,7 @@
 //! without valid pages, which garbage collection erases when it needs them.
 
 use crate::blocks::table::Blocks;
+use crate::checkpoint::directory_copies::Directory;
 use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::encode_entry;
 use crate::journal::log::{Commit, Written};
@@ -50,6 +51,8 @@ struct Storing {
     present: Vec<u32>,
     // The next of them, as the mapping has it.
     map_page: Vec<u8>,
+    // As far as its pages have been stored.
+    directory: Directory,
     // Over the pages of content, one after the other.
     checksum: u32,
     // The parity of the stripe so far.
@@ -96,7 +99,7 @@ impl<M: Mapping> Checkpoint<M> {
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.journal.checkpoint_begins();
             match self.store_once().await {
-                Ok(stored) => {
+                Ok((stored, directory)) => {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
                     let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit =
@@ -110,11 +113,15 @@ impl<M: Mapping> Checkpoint<M> {
                         }
                     };
                     let counts = committed || shutdown;
-                    let given_up =
-                        if counts { self.journal.replace_stored_map(stored).blocks } else { stored.blocks };
-                    self.release_map_blocks(&given_up);
-                    self.journal.count(|s| s.checkpoints += u64::from(counts));
-                    return counts;
+                    if !counts {
+                        self.release_map_blocks(&stored.blocks);
+                        return false;
+                    }
+                    let before = self.journal.replace_stored_map(stored.clone());
+                    self.release_map_blocks(&before.blocks);
+                    self.journal.count(|s| s.checkpoints += 1);
+                    self.write_copy(&stored, &directory).await;
+                    return true;
                 }
                 Err(StoreError::Failed(block)) => {
                     self.journal.blocks().table_mut().fail_map_block(block);
@@ -157,7 +164,7 @@ impl<M: Mapping> Checkpoint<M> {
             self.journal.blocks().room_changed(lun);
         }
     }
-    async fn store_once(&self) -> Result<StoredMap, StoreError> {
+    async fn store_once(&self) -> Result<(StoredMap, Directory), StoreError> {
         let present: Vec<_> = {
             let per_page = self.journal.entries_per_page() as u32;
             (0..self.journal.map_pages())
@@ -171,6 +178,7 @@ impl<M: Mapping> Checkpoint<M> {
             blocks: Vec::new(),
             present,
             map_page: vec![0; page_bytes],
+            directory: self.no_directory(),
             checksum: 0,
             parity: vec![0; page_bytes],
             group_parity: vec![0; page_bytes * groups as usize],
@@ -191,6 +199,7 @@ impl<M: Mapping> Checkpoint<M> {
             if let Some(page) = self.map_page_in(&storing, part) {
                 let first = Lpn(page * self.journal.entries_per_page() as u32);
                 self.mapping.encode(first, &mut storing.map_page).await;
+                storing.directory.keep(page, &storing.map_page);
             }
             self.encode_part(&mut storing, part, buffer);
             let at = self.journal.map_place(&storing.blocks, place);
@@ -210,12 +219,11 @@ impl<M: Mapping> Checkpoint<M> {
             failed = failed.or(one);
         }
         let Some(block) = failed else {
-            return Ok(StoredMap {
-                generation: self.generation.get(),
-                pages,
-                checksum: storing.checksum,
-                blocks: storing.blocks,
-            });
+            let (generation, checksum) = (self.generation.get(), storing.checksum);
+            return Ok((
+                StoredMap { generation, pages, checksum, blocks: storing.blocks },
+                storing.directory,
+            ));
         };
         storing.blocks.retain(|&of| of != block);
         self.release_map_blocks(&storing.blocks);

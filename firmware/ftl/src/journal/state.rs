@@ -62,7 +62,7 @@ impl Deref for Journal {
 impl Journal {
     pub(crate) fn new(
         core: &Core,
-        Setup { config, victims, lun_order, placed }: Setup,
+        Setup { config, victims, lun_order, placed, .. }: Setup,
         dram: SharedDram,
         flash: Rc<FlashPort>,
         nvram: NvramSlice,

@@ -149,6 +149,10 @@ pub trait Mapping: 'static {
     fn walk(&self, each: impl FnMut(Lpn, Upa) -> bool) -> impl Future<Output = Result<(), MappingFault>>;
     /// The drive has booted.
     fn booted(&self);
+    /// Entries of the stored map, from the first on, that say where the pages of the map itself are.
+    fn directory_entries(&self) -> u32 {
+        0
+    }
     /// Gives up the pages of the map itself, in which nothing is mapped any more.
     fn give_up_own(&self);
     /// Whether all of it fits a stored map.

@@ -52,6 +52,7 @@ enum NoBoot {
 impl<M: Mapping> Recovery<M> {
     /// Tries the ways to the drive's state in their order until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
+        self.checkpoint.find_copies().await;
         let root = match self.journal.load_root() {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,

@@ -1,16 +1,19 @@
 //! A drive with a front end that carries DMA out in host memory.
 
 use super::flash::{Cells, SharedCells, serve};
+use crate::checkpoint::directory_copies::bytes_of;
 use crate::terms::units::Frame;
 use crate::{
     Assigner, Capacity, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy,
     MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
 };
+use aster_board::{EmmcCard, EmmcCells, EmmcTimes, SharedEmmcCells};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
 use aster_parties::{NvramSlice, VictimPolicy};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::emmc::{EMMC_BLOCK_BYTES, EmmcPort};
 use aster_ports::flash::FlashPort;
 use aster_ports::host::{
     ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DmaTag, FRONT_KICK,
@@ -210,6 +213,11 @@ impl MadeForTests for ResidentMap {
 /// A drive under power, with the map that drives have.
 pub type Bench = AnyBench<ResidentMap>;
 
+/// The board's eMMC.
+const EMMC_BYTES: u64 = 64 << 10;
+const EMMC_TIMES: EmmcTimes =
+    EmmcTimes { read: Duration::from_micros(150), write: Duration::from_micros(400) };
+
 /// The FTL's part of the NVRAM.
 pub fn part(nvram: &SharedNvram) -> NvramSlice {
     NvramSlice::new(nvram, 0, NVRAM_BYTES)
@@ -221,6 +229,10 @@ pub struct AnyBench<M: Mapping> {
     pub config: FtlConfig,
     pub cells: SharedCells,
     pub nvram: SharedNvram,
+    /// What a drive with a map on flash has in its eMMC.
+    pub emmc: SharedEmmcCells,
+    pub card: Rc<EmmcCard>,
+    pub emmc_port: Rc<EmmcPort>,
     pub ftl: FtlHandle<M>,
     pub recorder: Recorder,
     decisions: Decisions,
@@ -242,6 +254,15 @@ impl<M: MadeForTests> AnyBench<M> {
         Self::powered(Decisions::default(), config, cells, nvram)
     }
     pub fn powered(decisions: Decisions, config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
+        Self::with_emmc(decisions, config, cells, nvram, EmmcCells::in_memory(EMMC_BYTES))
+    }
+    pub fn with_emmc(
+        decisions: Decisions,
+        config: FtlConfig,
+        cells: SharedCells,
+        nvram: SharedNvram,
+        emmc: SharedEmmcCells,
+    ) -> Self {
         let config = M::fit(config);
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
@@ -282,19 +303,48 @@ impl<M: MadeForTests> AnyBench<M> {
         front.id.set(Some(id));
         host.attach(id);
         let recorder = Recorder::default();
-        let setup = decisions.of(config);
+        let emmc_port = EmmcPort::new(&exec);
+        let card = EmmcCard::start(&exec, &emmc_port, Rc::clone(&emmc), EMMC_TIMES);
+        let setup = decisions.of(config).with_emmc(Rc::clone(&emmc_port));
         let ftl = Ftl::start_with(&core, setup, dram, host, flash, part(&nvram), recorder.clone(), M::make)
             .unwrap();
-        AnyBench { exec, config, cells, nvram, ftl, recorder, decisions, front }
+        AnyBench { exec, config, cells, nvram, emmc, card, emmc_port, ftl, recorder, decisions, front }
     }
     /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Self {
-        let (by, config, cells, nvram) =
-            (self.decisions, self.config, self.cells.clone(), self.nvram.clone());
+        let (by, config) = (self.decisions, self.config);
+        let (cells, nvram, emmc) = self.cut();
+        Self::with_emmc(by, config, cells, nvram, emmc)
+    }
+    /// Cuts the power, and gives what is kept without it.
+    pub fn cut(self) -> (SharedCells, SharedNvram, SharedEmmcCells) {
+        let (config, cells) = (self.config, Rc::clone(&self.cells));
+        let (nvram, emmc) = (Rc::clone(&self.nvram), Rc::clone(&self.emmc));
+        self.card.power_off(self.exec.now());
         drop(self);
         cells.borrow_mut().cut_off(config.pages_per_word_line);
         nvram.power_off();
-        Self::powered(by, config, cells, nvram)
+        (cells, nvram, emmc)
+    }
+    /// Blocks of a copy of the directory.
+    pub fn copy_blocks(&self) -> u32 {
+        (bytes_of(&self.config) / EMMC_BLOCK_BYTES) as u32 / 2
+    }
+    /// Now and then deletes a copy of the directory, or damages it, on a drive that has some.
+    pub fn spoil_copies(&self, rng: &mut Rng) {
+        let blocks = self.copy_blocks();
+        if blocks == 0 || rng.below(2) == 0 {
+            return;
+        }
+        let first = rng.below(2) as u32 * blocks;
+        if rng.below(2) == 0 {
+            (first..first + blocks).for_each(|block| self.emmc.set_block(block, &[0; EMMC_BLOCK_BYTES]));
+        } else {
+            let block = first + rng.below(blocks.into()) as u32;
+            let mut content = self.emmc.block(block);
+            content[rng.below(EMMC_BLOCK_BYTES as u64) as usize] ^= 1 << rng.below(8);
+            self.emmc.set_block(block, &content);
+        }
     }
     pub fn capacity(&self) -> u64 {
         u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)

@@ -24,6 +24,7 @@ pub struct Faults {
     pub erase_leaves_data: bool,
 }
 
+#[derive(Clone)]
 struct Page {
     content: Content,
     bytes: Box<[u8]>,
@@ -31,6 +32,7 @@ struct Page {
 }
 
 /// The cells: what stays without power.
+#[derive(Clone)]
 pub struct Cells {
     geometry: Geometry,
     pages: Vec<Option<Page>>,

@@ -241,6 +241,7 @@ pub(super) fn torture(config: FtlConfig, seed: u64, cuts: u32) {
         let micros = rng.below(if long { 400_000 } else { 30_000 });
         torture.work_until(&bench, bench.exec.now() + Duration::from_micros(micros));
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 0, "what a loss of power tears costs no block");
+        bench.spoil_copies(&mut rng);
         bench = bench.restart();
         // Recovery may lose its power, too.
         while rng.below(3) == 0 {

@@ -2,6 +2,8 @@
 
 /// Where the NVRAM begins: after the header's page.
 pub(super) const NVRAM_AT: u64 = 4096;
+/// Where the eMMC begins: after the profile that an image keeps. Images of before have zeroes there.
+pub(super) const EMMC_AT: u64 = 256 << 10;
 /// Where the NAND image begins.
 pub(super) const NAND_AT: u64 = 1 << 20;
 

@@ -4,9 +4,9 @@ use super::change::failed;
 use super::disk::{Disk, FileMedium};
 use super::format::KIND;
 use super::header::{LENGTH_KEY, SERIAL_KEY, length_of, made_with, serial};
-use super::{ImageError, NAND_AT, NVRAM_AT, check_file, lock};
+use super::{EMMC_AT, ImageError, NAND_AT, NVRAM_AT, check_file, lock};
 use aster_device::profile::Profile;
-use aster_device::{DamagedRecord, Device, Media, NVRAM_BYTES, Pieces, damaged_records};
+use aster_device::{DamagedRecord, Device, EMMC_BYTES, Media, NVRAM_BYTES, Pieces, damaged_records};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_targets::with_ours;
@@ -259,7 +259,8 @@ pub fn check_image_with(
     let nvram = Nvram::on_medium(Box::new(window(NVRAM_AT, NVRAM_BYTES as u64)), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     let damaged_records = damaged_records(&pieces, profile, content, &nvram)?;
-    let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram);
+    let emmc = Box::new(window(EMMC_AT, EMMC_BYTES));
+    let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram).with_emmc(emmc);
     let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let device = Device::power_on_with(pieces, "check", profile, content, media, &Recorder::default())
         .map_err(|error| damaged(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! A drive's image in a file: NVRAM and NAND, sparse, written through.
+//! A drive's image in a file: NVRAM, eMMC and NAND, sparse, written through.
 
 mod backlog;
 mod change;
@@ -22,11 +22,11 @@ pub use replica::{CloneSerial, clone_image};
 pub use state::image_state;
 
 use aster_device::profile::Profile;
-use aster_device::{Media, NVRAM_BYTES, media_keys};
+use aster_device::{EMMC_BYTES, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::Nvram;
 use aster_units::Content;
 use disk::{Disk, FileMedium};
-use format::{NAND_AT, NVRAM_AT};
+use format::{EMMC_AT, NAND_AT, NVRAM_AT};
 use header::{differences, length_of, made_with, raise_format, serial, write_new};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -56,7 +56,8 @@ fn media(disk: &Rc<Disk>, path: &Path, nand_bytes: u64) -> Result<Media, ImageEr
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     let serial = serial(&made_with(disk.file(), path)?, path)?;
-    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial))
+    let emmc = window(EMMC_AT, EMMC_BYTES);
+    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_emmc(emmc).with_serial(serial))
 }
 
 /// The image's file, which is made if it doesn't exist, and how many bytes of it are NAND.

@@ -1,4 +1,4 @@
-//! The profile that an image stores, between NVRAM and NAND, so that later runs need no other.
+//! The profile that an image stores, between NVRAM and eMMC, so that later runs need no other.
 //!
 //! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are
 //! little-endian. The text is a comment with the profile's name and then the profile with all defaults filled
@@ -7,10 +7,10 @@
 use super::change::{in_words, is_out_of_room};
 use super::header::{length_of, made_with};
 use super::look::open;
-use super::{ImageError, NAND_AT, NVRAM_AT};
+use super::{EMMC_AT, ImageError, NAND_AT, NVRAM_AT};
 use aster_codec::checksum::crc32c;
-use aster_device::NVRAM_BYTES;
 use aster_device::profile::Profile;
+use aster_device::{EMMC_BYTES, NVRAM_BYTES};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,8 +22,9 @@ const MAGIC: &[u8; 16] = b"ASTER PROFILE 1\n";
 const KIND: &[u8] = b"ASTER PROFILE ";
 const HEAD_BYTES: usize = MAGIC.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
-const TEXT_MAX: usize = (NAND_AT - KEPT_AT) as usize - HEAD_BYTES - CHECKSUM_BYTES;
+const TEXT_MAX: usize = (EMMC_AT - KEPT_AT) as usize - HEAD_BYTES - CHECKSUM_BYTES;
 const _: () = assert!(NVRAM_AT + NVRAM_BYTES as u64 <= KEPT_AT, "NVRAM ends before it");
+const _: () = assert!(EMMC_AT + EMMC_BYTES <= NAND_AT, "the eMMC ends before NAND");
 /// The beginning of the text; the name follows.
 const NAME: &str = "# ";
 

@@ -1,9 +1,9 @@
 //! The bytes that describe an image's content, for a checksum.
 
 use super::look::open;
-use super::{ImageError, NAND_AT, NVRAM_AT};
+use super::{EMMC_AT, ImageError, NAND_AT, NVRAM_AT};
 use aster_device::profile::Profile;
-use aster_device::{NVRAM_BYTES, nand_records_bytes};
+use aster_device::{EMMC_BYTES, NVRAM_BYTES, nand_records_bytes};
 use aster_units::Content;
 use rustix::fs::{SeekFrom, seek};
 use std::io;
@@ -14,8 +14,9 @@ use std::path::Path;
 const PART_BYTES: u64 = 4096;
 
 /// Calls `each` with all bytes that describe the content of the drive in the image at `path`, and their
-/// offsets: NVRAM, the blocks' entries, the pages' records with their checksums. Parts of zeroes are left
-/// out, so that holes make no difference. Serial number and format aren't included, so a copy gives the same.
+/// offsets: NVRAM, eMMC, the blocks' entries, the pages' records with their checksums. Parts of zeroes are
+/// left out, so that holes make no difference. Serial number and format aren't included, so a copy gives the
+/// same.
 ///
 /// # Errors
 /// When the file can't be read, or the profile doesn't describe a working drive.
@@ -29,7 +30,7 @@ pub fn image_state(
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let file = open(path)?;
     let mut buffer = [0; PART_BYTES as usize];
-    for (from, bytes) in [(NVRAM_AT, NVRAM_BYTES as u64), (NAND_AT, records)] {
+    for (from, bytes) in [(NVRAM_AT, NVRAM_BYTES as u64), (EMMC_AT, EMMC_BYTES), (NAND_AT, records)] {
         let (mut at, end) = (from, from + bytes);
         while at < end {
             match seek(&file, SeekFrom::Data(at)) {
@@ -82,7 +83,7 @@ mod tests {
         assert_eq!(state(&copy, &profile), before, "who only opens it leaves it as it is");
         let records = nand_records_bytes(&profile, None).unwrap();
         let file = OpenOptions::new().write(true).open(&copy).unwrap();
-        for at in [NVRAM_AT + 17, NAND_AT + 4096 + 5, NAND_AT + records - 3] {
+        for at in [NVRAM_AT + 17, EMMC_AT + 4097, NAND_AT + 4096 + 5, NAND_AT + records - 3] {
             file.write_all_at(&[bytes[at as usize] ^ 0x40], at).unwrap();
             assert_ne!(state(&copy, &profile), before, "byte {at}");
             file.write_all_at(&[bytes[at as usize]], at).unwrap();

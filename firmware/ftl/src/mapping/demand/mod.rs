@@ -41,6 +41,13 @@ impl DemandMap {
     pub(crate) fn counts(&self) -> state::Counts {
         self.0.counts.get()
     }
+    /// Where all translation pages are, and the changes that they don't have.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> (alloc::vec::Vec<Upa>, alloc::collections::BTreeMap<Lpn, Upa>) {
+        let (directory, rows) = (self.0.directory.borrow(), self.0.rows.borrow());
+        let places = (0..self.0.pages).map(|page| directory.get(page)).collect();
+        (places, (0..rows.slots()).filter_map(|slot| rows.in_slot(slot)).collect())
+    }
     /// Changes in memory, and units that are pinned.
     #[cfg(test)]
     pub(crate) fn held(&self) -> (u32, u32) {
@@ -260,6 +267,9 @@ impl Mapping for DemandMap {
     fn booted(&self) {
         self.0.budget.borrow_mut().begin(self.0.rows.borrow().dirty());
         self.0.is_booting.set(false);
+    }
+    fn directory_entries(&self) -> u32 {
+        self.0.pages
     }
     fn give_up_own(&self) {
         (0..self.0.pages).for_each(|page| self.0.unmap_own(page));

@@ -7,6 +7,7 @@
 use super::flash;
 
 mod at_work;
+mod copies;
 mod mutation;
 
 pub(crate) use mutation::trusts_what_the_log_lacks;
