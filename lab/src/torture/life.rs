@@ -4,7 +4,7 @@ mod lane;
 
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
-use aster_device::{BadBlock, Boot, Device, DriveState, Media, Pieces};
+use aster_device::{BadBlock, Boot, Device, DriveState, EMMC_BLOCK_BYTES, Media, Pieces};
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
@@ -31,6 +31,8 @@ pub const WINDOW_BYTES: u64 = 4 << 30;
 const WINDOW_SALT: u64 = 0x77;
 /// Blocks that the log needs: the one that it is in, and a spare one.
 const LOG_BLOCKS_MIN: usize = 2;
+/// A copy of a map's directory is spoilt in one of so many losses of power.
+const SPOILT_IN: u64 = 2;
 /// The drive is formatted in one of `FORMAT_IN` rounds. In a third of the rounds it is shut down in one of
 /// `SHUTDOWN_IN`.
 const FORMAT_IN: u64 = 16;
@@ -97,6 +99,13 @@ pub struct Seen {
     pub refreshed: u64,
     /// See `levelled`.
     pub scanned: u64,
+    /// Copies of a map's directory in eMMC that were deleted or damaged while the power was off, and
+    /// recoveries that took the directory from one.
+    #[serde(default)]
+    pub spoilt_copies: u64,
+    /// See `spoilt_copies`.
+    #[serde(default)]
+    pub used_copies: u64,
     /// Commands sent.
     pub commands: u64,
     /// Flushes and forced writes that completed.
@@ -124,6 +133,8 @@ impl AddAssign for Seen {
         self.levelled += other.levelled;
         self.refreshed += other.refreshed;
         self.scanned += other.scanned;
+        self.spoilt_copies += other.spoilt_copies;
+        self.used_copies += other.used_copies;
         self.commands += other.commands;
         self.durable += other.durable;
         self.recovery_ms_max = self.recovery_ms_max.max(other.recovery_ms_max);
@@ -354,7 +365,12 @@ impl Life<'_> {
             self.seen.host_cuts += 1;
             Left::Drive(machine.cut_host().expect("there is a drive below"))
         } else {
-            Left::Media(machine.cut_power())
+            let blocks = machine.device().translation().counter("gtd_copy_blocks");
+            let media = machine.cut_power();
+            if let Some(blocks) = blocks {
+                self.spoil_copy(&media, blocks, rng);
+            }
+            Left::Media(media)
         };
         let now = nand.totals_of_drive();
         self.seen.torn_programs += now.program_failures - before.program_failures;
@@ -365,6 +381,24 @@ impl Life<'_> {
             host.borrow_mut().power_lost();
         }
         left
+    }
+    /// Now and then deletes a copy of the map's directory in eMMC, or damages a bit of it. The drive can do
+    /// without.
+    fn spoil_copy(&mut self, media: &Media, blocks: u64, rng: &mut Rng) {
+        if rng.below(SPOILT_IN) > 0 {
+            return;
+        }
+        let (emmc, first) = (media.emmc(), rng.below(2) * blocks);
+        if rng.below(2) == 0 {
+            let all = first..first + blocks;
+            all.for_each(|block| emmc.set_block(block as u32, &[0; EMMC_BLOCK_BYTES]));
+        } else {
+            let block = (first + rng.below(blocks)) as u32;
+            let mut content = emmc.block(block);
+            content[rng.below(EMMC_BLOCK_BYTES as u64) as usize] ^= 1 << rng.below(8);
+            emmc.set_block(block, &content);
+        }
+        self.seen.spoilt_copies += 1;
     }
     /// Cuts the power of the drive alone, whose host goes on.
     fn restart_drive(&mut self, machine: &Machine) -> Result<(), String> {
@@ -428,6 +462,7 @@ impl Life<'_> {
             return Err(format!("the drive comes up {:?} {how}", ftl.boot));
         }
         self.host().borrow_mut().comes_back();
+        self.seen.used_copies += machine.device().translation().counter("gtd_from_emmc").unwrap_or(0);
         self.seen.recovery_ms_max = self.seen.recovery_ms_max.max(ftl.boot_nanos as f64 / 1e6);
         self.seen.recovery_reads_max = self.seen.recovery_reads_max.max(ftl.boot_reads);
         let reading = host::verify(self.host().clone(), Rc::clone(machine.driver()), self.case.depth);

@@ -1,5 +1,5 @@
 use super::*;
-use aster_device::profile::{COSMOS, CommandName, Profile, RaidName, shipped};
+use aster_device::profile::{COSMOS, CommandName, EmmcProfile, MappingName, Profile, RaidName, shipped};
 use aster_device::{BadBlock, Pieces};
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
@@ -56,6 +56,19 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
             assert_eq!(seen.pages_lost > 0, pair_loss, "{seen:?}");
         }
     }
+}
+
+/// S24: copies of the map's directory are deleted and damaged between losses of power.
+#[test]
+fn copies_of_the_directory_in_emmc_are_never_needed() {
+    let mut profile = profile("tiny");
+    profile.ftl.mapping = MappingName::DemandPaged;
+    profile.ftl.over_provisioning_percent = 60.0;
+    profile.board.emmc = Some(EmmcProfile { read_us: 150.0, write_us: 400.0 });
+    let report = go(&profile, Content::Full, 3, cuts(16, 2_600));
+    assert_eq!(report.failure, None);
+    let seen = report.seen;
+    assert!(seen.spoilt_copies > 2 && seen.used_copies > 2, "{seen:?}");
 }
 
 #[test]
