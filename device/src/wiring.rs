@@ -87,6 +87,7 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, polled: bool) -> FixedCo
         poll_early: flash.poll.early,
         patience: flash.poll.patience,
         polled,
+        multi_plane: profile.scheduler.multi_plane,
     }
 }
 

@@ -27,12 +27,17 @@ fn power_on(pieces: Pieces, profile: &Profile) -> Machine {
     m
 }
 
-/// Fills the drive, overwrites it until garbage is collected, and reads. All content is checked.
-fn work(m: &Machine) {
+/// Fills the drive, overwrites a part of it, and reads. All content is checked.
+fn fill_and_rewrite(m: &Machine) -> Contents {
     let fill = job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(m).bytes / (128 << 10));
     let rewrite = Job { queue_depth: 32, ..job("rewrite", Access::Random, Mix::ReadWrite, 16 << 10, 1_500) };
     let read = job("read", Access::Random, Mix::Read, 4 << 10, 200);
-    run(m, &[fill, rewrite, read], Contents::versioned(drive(m), 1));
+    run(m, &[fill, rewrite, read], Contents::versioned(drive(m), 1))
+}
+
+/// The same on a drive that must collect garbage for it.
+fn work(m: &Machine) {
+    fill_and_rewrite(m);
     assert!(m.device().stats().ftl.gc_runs > 0, "it was to collect garbage");
 }
 
@@ -291,4 +296,131 @@ fn the_interface_layer_costs_time_on_its_core() {
     assert!(free < paused && paused < costly, "{free} {paused} {costly}");
     assert!(costly_busy > paused_busy + 1_000_000, "{costly_busy} {paused_busy}");
     assert!(passes > paused.as_picos() / 1_000_000 / 2, "idle passes count");
+}
+
+/// SoftSSD in small, whose interface layer joins pages of the planes that take pages in turn.
+fn paired(change: impl FnOnce(&mut Profile)) -> Profile {
+    layered(|p| {
+        p.geometry.blocks_per_lun = 64;
+        p.ftl.over_provisioning_percent = 100.0;
+        p.ftl.placement = Some("pcwd".to_owned());
+        p.scheduler.multi_plane = true;
+        change(p);
+    })
+}
+
+/// An operation on a page or block: LUN, kind, row, when it was issued and finished, and its status.
+type Operation = (u32, u8, u32, Instant, Instant, u8);
+
+#[derive(Default)]
+struct Operations {
+    issued: BTreeMap<(u32, u8, u32), Instant>,
+    finished: Vec<Operation>,
+}
+
+#[derive(Clone, Default)]
+struct OperationSink(Rc<RefCell<Operations>>);
+
+impl OperationSink {
+    /// What was issued to a LUN at the same instant, two operations each.
+    fn pairs(&self) -> Vec<[Operation; 2]> {
+        let mut by_start = BTreeMap::<_, Vec<Operation>>::new();
+        for &operation in &self.0.borrow().finished {
+            by_start.entry((operation.0, operation.3)).or_default().push(operation);
+        }
+        by_start.into_values().filter_map(|of_start| of_start.try_into().ok()).collect()
+    }
+}
+
+impl EventSink for OperationSink {
+    fn event(&mut self, at: Instant, event: &Event) {
+        let Operations { issued, finished } = &mut *self.0.borrow_mut();
+        match *event {
+            Event::FlashIssued { lun, kind, row } => drop(issued.insert((lun, kind, row), at)),
+            Event::FlashFinished { lun, kind, row, status, .. } => {
+                if let Some(began) = issued.remove(&(lun, kind, row)) {
+                    finished.push((lun, kind, row, began, at, status));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// S22: two planes of a die finish in one tR or tPROG, under each kind of controller. Content is the same.
+#[test]
+fn the_interface_layer_joins_pages_of_two_planes_into_one_operation() {
+    for controller in CONTROLLERS {
+        let m = power_on(Pieces::default(), &paired(|p| p.channel.controller = controller));
+        let sink = OperationSink::default();
+        m.device().recorder().attach(sink.clone());
+        let contents = fill_and_rewrite(&m);
+        let pages = drive(&m).bytes / (64 << 10);
+        let again = job("again", Access::Sequential, Mix::Read, 64 << 10, pages);
+        run(&m, &[again], contents);
+        m.device().recorder().detach();
+        let pairs = sink.pairs();
+        let g = *m.device().geometry();
+        let place = |row| g.split_row(aster_units::RowAddr(row));
+        let of = |kind| pairs.iter().filter(move |pair| pair[0].1 == kind);
+        for pair in &pairs {
+            let [a, b] = pair.map(|operation| place(operation.2));
+            assert!(g.plane(a.1) != g.plane(b.1) && (pair[0].1 == 2 || a.2 == b.2), "{pair:?}");
+            assert_eq!(pair[0].4, pair[1].4, "both end at once: {pair:?}");
+        }
+        let (reads, programs) = (of(0).count(), of(1).count());
+        assert!(reads > 50 && programs > 200, "{controller:?}: {reads} and {programs}");
+        assert!(counter(&m, "fil_joined") >= (reads + programs) as u64);
+        // Of tR, 100 ± 10 µs, and tPROG, 600 ± 10 µs and more, two one after the other would take longer than
+        // the most that is asserted. A page that is programmed crosses the bus in 108 µs.
+        let took = |pair: &[Operation; 2]| pair[0].4.since(pair[0].3).as_picos() / 1_000_000;
+        let least = |kind| of(kind).map(took).min().expect("there are some");
+        let (read, program) = (least(0), least(1));
+        assert!((90..180).contains(&read), "{controller:?}: {read} µs");
+        assert!((800..1_180).contains(&program), "{controller:?}: {program} µs");
+        if controller != ControllerName::Software {
+            // No other die gets the channel between the commands of one.
+            let most = of(1).map(took).max().expect("there are some");
+            assert!(most < 4_600, "{most} µs: two tPROG");
+        }
+    }
+}
+
+/// A failure in one plane is that page's alone.
+#[test]
+fn of_two_planes_that_are_programmed_together_one_may_fail() {
+    for controller in CONTROLLERS {
+        let m = power_on(
+            Pieces::default(),
+            &paired(|p| {
+                p.channel.controller = controller;
+                p.package.program_failures_per_million = 3_000;
+            }),
+        );
+        let sink = OperationSink::default();
+        m.device().recorder().attach(sink.clone());
+        fill_and_rewrite(&m);
+        m.device().recorder().detach();
+        let (done, failed) = (FlashStatus::Done.code(), FlashStatus::Failed.code());
+        let programs: Vec<_> = sink.pairs().into_iter().filter(|pair| pair[0].1 == 1).collect();
+        let statuses = |of: &[Operation; 2]| [of[0].5, of[1].5];
+        let first = programs.iter().filter(|pair| statuses(pair) == [failed, done]).count();
+        let second = programs.iter().filter(|pair| statuses(pair) == [done, failed]).count();
+        assert!(first > 0 && second > 0, "{controller:?}: {first} and {second} of {}", programs.len());
+    }
+}
+
+#[test]
+fn multi_plane_operations_need_the_layer_planes_and_a_package_that_has_them() {
+    let refused = |change: fn(&mut Profile)| {
+        let text = paired(change).to_toml().unwrap();
+        let error = Profile::parse("mine.toml", &text).unwrap_err();
+        assert_eq!(error.key.as_deref(), Some("scheduler.multi_plane"), "{error}");
+        error.reason
+    };
+    let policy = refused(|p| p.scheduler.policy = "fifo".to_owned());
+    assert_eq!(policy, "must go with scheduler.policy = \"fil\", which alone reads it");
+    assert!(refused(|p| p.package.commands.clear()).contains("package.commands = [\"multi-plane\"]"));
+    let planes = refused(|p| (p.restrict.planes, p.ftl.placement) = (Some(1), None));
+    assert_eq!(planes, "must go with several planes");
 }

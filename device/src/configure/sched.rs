@@ -64,6 +64,7 @@ pub(crate) fn interface_layer(profile: &Profile, flash: &FlashConfig) -> FilConf
     FilConfig {
         flash: *flash,
         polled: profile.channel.controller != ControllerName::Software,
+        multi_plane: profile.scheduler.multi_plane,
         pause: nanos(profile.scheduler.poll_ns),
         costs: FilCosts {
             take: c.fil_take,

@@ -431,6 +431,16 @@ impl Profile {
                 format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
             return Err(("scheduler.policy", reason));
         }
+        if self.scheduler.multi_plane {
+            let needs = |ok, what: &str| match ok {
+                true => Ok(()),
+                false => Err(("scheduler.multi_plane", format!("must go with {what}"))),
+            };
+            needs(self.scheduler.policy == FIL, "scheduler.policy = \"fil\", which alone reads it")?;
+            needs(self.used_geometry().planes > 1, "several planes")?;
+            let has = p.commands.contains(&CommandName::MultiPlane);
+            needs(has, "a package that has the command: package.commands = [\"multi-plane\"]")?;
+        }
         if self.scheduler.one_shot {
             let needs = |ok, what: &str| match ok {
                 true => Ok(()),

@@ -45,6 +45,10 @@ pub struct SchedulerProfile {
     /// Pause of the flash interface layer between two passes of its loop, nanoseconds (S23).
     #[serde(default = "default_pause")]
     pub poll_ns: u32,
+    /// The flash interface layer joins what waits for the same page of different planes of a die into one
+    /// multi-plane operation (S22). The package must have the command.
+    #[serde(default)]
+    pub multi_plane: bool,
 }
 
 impl Default for SchedulerProfile {
@@ -56,6 +60,7 @@ impl Default for SchedulerProfile {
             read_retries: default_retries(),
             one_shot: false,
             poll_ns: default_pause(),
+            multi_plane: false,
         }
     }
 }

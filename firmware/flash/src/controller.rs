@@ -5,7 +5,7 @@ use crate::operations::{
     copyback, erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,
     program_raw_page, read_begun, read_bytes, read_page, read_planes, read_raw_page, read_status,
     read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features, slc_erase, slc_program,
-    slc_read,
+    slc_read, transfer_planes, trigger_planes,
 };
 use aster_events::Function;
 use aster_ports::channel::FrameReport;
@@ -178,11 +178,19 @@ impl Controller {
         }
     }
 
-    /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same
-    /// page of each.
+    /// Whether one multi-plane command serves all targets: operations on different planes, at the same page
+    /// of each.
     fn goes_together(&self, request: &FlashRequest) -> bool {
         let plain = !request.flags.raw && !request.flags.slc && self.lun.commands().multi_plane;
-        if !plain || !matches!(request.phase, FlashOp::Read | FlashOp::Program | FlashOp::Erase) {
+        let can = match request.phase {
+            FlashOp::Read | FlashOp::Trigger | FlashOp::Transfer | FlashOp::Program | FlashOp::Erase => true,
+            FlashOp::CopyBack
+            | FlashOp::Status
+            | FlashOp::Reset
+            | FlashOp::SetFeatures
+            | FlashOp::GetFeatures => false,
+        };
+        if !plain || !can {
             return false;
         }
         let g = &self.lun.config().shape.geometry;
@@ -208,6 +216,13 @@ impl Controller {
             FlashOp::Read => {
                 let mut found = [FrameReport::default(); MAX_TARGETS];
                 read_planes(&self.lun, targets, &mut found).await?;
+                *outcomes = found.map(Outcome::from);
+                return Ok(());
+            }
+            FlashOp::Trigger => return trigger_planes(&self.lun, targets).await,
+            FlashOp::Transfer => {
+                let mut found = [FrameReport::default(); MAX_TARGETS];
+                transfer_planes(&self.lun, targets, &mut found).await?;
                 *outcomes = found.map(Outcome::from);
                 return Ok(());
             }

@@ -27,7 +27,7 @@ pub use copyback::{copyback, copyback_changed};
 pub use erase::erase_block;
 pub use gang::{gang_program, gang_read};
 pub use lanes::{Lane, LaneEnd, erase_lanes, program_lanes, read_lanes};
-pub use planes::{erase_planes, program_planes, read_planes};
+pub use planes::{erase_planes, program_planes, read_planes, transfer_planes, trigger_planes};
 pub use program::{program_one_shot, program_page, program_pair};
 pub use raw::{program_raw_page, read_raw_page};
 pub use read::{

@@ -1,9 +1,9 @@
 //! The drives whose keys are changed.
 
 use aster_device::profile::{
-    COSMOS, CellUse, ControllerName, CorrectionName, DetectorName, EmmcProfile, MappingName, NVME_SOFTWARE,
-    OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, RetryProfile, SlowLunProfile, SuspendProfile,
-    ThermalProfile, TransportName,
+    COSMOS, CellUse, CommandName, ControllerName, CorrectionName, DetectorName, EmmcProfile, MappingName,
+    NVME_SOFTWARE, OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, RetryProfile, SlowLunProfile,
+    SuspendProfile, ThermalProfile, TransportName,
 };
 use aster_tests::profile;
 
@@ -117,6 +117,15 @@ pub fn looped(p: &mut Profile) {
 pub fn layered(p: &mut Profile) {
     p.scheduler.policy = "fil".to_owned();
     p.channel.controller = ControllerName::Asynchronous;
+}
+
+/// The same over one die, whose planes take pages in turn and have multi-plane operations.
+pub fn paired(p: &mut Profile) {
+    layered(p);
+    planar(p);
+    (p.geometry.channels, p.geometry.ways) = (1, 1);
+    p.ftl.placement = Some("pcwd".to_owned());
+    p.package.commands = vec![CommandName::MultiPlane];
 }
 
 /// Channels that only detect wrong bits. Software corrects them, of which there are some on every page.

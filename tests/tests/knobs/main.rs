@@ -442,6 +442,7 @@ const CASES: &[Case] = &cases! {
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
     "scheduler.poll_ns" Run on layered; => |p| p.scheduler.poll_ns = 0,
+    "scheduler.multi_plane" Run on paired; => |p| p.scheduler.multi_plane = true,
     "scheduler.policy" Run => |p| p.scheduler.policy = READS_FIRST.to_owned(),
     "poll.interval_ns" Run => |p| p.poll.interval_ns = 5_000,
     "poll.early_ns" Run => |p| p.poll.early_ns = 10_000,

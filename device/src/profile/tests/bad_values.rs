@@ -200,6 +200,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\npolicy = \"lifo\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\none_shot = true\n[ftl]", "scheduler.one_shot"),
+    ("[ftl]", "[scheduler]\nmulti_plane = true\n[ftl]", "scheduler.multi_plane"),
+    ("[ftl]", "[scheduler]\npolicy = \"fil\"\nmulti_plane = true\n[ftl]", "scheduler.multi_plane"),
     (
         "factory_bad_per_mille = 20",
         "program_failures_per_million = 2000000",

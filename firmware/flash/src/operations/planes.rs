@@ -16,6 +16,15 @@ use aster_wire::onfi::{Status, command};
 /// # Errors
 /// As [`super::read_page`]; also when the package lacks the command.
 pub async fn read_planes(lun: &Lun, targets: &[Target], found: &mut [FrameReport]) -> Result<(), FlashError> {
+    trigger_planes(lun, targets).await?;
+    transfer_planes(lun, targets, found).await
+}
+
+/// The first half of [`read_planes`]: arrays to page registers.
+///
+/// # Errors
+/// As [`read_planes`].
+pub async fn trigger_planes(lun: &Lun, targets: &[Target]) -> Result<(), FlashError> {
     lun.need(lun.commands().multi_plane, "multi-plane read")?;
     let Some((last, others)) = targets.split_last() else { return Ok(()) };
     for target in others {
@@ -26,6 +35,18 @@ pub async fn read_planes(lun: &Lun, targets: &[Target], found: &mut [FrameReport
     let mut txn = lun.txn("read");
     read_address(&mut txn, last.row).cmd(command::READ_CONFIRM);
     lun.until_ready(txn, last.row, t_r(lun, last.row)).await?;
+    Ok(())
+}
+
+/// The second half of [`read_planes`]: page registers to buffers.
+///
+/// # Errors
+/// As [`read_planes`].
+pub async fn transfer_planes(
+    lun: &Lun,
+    targets: &[Target],
+    found: &mut [FrameReport],
+) -> Result<(), FlashError> {
     for (target, found) in targets.iter().zip(found) {
         let mut txn = lun.txn("plane transfer");
         txn.describe(Descriptor::page(Direction::Out, target.buffer, target.sectors));

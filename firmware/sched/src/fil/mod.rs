@@ -32,7 +32,7 @@ use aster_units::Duration;
 pub struct FilCosts {
     /// Taking a request into its chip's queue.
     pub take: u64,
-    /// Starting a phase of a transaction, or asking for a status.
+    /// Starting a phase of a transaction or of a multi-plane operation, or asking for a status.
     pub dispatch: u64,
     /// Looking whether what a die has at the controllers has ended.
     pub poll: u64,
@@ -49,6 +49,9 @@ pub struct FilConfig {
     /// die's status. If this is false, controllers wait for the array: then a program can't be seen to pass
     /// from one phase to the other, and both count as execution.
     pub polled: bool,
+    /// Transactions that wait for the same page of different planes of a die are one multi-plane operation.
+    /// The packages must have the command.
+    pub multi_plane: bool,
     /// Between two passes of the loop.
     pub pause: Duration,
     /// What steps cost.

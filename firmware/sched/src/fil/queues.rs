@@ -4,7 +4,7 @@ use super::vector::{Chips, DieIndex};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::flash::FlashSource;
-use aster_units::BlockAddr;
+use aster_units::{BlockAddr, PageInBlock};
 
 /// What a transaction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +80,22 @@ pub struct Transaction {
     pub die: DieIndex,
     /// Its block of the die.
     pub block: BlockAddr,
+    /// The block's plane.
+    pub plane: u8,
+    /// Its page of the block.
+    pub page: PageInBlock,
+    /// No multi-plane operation can carry it out.
+    pub alone: bool,
+}
+
+impl Transaction {
+    /// Whether one multi-plane operation can carry out both: they do the same to different planes of a die,
+    /// at the same page of each, or to whole blocks.
+    pub fn goes_with(&self, other: &Transaction) -> bool {
+        let can = !self.alone && !other.alone && self.work == other.work;
+        let planes = self.die == other.die && self.plane != other.plane;
+        can && planes && (self.work == Work::Erase || self.page == other.page)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -197,6 +213,18 @@ impl Queues {
         is_idle: impl Fn(DieIndex) -> bool,
     ) -> TransactionId {
         let chip = self.chips.chip(die);
+        let id = self.take_along(die, kind);
+        for of in self.chips.dies_of(chip).filter(|&of| of == die || is_idle(of)) {
+            for (other, lane) in QueueKind::ALL.into_iter().zip(&mut self.lanes[of.at()]) {
+                lane.passed += u32::from(lane.head.is_some() && (of, other) != (die, kind));
+            }
+        }
+        id
+    }
+
+    /// Takes the first transaction in a queue that is for `die`, along with another that has just been taken:
+    /// nothing is passed over.
+    pub fn take_along(&mut self, die: DieIndex, kind: QueueKind) -> TransactionId {
         let lane = &mut self.lanes[die.at()][kind as usize];
         let id = lane.head.expect("what is taken waits");
         let taken = self.queued[id.0 as usize].take().expect("what is taken waits");
@@ -204,12 +232,7 @@ impl Queues {
         if lane.head.is_none() {
             lane.tail = None;
         }
-        self.waiting[chip][kind as usize] -= 1;
-        for of in self.chips.dies_of(chip).filter(|&of| of == die || is_idle(of)) {
-            for (other, lane) in QueueKind::ALL.into_iter().zip(&mut self.lanes[of.at()]) {
-                lane.passed += u32::from(lane.head.is_some() && (of, other) != (die, kind));
-            }
-        }
+        self.waiting[self.chips.chip(die)][kind as usize] -= 1;
         id
     }
 }

@@ -4,7 +4,7 @@ use super::FilConfig;
 use super::queues::{Transaction, TransactionId, Work};
 use super::stats::FilStats;
 use super::turns::{DieState, FilState, FilStep, Turns};
-use super::under_way::{Dies, Taken, UnderWay, command_of, typical, work_of};
+use super::under_way::{Dies, Group, Taken, UnderWay, command_of, goes_alone, typical, work_of};
 use super::vector::{Chips, DieIndex, LocationVector};
 use crate::bell::Bell;
 use crate::gate::BringUpGate;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, HandlerId};
 use aster_ports::flash::{
-    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Tag,
 };
 use aster_units::{Duration, Instant};
 use core::cell::RefCell;
@@ -72,7 +72,10 @@ impl Layer {
             taken,
             requests,
             controllers,
-            stats: Rc::default(),
+            stats: Rc::new(RefCell::new(FilStats {
+                joined: config.multi_plane.then_some(0),
+                ..FilStats::default()
+            })),
             bell,
             bell_id,
             alarm: Instant::MAX,
@@ -114,7 +117,16 @@ impl Layer {
             for (target, id) in self.taken.take(tag, request) {
                 let at = LocationVector::of(&geometry, request.lun, request.targets()[target].row);
                 let die = self.state.chips.die(&at);
-                self.state.push(id, Transaction { work, source: request.source, die, block: at.block });
+                let transaction = Transaction {
+                    work,
+                    source: request.source,
+                    die,
+                    block: at.block,
+                    plane: at.plane,
+                    page: at.page,
+                    alone: goes_alone(&request),
+                };
+                self.state.push(id, transaction);
             }
         }
         any
@@ -144,19 +156,27 @@ impl Layer {
             self.asked.remove(at);
             self.dies.of(die).below = None;
             self.state.passed(die);
-            self.answered(die, outcomes[0]).await;
+            self.answered(die, outcomes).await;
         }
         any
     }
     /// The controllers have answered for a die.
-    async fn answered(&mut self, die: DieIndex, outcome: Outcome) {
-        let UnderWay { id, work, give_up, .. } = *self.dies.of(die);
+    async fn answered(&mut self, die: DieIndex, mut outcomes: Outcomes) {
+        let UnderWay { group, work, give_up, .. } = *self.dies.of(die);
         let now = self.core.exec().now();
-        if outcome.status == FlashStatus::Error {
-            return self.end(die, outcome).await;
+        let id = group.first();
+        let of_group = &mut outcomes[..group.ids().len()];
+        if of_group.iter().any(|outcome| outcome.status == FlashStatus::Error) {
+            if self.state.die(die) != DieState::Moving {
+                // Then no plane's data have been read, and what is busy never gets a result.
+                let lost = |outcome: &Outcome| work == Work::Read || outcome.status == FlashStatus::Busy;
+                let lost = of_group.iter_mut().filter(|outcome| lost(outcome));
+                lost.for_each(|outcome| outcome.status = FlashStatus::Error);
+            }
+            return self.end(die, outcomes).await;
         }
         match self.state.die(die) {
-            DieState::Commanded(_) if self.is_whole(id) => self.end(die, outcome).await,
+            DieState::Commanded(_) if self.is_whole(id) => self.end(die, outcomes).await,
             DieState::Commanded(_) if self.config.polled => {
                 // The array has begun. Nobody asks before it can be done.
                 let (request, target) = self.taken.of(id);
@@ -175,10 +195,10 @@ impl Layer {
                 self.phase_ended(die, Phase::Execution);
                 self.state.loaded(die);
             }
-            DieState::Commanded(_) => self.end(die, outcome).await,
+            DieState::Commanded(_) => self.end(die, outcomes).await,
             DieState::Asked(_) => {
                 self.count(|stats| stats.statuses += 1);
-                match (outcome.status, work) {
+                match (outcomes[0].status, work) {
                     (FlashStatus::Busy, _) if now < give_up => {
                         self.count(|stats| stats.busy += 1);
                         self.state.executes(die, now + self.config.flash.poll.interval);
@@ -189,38 +209,43 @@ impl Layer {
                         self.phase_ended(die, Phase::Execution);
                         self.state.loaded(die);
                     }
-                    _ => self.end(die, outcome).await,
+                    _ => self.end(die, outcomes).await,
                 }
             }
-            DieState::Moving => self.end(die, outcome).await,
+            DieState::Moving => self.end(die, outcomes).await,
             state => unreachable!("an answer for a die that is {state:?}"),
         }
     }
     async fn never_ready(&mut self, die: DieIndex) {
-        let id = self.dies.of(die).id;
+        let id = self.dies.of(die).group.first();
         let (request, target) = self.taken.of(id);
         let (transaction, row) = (request.phase.name(), request.targets()[target].row);
         let error = FlashError::NeverReady { transaction, row, at: self.core.now() };
         self.requests.note_fault(request.lun, error);
-        self.end(die, Outcome { status: FlashStatus::Error, ..Outcome::default() }).await;
+        let outcome = Outcome { status: FlashStatus::Error, ..Outcome::default() };
+        self.end(die, [outcome; MAX_TARGETS]).await;
     }
-    /// A die's transaction has ended.
-    async fn end(&mut self, die: DieIndex, outcome: Outcome) {
-        self.spend(self.config.costs.finish);
+    /// What a die has carried out has ended.
+    async fn end(&mut self, die: DieIndex, outcomes: Outcomes) {
+        let group = self.dies.of(die).group;
+        self.spend(self.config.costs.finish * group.ids().len() as u64);
         self.phase_ended(die, self.last_phase(die));
-        let id = self.dies.of(die).id;
         self.dies.set(die, None);
         self.state.ended(die);
-        let (request, target) = self.taken.of(id);
-        let (lun, kind, row) = (request.lun, request.phase.class(), request.targets()[target].row);
-        if outcome.status == FlashStatus::Error {
+        let lun = self.taken.of(group.first()).0.lun;
+        if outcomes.iter().any(|outcome| outcome.status == FlashStatus::Error) {
             while let Some(error) = self.controllers.take_fault(lun) {
                 self.requests.note_fault(lun, error);
             }
         }
+        self.core.settle().await;
+        group.ids().iter().zip(outcomes).for_each(|(&id, outcome)| self.complete(id, outcome));
+    }
+    fn complete(&mut self, id: TransactionId, outcome: Outcome) {
+        let (request, target) = self.taken.of(id);
+        let (lun, kind, row) = (request.lun, request.phase.class(), request.targets()[target].row);
         self.count(|stats| stats.transactions[usize::from(kind)] += 1);
         let whole = self.taken.ended(id, outcome);
-        self.core.settle().await;
         self.recorder.emit(self.core.now(), || Event::FlashFinished {
             lun: lun.0,
             kind,
@@ -256,35 +281,59 @@ impl Layer {
             // A controller in software has one queue of transactions per channel, in which a command waits
             // for the bus without holding others up.
             let holds = self.config.polled || matches!(step, FilStep::Transfer(_));
-            self.state.begin(step, holds);
+            self.begin(step, holds);
             self.spend(self.config.costs.dispatch);
             self.core.settle().await;
             self.carry_out(step);
         }
         any
     }
+    /// Takes what a step is for out of the queues.
+    fn begin(&mut self, step: FilStep, holds: bool) {
+        let FilStep::Command(die, _, id) = step else { return self.state.begin(step, holds) };
+        let first = self.state.queues.transaction(id);
+        self.state.begin(step, holds);
+        let mut group = Group::of(id);
+        if self.config.multi_plane {
+            let mut taken = [first; MAX_TARGETS];
+            while group.ids().len() < MAX_TARGETS
+                && let Some((id, joins)) = self.state.join(&taken[..group.ids().len()])
+            {
+                taken[group.ids().len()] = joins;
+                group.push(id);
+            }
+            let joined = group.ids().len() as u64 - 1;
+            self.count(|stats| stats.joined = stats.joined.map(|count| count + joined));
+        }
+        let under_way =
+            UnderWay { group, work: first.work, below: None, give_up: Instant::MAX, since: Instant::ZERO };
+        self.dies.set(die, Some(under_way));
+    }
     fn carry_out(&mut self, step: FilStep) {
         let die = step.die();
-        let (id, op) = match step {
+        let UnderWay { group, work, .. } = *self.dies.of(die);
+        let op = match step {
             FilStep::Command(_, _, id) => {
                 let (request, _) = self.taken.of(id);
-                let work = work_of(request.phase).expect("only those are taken");
                 let op = if request.flags.slc { request.phase } else { command_of(work) };
-                let under_way =
-                    UnderWay { id, work, below: None, give_up: Instant::MAX, since: Instant::ZERO };
-                self.dies.set(die, Some(under_way));
-                self.emit_issued(id);
+                group.ids().iter().for_each(|&id| self.emit_issued(id));
                 let data_first = work == Work::Program && self.config.polled && !request.flags.slc;
                 self.phase_began(die, if data_first { Phase::Transfer } else { Phase::Execution });
-                (id, op)
+                op
             }
             FilStep::Transfer(_) => {
                 self.phase_began(die, Phase::Transfer);
-                (self.dies.of(die).id, FlashOp::Transfer)
+                FlashOp::Transfer
             }
-            FilStep::Status(_) => (self.dies.of(die).id, FlashOp::Status),
+            FilStep::Status(_) => FlashOp::Status,
         };
-        let word = self.word(id, op);
+        // FAIL is a plane's, but RDY is the die's.
+        let one_answers = op == FlashOp::Status && work == Work::Read;
+        let word = match group.ids() {
+            [id] => self.word(*id, op),
+            [id, ..] if one_answers => self.word_of(&[*id], op),
+            ids => self.word_of(ids, op),
+        };
         let tag = self.controllers.submit(word).expect("a die has one thing at the controllers");
         self.dies.of(die).below = Some(tag);
         self.asked.push(die);
@@ -299,6 +348,18 @@ impl Layer {
         }
         word.phase = op;
         word
+    }
+    /// The request to the controllers for a step of a multi-plane operation. Whose page a read has brought is
+    /// looked at in the port above.
+    fn word_of(&self, ids: &[TransactionId], op: FlashOp) -> FlashRequest {
+        let (request, target) = self.taken.of(ids[0]);
+        let mut targets = [request.targets()[target]; MAX_TARGETS];
+        for (place, &id) in targets.iter_mut().zip(ids) {
+            let (request, target) = self.taken.of(id);
+            *place = request.targets()[target];
+        }
+        let word = FlashRequest::vector(op, request.lun, &targets[..ids.len()]);
+        word.expect("a group has one target per plane").asked_by(request.source)
     }
     fn emit_issued(&self, id: TransactionId) {
         let (request, target) = self.taken.of(id);
@@ -374,7 +435,7 @@ impl Layer {
     }
     fn event_of(&self, die: DieIndex) -> (u32, u8) {
         let under_way = self.dies.get(die).expect("a phase is of something under way");
-        let (request, _) = self.taken.of(under_way.id);
+        let (request, _) = self.taken.of(under_way.group.first());
         (request.lun.0, request.phase.class())
     }
 }

@@ -11,6 +11,9 @@ pub struct FilStats {
     pub idle_passes: u64,
     /// Transactions that have ended.
     pub transactions: [u64; 3],
+    /// Those of them that went along with another one in a multi-plane operation; `None` if there are no such
+    /// operations.
+    pub joined: Option<u64>,
     /// Statuses that were asked for.
     pub statuses: u64,
     /// Those of them that said busy.
@@ -29,6 +32,9 @@ impl FilStats {
         each("fil_statuses_busy", self.busy);
         const TRANSACTIONS: [&str; 3] = ["fil_reads", "fil_programs", "fil_erases"];
         TRANSACTIONS.into_iter().zip(self.transactions).for_each(|(name, count)| each(name, count));
+        if let Some(joined) = self.joined {
+            each("fil_joined", joined);
+        }
         const TIMES: [[&str; 3]; 2] = [
             ["fil_read_execution_ns", "fil_program_execution_ns", "fil_erase_execution_ns"],
             ["fil_read_transfer_ns", "fil_program_transfer_ns", "fil_erase_transfer_ns"],

@@ -4,7 +4,8 @@ use super::queues::{PASSED_MAX, QUEUES, QueueKind, Transaction, TransactionId, W
 use super::turns::{DieState, FilState, FilStep, Turns};
 use super::vector::{Chips, DieIndex};
 use aster_ports::flash::FlashSource;
-use aster_units::{BlockAddr, Duration, Instant, Rng};
+use aster_units::{BlockAddr, Duration, Instant, PageInBlock, Rng};
+use std::vec;
 use std::vec::Vec;
 
 /// Two channels with two chips of two dies each.
@@ -37,10 +38,31 @@ impl Layer {
         source: FlashSource,
         block: BlockAddr,
     ) -> TransactionId {
+        // Every page has a plane and a number of its own, so that nothing goes together.
+        let (plane, page) = ((self.ids % 2) as u8, PageInBlock(self.ids as u16));
+        self.push_page(Transaction { work, source, die, block, plane, page, alone: false })
+    }
+    fn push_page(&mut self, transaction: Transaction) -> TransactionId {
         let id = TransactionId(self.ids);
         self.ids += 1;
-        self.state.push(id, Transaction { work, source, die, block });
+        self.state.push(id, transaction);
         id
+    }
+    /// Begins the next command, which must be `id`, and returns what joins it.
+    fn joined(&mut self, id: TransactionId) -> Vec<TransactionId> {
+        let Some(FilStep::Command(die, kind, next)) = self.next() else { panic!("a command is next") };
+        assert_eq!(next, id);
+        let mut taken = vec![self.state.queues.transaction(id)];
+        self.state.begin(FilStep::Command(die, kind, id), true);
+        self.state.passed(die);
+        let mut found = Vec::new();
+        while let Some((id, joins)) = self.state.join(&taken) {
+            taken.push(joins);
+            found.push(id);
+        }
+        self.state.executes(die, Instant::MAX);
+        self.state.ended(die);
+        found
     }
     fn next(&self) -> Option<FilStep> {
         self.turns.next(&self.state, NOW)
@@ -235,6 +257,71 @@ fn what_has_been_passed_over_often_enough_goes_next_whatever_the_order() {
     }
     assert_eq!(before, PASSED_MAX, "neither earlier nor later");
     assert_eq!(layer.command(), Some(read), "the next that is overdue");
+}
+
+/// A page of die A by itself: its block is the only one of its plane.
+fn page(work: Work, plane: u8, page: u16) -> Transaction {
+    let block = BlockAddr(u32::from(plane));
+    Transaction { work, source: User, die: A, block, plane, page: PageInBlock(page), alone: false }
+}
+
+#[test]
+fn the_same_page_of_other_planes_goes_together() {
+    for work in [Read, Program, Erase] {
+        let mut layer = Layer::new();
+        let ids = [0, 1, 2].map(|plane| layer.push_page(page(work, plane, 5)));
+        let next = layer.push_page(page(work, 0, 6));
+        assert_eq!(layer.joined(ids[0]), ids[1..], "{work:?}");
+        assert_eq!(layer.joined(next), [], "nothing is left");
+        assert!(layer.state.is_idle());
+    }
+}
+
+#[test]
+fn what_differs_in_page_plane_die_or_work_goes_by_itself() {
+    let first = page(Program, 0, 5);
+    let others = [
+        page(Program, 1, 6),
+        page(Program, 0, 5),
+        page(Read, 1, 5),
+        Transaction { die: B, ..page(Program, 1, 5) },
+        Transaction { alone: true, ..page(Program, 1, 5) },
+    ];
+    for other in others {
+        assert!(!first.goes_with(&other) && !other.goes_with(&first), "{other:?}");
+        let mut layer = Layer::new();
+        let id = layer.push_page(first);
+        layer.push_page(other);
+        if other.work != Read {
+            assert_eq!(layer.joined(id), [], "{other:?}");
+        }
+    }
+    // Erases are of blocks, whatever page their row names.
+    assert!(page(Erase, 0, 5).goes_with(&page(Erase, 1, 6)));
+}
+
+#[test]
+fn a_queue_keeps_its_order_when_others_join() {
+    let mut layer = Layer::new();
+    let first = layer.push_page(page(Program, 0, 5));
+    let before = layer.push_page(page(Program, 1, 4));
+    let same = layer.push_page(page(Program, 1, 5));
+    assert_eq!(layer.joined(first), [], "page 5 of plane 1 waits behind page 4");
+    assert_eq!(layer.joined(before), []);
+    assert_eq!(layer.joined(same), []);
+    // The heads of other queues join as well.
+    let user = layer.push_page(page(Program, 0, 7));
+    let gc = layer.push_page(Transaction { source: Gc, ..page(Program, 1, 7) });
+    assert_eq!(layer.joined(user), [gc]);
+}
+
+#[test]
+fn reads_of_collection_join_only_where_they_might_go_by_themselves() {
+    let mut layer = Layer::new();
+    let read = layer.push_page(page(Read, 0, 5));
+    layer.push_page(Transaction { source: Gc, ..page(Read, 1, 5) });
+    layer.push_page(page(Program, 2, 5));
+    assert_eq!(layer.joined(read), [], "a program of the host waits");
 }
 
 /// Under any work: a head waits for at most [`PASSED_MAX`] commands of its chip, plus those that are

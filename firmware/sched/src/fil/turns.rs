@@ -1,7 +1,7 @@
 //! Whose turn it is: what the interface layer does next, as a function of what waits and of what is under
 //! way (S22, S23, P33).
 
-use super::queues::{QueueKind, Queues, TransactionId, Work};
+use super::queues::{QueueKind, Queues, Transaction, TransactionId, Work};
 use super::vector::{Chips, DieIndex};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -101,7 +101,7 @@ impl FilState {
     }
 
     /// A transaction has come.
-    pub fn push(&mut self, id: TransactionId, transaction: super::queues::Transaction) {
+    pub fn push(&mut self, id: TransactionId, transaction: Transaction) {
         self.work[self.chips.channel(transaction.die)] += 1;
         self.queues.push(id, transaction);
     }
@@ -124,6 +124,21 @@ impl FilState {
         self.dies[die.at()] = state;
         self.busy[self.chips.channel(die)] = holds;
     }
+    /// Has a multi-plane operation carry out one more transaction, along with those of `taken`, which the
+    /// die has just begun: the first of one of the die's queues, if it
+    /// [goes with](Transaction::goes_with) them and its queue may be served. Queues are looked at in the
+    /// order of their priority.
+    pub fn join(&mut self, taken: &[Transaction]) -> Option<(TransactionId, Transaction)> {
+        let die = taken.first()?.die;
+        let chip = self.chips.chip(die);
+        let (kind, transaction) = QueueKind::ALL.into_iter().find_map(|kind| {
+            let transaction = self.queues.transaction(self.queues.head(die, kind)?);
+            let goes = taken.iter().all(|other| transaction.goes_with(other));
+            (goes && may_go(self, chip, kind)).then_some((kind, transaction))
+        })?;
+        self.work[self.chips.channel(die)] -= 1;
+        Some((self.queues.take_along(die, kind), transaction))
+    }
     /// What the die's channel carried has passed.
     pub fn passed(&mut self, die: DieIndex) {
         self.busy[self.chips.channel(die)] = false;
@@ -142,7 +157,7 @@ impl FilState {
         assert!(state.reads(), "data in a die that is {state:?}");
         *state = DieState::Loaded;
     }
-    /// The die's transaction is over.
+    /// The die's transaction is over, and those that have [joined](FilState::join) it.
     pub fn ended(&mut self, die: DieIndex) {
         let state = core::mem::replace(&mut self.dies[die.at()], DieState::Idle);
         assert_ne!(state, DieState::Idle, "an idle die has nothing that ends");

@@ -22,7 +22,7 @@ impl TakenRequest {
     /// Its transactions: one per target, but one for a word line that is programmed in one shot, and one for
     /// what only the controller knows how to do in a block used as SLC.
     pub(super) fn transactions(request: &FlashRequest) -> usize {
-        match request.flags.one_shot || request.flags.slc {
+        match is_one_transaction(request) {
             true => 1,
             false => request.targets().len(),
         }
@@ -75,10 +75,34 @@ impl Taken {
     }
 }
 
+/// Transactions that one operation of a die carries out: one, or one in each of several planes.
+#[derive(Clone, Copy)]
+pub(super) struct Group {
+    ids: [TransactionId; MAX_TARGETS],
+    count: usize,
+}
+
+impl Group {
+    pub(super) fn of(id: TransactionId) -> Self {
+        Group { ids: [id; MAX_TARGETS], count: 1 }
+    }
+    pub(super) fn push(&mut self, id: TransactionId) {
+        self.ids[self.count] = id;
+        self.count += 1;
+    }
+    /// The one that began the operation.
+    pub(super) fn first(&self) -> TransactionId {
+        self.ids[0]
+    }
+    pub(super) fn ids(&self) -> &[TransactionId] {
+        &self.ids[..self.count]
+    }
+}
+
 /// What a die has under way.
 #[derive(Clone, Copy)]
 pub(super) struct UnderWay {
-    pub(super) id: TransactionId,
+    pub(super) group: Group,
     pub(super) work: Work,
     /// What the controller works on now. `None` while the array works and nobody asks, and while what was
     /// read waits for the channel.
@@ -106,6 +130,16 @@ impl Dies {
     pub(super) fn set(&mut self, die: DieIndex, under_way: Option<UnderWay>) {
         self.0[die.at()] = under_way;
     }
+}
+
+/// Whether a request is one transaction, although it has several targets.
+const fn is_one_transaction(request: &FlashRequest) -> bool {
+    request.flags.one_shot || request.flags.slc
+}
+
+/// Whether no multi-plane operation can carry out a request's transactions.
+pub(super) const fn goes_alone(request: &FlashRequest) -> bool {
+    is_one_transaction(request) || request.flags.raw
 }
 
 /// The layer's name for what a request asks for; `None` if it doesn't serve that.

@@ -40,4 +40,7 @@ pub struct FixedConfig {
     /// watches the ready/busy bit and requests the status (C38). Otherwise the controller polls by
     /// itself.
     pub polled: bool,
+    /// If set, the targets of such a request are one multi-plane operation: pages or blocks of different
+    /// planes, with the same page number. Statuses and transfers name the plane.
+    pub multi_plane: bool,
 }

@@ -98,7 +98,7 @@ impl FixedController {
         let ways = usize::from(config.geometry.ways);
         let unit = |(slot, &lun): (usize, &LunIndex)| Unit {
             lun,
-            place: Place { way: slot % ways, shares_chip_enable: config.geometry.luns > 1 },
+            place: Place { way: slot % ways, names_row: config.geometry.luns > 1 || config.multi_plane },
             module: RefCell::new(Module::new()),
             outside: Cell::new(None),
             ending: RefCell::new(VecDeque::with_capacity(ENDING)),

@@ -23,7 +23,7 @@ pub use asynchronous::{
 };
 pub use config::FixedConfig;
 pub use controller::{Control, FixedController};
-pub use segment::{SEGMENT_KINDS, Segment, SegmentKind};
+pub use segment::{PlaneTurn, SEGMENT_KINDS, Segment, SegmentKind};
 
 #[cfg(test)]
 mod tests;

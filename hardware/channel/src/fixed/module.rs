@@ -1,7 +1,7 @@
 //! An operation module: the finite-state machine that carries out a request on one LUN (BABOL's Fig 4).
 
 use super::config::FixedConfig;
-use super::segment::{Segment, SegmentKind};
+use super::segment::{PlaneTurn, Segment, SegmentKind};
 use alloc::boxed::Box;
 use aster_ports::channel::{TxnFault, TxnResult};
 use aster_ports::flash::{
@@ -36,7 +36,8 @@ impl FixedConfig {
     }
 }
 
-/// tPLPBSY's maximum (ONFI 5.1 §4.21), which vendors specify for a load that waits for others.
+/// The maximum of tPLPBSY, tPLRBSY and tPLEBSY (ONFI 5.1 §4.21), which vendors specify for a load that waits
+/// for others as well.
 const T_LOAD: Duration = Duration::from_nanos(1_000);
 
 /// The state of a module between its segments.
@@ -57,7 +58,8 @@ enum State {
     Look,
     /// A feature is being set or read.
     Feature,
-    /// A lower page of a word line is being loaded, or the package is putting it aside.
+    /// A lower page of a word line or a plane that others follow is being addressed and loaded, or the
+    /// package is putting it aside.
     Load,
 }
 
@@ -77,6 +79,8 @@ pub(super) struct Module {
     state: State,
     request: Option<(Tag, FlashRequest)>,
     target: usize,
+    // The targets are planes of one operation.
+    together: bool,
     outcomes: Outcomes,
     // When the stages have finished with all fetched data.
     finished: Instant,
@@ -88,6 +92,7 @@ impl Module {
             state: State::Idle,
             request: None,
             target: 0,
+            together: false,
             outcomes: Outcomes::default(),
             finished: Instant::ZERO,
         }
@@ -108,6 +113,7 @@ impl Module {
         assert!(self.is_idle(), "an operation module works on one request at a time");
         self.request = Some((tag, request));
         self.target = 0;
+        self.together = config.multi_plane && request.targets().len() > 1 && self.is_detached(config);
         self.finished = now;
         self.outcomes = [Outcome::default(); MAX_TARGETS];
         self.next_target(config, now, fault)
@@ -253,6 +259,10 @@ impl Module {
         let Some(kind) = start else {
             return self.fail(self.unsupported(now), config, now, fault);
         };
+        if self.plane_turn().goes_on {
+            self.state = State::Load;
+            return self.send(kind, config.cycles(T_LOAD));
+        }
         let first_check = config.typical(kind, target.row).saturating_sub(config.poll_early);
         self.state = State::Start(kind);
         let linger = if self.is_detached(config) { Duration::ZERO } else { config.cycles(first_check) };
@@ -273,7 +283,13 @@ impl Module {
     }
     fn send(&self, kind: SegmentKind, linger: Duration) -> Next {
         let (request, target) = self.current();
-        Next::Send(Segment { kind, target: *target, feature: request.feature }, linger)
+        let segment = Segment { kind, target: *target, feature: request.feature, planes: self.plane_turn() };
+        Next::Send(segment, linger)
+    }
+    fn plane_turn(&self) -> PlaneTurn {
+        let last = self.current().0.targets().len() - 1;
+        let (follows, goes_on) = (self.target > 0, self.target < last);
+        PlaneTurn { follows: self.together && follows, goes_on: self.together && goes_on }
     }
     fn check(&mut self, asked: Instant, give_up: Instant) -> Next {
         self.state = State::Check { asked, give_up };
@@ -302,7 +318,10 @@ impl Module {
         self.outcomes[self.target] = outcome;
         self.target += 1;
         let (tag, request) = self.request.expect("a target of a request has ended");
-        if request.phase == FlashOp::Program && request.flags.one_shot {
+        let one_shot = request.phase == FlashOp::Program && request.flags.one_shot;
+        // The ready bit is the LUN's, and not a plane's.
+        let busy = outcome.status == FlashStatus::Busy;
+        if one_shot || self.together || busy {
             // All targets have the same result: that of the array, or of what prevented it from starting.
             self.outcomes = [outcome; MAX_TARGETS];
             self.target = request.targets().len();

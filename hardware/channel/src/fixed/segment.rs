@@ -9,7 +9,7 @@ use aster_units::{Column, Duration, SectorRange};
 use aster_wire::onfi::{FEATURE_BYTES, command};
 
 /// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh), and
-/// those of a TLC package that it was reconfigured for (C83, P19).
+/// those of a package that it was reconfigured for: of TLC (C83, P19), or with multi-plane operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentKind {
     /// READ: array to page register.
@@ -87,6 +87,18 @@ pub struct Segment {
     pub target: Target,
     /// The feature, if it is about one.
     pub feature: Feature,
+    /// Its place among the segments of other planes.
+    pub planes: PlaneTurn,
+}
+
+/// A segment's place in a multi-plane operation (ONFI 5.1 §5.11, §5.14, §5.20). The default is that of a
+/// segment by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlaneTurn {
+    /// Another plane's segment came before it.
+    pub follows: bool,
+    /// Another plane's segment comes after it. The last one starts the array.
+    pub goes_on: bool,
 }
 
 /// Waits that a controller adds to those that the bus requires. Waits after a latch overlap the bus's
@@ -126,8 +138,9 @@ impl Waits {
 pub(super) struct Place {
     /// Chip enable.
     pub(super) way: usize,
-    /// Other LUNs share the chip enable, so that status and column commands must name this one.
-    pub(super) shares_chip_enable: bool,
+    /// Other LUNs share the chip enable, or planes work together, so that status and column commands must
+    /// name LUN and plane.
+    pub(super) names_row: bool,
 }
 
 /// READ STATUS transfers one byte.
@@ -143,10 +156,11 @@ impl Segment {
     /// Writes the segment's cycles into `txn`.
     pub(super) fn lay_out(&self, txn: &mut Txn, place: Place, config: &FixedConfig, waits: &Waits) {
         let Target { row, sectors, buffer } = self.target;
-        txn.begin(self.kind.name(), 1 << place.way);
+        txn.begin(self.name(), 1 << place.way);
         match self.kind {
             SegmentKind::Trigger => {
-                txn.cmd(command::READ).col_row(Column(0), row).cmd(command::READ_CONFIRM);
+                let confirm = self.confirm(command::READ_CONFIRM, command::READ_MULTI_PLANE);
+                txn.cmd(command::READ).col_row(Column(0), row).cmd(confirm);
             }
             SegmentKind::Transfer => {
                 txn.describe(Descriptor::page(Direction::Out, buffer, sectors));
@@ -173,16 +187,21 @@ impl Segment {
                 if let Some(prefix) = prefix {
                     txn.cmd(prefix);
                 }
-                txn.cmd(command::PROGRAM).col_row(Column(0), row);
+                let first = match self.planes.follows {
+                    true => command::PROGRAM_MULTI_PLANE_NEXT,
+                    false => command::PROGRAM,
+                };
+                txn.cmd(first).col_row(Column(0), row);
                 pause(txn, waits.address_to_data);
                 txn.describe(descriptor).data_write(config.layout.whole().length);
                 txn.cmd(confirm);
             }
             SegmentKind::Erase => {
-                txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM);
+                let confirm = self.confirm(command::ERASE_CONFIRM, command::ERASE_MULTI_PLANE);
+                txn.cmd(command::ERASE).row(row).cmd(confirm);
             }
             SegmentKind::Status => {
-                if place.shares_chip_enable {
+                if place.names_row {
                     txn.cmd(command::READ_STATUS_ENHANCED).row(row);
                 } else {
                     txn.cmd(command::READ_STATUS);
@@ -210,10 +229,26 @@ impl Segment {
         txn.end();
     }
 
+    /// Its name in waveforms and errors.
+    const fn name(&self) -> &'static str {
+        match self.kind {
+            SegmentKind::Trigger if self.planes.goes_on => "multi-plane read",
+            SegmentKind::Program if self.planes.goes_on => "multi-plane program",
+            SegmentKind::Erase if self.planes.goes_on => "multi-plane erase",
+            kind => kind.name(),
+        }
+    }
+    /// The last command cycle: `alone` starts the array, `among_others` lets other planes follow.
+    const fn confirm(&self, alone: u8, among_others: u8) -> u8 {
+        if self.planes.goes_on { among_others } else { alone }
+    }
+
     /// The command cycle before 80h, if there is one, and the command cycle after the data.
     fn line_commands(&self, config: &FixedConfig) -> (Option<u8>, u8) {
         let one_shot = config.one_shot.filter(|_| self.kind != SegmentKind::Program);
-        let Some(one_shot) = one_shot else { return (None, command::PROGRAM_CONFIRM) };
+        let Some(one_shot) = one_shot else {
+            return (None, self.confirm(command::PROGRAM_CONFIRM, command::PROGRAM_MULTI_PLANE));
+        };
         let (_, _, page) = config.geometry.split_row(self.target.row);
         let prefix = one_shot.pages[config.cells.page_type(page) as usize];
         let last = self.kind == SegmentKind::ProgramLine;
@@ -221,7 +256,7 @@ impl Segment {
     }
 
     fn select_column(&self, txn: &mut Txn, place: Place, column: Column) {
-        if place.shares_chip_enable {
+        if place.names_row {
             txn.cmd(command::CHANGE_READ_COLUMN_ENHANCED).col_row(column, self.target.row);
         } else {
             txn.cmd(command::CHANGE_READ_COLUMN).column(column);

@@ -3,7 +3,7 @@
 
 use super::config::FixedConfig;
 use super::module::{Module, Next};
-use super::segment::SegmentKind;
+use super::segment::{Segment, SegmentKind};
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -48,6 +48,7 @@ fn config() -> FixedConfig {
         poll_early: US * 8,
         patience: 2,
         polled: false,
+        multi_plane: false,
     }
 }
 
@@ -173,6 +174,66 @@ fn what_is_no_word_line_reaches_no_bus_in_one_shot() {
     }
     let mut plain = Bench::new();
     assert_eq!(finished(plain.begin(one_shot(&[3, 4, 5])))[0].status, FlashStatus::Error);
+}
+
+/// A controller that is asked for statuses, with a package of two planes.
+fn planar() -> Bench {
+    let mut bench = Bench::new();
+    bench.config.geometry.planes = 2;
+    (bench.config.polled, bench.config.multi_plane) = (true, true);
+    bench
+}
+#[track_caller]
+fn turn(next: &Next) -> (SegmentKind, RowAddr, bool, bool) {
+    match next {
+        Next::Send(Segment { kind, target, planes, .. }, _) => {
+            (*kind, target.row, planes.follows, planes.goes_on)
+        }
+        other => panic!("{other:?} instead of a segment"),
+    }
+}
+
+#[test]
+fn planes_are_addressed_one_after_the_other_and_the_last_one_starts_the_array() {
+    let kinds = [
+        (FlashOp::Trigger, SegmentKind::Trigger),
+        (FlashOp::Program, SegmentKind::Program),
+        (FlashOp::Erase, SegmentKind::Erase),
+    ];
+    for (phase, kind) in kinds {
+        let mut bench = planar();
+        let first = bench.begin(request(phase, &[3, 19]));
+        assert_eq!(turn(&first), (kind, RowAddr(3), false, true), "{phase:?}");
+        assert_eq!(sent(first).1, US, "the package takes a microsecond at most between planes");
+        let second = bench.status(50, 0);
+        assert_eq!(turn(&second), (kind, RowAddr(19), true, false), "{phase:?}");
+        let outcomes = finished(bench.status(51, 0));
+        assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Done; 2]);
+        assert!(bench.module.is_idle() && bench.faults.is_empty());
+    }
+    // Each page crosses the bus by itself.
+    let mut bench = planar();
+    let first = bench.begin(request(FlashOp::Transfer, &[3, 19]));
+    assert_eq!(turn(&first), (SegmentKind::Transfer, RowAddr(3), false, false));
+    let frame = |corrected| FrameReport { corrected, ..FrameReport::default() };
+    let second = bench.ended(100, 0, frame(3));
+    assert_eq!(turn(&second), (SegmentKind::Transfer, RowAddr(19), false, false));
+    assert_eq!(finished(bench.ended(150, 0, frame(5))).map(|o| o.corrected)[..2], [3, 5]);
+}
+
+#[test]
+fn a_status_of_several_planes_tells_which_one_failed() {
+    let mut bench = planar();
+    assert_eq!(sent(bench.begin(request(FlashOp::Status, &[3, 19]))).0, SegmentKind::Status);
+    let busy = finished(bench.status(1, 0x80));
+    assert_eq!(busy.map(|o| o.status)[..2], [FlashStatus::Busy; 2], "the LUN is busy, so nobody asks again");
+    let failed = [(0xe1, 0xe0), (0xe0, 0xe1), (0xe0, 0xe0)];
+    for (first, second) in failed {
+        bench.begin(request(FlashOp::Status, &[3, 19]));
+        assert_eq!(turn(&bench.status(2, first)), (SegmentKind::Status, RowAddr(19), false, false));
+        let found = finished(bench.status(3, second)).map(|o| o.status == FlashStatus::Failed);
+        assert_eq!(found[..2], [first == 0xe1, second == 0xe1]);
+    }
 }
 
 #[test]
