@@ -75,13 +75,13 @@ impl<M: Mapping> Checkpoint<M> {
 
     // ---- storing ----
 
-    /// Writes the directory of a stored map that counts to the older copy. Nobody else may store a map.
-    pub(super) async fn write_copy(&self, stored: &StoredMap, directory: &Directory) {
-        let Some(emmc) = self.emmc() else { return };
+    /// Writes the directory of the map that was stored last, and counts, to the older copy. Nobody else may store a map.
+    pub(super) async fn write_copy(&self, of: MapId) {
+        let (Some(emmc), Some(directory)) = (self.emmc(), self.copies.stored.take()) else { return };
         let mut all = self.copies.of.get();
         let copy = usize::from(all[1] < all[0]);
         let header = Header {
-            of: MapId::of(stored),
+            of,
             entries: self.mapping.map().directory_entries(),
             pages: directory.pages,
             checksum: crc32c(&directory.bytes),

@@ -128,13 +128,15 @@ pub(crate) struct DirectoryCopies {
     pub(super) emmc: Option<Rc<EmmcPort>>,
     // By copy: the map that it is of, as far as its header is whole.
     pub(super) of: Cell<[Option<MapId>; COPIES]>,
+    // The directory of the map that was stored last, until it is written.
+    pub(super) stored: Cell<Option<Directory>>,
     pub(super) counts: Cell<Counts>,
 }
 
 impl DirectoryCopies {
     /// Copies in `emmc`, if there is one.
     pub(super) fn new(emmc: Option<Rc<EmmcPort>>) -> Self {
-        DirectoryCopies { emmc, of: Cell::default(), counts: Cell::default() }
+        DirectoryCopies { emmc, of: Cell::default(), stored: Cell::default(), counts: Cell::default() }
     }
     pub(super) fn count(&self, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.counts.get();

@@ -15,7 +15,7 @@
 //! without valid pages, which garbage collection erases when it needs them.
 
 use crate::blocks::table::Blocks;
-use crate::checkpoint::directory_copies::Directory;
+use crate::checkpoint::directory_copies::{Directory, MapId};
 use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::encode_entry;
 use crate::journal::log::{Commit, Written};
@@ -26,6 +26,7 @@ use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -52,7 +53,7 @@ struct Storing {
     // The next of them, as the mapping has it.
     map_page: Vec<u8>,
     // As far as its pages have been stored.
-    directory: Directory,
+    directory: Box<Directory>,
     // Over the pages of content, one after the other.
     checksum: u32,
     // The parity of the stripe so far.
@@ -99,7 +100,7 @@ impl<M: Mapping> Checkpoint<M> {
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.journal.checkpoint_begins();
             match self.store_once().await {
-                Ok((stored, directory)) => {
+                Ok(stored) => {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
                     let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit =
@@ -117,10 +118,12 @@ impl<M: Mapping> Checkpoint<M> {
                         self.release_map_blocks(&stored.blocks);
                         return false;
                     }
-                    let before = self.journal.replace_stored_map(stored.clone());
+                    let of = MapId::of(&stored);
+                    let before = self.journal.replace_stored_map(stored);
                     self.release_map_blocks(&before.blocks);
                     self.journal.count(|s| s.checkpoints += 1);
-                    self.write_copy(&stored, &directory).await;
+                    // A future of its own, so that those of all who store a map stay small.
+                    Box::pin(self.write_copy(of)).await;
                     return true;
                 }
                 Err(StoreError::Failed(block)) => {
@@ -164,7 +167,7 @@ impl<M: Mapping> Checkpoint<M> {
             self.journal.blocks().room_changed(lun);
         }
     }
-    async fn store_once(&self) -> Result<(StoredMap, Directory), StoreError> {
+    async fn store_once(&self) -> Result<StoredMap, StoreError> {
         let present: Vec<_> = {
             let per_page = self.journal.entries_per_page() as u32;
             (0..self.journal.map_pages())
@@ -178,7 +181,7 @@ impl<M: Mapping> Checkpoint<M> {
             blocks: Vec::new(),
             present,
             map_page: vec![0; page_bytes],
-            directory: self.no_directory(),
+            directory: Box::new(self.no_directory()),
             checksum: 0,
             parity: vec![0; page_bytes],
             group_parity: vec![0; page_bytes * groups as usize],
@@ -219,11 +222,9 @@ impl<M: Mapping> Checkpoint<M> {
             failed = failed.or(one);
         }
         let Some(block) = failed else {
+            self.copies.stored.set(Some(*storing.directory));
             let (generation, checksum) = (self.generation.get(), storing.checksum);
-            return Ok((
-                StoredMap { generation, pages, checksum, blocks: storing.blocks },
-                storing.directory,
-            ));
+            return Ok(StoredMap { generation, pages, checksum, blocks: storing.blocks });
         };
         storing.blocks.retain(|&of| of != block);
         self.release_map_blocks(&storing.blocks);
