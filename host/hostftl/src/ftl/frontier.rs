@@ -149,7 +149,9 @@ impl Frontier {
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
     }
-    /// The host has [`AHEAD`] programs of a block on their way at most, or as many as a record can count.
+    /// The host has [`AHEAD`] programs of a block on their way at most, or as many as a record can count. In
+    /// the latter case it waits for a block that has them, and keeps the order of lanes: if others took its
+    /// turn, the commands that the drive holds at a time would soon be those of a few lanes.
     pub fn pace(&mut self, is_paced: bool) {
         self.ahead = if is_paced { AHEAD } else { BEHIND_MAX };
     }
@@ -205,6 +207,10 @@ impl Frontier {
                 let of = GroupPlace { channel, die, group: open.group };
                 if groups.on_their_way(of, lane) >= ahead {
                     none = NoPlace::Busy;
+                    if ahead == BEHIND_MAX {
+                        self.turns[stream as usize] = turn;
+                        break;
+                    }
                     continue;
                 }
             }
@@ -262,6 +268,10 @@ impl Frontier {
                         >= self.ahead =>
                 {
                     none = NextRow::Busy;
+                    if self.ahead == BEHIND_MAX {
+                        self.turns[Stream::Composite as usize] = turn;
+                        break;
+                    }
                     None
                 }
                 Some(open) => Some(open),
@@ -339,6 +349,9 @@ impl Frontier {
             let of = GroupPlace { channel, die, group: open.group };
             if groups.most_on_their_way(of) >= ahead {
                 none = NoPlace::Busy;
+                if ahead == BEHIND_MAX {
+                    break;
+                }
                 self.turns[stream as usize] += 1;
                 continue;
             }

@@ -149,11 +149,7 @@ impl SectorRecord {
     /// Whether this place of a sector counts, and not the one of `other`: that of the newer version. Of one
     /// version it is the place that was copied less often: it holds until its group has been erased, and
     /// then all that was copied out of that group counts together.
-    pub fn is_before(&self, other: &SectorRecord) -> bool {
-        self.is_before_version(other.version())
-    }
-    /// The same beside what is kept of another record.
-    pub fn is_before_version(&self, other: Version) -> bool {
+    pub fn is_before(&self, other: Version) -> bool {
         let Version([copies, sequence @ ..]) = other;
         let younger = self.copies.wrapping_sub(copies) > u8::MAX / 2;
         let mut bytes = [0; 8];

@@ -235,7 +235,7 @@ impl Versions {
         let Some(known) = self.versions.get_mut(record.sector as usize) else { return };
         // A page can hold a sector twice, if the first version was deallocated: the second one counts.
         let place = self.map.place_of(record.sector);
-        if place.is_none_or(|place| place.page == at.page || record.is_before_version(Version(*known))) {
+        if place.is_none_or(|place| place.page == at.page || record.is_before(Version(*known))) {
             *known = record.version().0;
             self.map.moved(record.sector, Some(at));
         }

@@ -343,14 +343,16 @@ fn free_groups_are_opened_by_their_wear_and_cold_ones_are_found() {
 fn the_newer_version_counts_and_of_one_version_the_place_that_was_copied_least() {
     let first = SectorRecord::data(7, 40);
     let newer = SectorRecord::data(7, 41);
-    assert!(newer.is_before(&first) && !first.is_before(&newer));
+    assert!(newer.is_before(first.version()) && !first.is_before(newer.version()));
     let mut copy = first;
     // Also where the number of copies comes round.
     for _ in 0..600 {
         let of = copy.copied(SectorKind::Data);
         assert_eq!((of.sector, of.sequence), (7, 40));
-        assert!(copy.is_before(&of) && !of.is_before(&copy) && !copy.is_before(&copy));
-        assert!(newer.is_before(&of) && !of.is_before(&newer));
+        assert!(
+            copy.is_before(of.version()) && !of.is_before(copy.version()) && !copy.is_before(copy.version())
+        );
+        assert!(newer.is_before(of.version()) && !of.is_before(newer.version()));
         copy = of;
     }
 }
