@@ -75,7 +75,8 @@ impl<M: Mapping> Checkpoint<M> {
 
     // ---- storing ----
 
-    /// Writes the directory of the map that was stored last, and counts, to the older copy. Nobody else may store a map.
+    /// Writes the directory of the map that was stored last, and counts, to the older copy. Nobody else may
+    /// store a map.
     pub(super) async fn write_copy(&self, of: MapId) {
         let (Some(emmc), Some(directory)) = (self.emmc(), self.copies.stored.take()) else { return };
         let mut all = self.copies.of.get();
