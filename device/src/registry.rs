@@ -152,7 +152,8 @@ impl Default for Registry<MakeFrontEnd> {
     fn default() -> Self {
         let nvme: MakeFrontEnd = Box::new(|profile, facts| {
             let (config, command_set) = controller(profile, facts);
-            Ok(Box::new(Nvme::new(config, configure::pci_ids(profile), command_set)?))
+            let nvme = Nvme::new(config, configure::pci_ids(profile), command_set)?;
+            Ok(Box::new(nvme.with_command_fifo(configure::command_fifo(profile))))
         });
         let software: MakeFrontEnd = Box::new(|profile, facts| {
             let (config, command_set) = controller(profile, facts);

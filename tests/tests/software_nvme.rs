@@ -135,3 +135,72 @@ fn more_workers_have_more_commands_in_work() {
     let (one, eight) = (took(1), took(8));
     assert!(one > eight + eight, "{one} with one worker, {eight} with eight");
 }
+
+// ---- NVMe in hardware, whose commands wait in a FIFO ----
+
+/// SoftSSD in small with NVMe in hardware, on a board whose registers take time.
+fn hardware(change: impl FnOnce(&mut Profile)) -> Profile {
+    profile("softssd-small", |p| {
+        let c = &mut p.costs;
+        (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
+        (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
+        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
+        let b = &mut p.board.buses;
+        (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (300.0, 200.0, 200.0, 4.0);
+        change(p);
+    })
+}
+
+/// S35: alone in the drive, a command takes a read of a register and a write longer.
+#[test]
+fn commands_from_a_fifo_take_two_register_accesses_longer() {
+    for (mix, kind) in [(Mix::Read, RequestKind::Read), (Mix::Write, RequestKind::Write)] {
+        let one = |fifo: bool, mhz: f64| {
+            let profile = hardware(|p| {
+                p.host.command_fifo = fifo;
+                (p.board.buses.central_mhz, p.board.buses.control_mhz) = (mhz, mhz);
+            });
+            let job = Job { queue_depth: 1, ..job("one", Access::Sequential, mix, 16 << 10, 1) };
+            let (statistics, _) = statistics(&profile, job);
+            statistics.of(kind).latency_max
+        };
+        // There and back, 4 cycles on each of three buses.
+        let plain = one(false, 200.0);
+        let access = |mhz: f64| {
+            let crossing = |mhz: f64| Duration::from_nanos_f64(4e3 / mhz);
+            (crossing(300.0) + crossing(mhz) * 2) * 2
+        };
+        for mhz in [200.0, 50.0] {
+            assert_eq!(one(true, mhz), plain + access(mhz) * 2, "{kind:?} at {mhz} MHz");
+        }
+    }
+}
+
+/// Many commands at once move the same data, which is checked.
+#[test]
+fn commands_from_a_fifo_do_what_they_do_without() {
+    let (with, without) = (hardware(|p| p.host.command_fifo = true), hardware(|_| {}));
+    let ((ours, slow), (theirs, fast)) =
+        (statistics(&with, mixed(600, 9)), statistics(&without, mixed(600, 9)));
+    for kind in Statistics::KINDS {
+        let (a, b) = (ours.of(kind), theirs.of(kind));
+        assert_eq!((a.requests, a.bytes), (b.requests, b.bytes), "{kind:?}");
+    }
+    assert_eq!((ours.failures, theirs.failures), (0, 0));
+    assert_ne!(slow, fast, "accesses take time");
+}
+
+#[test]
+fn the_fifo_is_refused_where_nobody_reads_it() {
+    let refused = |change: fn(&mut Profile)| {
+        let mut profile = hardware(|p| p.host.command_fifo = true);
+        change(&mut profile);
+        let error = Profile::parse("mine.toml", &profile.to_toml().unwrap()).unwrap_err();
+        assert_eq!(error.key.as_deref(), Some("host.command_fifo"), "{error}");
+        error.reason
+    };
+    let software = refused(|p| p.host.front_end = "nvme-software".to_owned());
+    assert_eq!(software, "must go with host.front_end = \"nvme\", which alone has it");
+    assert!(refused(|p| p.board.buses.register_cycles = 0.0).contains("board.buses.register_cycles"));
+}

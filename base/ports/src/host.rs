@@ -10,9 +10,9 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_exec::{Exec, HandlerId, Ring, WaitCell, WaitQueue};
+use aster_exec::{Core, Exec, HandlerId, Ring, WaitCell, WaitQueue};
 use aster_units::{BufferId, Instant};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 
 /// A command slot of the front end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -329,6 +329,12 @@ impl Addresses {
     }
 }
 
+/// What firmware pays for commands that it reaches by registers ([`CommandPort::behind_registers`]).
+struct Registers {
+    core: Core,
+    access: Box<dyn Fn()>,
+}
+
 /// The port.
 pub struct CommandPort {
     exec: Exec,
@@ -341,7 +347,9 @@ pub struct CommandPort {
     dma_free: RefCell<Vec<u16>>,
     dma_waiters: WaitQueue,
     dma_requested: RefCell<VecDeque<DmaTag>>,
-    completions: RefCell<VecDeque<Completion>>,
+    // Each with when it arrives at the front end.
+    completions: RefCell<VecDeque<(Instant, Completion)>>,
+    registers: OnceCell<Registers>,
     front: Cell<Option<HandlerId>>,
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
@@ -372,6 +380,7 @@ impl CommandPort {
             dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
             dma_requested: RefCell::new(VecDeque::with_capacity(usize::from(dma))),
             completions: RefCell::new(VecDeque::with_capacity(usize::from(commands))),
+            registers: OnceCell::new(),
             front: Cell::new(None),
             back: Cell::new(None),
             rung: Cell::new(false),
@@ -386,12 +395,19 @@ impl CommandPort {
     pub async fn next_command(&self) -> HostCommand {
         let command = self.commands.pop(&self.exec).await;
         self.lists.taken();
+        if let Some(Registers { core, access }) = self.registers.get() {
+            access();
+            core.settle().await;
+        }
         command
     }
     /// Takes a command, if one is there.
     pub fn try_next_command(&self) -> Option<HostCommand> {
         let command = self.commands.try_pop(&self.exec)?;
         self.lists.taken();
+        if let Some(registers) = self.registers.get() {
+            (registers.access)();
+        }
         Some(command)
     }
     /// When the front end handed the command to the firmware.
@@ -491,8 +507,16 @@ impl CommandPort {
     /// Ends a command.
     #[inline]
     pub fn complete(&self, completion: Completion) {
-        self.completions.borrow_mut().push_back(completion);
-        self.ring();
+        let mut arrives = self.exec.now();
+        if let Some(Registers { core, access }) = self.registers.get() {
+            access();
+            arrives = core.now();
+        }
+        self.completions.borrow_mut().push_back((arrives, completion));
+        match self.front.get() {
+            Some(front) if arrives > self.exec.now() => self.exec.schedule(arrives, front, FRONT_KICK),
+            _ => self.ring(),
+        }
     }
     fn ring(&self) {
         if let (Some(front), false) = (self.front.get(), self.rung.replace(true)) {
@@ -505,6 +529,20 @@ impl CommandPort {
     /// Allows DMA requests that follow flash requests ([`CommandPort::chains_dma`]).
     pub fn chain_dma(&self) {
         self.dma_chained.set(true);
+    }
+
+    /// From now on commands wait in a memory-mapped FIFO of the front end's hardware (S35). Called once.
+    /// Taking a command is a read of a register, and completing one a write. `access` spends the time of one
+    /// such access on `core`, which must be that of the firmware. What the firmware does next comes after it,
+    /// and a completion arrives when the access is over.
+    pub fn behind_registers(&self, core: Core, access: impl Fn() + 'static) {
+        let registers = Registers { core, access: Box::new(access) };
+        assert!(self.registers.set(registers).is_ok(), "one FIFO for the commands of a port");
+    }
+
+    /// Whether [`CommandPort::behind_registers`] was called.
+    pub fn is_behind_registers(&self) -> bool {
+        self.registers.get().is_some()
     }
 
     /// Connects the front end. The port posts [`FRONT_KICK`] to it once for any number of requests and
@@ -588,9 +626,73 @@ impl CommandPort {
         slot.waiter.wake(&self.exec);
         self.kick_back();
     }
-    /// The next finished command.
+    /// The next finished command that has arrived.
     #[inline]
     pub fn next_completion(&self) -> Option<Completion> {
-        self.completions.borrow_mut().pop_front()
+        let mut completions = self.completions.borrow_mut();
+        if completions.front()?.0 > self.exec.now() {
+            return None;
+        }
+        completions.pop_front().map(|(_, completion)| completion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_exec::Handler;
+    use aster_units::{Duration, Frequency};
+
+    /// A front end that notes what it finds, and when.
+    struct Front {
+        port: Rc<CommandPort>,
+        found: Rc<RefCell<Vec<(Instant, CommandId)>>>,
+    }
+    impl Handler for Front {
+        fn fire(&self, _: u64) {
+            self.port.acknowledge();
+            while let Some(completion) = self.port.next_completion() {
+                self.found.borrow_mut().push((self.port.exec.now(), completion.id));
+            }
+        }
+    }
+
+    fn at(nanos: u64) -> Instant {
+        Instant::ZERO + Duration::from_nanos(nanos)
+    }
+
+    /// S35: each access keeps the core, and a completion is there once its access is over, however often the
+    /// front end looks.
+    #[test]
+    fn commands_behind_registers_take_an_access_to_come_and_one_to_go() {
+        let exec = Exec::new();
+        let port = CommandPort::new(&exec, 2, 1);
+        let found = Rc::new(RefCell::new(Vec::new()));
+        let front = exec.register(Rc::new(Front { port: Rc::clone(&port), found: Rc::clone(&found) }));
+        port.attach(front);
+        let core = Core::new(&exec, Frequency::from_hertz(100_000_000).unwrap());
+        let on = core.clone();
+        port.behind_registers(core.clone(), move || on.stall(Duration::from_nanos(150)));
+        let (taken, firmware) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&port));
+        let (times, on) = (Rc::clone(&taken), core.clone());
+        core.spawn(async move {
+            loop {
+                let command = firmware.next_command().await;
+                times.borrow_mut().push((on.exec().now(), command.id));
+                firmware.complete(Completion::new(command.id, HostStatus::Success));
+            }
+        });
+        let flush =
+            |id| HostCommand { id: CommandId(id), op: HostOp::Flush, offset: 0, length: 0, fua: false };
+        port.push_command(flush(0));
+        port.push_command(flush(1));
+        for nanos in [299, 301, 599] {
+            exec.schedule(at(nanos), front, FRONT_KICK);
+        }
+        exec.advance_to(at(10_000));
+        assert_eq!(*taken.borrow(), [(at(150), CommandId(0)), (at(450), CommandId(1))]);
+        assert_eq!(*found.borrow(), [(at(300), CommandId(0)), (at(600), CommandId(1))]);
+        assert_eq!(core.stats().stalled, Duration::from_nanos(600));
+        exec.shut_down();
     }
 }

@@ -1,13 +1,14 @@
 //! The NVMe front end (`firmware/hostif`).
 
 use super::board::alarm_kelvins;
+use super::sched::register_access;
 use super::times::nanos;
 use crate::profile::{ArbitrationName, Profile, TransportName};
 use aster_hostif::{
     BlockSize, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts,
     WARNING_KELVINS,
 };
-use aster_units::Content;
+use aster_units::{Content, Duration};
 
 pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_bytes: u64) -> HostIfConfig {
     let h = &profile.host;
@@ -43,6 +44,11 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         warning_kelvins: alarm_kelvins(profile).unwrap_or(WARNING_KELVINS),
         history: Default::default(),
     }
+}
+
+/// How long an access to the command FIFO takes, if NVMe in hardware has one.
+pub(crate) fn command_fifo(profile: &Profile) -> Option<Duration> {
+    profile.host.command_fifo.then(|| register_access(profile))
 }
 
 /// What NVMe in software has beside its controller.

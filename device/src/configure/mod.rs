@@ -29,7 +29,7 @@ pub use error::BuildError;
 pub(crate) use error::value;
 pub(crate) use flash::{flash, transactions};
 pub(crate) use ftl::{ftl, refresh};
-pub(crate) use hostif::{host, nvme_software};
+pub(crate) use hostif::{command_fifo, host, nvme_software};
 pub(crate) use nand::nand;
 pub use nand::{nand_image_bytes, nand_records_bytes};
 pub(crate) use open_channel::{mcu, open_channel, open_channel_20, vectors};

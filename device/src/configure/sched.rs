@@ -24,15 +24,21 @@ pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> T
     Tasks::new(scheduler, packages)
 }
 
-/// The big loop of a profile that has one.
-pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
-    let (c, b) = (&profile.costs, &profile.board.buses);
-    let longest = |times: [Duration; 3]| times.into_iter().fold(Duration::ZERO, Duration::max);
-    let patience = |typical: Duration| typical * u64::from(flash.poll.patience);
+/// How long a core waits for an access to a register: for each bus there and back.
+pub(super) fn register_access(profile: &Profile) -> Duration {
+    let b = &profile.board.buses;
     let crossing = |mhz: f64| match b.register_cycles {
         0.0 => Duration::ZERO,
         cycles => Duration::from_nanos_f64(cycles * 1e3 / mhz),
     };
+    (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2
+}
+
+/// The big loop of a profile that has one.
+pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
+    let c = &profile.costs;
+    let longest = |times: [Duration; 3]| times.into_iter().fold(Duration::ZERO, Duration::max);
+    let patience = |typical: Duration| typical * u64::from(flash.poll.patience);
     LoopConfig {
         geometry: profile.array_geometry(),
         polled: profile.channel.controller != ControllerName::Software,
@@ -47,7 +53,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
             issue: c.loop_issue,
             finish: c.loop_finish,
         },
-        register_access: (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2,
+        register_access: register_access(profile),
         memory_access: nanos(profile.board.uncached_ns),
         give_up: [
             longest(flash.t_r),

@@ -493,6 +493,7 @@ impl Profile {
         }
         self.check_nvme_software()?;
         self.check_packets()?;
+        self.check_command_fifo()?;
         self.check_correction()
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The front end that is an NVMe controller in hardware.
+pub(super) const NVME: &str = "nvme";
 /// The front end that is an NVMe controller in firmware.
 pub const NVME_SOFTWARE: &str = "nvme-software";
 /// Its workers per submission queue, if a profile doesn't say.
@@ -64,6 +66,10 @@ pub struct HostProfile {
     /// firmware looks at each completion and copies its data. On when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_offload: Option<bool>,
+    /// NVMe in hardware presents commands by a memory-mapped FIFO (S35): the first core waits for a register
+    /// access (`board.buses.register_cycles`) for each command that it takes and for each that it completes.
+    #[serde(default)]
+    pub command_fifo: bool,
     /// Submission queue entries that one fetch reads at most.
     #[serde(default = "default_fetch")]
     pub fetch_batch: u8,
@@ -135,7 +141,7 @@ fn default_block() -> u32 {
 }
 
 fn default_front_end() -> String {
-    "nvme".to_owned()
+    NVME.to_owned()
 }
 fn default_command_set() -> String {
     "nvm".to_owned()

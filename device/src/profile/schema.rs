@@ -261,7 +261,7 @@ pub struct BusesProfile {
     /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
     pub control_mhz: f64,
     /// Average cycles of a word on each of buses 7, 9 and 10 or 11, one way; a register access of the
-    /// firmware waits for both ways.
+    /// firmware, under the big loop or to `host.command_fifo`, waits for both ways.
     pub register_cycles: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::check::range;
 use super::ecc::{CorrectionName, DetectorName};
-use super::host::{ArbitrationName, NVME_SOFTWARE, TransportName, WORKERS_PER_QUEUE};
+use super::host::{ArbitrationName, NVME, NVME_SOFTWARE, TransportName, WORKERS_PER_QUEUE};
 use super::schema::{COSMOS, Profile};
 
 type Refused = (&'static str, String);
@@ -118,6 +118,22 @@ impl Profile {
             );
         }
         Ok(())
+    }
+
+    /// The FIFO is hardware's, and its registers take time.
+    pub(super) fn check_command_fifo(&self) -> Result<(), Refused> {
+        let needs = |ok, what: &str| match ok || !self.host.command_fifo {
+            true => Ok(()),
+            false => Err(("host.command_fifo", format!("must go with {what}"))),
+        };
+        needs(self.host.front_end == NVME, "host.front_end = \"nvme\", which alone has it")?;
+        let policy = &self.scheduler.policy;
+        needs(
+            policy != COSMOS,
+            "another scheduler.policy than \"cosmos\", whose loop always pays for its registers",
+        )?;
+        let takes_time = self.board.buses.register_cycles > 0.0;
+        needs(takes_time, "board.buses.register_cycles above 0, since an access takes no time without")
     }
 
     /// Packets are NVMe's in software, and have costs and limits of their own.

@@ -64,6 +64,8 @@ pub(crate) fn face(profile: &Profile) -> Profile {
     (face.link.vendor_id, face.link.device_id) = configure::own_ids();
     let host = &mut face.host;
     host.front_end = "nvme".to_owned();
+    // The FIFO is the drive's below.
+    host.command_fifo = false;
     host.command_set = "nvm".to_owned();
     host.transport = TransportName::Link;
     (host.fetch_ns, host.completion_ns, host.dma_ns) = (0, 0, 0);

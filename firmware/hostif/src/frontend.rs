@@ -145,6 +145,11 @@ impl NvmeFrontEnd {
         self.controller.borrow().history(self.exec.now())
     }
 
+    /// Whether firmware reaches commands by registers ([`CommandPort::behind_registers`]).
+    pub(crate) fn has_command_fifo(&self) -> bool {
+        self.commands.is_behind_registers()
+    }
+
     /// Posts `token` to `follower` when there is something that workers must know.
     pub(crate) fn follow(&self, follower: HandlerId, token: u64) {
         self.follower.set(Some((follower, token)));

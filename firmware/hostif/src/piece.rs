@@ -8,16 +8,19 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Function;
 use aster_parties::{
     CommandSet, DamagedRecord, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
     FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError, QueueDoorbell,
 };
+use aster_units::Duration;
 
 /// An NVMe controller with one namespace, implemented in hardware (NVMe 1.4), before it runs.
 pub struct Nvme {
     config: HostIfConfig,
     ids: PciIds,
     set: Box<dyn CommandSet>,
+    command_fifo: Option<Duration>,
 }
 
 impl Nvme {
@@ -29,7 +32,15 @@ impl Nvme {
     pub fn new(mut config: HostIfConfig, ids: PciIds, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
         config.suit(&*set);
         config.check()?;
-        Ok(Nvme { config, ids, set })
+        Ok(Nvme { config, ids, set, command_fifo: None })
+    }
+
+    /// The same controller, which presents commands by a memory-mapped FIFO (S35): the translation's core
+    /// reads a register for each command that it takes, and writes one for each that it completes. `access`
+    /// is the time of one of them; without it, there is no such FIFO.
+    #[must_use]
+    pub fn with_command_fifo(self, access: Option<Duration>) -> Self {
+        Nvme { command_fifo: access, ..self }
     }
 }
 
@@ -41,7 +52,7 @@ impl FrontEndPiece for Nvme {
             dma_requests: self.config.dma_requests,
             link_operations: self.config.link_operations(),
             operations: self.set.needs(),
-            core: false,
+            core: self.command_fifo.is_some(),
             packets: false,
         }
     }
@@ -64,14 +75,21 @@ impl FrontEndPiece for Nvme {
 impl Nvme {
     /// Starts the controller behind `ports.link`.
     pub(crate) fn start_controller(self, ports: FrontEndPorts) -> Result<Rc<NvmeFrontEnd>, PieceError> {
-        let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder, .. } = ports;
-        let Nvme { mut config, set, .. } = self;
+        let FrontEndPorts { exec, core, link, commands, memory, saved, backlog, recorder, .. } = ports;
+        let Nvme { mut config, set, command_fifo, .. } = self;
         let before = PersistentState::load(&saved);
         config.history = before.history;
         config.block_size = block_size(&config, before.block_size);
         let block_size = config.block_size;
         let front = NvmeFrontEnd::start(&exec, config, set, &link, &commands, &memory, &recorder)
             .map_err(|error| PieceError::new("host", error))?;
+        if let Some(access) = command_fifo {
+            let core = core.ok_or_else(|| PieceError::new("host.command_fifo", "needs a core"))?;
+            let (on, recorder) = (core.clone(), recorder.clone());
+            commands.behind_registers(core, move || {
+                recorder.account(Function::NvmeManager, || on.stands(), || on.stall(access));
+            });
+        }
         if let Some(backlog) = backlog {
             front.pause_with(Some(backlog));
         }
@@ -115,6 +133,9 @@ impl FrontEnd for NvmeFrontEnd {
     }
     fn commands_completed_early(&self) -> usize {
         self.controller().commands_completed_early()
+    }
+    fn functions(&self) -> Vec<Function> {
+        if self.has_command_fifo() { vec![Function::NvmeManager] } else { Vec::new() }
     }
     fn media_changed(&self, media: MediaHealth) {
         self.set_media_health(media);

@@ -30,7 +30,9 @@ pub(super) fn measure(
     let mut profile = plan.small_profile()?;
     profile.host.front_end = "nvme".to_owned();
     profile.host.workers_per_queue = None;
-    // Its DMA engine is hardware, too.
+    // Its DMA engine is hardware, too, and it presents commands by a FIFO (S35).
+    profile.host.command_fifo = true;
+    plan.put_registers(&mut profile)?;
     (profile.host.transport, profile.host.completion_offload) = (TransportName::Link, None);
     let c = &mut profile.costs;
     (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);

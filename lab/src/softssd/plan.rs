@@ -1,7 +1,7 @@
 //! The experiment file (design §5).
 
 use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
-use aster_device::profile::{CostsProfile, Profile};
+use aster_device::profile::{BoardProfile, CostsProfile, Profile};
 use serde::{Deserialize, Serialize};
 
 /// The shipped experiment file.
@@ -30,6 +30,8 @@ pub struct Plan {
     pub phase_requests: u64,
     /// Fig 11: requests at each host interface.
     pub host_requests: u64,
+    /// The profile whose register accesses take as long as those to the FIFO of NVMe in hardware.
+    registers_of: String,
     /// NVMe in software.
     pub nvme: NvmeCycles,
     /// Throughput by the size of the map's cache.
@@ -179,6 +181,12 @@ impl Plan {
         if percent.is_empty() || !percent.is_sorted_by(|a, b| a < b) || percent[0] <= 0.0 {
             return Err(wrong(name, "map_cache.percent: must be numbers above 0 in ascending order"));
         }
+        if plan.registers()?.buses.register_cycles == 0.0 {
+            return Err(wrong(
+                name,
+                "registers_of: must be a profile whose board.buses.register_cycles is above 0",
+            ));
+        }
         let shipped = plan.profile()?;
         let mut fitted = shipped.costs.clone();
         plan.nvme.put(&mut fitted);
@@ -217,6 +225,22 @@ impl Plan {
         profile.ftl.over_provisioning_percent = profile.ftl.over_provisioning_percent.max(60.0);
         profile.ftl.buffer_entries = self.buffer_entries;
         Ok(profile)
+    }
+    /// The board whose register accesses take time.
+    fn registers(&self) -> Result<BoardProfile, ExperimentError> {
+        Ok(ProfileFile::shipped(FILE, &self.registers_of)?.profile()?.board)
+    }
+    /// Gives `profile` registers that take time (S35), unless it has some.
+    ///
+    /// # Errors
+    /// When there is no profile of the name in the plan.
+    pub(super) fn put_registers(&self, profile: &mut Profile) -> Result<(), ExperimentError> {
+        let (buses, of) = (&mut profile.board.buses, self.registers()?.buses);
+        if buses.register_cycles == 0.0 {
+            (buses.processor_mhz, buses.central_mhz) = (of.processor_mhz, of.central_mhz);
+            (buses.control_mhz, buses.register_cycles) = (of.control_mhz, of.register_cycles);
+        }
+        Ok(())
     }
     /// The name of the profile.
     pub fn profile_name(&self) -> &str {

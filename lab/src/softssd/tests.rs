@@ -84,7 +84,7 @@ fn a_small_run_has_the_papers_shapes() {
 }
 
 #[test]
-fn a_factor_that_the_profile_does_not_have_is_refused() {
+fn a_plan_that_does_not_fit_its_profiles_is_refused() {
     let text = include_str!("../../../experiments/softssd.toml");
     let changed = text.replace("parse = 2500", "parse = 2600");
     assert_ne!(changed, text);
@@ -92,4 +92,8 @@ fn a_factor_that_the_profile_does_not_have_is_refused() {
     assert!(error.starts_with("mine.toml: nvme: the profile's nvme costs must be "), "{error}");
     let error = Plan::parse("mine.toml", &text.replace("[1, 2,", "[2, 1,")).unwrap_err().to_string();
     assert!(error.contains("threads: must be"), "{error}");
+    let without = text.replace("registers_of = \"cosmos-board\"", "registers_of = \"softssd\"");
+    assert_ne!(without, text);
+    let error = Plan::parse("mine.toml", &without).unwrap_err().to_string();
+    assert!(error.contains("registers_of: must be"), "{error}");
 }

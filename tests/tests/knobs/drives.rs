@@ -91,6 +91,12 @@ pub fn in_software(p: &mut Profile) {
     (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
 }
 
+/// A board whose registers take time.
+pub fn with_registers(p: &mut Profile) {
+    let b = &mut p.board.buses;
+    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5.0);
+}
+
 /// NVMe in software that sends packets itself.
 pub fn in_packets(p: &mut Profile) {
     in_software(p);
@@ -107,8 +113,7 @@ pub fn without_offload(p: &mut Profile) {
 pub fn looped(p: &mut Profile) {
     p.scheduler.policy = COSMOS.to_owned();
     p.channel.controller = ControllerName::Asynchronous;
-    let b = &mut p.board.buses;
-    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5.0);
+    with_registers(p);
     p.board.uncached_ns = 100;
     p.costs.loop_pass = 100;
 }

@@ -408,6 +408,7 @@ const CASES: &[Case] = &cases! {
     "costs.tlp_copy_kib" Run on without_offload; => |p| p.costs.tlp_copy_kib += 400,
     "costs.tlp_describe" Run on in_packets; => |p| p.costs.tlp_describe += 400,
     "costs.tlp_notice" Run on in_packets; => |p| p.costs.tlp_notice += 400,
+    "host.command_fifo" Run on with_registers; => |p| p.host.command_fifo = true,
     "host.workers_per_queue" Run on in_software; => |p| p.host.workers_per_queue = Some(1),
     "costs.fil_take" Run on layered; => |p| p.costs.fil_take += 400,
     "costs.fil_dispatch" Run on layered; => |p| p.costs.fil_dispatch += 400,

@@ -71,6 +71,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("latency_ns = 300", "latency_ns = 300\npacket_payload = 1", "link.packet_payload"),
     ("frequency_mhz = 1000", "frequency_mhz = 0", "cores.frequency_mhz"),
     ("[host]", "[host]\nworkers_per_queue = 8", "host.workers_per_queue"),
+    ("[host]", "[host]\ncommand_fifo = true", "host.command_fifo"),
     ("[host]", "[host]\nfront_end = \"nvme-software\"\nworkers_per_queue = 65", "host.workers_per_queue"),
     ("[host]", "[host]\nfront_end = \"nvme-software\"\nfetch_ns = 400", "host.fetch_ns"),
     ("[host]", "[host]\nfront_end = \"nvme-software\"\ncompletion_ns = 400", "host.completion_ns"),
