@@ -115,6 +115,8 @@ pub(super) struct Collector {
     for_room: u32,
     /// Groups that were since power-on.
     levelled: u64,
+    /// Erases of groups when nothing could be emptied for its wear: until one more nothing is looked for.
+    even_at: Option<u64>,
     /// Reads of the victim.
     reads: Vec<Rc<Ticket>>,
     /// What was copied of the victim: the sector, from where, and to where.
@@ -142,6 +144,7 @@ impl Collector {
             emptied: None,
             for_room: 0,
             levelled: 0,
+            even_at: None,
             reads: vec![],
             moves: vec![],
             moved: 0,
@@ -160,6 +163,7 @@ impl Collector {
             let for_room = self.reason == Reason::Room;
             if emptied.is_err() && (is_lost || !for_room || self.retries < RETRIES) {
                 self.retries += u32::from(!is_lost && for_room);
+                let has_copied = self.has_copied();
                 self.take_back().await;
                 let state = &mut *ftl.state.borrow_mut();
                 state.collecting = false;
@@ -169,6 +173,11 @@ impl Collector {
                 }
                 if self.reason == Reason::Fading && !is_lost {
                     state.groups.leave(victim);
+                }
+                // The host has taken the free groups first: nothing has been erased for it.
+                if self.reason.is_wear() && !has_copied {
+                    self.levelled -= 1;
+                    self.even_at = Some(state.groups.all_erases());
                 }
                 ftl.gate.wake_all(&ftl.exec);
                 continue;
@@ -201,6 +210,10 @@ impl Collector {
             ftl.pump();
             ftl.gate.wake_all(&ftl.exec);
         }
+    }
+    /// Whether a copy of something in the victim was sent.
+    fn has_copied(&self) -> bool {
+        !(self.moves.is_empty() && self.on_their_way.is_empty() && self.rows.is_empty())
     }
     /// The group that was held for a repair is free again.
     fn part(&mut self, state: &mut State) {
@@ -259,7 +272,10 @@ impl Collector {
         let (at, reason, to) = match groups.coldest(self.begins_at()) {
             Some(at) => (at, Reason::Wear, (Stream::Cold, (at.channel, at.die))),
             None => {
-                let (at, to) = groups.leaves_region()?;
+                let Some((at, to)) = groups.leaves_region() else {
+                    self.even_at = Some(groups.all_erases());
+                    return None;
+                };
                 (at, Reason::Region, (Stream::Copies, to))
             }
         };
@@ -269,10 +285,12 @@ impl Collector {
         Some(at)
     }
     /// Whether a group may be emptied for wear levelling: for each of those fifty others have been erased
-    /// (H26: 2 % at most), and there is room for its copies beside the reserve.
+    /// (H26: 2 % at most), and there is room for its copies beside the reserve. All groups are looked at
+    /// then, so that is done once between two erases.
     fn may_level(&self, state: &State) -> bool {
         self.ftl.config.wear_window.is_some()
             && (self.levelled + 1) * LEVELLED_IN <= state.groups.all_erases()
+            && self.even_at != Some(state.groups.all_erases())
             && state.groups.all_free() > RESERVE
     }
     /// The next group whose data fade, if there is room for its copies beside the reserve. One that is being

@@ -64,7 +64,8 @@ impl Groups {
         found
     }
     /// The closed group with the hottest data of the region that wears most, and the region that wears least
-    /// of those with a free group. `None` while no region wears more than the mean by so many percent.
+    /// of those with a free group, if it has room for them. `None` while no region wears more than the mean
+    /// by so many percent.
     fn hottest(&self, percent: f64) -> Option<(GroupPlace, (u8, u8))> {
         let means = || {
             let alive = |group: &&Group| group.alive() > self.parity;
@@ -82,8 +83,11 @@ impl Groups {
         if most <= limit || worn == fresh {
             return None;
         }
-        let is_hot =
-            |group: &Group| group.state == GroupState::Closed && group.is_settled() && group.accesses > 0;
+        let room = self.room(fresh);
+        let is_hot = |group: &Group| {
+            let is_closed = group.state == GroupState::Closed && group.is_settled();
+            is_closed && group.accesses > 0 && u64::from(group.valid) <= room
+        };
         let hot = (0..).zip(self.dies[worn].groups.iter()).filter(|(_, group)| is_hot(group));
         let (group, _) = hot.max_by_key(|&(n, group): &(u16, &Group)| (group.accesses, Reverse(n)))?;
         let dies = usize::from(self.info.dies);

@@ -48,22 +48,32 @@ impl Groups {
     }
     /// The group that was closed first of those of a die that were erased less often than its most worn one,
     /// by `window` at least (H27, H30): nobody has written its data for long. Of the die with the most uneven
-    /// wear that has one.
+    /// wear that has one, and free groups with room for its data: the one that was erased most often may lack
+    /// blocks.
     pub fn coldest(&self, window: u32) -> Option<GroupPlace> {
         let dies = usize::from(self.info.dies);
         let uneven = self.dies.iter().enumerate().filter_map(|(n, die)| {
+            let room = self.room(n);
             let most =
                 die.groups.iter().filter(|group| group.alive() > self.parity).map(|group| group.erases);
             let most = most.max()?;
             let behind = |group: &Group| most.saturating_sub(group.erases);
             let closed = (0..).zip(die.groups.iter()).filter(|(_, group)| is_victim(group));
-            let uneven = closed.filter(|(_, group)| behind(group) >= window);
+            let uneven =
+                closed.filter(|(_, group)| behind(group) >= window && u64::from(group.valid) <= room);
             let spread = uneven.clone().map(|(_, group)| behind(group)).max()?;
             let (group, _) = uneven.min_by_key(|(_, group)| group.closed_at)?;
             let (channel, die) = ((n / dies) as u8, (n % dies) as u8);
             Some((spread, GroupPlace { channel, die, group }))
         });
         uneven.max_by_key(|&(spread, at)| (spread, Reverse(at))).map(|(_, at)| at)
+    }
+    /// The sectors for which the free groups of a die, by its number among all, have room.
+    pub(super) fn room(&self, die: usize) -> u64 {
+        let of = &self.dies[die];
+        let lanes = |&n: &u16| of.groups[usize::from(n)].alive().saturating_sub(self.parity);
+        let lanes: u32 = of.free.iter().map(lanes).sum();
+        u64::from(lanes) * u64::from(self.info.pages) * u64::from(self.info.sectors)
     }
     /// A closed group that is harmed, first of all one with a row that was cut off.
     pub fn harmed(&self) -> Option<GroupPlace> {
