@@ -358,6 +358,28 @@ fn pages_are_gathered_unless_the_profile_says_not_to() {
     assert!(programs(Some(8)).0 <= 100);
 }
 
+/// H17: a read alone waits for the time, and of many none does when the entries are enough.
+#[test]
+fn a_status_frame_comes_at_so_many_entries_or_after_a_time() {
+    let a_read = |depth, status: Option<(u8, u16)>| {
+        let mut profile = pages();
+        let target = profile.target.as_mut().expect("a target");
+        target.status_entries = status.map(|(entries, _)| entries);
+        target.status_us = status.map(|(_, us)| us);
+        let machine = machine(&profile, Content::Fingerprint, Media::fresh());
+        let fill = Job { mix: Mix::Write, ..everything(&machine) };
+        let contents = run(&machine, &[fill], versioned(&machine));
+        let before = machine.now();
+        let reads = Job { queue_depth: depth, ..random(256, 4096, Mix::Read) };
+        run(&machine, &[reads], contents);
+        machine.now().since(before).as_nanos() as f64 / 256e3
+    };
+    let (at_once, later) = (a_read(1, None), a_read(1, Some((16, 300))));
+    assert!((later - at_once - 300.0).abs() < 2.0, "{at_once} and {later} µs");
+    let (many, enough, few) = (a_read(32, None), a_read(32, Some((4, 5_000))), a_read(8, Some((16, 5_000))));
+    assert!(enough < 4.0 * many && few > 500.0, "{many}, {enough} and {few} µs");
+}
+
 /// Random writes of 4 KiB against a bare simulation of the same groups: map, open groups and victims, without
 /// time, frames or flash.
 #[test]

@@ -77,6 +77,19 @@ impl Profile {
         range("target.region_percent", target.region_percent.unwrap_or(1.0), 0.0, 1000.0)?;
         range("target.region_groups", f64::from(target.region_groups.unwrap_or(1)), 1.0, 65536.0)?;
         range("target.region_accesses", f64::from(target.region_accesses.unwrap_or(1)), 1.0, 1e6)?;
+        range("target.status_entries", f64::from(target.status_entries.unwrap_or(1)), 1.0, 16.0)?;
+        range("target.status_us", f64::from(target.status_us.unwrap_or(1)), 1.0, 65535.0)?;
+        match (target.status_entries.unwrap_or(1), target.status_us) {
+            (2.., None) => {
+                let reason = "must be 1 without target.status_us: nothing would wait for more entries";
+                return Err(("target.status_entries", reason.to_owned()));
+            }
+            (1, Some(_)) => {
+                let reason = "must be absent without target.status_entries: each entry is sent at once";
+                return Err(("target.status_us", reason.to_owned()));
+            }
+            _ => {}
+        }
         range("target.map_mib", f64::from(target.map_mib.unwrap_or(1)), 1.0, 1e6)
     }
 

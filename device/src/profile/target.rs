@@ -83,6 +83,14 @@ pub struct TargetProfile {
     /// 4096 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region_accesses: Option<u32>,
+    /// Commands that have ended at which the message unit sends `hostftl` a status frame (H17), up to 16.
+    /// More than one takes `status_us`. 1 when absent: a frame for each batch that ends at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_entries: Option<u8>,
+    /// Microseconds after which it sends one in any case, from the first end of a command on (H17). Takes
+    /// `status_entries`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_us: Option<u16>,
 }
 
 impl TargetProfile {

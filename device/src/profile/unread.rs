@@ -18,6 +18,8 @@ const OF_TARGET: &[(&str, &str)] = &[
     ("target.region_percent", "hostftl"),
     ("target.region_groups", "hostftl"),
     ("target.region_accesses", "hostftl"),
+    ("target.status_entries", "hostftl"),
+    ("target.status_us", "hostftl"),
 ];
 /// Keys of `[ftl]` that page mapping alone reads, in the drive or on the host.
 const OF_PAGE_MAPPING: &[&str] = &[

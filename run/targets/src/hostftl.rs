@@ -3,7 +3,7 @@
 use aster_device::plug::{MediaFacts, PieceError, TargetPiece};
 use aster_device::profile::{MESSAGE_UNIT, Profile, RaidName};
 use aster_device::{BuildError, refresh_on_host, victims_on_host};
-use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity, RegionConfig};
+use aster_hostftl::ftl::{CompositeConfig, HostFtl, HostFtlConfig, Parity, RegionConfig, StatusFrames};
 
 /// Groups whose hot data leave a region at a time, and accesses that tell which are hot, when the profile
 /// doesn't say.
@@ -48,6 +48,10 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
             RaidName::Off => None,
             RaidName::Fixed => Some(Parity::Fixed),
             RaidName::Rotating => Some(Parity::Rotating),
+        },
+        status: StatusFrames {
+            entries: target.and_then(|target| target.status_entries).unwrap_or(1),
+            after_us: target.and_then(|target| target.status_us).unwrap_or(0),
         },
     };
     Ok(Box::new(HostFtl::new(config, victims_on_host(profile)?)?))

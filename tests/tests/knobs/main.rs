@@ -592,6 +592,8 @@ fn no_key_is_left_out() {
         "target.region_percent",
         "target.region_groups",
         "target.region_accesses",
+        "target.status_entries",
+        "target.status_us",
     ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

@@ -74,12 +74,12 @@ fn find_msi(function: &dyn DriveFunction) -> Result<u16, ArrayError> {
     Err(ArrayError::NoMsi)
 }
 
-/// Finds the unit, waits until it is ready, reads its temperature and switches it on. `buffer` is the address
-/// of the status buffer.
+/// Finds the unit, waits until it is ready, reads its temperature and switches it on: with the address of the
+/// status buffer, and when status frames are sent.
 pub(super) async fn bring_up(
     exec: &Exec,
     function: &dyn DriveFunction,
-    buffer: u64,
+    (buffer, config): (u64, StatusConfig),
     thermometer: &Thermometer,
 ) -> Result<ArrayInfo, ArrayError> {
     let msi = find_msi(function)?;
@@ -127,8 +127,7 @@ pub(super) async fn bring_up(
     // Messages before the reset may have been lost.
     thermometer.read(function);
     function.bar_write(0, registers::STATUS_BUFFER, 8, buffer);
-    // A status frame for each batch of commands that end at once.
-    function.bar_write(0, registers::STATUS_CONFIG, 4, StatusConfig(0).with_entries(1).0.into());
+    function.bar_write(0, registers::STATUS_CONFIG, 4, config.0.into());
     function.bar_write(0, registers::CONTROL, 4, Control(0).with_enable(true).0.into());
     Ok(info)
 }

@@ -11,7 +11,9 @@ use alloc::rc::Rc;
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_parties::{DriveFunction, TargetMemory};
 use aster_units::Duration;
-use aster_wire::array::registers::{self, UnitStatus, VECTOR_FATAL, VECTOR_STATUS, VECTOR_TEMPERATURE};
+use aster_wire::array::registers::{
+    self, StatusConfig, UnitStatus, VECTOR_FATAL, VECTOR_STATUS, VECTOR_TEMPERATURE,
+};
 use aster_wire::array::{Command, FrameAddress, STATUS_FRAME_BYTES, STATUS_FRAMES, StatusEntry};
 use core::cell::{Cell, RefCell};
 
@@ -43,6 +45,7 @@ pub struct ArrayDriver {
     /// A command has ended since the drive was attached.
     is_at_work: Cell<bool>,
     thermometer: Thermometer,
+    status_config: Cell<StatusConfig>,
 }
 
 impl ArrayDriver {
@@ -73,11 +76,17 @@ impl ArrayDriver {
             losses: Cell::new(0),
             is_at_work: Cell::new(false),
             thermometer: Thermometer::default(),
+            status_config: Cell::new(StatusConfig(0).with_entries(1)),
         });
         let (pump, watch) = (Rc::clone(&driver), Rc::clone(&driver));
         core.spawn(async move { pump.send_frames().await });
         core.spawn(async move { watch.watch_times().await });
         driver
+    }
+    /// The unit sends a status frame at so many entries, or so long after the first (H17), from the next
+    /// [`bring_up`](ArrayDriver::bring_up) on. Without it, one for each batch of commands that end at once.
+    pub fn collect_status(&self, config: StatusConfig) {
+        self.status_config.set(config);
     }
     /// Finds the drive's unit, waits until it is ready, and switches it on; once more if the drive loses its
     /// power meanwhile. Commands of a host before are gone by then.
@@ -91,7 +100,8 @@ impl ArrayDriver {
     async fn attach(&self, is_it: impl Fn(&ArrayInfo) -> bool) -> Result<ArrayInfo, ArrayError> {
         loop {
             let losses = self.losses.get();
-            let found = bring_up(&self.exec, &*self.function, self.region, &self.thermometer).await;
+            let (buffer, config) = (self.region, self.status_config.get());
+            let found = bring_up(&self.exec, &*self.function, (buffer, config), &self.thermometer).await;
             if self.losses.get() != losses {
                 continue;
             }

@@ -34,6 +34,17 @@ pub struct HostFtlConfig {
     pub regions: Option<RegionConfig>,
     /// When data are written anew (H32).
     pub refresh: Refresh,
+    /// When the drive sends a status frame (H17).
+    pub status: StatusFrames,
+}
+
+/// When the drive sends a status frame (H17): at so many entries, or so long after the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatusFrames {
+    /// Entries of commands that have ended, 1 to 16.
+    pub entries: u8,
+    /// Microseconds.
+    pub after_us: u16,
 }
 
 /// Which lane of a group has the sum of the others (H33, G25).

@@ -56,7 +56,7 @@ mod table_place;
 mod told;
 mod twice;
 
-pub use config::{CompositeConfig, HostFtlConfig, Parity};
+pub use config::{CompositeConfig, HostFtlConfig, Parity, StatusFrames};
 pub use groups::RegionConfig;
 pub use piece::HostFtl;
 

@@ -1,7 +1,7 @@
 //! The FTL as a target of a drive.
 
 use super::collect::{self, Collector};
-use super::config::HostFtlConfig;
+use super::config::{HostFtlConfig, StatusFrames};
 use super::flash::{Flash, SECTORS_MAX};
 use super::frontier::Frontier;
 use super::gather::Gather;
@@ -30,6 +30,7 @@ use aster_parties::{
 use aster_ports::link::HostMemory;
 use aster_units::{BufferId, Lpn, Ppa, SECTOR_BYTES};
 use aster_wire::array::LANES_MAX;
+use aster_wire::array::registers::StatusConfig;
 use core::cell::{Cell, OnceCell, RefCell};
 
 /// The most commands that are served at once.
@@ -92,6 +93,8 @@ impl TargetPiece for HostFtl {
         let memory = Rc::new(RefCell::new(TargetMemory::new(bytes, &ports.buffers)));
         let function = Rc::clone(&ports.function);
         let driver = ArrayDriver::new(&ports.core, function, Rc::clone(&memory), TargetMemory::BYTES_BASE);
+        let StatusFrames { entries, after_us } = self.config.status;
+        driver.collect_status(StatusConfig(0).with_entries(entries).with_timeout_us(after_us));
         let running = Rc::new(Running {
             exec: ports.core.exec().clone(),
             driver,
