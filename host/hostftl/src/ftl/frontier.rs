@@ -18,6 +18,24 @@ use aster_wire::array::LANES_MAX;
 /// go to the few open groups otherwise, fill the drive's slots and hold up collection.
 pub const AHEAD: u8 = 1;
 
+/// How many programs of a block may be on their way, and what becomes of its turn when as many are.
+#[derive(Clone, Copy)]
+struct Pace {
+    ahead: u8,
+    /// Nobody takes its turn: the order of lanes stays. If others took it, the commands that the drive holds
+    /// at a time would soon be those of a few lanes.
+    keeps_order: bool,
+}
+
+impl Pace {
+    /// While free groups are few.
+    const SLOW: Pace = Pace { ahead: AHEAD, keeps_order: false };
+    /// As many as a record can count.
+    const FULL: Pace = Pace { ahead: BEHIND_MAX, keeps_order: true };
+    /// For what can't wait.
+    const ANY: Pace = Pace { ahead: u8::MAX, keeps_order: false };
+}
+
 /// Whose pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
@@ -123,8 +141,8 @@ pub struct Frontier {
     turns: [u64; STREAMS],
     /// The only die that a stream goes to, by channel and die.
     confined: Option<(Stream, (u8, u8))>,
-    /// Programs of a block that the host has on their way at most.
-    ahead: u8,
+    /// The host's.
+    pace: Pace,
     /// The host writes no region whose free groups were erased so much more often than another's (H29).
     window: Option<u32>,
 }
@@ -137,7 +155,7 @@ impl Frontier {
             open: vec![[None; STREAMS]; info.all_dies()],
             turns: [0; STREAMS],
             confined: None,
-            ahead: BEHIND_MAX,
+            pace: Pace::FULL,
             window: None,
         }
     }
@@ -149,11 +167,9 @@ impl Frontier {
     fn round(&self) -> u64 {
         u64::from(self.info.channels) * u64::from(self.info.lanes) * u64::from(self.info.dies)
     }
-    /// The host has [`AHEAD`] programs of a block on their way at most, or as many as a record can count. In
-    /// the latter case it waits for a block that has them, and keeps the order of lanes: if others took its
-    /// turn, the commands that the drive holds at a time would soon be those of a few lanes.
-    pub fn pace(&mut self, is_paced: bool) {
-        self.ahead = if is_paced { AHEAD } else { BEHIND_MAX };
+    /// The host has [`AHEAD`] programs of a block on their way at most, or as many as a record can count.
+    pub fn pace(&mut self, is_slow: bool) {
+        self.pace = if is_slow { Pace::SLOW } else { Pace::FULL };
     }
     /// A stream goes to this die alone. All others go to all, and with `None` it does.
     pub fn confine(&mut self, to: Option<(Stream, (u8, u8))>) {
@@ -171,10 +187,13 @@ impl Frontier {
     /// or no more than `reserve` are in the array; `None` if all are passed over. The page must be submitted
     /// before another is asked for, since pages of a block are written in order.
     pub fn next(&mut self, groups: &mut Groups, stream: Stream, reserve: usize) -> Option<NextPage> {
-        let next = self.next_of(groups, (stream, reserve), BEHIND_MAX);
+        let next = self.next_of(groups, (stream, reserve), Pace::FULL);
         // Each open block has as many on their way as a record can count.
-        let next =
-            if next == Err(NoPlace::Busy) { self.next_of(groups, (stream, reserve), u8::MAX) } else { next };
+        let next = if next == Err(NoPlace::Busy) {
+            self.next_of(groups, (stream, reserve), Pace::ANY)
+        } else {
+            next
+        };
         next.ok()
     }
     /// The same for the host, at its [pace](Frontier::pace).
@@ -184,13 +203,13 @@ impl Frontier {
         stream: Stream,
         reserve: usize,
     ) -> Result<NextPage, NoPlace> {
-        self.next_of(groups, (stream, reserve), self.ahead)
+        self.next_of(groups, (stream, reserve), self.pace)
     }
     fn next_of(
         &mut self,
         groups: &mut Groups,
         (stream, reserve): (Stream, usize),
-        ahead: u8,
+        pace: Pace,
     ) -> Result<NextPage, NoPlace> {
         let mut none = NoPlace::Group;
         for _ in 0..self.round() {
@@ -205,9 +224,9 @@ impl Frontier {
             }
             if let Some(open) = self.open[self.info.die(channel, die)][stream as usize] {
                 let of = GroupPlace { channel, die, group: open.group };
-                if groups.on_their_way(of, lane) >= ahead {
+                if groups.on_their_way(of, lane) >= pace.ahead {
                     none = NoPlace::Busy;
-                    if ahead == BEHIND_MAX {
+                    if pace.keeps_order {
                         self.turns[stream as usize] = turn;
                         break;
                     }
@@ -265,10 +284,10 @@ impl Frontier {
             let opened = match slot {
                 Some(open)
                     if groups.most_on_their_way(GroupPlace { channel, die, group: open.group })
-                        >= self.ahead =>
+                        >= self.pace.ahead =>
                 {
                     none = NextRow::Busy;
-                    if self.ahead == BEHIND_MAX {
+                    if self.pace.keeps_order {
                         self.turns[Stream::Composite as usize] = turn;
                         break;
                     }
@@ -305,9 +324,12 @@ impl Frontier {
         to: (Stream, usize),
         parity: Parity,
     ) -> Option<SummedRow> {
-        let next = self.next_summed_of(groups, to, parity, BEHIND_MAX);
-        let next =
-            if next == Err(NoPlace::Busy) { self.next_summed_of(groups, to, parity, u8::MAX) } else { next };
+        let next = self.next_summed_of(groups, to, parity, Pace::FULL);
+        let next = if next == Err(NoPlace::Busy) {
+            self.next_summed_of(groups, to, parity, Pace::ANY)
+        } else {
+            next
+        };
         next.ok()
     }
     /// The same for the host, at its [pace](Frontier::pace).
@@ -317,14 +339,14 @@ impl Frontier {
         to: (Stream, usize),
         parity: Parity,
     ) -> Result<SummedRow, NoPlace> {
-        self.next_summed_of(groups, to, parity, self.ahead)
+        self.next_summed_of(groups, to, parity, self.pace)
     }
     fn next_summed_of(
         &mut self,
         groups: &mut Groups,
         (stream, reserve): (Stream, usize),
         parity: Parity,
-        ahead: u8,
+        pace: Pace,
     ) -> Result<SummedRow, NoPlace> {
         let mut none = NoPlace::Group;
         let (channels, dies) = (u64::from(self.info.channels), u64::from(self.info.dies));
@@ -347,9 +369,9 @@ impl Frontier {
                 continue;
             };
             let of = GroupPlace { channel, die, group: open.group };
-            if groups.most_on_their_way(of) >= ahead {
+            if groups.most_on_their_way(of) >= pace.ahead {
                 none = NoPlace::Busy;
-                if ahead == BEHIND_MAX {
+                if pace.keeps_order {
                     break;
                 }
                 self.turns[stream as usize] += 1;
