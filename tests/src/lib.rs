@@ -2,6 +2,7 @@
 //! content, and case counts that `ASTER_LONG=1` increases.
 #![forbid(unsafe_code)]
 
+pub mod front_ends;
 pub mod fuzz;
 pub mod guest;
 pub mod live;

@@ -1,35 +1,16 @@
 //! SoftSSD's parts stand beside those of any other drive: each front end over each mapping, under each flash
 //! scheduler, with each form of tasks (S8, S13, S24).
 
-use aster_device::profile::{ControllerName, MappingName, NVME_SOFTWARE, Profile, TasksName, TransportName};
+use aster_device::profile::{ControllerName, MappingName, Profile, TasksName};
 use aster_device::{DriveStats, Media, check};
 use aster_events::{Event, EventSink, Recorder};
+use aster_tests::front_ends::{Kind, NVME};
 use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
 use aster_units::{Instant, mix64};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
-
-/// One kind of a part: its name, and what chooses it.
-type Kind = (&'static str, fn(&mut Profile));
-
-fn nvme_software(p: &mut Profile) {
-    p.host.front_end = NVME_SOFTWARE.to_owned();
-    (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
-    let c = &mut p.costs;
-    (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) =
-        (300, 300, 200, 300, 100);
-}
-
-fn packets(p: &mut Profile) {
-    nvme_software(p);
-    p.host.transport = TransportName::Tlp;
-    (p.costs.tlp_build, p.costs.tlp_describe, p.costs.tlp_notice) = (40, 40, 40);
-}
-
-const FRONT_ENDS: [Kind; 3] =
-    [("nvme", |_| {}), ("nvme-software by the link", nvme_software), ("nvme-software by packets", packets)];
 
 /// The cache is too small for the whole map.
 fn demand_paged(p: &mut Profile) {
@@ -116,7 +97,7 @@ fn live(profile: &Profile) -> Life {
 
 #[test]
 fn each_front_end_works_over_each_mapping_and_scheduler_in_both_forms_of_tasks() {
-    for (front_end, front) in FRONT_ENDS {
+    for (front_end, front) in NVME {
         for (mapping, map) in MAPPINGS {
             for (scheduler, schedule) in SCHEDULERS {
                 let what = format!("{front_end}, {mapping}, {scheduler}");

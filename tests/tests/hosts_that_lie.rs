@@ -1,6 +1,11 @@
 //! Hosts that withdraw what transfers need, at every moment of a transfer: by resets, by deleting queues
-//! in use, by unmapping memory. There are no sockets and threads, so that each moment can be hit exactly.
+//! in use, by unmapping memory. There are no sockets and threads, so that each moment can be hit exactly. The
+//! drive's NVMe is hardware, or firmware over either transport.
 
+use aster_device::Profile;
+use aster_device::profile::TransportName;
+use aster_tests::cases;
+use aster_tests::front_ends::NVME;
 use aster_tests::fuzz::{Function, Memory};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
@@ -36,11 +41,18 @@ struct Bench {
     round: u64,
     /// Commands of the load that have not completed.
     flying: u64,
+    /// The drive sends packets.
+    is_posted: bool,
 }
 
 impl Bench {
-    fn new() -> Self {
-        let mut bench = Bench { function: Function::new(), round: 0, flying: 0 };
+    fn new(front_end: fn(&mut Profile)) -> Self {
+        let mut is_posted = false;
+        let function = Function::with(|p| {
+            front_end(p);
+            is_posted = p.host.transport == TransportName::Tlp;
+        });
+        let mut bench = Bench { function, round: 0, flying: 0, is_posted };
         bench.begin();
         for slot in (1..SLOTS).step_by(2) {
             bench.write(slot, 0);
@@ -113,19 +125,23 @@ impl Bench {
     }
 }
 
-/// Calls `each` with a load at every moment of it, from its doorbell to its last completion.
+/// Calls `each` with a load at every moment of it, from its doorbell to its last completion, over each front
+/// end. Firmware has more moments: of those it is each fifth, but for long runs.
 fn at_every_moment(mut each: impl FnMut(&mut Bench)) {
-    let mut bench = Bench::new();
-    for moments in 0.. {
-        bench.begin();
-        bench.load(moments);
-        let completed = bench.reap();
-        assert!(completed.iter().all(|status| status.is_success()));
-        let over = bench.flying == 0;
-        each(&mut bench);
-        if over {
-            assert!(moments > 100, "{moments} moments are no load");
-            return;
+    for (nth, (name, front_end)) in NVME.into_iter().enumerate() {
+        let step = if nth == 0 { 1 } else { cases(5, 1) };
+        let mut bench = Bench::new(front_end);
+        for moments in (0..).step_by(step as usize) {
+            bench.begin();
+            bench.load(moments);
+            let completed = bench.reap();
+            assert!(completed.iter().all(|status| status.is_success()));
+            let over = bench.flying == 0;
+            each(&mut bench);
+            if over {
+                assert!(moments > 100, "{name}: {moments} moments are no load");
+                break;
+            }
         }
     }
 }
@@ -174,7 +190,9 @@ fn memory_that_goes_under_a_transfer_fails_that_command_and_nothing_else() {
             assert!(status.is_success() || status.is(Status::DATA_TRANSFER_ERROR), "{status}");
         }
         let late = bench.function.send(1, command(1, false)).status();
-        assert!(late.is(Status::DATA_TRANSFER_ERROR), "{late}");
+        // Packets with data for the host are posted: nobody tells the drive that there is no memory.
+        let is_told = if bench.is_posted { late.is_success() } else { late.is(Status::DATA_TRANSFER_ERROR) };
+        assert!(is_told, "{late}");
         bench.function.memory.give_back();
         let after = bench.function.memory.at(Function::data(), BYTES * SLOTS as usize);
         assert!(before == after, "memory was written where there was none");

@@ -24,6 +24,13 @@ pub(crate) struct EntryTaken {
     pub landing: u32,
 }
 
+impl EntryTaken {
+    /// Whether a reset has taken the host's memory away since it was taken.
+    pub fn is_stale(&self, epoch: u32) -> bool {
+        self.epoch != epoch
+    }
+}
+
 impl Controller {
     /// Takes the next entry of `queue` for its worker `number`, if there is one and a free slot for its
     /// command. The worker fetches it and calls [`Controller::entry_fetched`].
@@ -80,7 +87,7 @@ impl Controller {
     ) -> Option<u16> {
         let queue = entry.queue;
         let source = &mut self.submission[usize::from(queue)];
-        if entry.epoch != ports.link.epoch() || !source.exists {
+        if entry.is_stale(ports.link.epoch()) || !source.exists {
             self.slots.release(queue, 1);
             return None;
         }

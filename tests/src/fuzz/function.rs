@@ -124,6 +124,12 @@ impl Function {
     pub fn new() -> Self {
         Function::of(small())
     }
+    /// As [`Function::new`], with a change of its profile.
+    pub fn with(change: impl FnOnce(&mut Profile)) -> Self {
+        let mut profile = small();
+        change(&mut profile);
+        Function::of(profile)
+    }
     /// As [`Function::new`], a drive of this profile.
     pub fn of(profile: Profile) -> Self {
         Function::on(profile, Media::fresh())

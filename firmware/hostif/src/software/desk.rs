@@ -238,6 +238,10 @@ impl Desk {
     pub(super) fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.inner.epoch())
     }
+    /// Whether a reset has come since a worker took this entry.
+    pub(super) fn is_overtaken(&self, entry: &EntryTaken) -> bool {
+        entry.is_stale(self.inner.epoch())
+    }
     /// Answers the controller.
     pub(super) fn ended(&self, op: &LinkOp, result: Result<(), BadAddress>) {
         self.inner.done(op, result);

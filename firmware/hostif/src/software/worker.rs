@@ -14,7 +14,11 @@ pub(super) async fn worker(desk: Rc<Desk>, queue: u16, number: u16) {
         let entry = desk.next_entry(queue, number).await;
         desk.spend(desk.costs.fetch).await;
         let from = Segment { address: entry.address, length: SQE_BYTES as u32 };
-        let read = desk.transport.read(me, from, Local::Sram { offset: entry.landing }).await;
+        let read = match desk.is_overtaken(&entry) {
+            // The memory at its address may be another host's by now.
+            true => Err(BadAddress(0)),
+            false => desk.transport.read(me, from, Local::Sram { offset: entry.landing }).await,
+        };
         desk.spend(desk.costs.parse).await;
         if !desk.entry_fetched(me, entry, read) {
             continue;

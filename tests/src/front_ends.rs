@@ -1,0 +1,24 @@
+//! NVMe controllers that a drive can have: hardware, and firmware over either transport.
+
+use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
+
+/// What chooses one of a profile's parts, with costs of its cores, and its name.
+pub type Kind = (&'static str, fn(&mut Profile));
+
+/// All of them.
+pub const NVME: [Kind; 3] =
+    [("nvme", |_| {}), ("nvme-software by the link", software), ("nvme-software by packets", packets)];
+
+fn software(p: &mut Profile) {
+    p.host.front_end = NVME_SOFTWARE.to_owned();
+    (p.host.fetch_ns, p.host.completion_ns, p.host.dma_ns) = (0, 0, 0);
+    let c = &mut p.costs;
+    (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) =
+        (300, 300, 200, 300, 100);
+}
+
+fn packets(p: &mut Profile) {
+    software(p);
+    p.host.transport = TransportName::Tlp;
+    (p.costs.tlp_build, p.costs.tlp_describe, p.costs.tlp_notice) = (40, 40, 40);
+}
