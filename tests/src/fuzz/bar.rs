@@ -9,7 +9,8 @@ use aster_wire::nvme::registers::Register;
 const BAR: u32 = 0x3400;
 
 pub(super) fn run(bytes: &[u8]) {
-    let (mut input, mut function) = (Input::new(bytes), Function::new());
+    let mut input = Input::new(bytes);
+    let mut function = Function::drawn(&mut input);
     while !input.is_empty() {
         // A function only gets accesses that are aligned to their size. The server splits others.
         let size = input.of(&[1u8, 2, 4, 8]);

@@ -8,7 +8,8 @@ use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::registers::DoorbellKind;
 
 pub(super) fn run(bytes: &[u8]) {
-    let (mut input, mut function) = (Input::new(bytes), Function::new());
+    let mut input = Input::new(bytes);
+    let mut function = Function::drawn(&mut input);
     function.enable();
     function.create_pair(1);
     let data = Function::data();

@@ -7,7 +7,8 @@ use aster_wire::nvme::{AdminOpcode, IoOpcode, Sqe};
 use zerocopy::FromBytes;
 
 pub(super) fn run(bytes: &[u8]) {
-    let (mut input, mut function) = (Input::new(bytes), Function::new());
+    let mut input = Input::new(bytes);
+    let mut function = Function::drawn(&mut input);
     function.enable();
     function.create_pair(1);
     function.create_pair(2);

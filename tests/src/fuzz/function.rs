@@ -1,5 +1,7 @@
 //! A whole drive and its host's memory, without a socket or threads, so that equal inputs give equal runs.
 
+use super::input::Input;
+use crate::front_ends::NVME;
 use crate::profile;
 use aster_device::{Device, Media, Profile};
 use aster_events::Recorder;
@@ -123,6 +125,10 @@ impl Function {
     /// A drive whose host has found it on the bus and done nothing else.
     pub fn new() -> Self {
         Function::of(small())
+    }
+    /// As [`Function::new`], with one of the [NVMe controllers](crate::front_ends::NVME).
+    pub(super) fn drawn(input: &mut Input) -> Self {
+        Function::with(NVME[usize::from(input.u8()) % NVME.len()].1)
     }
     /// As [`Function::new`], with a change of its profile.
     pub fn with(change: impl FnOnce(&mut Profile)) -> Self {

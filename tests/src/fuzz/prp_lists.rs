@@ -38,7 +38,8 @@ impl Named {
 }
 
 pub(super) fn run(bytes: &[u8]) {
-    let (mut input, mut function) = (Input::new(bytes), Function::new());
+    let mut input = Input::new(bytes);
+    let mut function = Function::drawn(&mut input);
     function.enable();
     function.create_pair(1);
     let mut named = Named([false; ALL_PAGES]);
