@@ -1,8 +1,9 @@
 //! A live drive over a disk that reports that it is full: tests the pause without filling a disk.
 
-use aster_device::{Media, NVRAM_BYTES, Pieces};
+use aster_device::{Media, NVRAM_BYTES, Pieces, Profile};
 use aster_ports::medium::{Backlog, MediumError, Nvram};
 use aster_run_live::Pace;
+use aster_tests::front_ends::NVME;
 use aster_tests::live::{Here, Host, Queue, Ring, transfer};
 use aster_tests::{SmallDisk, profile};
 use aster_units::Content;
@@ -64,8 +65,8 @@ struct Drive {
 }
 
 impl Drive {
-    fn new() -> Self {
-        let profile = profile("tiny", |_| ());
+    fn new(front_end: fn(&mut Profile)) -> Self {
+        let profile = profile("tiny", front_end);
         let size = aster_device::nand_image_bytes(&profile, Some(Content::Full)).unwrap();
         let image = SmallDisk::new(size, Rc::new(Cell::new(usize::MAX)));
         let disk = Rc::new(Says::default());
@@ -134,68 +135,79 @@ impl Drive {
 
 #[test]
 fn more_writes_than_slots_wait_and_everything_else_goes_on() {
-    let mut drive = Drive::new();
-    let first = drive.write(0);
-    drive.succeeds(first);
-    drive.disk.full.set(true);
-    let many = drive.slots as u64 * 3;
-    assert!(many < u64::from(ENTRIES) - 4);
-    // The pause begins when the server has checked the disk.
-    let disk = Rc::clone(&drive.disk);
-    drive.here.serve(|| disk.asked.get() > 0);
-    assert!(drive.said("paused, since there is no room for the image: at byte 7: it says so. Writes wait"));
-    assert!(
-        drive.said("when 5.0 MB are free: make room, or trim in the guest"),
-        "{:?}",
-        drive.here.notices()
-    );
-    let parked: Vec<u16> = (1..=many).map(|slot| drive.write(slot)).collect();
-    for _ in 0..2 {
-        drive.answers_all_but_writes();
+    for (name, front_end) in NVME {
+        println!("{name}");
+        let mut drive = Drive::new(front_end);
+        let first = drive.write(0);
+        drive.succeeds(first);
+        drive.disk.full.set(true);
+        let many = drive.slots as u64 * 3;
+        assert!(many < u64::from(ENTRIES) - 4);
+        // The pause begins when the server has checked the disk.
+        let disk = Rc::clone(&drive.disk);
+        drive.here.serve(|| disk.asked.get() > 0);
+        assert!(
+            drive.said("paused, since there is no room for the image: at byte 7: it says so. Writes wait")
+        );
+        assert!(
+            drive.said("when 5.0 MB are free: make room, or trim in the guest"),
+            "{:?}",
+            drive.here.notices()
+        );
+        let parked: Vec<u16> = (1..=many).map(|slot| drive.write(slot)).collect();
+        for _ in 0..2 {
+            drive.answers_all_but_writes();
+        }
+        assert_eq!(drive.here.device().commands_in_flight() as u64, many, "the event has been told");
+        drive.waits_for_status(true);
+        drive.disk.full.set(false);
+        let mut ended = Vec::from_iter(parked.iter().map(|_| drive.next()));
+        ended.sort_by_key(|cqe| cqe.cid.get());
+        assert!(ended.iter().all(|cqe| cqe.status().is_success()), "{ended:?}");
+        assert!(ended.iter().map(|cqe| cqe.cid.get()).eq(parked), "{ended:?}");
+        assert!(drive.said("there is room again: goes on after a pause of"));
+        drive.waits_for_status(false);
+        assert_eq!(drive.here.device().history().write_commands, many + 1);
+        drive.here.stop().unwrap();
     }
-    assert_eq!(drive.here.device().commands_in_flight() as u64, many, "the event has been told");
-    drive.waits_for_status(true);
-    drive.disk.full.set(false);
-    let mut ended = Vec::from_iter(parked.iter().map(|_| drive.next()));
-    ended.sort_by_key(|cqe| cqe.cid.get());
-    assert!(ended.iter().all(|cqe| cqe.status().is_success()), "{ended:?}");
-    assert!(ended.iter().map(|cqe| cqe.cid.get()).eq(parked), "{ended:?}");
-    assert!(drive.said("there is room again: goes on after a pause of"));
-    drive.waits_for_status(false);
-    assert_eq!(drive.here.device().history().write_commands, many + 1);
-    drive.here.stop().unwrap();
 }
 
 #[test]
 fn a_drive_that_is_stopped_in_a_pause_shuts_down_without_what_waits() {
-    let mut drive = Drive::new();
-    drive.disk.full.set(true);
-    drive.disk.owed.set(4096);
-    let disk = Rc::clone(&drive.disk);
-    drive.here.serve(|| disk.asked.get() > 0);
-    (0..drive.slots as u64 * 2).for_each(|slot| _ = drive.write(slot));
-    let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
-    drive.succeeds(read);
-    // The flush must not complete now: it would promise data that isn't on the disk.
-    drive.push(IoCommand::Flush.to_sqe(1, 0, 0, 0));
-    let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
-    drive.succeeds(read);
-    assert_eq!(drive.here.device().history().write_commands, 0);
-    drive.here.stop().unwrap();
+    for (name, front_end) in NVME {
+        println!("{name}");
+        let mut drive = Drive::new(front_end);
+        drive.disk.full.set(true);
+        drive.disk.owed.set(4096);
+        let disk = Rc::clone(&drive.disk);
+        drive.here.serve(|| disk.asked.get() > 0);
+        (0..drive.slots as u64 * 2).for_each(|slot| _ = drive.write(slot));
+        let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
+        drive.succeeds(read);
+        // The flush must not complete now: it would promise data that isn't on the disk.
+        drive.push(IoCommand::Flush.to_sqe(1, 0, 0, 0));
+        let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
+        drive.succeeds(read);
+        assert_eq!(drive.here.device().history().write_commands, 0);
+        drive.here.stop().unwrap();
+    }
 }
 
 #[test]
 fn a_drive_that_would_have_to_remember_too_much_stands_still_until_it_need_not() {
-    let mut drive = Drive::new();
-    drive.disk.full.set(true);
-    let disk = Rc::clone(&drive.disk);
-    drive.here.serve(|| disk.asked.get() > 0);
-    drive.disk.memory.set((256 << 20) + 1);
-    let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
-    let asked = disk.asked.get();
-    drive.here.serve(|| disk.asked.get() > asked);
-    assert!(drive.host.poll(&mut drive.queue).is_none(), "the disk was asked, and the drive did nothing");
-    drive.disk.memory.set(256 << 20);
-    drive.succeeds(read);
-    drive.here.stop().unwrap();
+    for (name, front_end) in NVME {
+        println!("{name}");
+        let mut drive = Drive::new(front_end);
+        drive.disk.full.set(true);
+        let disk = Rc::clone(&drive.disk);
+        drive.here.serve(|| disk.asked.get() > 0);
+        drive.disk.memory.set((256 << 20) + 1);
+        let read = drive.push(transfer(false, 0, BLOCKS, drive.at));
+        let asked = disk.asked.get();
+        drive.here.serve(|| disk.asked.get() > asked);
+        assert!(drive.host.poll(&mut drive.queue).is_none(), "the disk was asked, and the drive did nothing");
+        drive.disk.memory.set(256 << 20);
+        drive.succeeds(read);
+        drive.here.stop().unwrap();
+    }
 }
