@@ -43,11 +43,13 @@ fn a_stock_linux_finds_two_drives_of_one_profile_and_does_what_every_host_does()
 }
 
 /// SoftSSD's drive, whose firmware sends packets, and the drives whose FTL is on the host: under a stock
-/// Linux they are drives like any other.
+/// Linux they are drives like any other. In long runs those of the papers' size as well.
 #[test]
 fn a_stock_linux_uses_a_drive_of_each_paper() {
-    for name in ["softssd-small", "host-ftl-small", "pocket-ocssd"] {
+    let large = ["softssd", "host-ftl"].into_iter().filter(|_| long());
+    for name in ["softssd-small", "host-ftl-small", "pocket-ocssd"].into_iter().chain(large) {
         let paper = profile(name, |p| {
+            p.content = ContentKind::Full;
             if name == "pocket-ocssd" {
                 p.target = Some(TargetProfile { kind: "pblk".to_owned(), ..TargetProfile::default() });
             }
