@@ -191,6 +191,28 @@ fn a_command_of_the_block_layer_is_told_as_the_host_s() {
     assert!(shares[0] > 0.002 && shares[1] > 0.9 && shares[0] + shares[1] > 0.999, "{shares:?}");
 }
 
+/// S27: a command of SoftSSD is told by NVMe in firmware, packets, cores, the array and the ECC engine.
+#[test]
+fn a_command_of_softssd_is_told_by_its_phases() {
+    let profile = shipped("softssd-small").unwrap();
+    let of = |depth, job: Job| Job { queue_depth: depth, ..job };
+    let fill = job(Access::Sequential, Mix::Write, 128 << 10, 250);
+    for depth in [1, 32] {
+        let reads = of(depth, job(Access::Random, Mix::Read, 4096, 300));
+        let writes = of(depth, job(Access::Random, Mix::Write, 16 << 10, 300));
+        let all = explained(&profile, std::slice::from_ref(&fill), &[reads, writes], true);
+        add_up(&all);
+        assert_eq!(all.len(), 601);
+        for part in ["ECC engine: ", "what the front end adds", "completion entry", READ_ARRAY, CHANNEL, CORE]
+        {
+            let part = spent(&all, |what| what.contains(part));
+            assert!(part > 0.0001, "{depth}: {part}, {}", all[100].table());
+        }
+        let operations = spent(&all, |what| what.ends_with(OPERATION));
+        assert!(operations < 0.05, "what has no name of its own: {operations}");
+    }
+}
+
 #[test]
 fn under_the_big_loop_the_dependency_checker_and_the_reservation_station_are_told() {
     let profile = shipped("cosmos-board").unwrap();
