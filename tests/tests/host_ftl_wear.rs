@@ -171,15 +171,19 @@ fn hot_data_leave_a_region_that_wears_more_than_the_others() {
 fn what_is_known_of_wear_survives_a_loss_of_power() {
     let profile = small(Some(WINDOW));
     let (mut machine, mut contents) = worn(&profile, 1_500 * MIB, |_| ());
-    for round in 0..cases(3, 12) {
+    let (rounds, mut known) = (cases(3, 12), 0);
+    for round in 0..rounds {
         let flush = Job { flush_every: 1, verify: false, ..hot(&machine, 128 << 10) };
         contents = run(&machine, &[flush], contents);
         let before = (counted(&machine, "erases_least"), counted(&machine, "erases_most"));
         machine = power_on(&profile, machine.cut_power());
         assert_eq!(machine.device().stats().ftl.state, DriveState::Ready);
         let after = (counted(&machine, "erases_least"), counted(&machine, "erases_most"));
-        assert!(before.1.abs_diff(after.1) <= 2 && before.0.abs_diff(after.0) <= 1, "{before:?} {after:?}");
+        assert!(before.1.abs_diff(after.1) <= 2 && after.0 + 1 >= before.0, "{before:?} {after:?}");
+        // If it held nothing, the group with the fewest erases counts as the mean of others now.
+        known += u64::from(after.0 <= before.0 + 1);
         contents = run(&machine, &[everything(&machine)], contents);
         contents = run(&machine, &[Job { seed: round, ..hot(&machine, 100 * MIB) }], contents);
     }
+    assert!(4 * known >= 3 * rounds, "the fewest erases were known {known} times of {rounds}");
 }
