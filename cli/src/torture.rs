@@ -176,6 +176,22 @@ fn said(report: &Report) -> String {
         0 => String::new(),
         lanes => format!("; {} stopped answering", counted(lanes, "lane")),
     };
+    let of_copies = match seen.spoilt_copies + seen.used_copies {
+        0 => String::new(),
+        _ => format!(
+            "Of the map's directory in eMMC {} spoilt; {} used one.\n",
+            if seen.spoilt_copies == 1 {
+                "1 copy was".into()
+            } else {
+                format!("{} copies were", seen.spoilt_copies)
+            },
+            if seen.used_copies == 1 {
+                "1 recovery".into()
+            } else {
+                format!("{} recoveries", seen.used_copies)
+            },
+        ),
+    };
     let recovery = if seen.recovery_ms_max > 0.0 {
         format!(
             "The longest recovery took {:.3} ms, simulated, and {} at most.",
@@ -190,7 +206,7 @@ fn said(report: &Report) -> String {
          {verdict}.\n\
          {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
          pages taken along.\n\
-         {recovery}\n",
+         {recovery}\n{of_copies}",
         report.profile,
         seen.cuts_in_recovery,
         counted(seen.commands, "command"),

@@ -1,7 +1,7 @@
 //! Drives whose map is on their own flash (`ftl.mapping = "demand-paged"`).
 
 use aster_device::profile::{EmmcProfile, MappingName, Profile};
-use aster_device::{Boot, DriveStats, EMMC_BLOCK_BYTES, EmmcCells, Media};
+use aster_device::{Boot, DriveStats, EMMC_BLOCK_BYTES, EmmcCells, Media, check};
 use aster_events::Recorder;
 use aster_run_virtual::{check_image, image_state, open_image};
 use aster_tests::{cases, drive, job, machine, profile, run, versioned};
@@ -143,6 +143,20 @@ fn a_copy_that_a_loss_of_power_has_torn_is_not_needed() {
             contents,
         );
     }
+}
+
+/// With pages of 4 KiB the directory has four times as many translation pages, each for a quarter of the units.
+#[test]
+fn a_directory_that_does_not_fit_into_the_emmc_is_refused_with_both_sizes() {
+    let mut profile = profile("softssd", |p| {
+        (p.geometry.page_bytes, p.geometry.spare_bytes) = (4096, 468);
+        p.geometry.pages_per_block *= 4;
+        p.ftl.map_cache_bytes = Some(1 << 30);
+    });
+    let error = check(&profile, None).unwrap_err().to_string();
+    assert!(error.contains("board.emmc: must be absent: it has 786432 bytes"), "{error}");
+    profile.board.emmc = None;
+    check(&profile, None).unwrap();
 }
 
 /// A drive whose map is in memory has nothing to keep in its eMMC.
