@@ -93,6 +93,8 @@ pub(crate) fn measure_what_is_done(
     });
     let tasks: Vec<TaskReport> = tasks.collect();
     let drive = drive_report(&before, &after, ended.since(started));
+    let mut translation = BTreeMap::new();
+    machine.device().translation().counters(&mut |name, value| _ = translation.insert(name, value));
     let report = RunReport {
         name: name.to_owned(),
         total: Merged::of(0..count, &statistics, &latencies).total(),
@@ -100,6 +102,7 @@ pub(crate) fn measure_what_is_done(
         tasks,
         drive,
         erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
+        translation,
         wall_s,
         interrupted,
         error: ran.as_ref().err().map(ToString::to_string),

@@ -239,6 +239,9 @@ pub struct RunReport {
     pub drive: DriveReport,
     /// The whole drive's erases at the end.
     pub erases: EraseReport,
+    /// What only this drive's translation counts, or the FTL of its host, by name: at the end, since power-on.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub translation: BTreeMap<&'static str, u64>,
     /// Wall-clock seconds that it took.
     pub wall_s: f64,
     /// It was stopped early: the figures cover the work until then.
@@ -534,6 +537,7 @@ mod tests {
             tasks,
             drive: drive(1.5, 2.0),
             erases: EraseReport { min: 0, mean: 1.0, max: 3 },
+            translation: BTreeMap::new(),
             wall_s: 1.0,
             interrupted: false,
             error: None,
