@@ -20,8 +20,8 @@ use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell,
-    TranslationStats, TranslationView,
+    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell,
+    ReadTag, TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -29,7 +29,7 @@ use aster_ports::link::{BadAddress, LinkOp};
 use aster_ports::medium::SharedBacklog;
 use aster_ports::tlp::TlpStats;
 use aster_sched::cosmos::LoopStats;
-use aster_units::{Content, Geometry, Instant, Restriction};
+use aster_units::{Content, Duration, Geometry, Instant, Restriction};
 use std::rc::Rc;
 
 /// A whole drive: one value on one thread with one clock (design §1).
@@ -42,6 +42,10 @@ pub struct Device {
     /// Of the drive with the flash.
     kept: Rc<Kept>,
 }
+
+/// How long a host waits for the answer to a read of a register: then its root complex gives the read up
+/// (PCIe 4.0 §2.8).
+pub const READ_WITHIN: Duration = Duration::from_millis(50);
 
 /// What is under a drive's face.
 enum Under {
@@ -300,21 +304,41 @@ impl Device {
     pub fn doorbells(&self) -> Vec<QueueDoorbell> {
         self.nvme().map_or(Vec::new(), NvmeView::doorbells)
     }
-    /// Reads a BAR now, after all posted writes sent before. Returns all ones if the BAR doesn't exist or
-    /// doesn't answer.
-    pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+    /// Begins a read of a BAR now, after all posted writes sent before. The answer is all ones if the BAR
+    /// doesn't exist or doesn't answer.
+    pub fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
         self.face.arrivals.push_through();
         let own = {
             let pci = self.face.pci.borrow();
             if !self.has_bytes(bar, offset, size) || !pci.answers_memory() {
-                return u64::MAX;
+                return BarRead::Now(u64::MAX);
             }
             pci.bar_read(bar, offset, size)
         };
         if let Some(sensor) = &self.face.sensor {
             sensor.host_is_here();
         }
-        own.unwrap_or_else(|| self.face.front.read(bar, offset, size))
+        own.map_or_else(|| self.face.front.read(bar, offset, size), BarRead::Now)
+    }
+    /// Takes the answer of a read that was to be answered later; `None` while there is none.
+    pub fn take_bar_read(&self, tag: ReadTag) -> Option<u64> {
+        self.face.front.take_read(tag)
+    }
+    /// As [`Device::begin_bar_read`], for whoever has no clock of its own: the drive works until it has
+    /// answered, for [`READ_WITHIN`] at most. What it asks of its host meanwhile waits.
+    pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        let tag = match self.begin_bar_read(bar, offset, size) {
+            BarRead::Now(value) => return value,
+            BarRead::Later(tag) => tag,
+        };
+        let until = self.now() + READ_WITHIN;
+        loop {
+            if let Some(value) = self.take_bar_read(tag) {
+                return value;
+            }
+            let Some(at) = self.next_deadline().filter(|at| *at <= until) else { return u64::MAX };
+            self.advance_to(at);
+        }
     }
     /// Whether a BAR has these bytes.
     #[inline]

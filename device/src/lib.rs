@@ -48,7 +48,7 @@ pub use check::{check, check_with, has_blocks, namespace, namespace_with};
 pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use damage::damaged_records;
 pub use data_sheet::{Carried, LunPool, carried, lun_pool};
-pub use device::{Device, DriveStats};
+pub use device::{Device, DriveStats, READ_WITHIN};
 pub use firmware::StatisticsLog;
 pub use host_link::Transport;
 pub use identity::{is_media_key_unknown, media_key_before, media_keys};
@@ -87,11 +87,11 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded,
+        AdminAnswer, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded,
         DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece,
         FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState,
         Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement,
-        Promises, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView,
+        Promises, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView,
         Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
         status_of,
     };

@@ -3,7 +3,7 @@
 
 use aster_device::Pieces;
 use aster_device::plug::{
-    BarKind, BarSpec, ByteRange, ClassCode, CommandId, CommandPort, DmaError, DmaRequest, DmaTag,
+    BarKind, BarRead, BarSpec, ByteRange, ClassCode, CommandId, CommandPort, DmaError, DmaRequest, DmaTag,
     FRONT_ANSWER, FRONT_KICK, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
     FunctionSpec, Handler, HostCommand, HostOp, HostStatus, Interrupts, LinkOp, LinkPort, Local,
     MAX_SEGMENTS, MediaHealth, Operations, PciIds, PieceError, Segment,
@@ -249,14 +249,14 @@ impl Handler for Mailbox {
 }
 
 impl FrontEnd for Mailbox {
-    fn read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+    fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
         let (word, shift) = (offset & !7, 8 * (offset & 7));
         let value = if bar == DRIVE_BAR {
             let health = u64::from(self.power_ons) | u64::from(self.spare.get()) << 32;
             if word == register::CAPACITY { self.capacity } else { health }
         } else {
             let boxes = self.boxes.borrow();
-            let Some(slot) = boxes.get((offset / BOX_BYTES) as usize) else { return 0 };
+            let Some(slot) = boxes.get((offset / BOX_BYTES) as usize) else { return BarRead::Now(0) };
             match word % BOX_BYTES {
                 register::ADDRESS => slot.address,
                 register::OFFSET => slot.offset,
@@ -265,7 +265,7 @@ impl FrontEnd for Mailbox {
             }
         };
         let mask = u64::MAX >> (64 - 8 * u32::from(size));
-        value >> shift & mask
+        BarRead::Now(value >> shift & mask)
     }
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         let id = (offset / BOX_BYTES) as usize;

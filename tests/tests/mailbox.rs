@@ -2,8 +2,8 @@
 //! served live.
 
 use aster_device::plug::{
-    BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, MediaHealth,
-    PieceError,
+    BarKind, BarRead, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
+    MediaHealth, PieceError,
 };
 use aster_device::{Device, History, Media, Pieces, Profile, namespace, namespace_with};
 use aster_events::Recorder;
@@ -456,7 +456,7 @@ impl FrontEndPiece for InFirmware {
 }
 
 impl FrontEnd for Firmware {
-    fn read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+    fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
         self.mailbox.read(bar, offset, size)
     }
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {

@@ -1,5 +1,6 @@
 //! Front end: what the host sees on PCIe, and what turns that into commands (I5).
 
+use crate::bar_read::{BarRead, ReadTag};
 use crate::command_set::CommandSet;
 use crate::function::FunctionSpec;
 use crate::nvme::{DoorbellBuffer, History, QueueDoorbell};
@@ -131,8 +132,15 @@ pub trait FrontEndPiece {
 /// A running front end, as the rest of the drive and the run mode see it.
 pub trait FrontEnd {
     /// Reads `size` bytes (1, 2, 4 or 8) of a BAR as of now. The BAR has these bytes, and they are not
-    /// part of an MSI-X structure.
-    fn read(&self, bar: u8, offset: u32, size: u8) -> u64;
+    /// part of an MSI-X structure. Hardware answers now. Firmware may need time: it answers by
+    /// [`FrontEnd::take_read`], and no write that arrives later has an effect on what was read.
+    fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead;
+    /// Takes the answer of a read that was to be answered later: `None` while there is none, and all ones for
+    /// a tag that isn't known, or whose read has met a reset. A front end that answers each read now knows no
+    /// tags.
+    fn take_read(&self, _tag: ReadTag) -> Option<u64> {
+        Some(u64::MAX)
+    }
     /// A write of `size` bytes (1, 2, 4 or 8), the low bytes of `value`, arrives at a BAR now.
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64);
     /// Function-level reset (PCIe 4.0 §6.6.2): sets the registers to their values after power-on. The

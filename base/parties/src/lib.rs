@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+mod bar_read;
 mod command_data;
 mod command_set;
 mod front_end;
@@ -37,6 +38,7 @@ mod told;
 mod translation;
 mod victims;
 
+pub use bar_read::{BarRead, ReadTag};
 pub use command_data::{DataMover, DataPart, data_parts};
 pub use command_set::{
     AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,

@@ -4,6 +4,7 @@
 //! function alone. To everybody else, target and drive together are a drive with an NVMe controller, whose
 //! commands (I5) the target carries out.
 
+use crate::bar_read::{BarRead, ReadTag};
 use crate::function::FunctionSpec;
 use crate::piece::PieceError;
 use crate::saved::{DamagedRecord, NvramSlice};
@@ -40,8 +41,17 @@ pub trait DriveFunction {
     fn config_read(&self, offset: u16, size: u8) -> u32;
     /// Writes `size` bytes (1, 2 or 4) of configuration space.
     fn config_write(&self, offset: u16, size: u8, value: u32);
-    /// Reads `size` bytes (1, 2, 4 or 8) of a BAR; all ones if it doesn't exist or doesn't answer.
+    /// Reads `size` bytes (1, 2, 4 or 8) of a BAR; all ones if it doesn't exist or doesn't answer. For
+    /// functions that answer at once: others work until they have, without their host.
     fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64;
+    /// Begins such a read, which the function may answer later.
+    fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
+        BarRead::Now(self.bar_read(bar, offset, size))
+    }
+    /// Takes the answer of a read that has begun; `None` while there is none.
+    fn take_bar_read(&self, _tag: ReadTag) -> Option<u64> {
+        Some(u64::MAX)
+    }
     /// Sends a posted write of `size` bytes (1, 2, 4 or 8) to a BAR.
     fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64);
     /// Why the drive can't serve, if it can't.

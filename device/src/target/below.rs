@@ -4,7 +4,7 @@ use crate::configure::BuildError;
 use crate::device::Device;
 use crate::media::Media;
 use aster_exec::{Exec, Handler, HandlerId};
-use aster_parties::{DriveFunction, FunctionSpec, TargetView};
+use aster_parties::{BarRead, DriveFunction, FunctionSpec, ReadTag, TargetView};
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
 use aster_units::Instant;
 use std::cell::{Cell, RefCell};
@@ -156,6 +156,15 @@ impl DriveFunction for Below {
         self.arm();
         value
     }
+    fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
+        self.drive().catch_up(self.exec.now());
+        let begun = self.drive().begin_bar_read(bar, offset, size);
+        self.arm();
+        begun
+    }
+    fn take_bar_read(&self, tag: ReadTag) -> Option<u64> {
+        self.drive().take_bar_read(tag)
+    }
     fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         self.drive().catch_up(self.exec.now());
         self.drive().bar_write(bar, offset, size, value);
@@ -179,6 +188,12 @@ impl DriveFunction for Device {
     }
     fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
         Device::bar_read(self, bar, offset, size)
+    }
+    fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
+        Device::begin_bar_read(self, bar, offset, size)
+    }
+    fn take_bar_read(&self, tag: ReadTag) -> Option<u64> {
+        Device::take_bar_read(self, tag)
     }
     fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         Device::bar_write(self, bar, offset, size, value);

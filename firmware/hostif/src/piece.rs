@@ -10,8 +10,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    CommandSet, DamagedRecord, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
-    FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError, QueueDoorbell,
+    BarRead, CommandSet, DamagedRecord, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece,
+    FrontEndPorts, FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
+    QueueDoorbell,
 };
 use aster_units::Duration;
 
@@ -116,8 +117,8 @@ pub fn block_size(config: &HostIfConfig, kept: Option<BlockSize>) -> BlockSize {
 }
 
 impl FrontEnd for NvmeFrontEnd {
-    fn read(&self, _bar: u8, offset: u32, size: u8) -> u64 {
-        self.mmio_read(offset, size)
+    fn read(&self, _bar: u8, offset: u32, size: u8) -> BarRead {
+        BarRead::Now(self.mmio_read(offset, size))
     }
     fn write(&self, _bar: u8, offset: u32, size: u8, value: u64) {
         self.mmio_write(offset, size, value);

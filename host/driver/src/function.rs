@@ -2,7 +2,7 @@
 
 use crate::Bar;
 use alloc::rc::Rc;
-use aster_parties::DriveFunction;
+use aster_parties::{BarRead, DriveFunction, ReadTag};
 use aster_wire::pcie::{
     Bar as BaseAddress, CAPABILITIES_BEGIN, CapabilityId, Command, DeviceCapabilities, DeviceControl,
     MSIX_ENTRY_BYTES, MsixControl, MsixPointer, PcieCapability,
@@ -24,8 +24,11 @@ const NVME: u32 = 0x01_0802;
 pub struct FunctionBar(pub Rc<dyn DriveFunction>);
 
 impl Bar for FunctionBar {
-    fn read(&mut self, offset: u32, size: u8) -> u64 {
-        self.0.bar_read(0, offset, size)
+    fn read(&mut self, offset: u32, size: u8) -> BarRead {
+        self.0.begin_bar_read(0, offset, size)
+    }
+    fn take_read(&mut self, tag: ReadTag) -> Option<u64> {
+        self.0.take_bar_read(tag)
     }
     fn write(&mut self, offset: u32, size: u8, value: u64) {
         self.0.bar_write(0, offset, size, value);

@@ -7,6 +7,7 @@ use crate::error::DriverError;
 use crate::ids::QueueId;
 use crate::namespace::Namespace;
 use alloc::boxed::Box;
+use aster_parties::BarRead;
 use aster_units::{Content, Duration, SECTOR_BYTES};
 use aster_wire::nvme::NSID_ALL;
 use aster_wire::nvme::admin::{
@@ -25,26 +26,45 @@ use aster_wire::ocssd::VENDOR_SPECIFIC_VERSION;
 
 /// How often CSTS is read while waiting for it.
 const READY_POLL: Duration = Duration::from_micros(100);
+/// How long a read of a register may take: then the root complex gives it up (PCIe 4.0 §2.8).
+const READ_WITHIN: Duration = Duration::from_millis(50);
+/// The host sees the answer to a read within this time.
+const READ_STEP: Duration = Duration::from_nanos(100);
 /// The unit of CAP.TO (NVMe 1.4 §3.1.1).
 const TIMEOUT_UNIT: Duration = Duration::from_millis(500);
 /// The least time that a shutdown may take. RTD3E of Identify can extend it.
 const SHUTDOWN_TIMEOUT_MIN: Duration = Duration::from_secs(60);
 
 impl<B: Bar + 'static> Driver<B> {
-    fn read_register(&self, register: Register) -> u64 {
-        self.bar.borrow_mut().read(register.offset() as u32, register.bytes() as u8)
+    /// Reads a register. The host's processor waits for the answer, for [`READ_WITHIN`] at most; all ones
+    /// stand for none.
+    async fn read_register(&self, register: Register) -> u64 {
+        let begun = self.bar.borrow_mut().read(register.offset() as u32, register.bytes() as u8);
+        let tag = match begun {
+            BarRead::Now(value) => return value,
+            BarRead::Later(tag) => tag,
+        };
+        let until = self.exec.now() + READ_WITHIN;
+        while self.exec.now() < until {
+            self.exec.sleep(READ_STEP).await;
+            let answer = self.bar.borrow_mut().take_read(tag);
+            if let Some(value) = answer {
+                return value;
+            }
+        }
+        u64::MAX
     }
     fn write_register(&self, register: Register, value: u64) {
         self.bar.borrow_mut().write(register.offset() as u32, register.bytes() as u8, value);
     }
-    fn status_register(&self) -> Csts {
-        Csts(self.read_register(Register::Status) as u32)
+    async fn status_register(&self) -> Csts {
+        Csts(self.read_register(Register::Status).await as u32)
     }
 
     /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown this means that it could
     /// not write all of its data.
-    pub fn is_fatal(&self) -> bool {
-        self.status_register().cfs()
+    pub async fn is_fatal(&self) -> bool {
+        self.status_register().await.cfs()
     }
 
     /// Resets the controller and brings it up: admin queues, identify, I/O queues (NVMe 1.4 §7.6.1). Commands
@@ -54,7 +74,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// # Errors
     /// The first error. The controller then stays in its current state.
     pub async fn init(&self) -> Result<(), DriverError> {
-        let cap = Cap(self.read_register(Register::Capabilities));
+        let cap = Cap(self.read_register(Register::Capabilities).await);
         check_capabilities(cap)?;
         self.doorbell_stride.set(cap.dstrd());
         let limit = TIMEOUT_UNIT * u64::from(cap.timeout_500ms().max(1));
@@ -66,10 +86,10 @@ impl<B: Bar + 'static> Driver<B> {
     }
 
     async fn disable(&self, limit: Duration) -> Result<(), DriverError> {
-        let cc = Cc(self.read_register(Register::Configuration) as u32);
+        let cc = Cc(self.read_register(Register::Configuration).await as u32);
         if cc.en() {
             // RDY must have followed an earlier change of EN before EN changes again (§3.1.5).
-            if !self.status_register().cfs() {
+            if !self.status_register().await.cfs() {
                 self.wait_ready(true, limit).await?;
             }
             self.write_register(Register::Configuration, u64::from(cc.with_en(false).with_shn(0).0));
@@ -123,7 +143,7 @@ impl<B: Bar + 'static> Driver<B> {
             if self.losses.get() != losses {
                 return Err(DriverError::Reset);
             }
-            let csts = self.status_register();
+            let csts = self.status_register().await;
             if wanted && csts.cfs() {
                 return Err(DriverError::Fatal);
             }
@@ -233,13 +253,13 @@ impl<B: Bar + 'static> Driver<B> {
             self.admin_at(AdminCommand::DeleteIoCq(queue.0), 0).await?;
         }
         self.live_pairs.set(0);
-        let cc = Cc(self.read_register(Register::Configuration) as u32);
+        let cc = Cc(self.read_register(Register::Configuration).await as u32);
         let notified = cc.with_shn(ShutdownNotification::Normal.raw());
         self.write_register(Register::Configuration, u64::from(notified.0));
         let entry_micros = self.identity().map_or(0, |identity| identity.rtd3e.get());
         let limit = SHUTDOWN_TIMEOUT_MIN.max(Duration::from_micros(u64::from(entry_micros)));
         let began = self.exec.now();
-        while self.status_register().shutdown() != Some(ShutdownStatus::Complete) {
+        while self.status_register().await.shutdown() != Some(ShutdownStatus::Complete) {
             let waited = self.exec.now().since(began);
             if waited >= limit {
                 return Err(DriverError::NotShutDown { waited });

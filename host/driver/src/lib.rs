@@ -37,6 +37,7 @@ mod setup;
 mod vector;
 mod waiting;
 
+pub use aster_parties::{BarRead, ReadTag};
 pub use aster_wire::nvme::admin::SecureErase;
 pub use aster_wire::nvme::dsm::Range;
 pub use aster_wire::nvme::features::{FeatureId, VolatileWriteCache};

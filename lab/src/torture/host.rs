@@ -393,10 +393,11 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
     }
     let mark = host.borrow().durability.send_flush();
     let ended = driver.shut_down().await;
+    let is_fatal = ended.is_ok() && driver.is_fatal().await;
     let mut host = host.borrow_mut();
     match ended {
         // A read-only drive may be unable to write its cached data, and then reports a fatal status.
-        Ok(()) if driver.is_fatal() => host.refused = true,
+        Ok(()) if is_fatal => host.refused = true,
         Ok(()) => {
             host.durability.complete_shutdown(mark);
             (host.shut_down, host.durable) = (true, host.durable + 1);

@@ -6,7 +6,10 @@ use crate::interrupts::Interrupts;
 use crate::mapping::PAGE_BYTES;
 use crate::memory::{GuestMemory, MAPS_MAX};
 use crate::obstacles::{Obstacle, Obstacles};
-use aster_device::{BARS, Device};
+use aster_device::plug::BarRead;
+use aster_device::{BARS, Device, READ_WITHIN};
+use aster_ports::link::{BadAddress, LinkOp, carry_out};
+use aster_units::Instant;
 use aster_wire::nvme::registers::DOORBELLS;
 use aster_wire::pcie::CONFIG_BYTES;
 use aster_wire::vfio_user::{
@@ -237,17 +240,70 @@ impl Session {
         }
     }
 
-    fn read(&self, device: &Device, access: RegionAccess) -> Result<Answer, Errno> {
+    fn read(&mut self, device: &Device, access: RegionAccess) -> Result<Answer, Errno> {
         let mut answer = Answer::of(&access);
         for piece in pieces(&access, |region| self.bytes(region))? {
             self.note_silence(device, piece.region);
             let value = match piece.region {
                 PciRegion::Config => device.config_read(piece.offset as u16, piece.size).into(),
-                bar => device.bar_read(bar.raw() as u8, piece.offset, piece.size),
+                bar => self.bar_read(device, bar.raw() as u8, piece.offset, piece.size),
             };
             answer.bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(piece.size)]);
         }
         Ok(answer)
+    }
+
+    /// Reads a BAR. While firmware works on the answer, so does the drive; its clock may run a little ahead.
+    /// All ones if there is none within [`READ_WITHIN`].
+    pub(crate) fn bar_read(&mut self, device: &Device, bar: u8, offset: u32, size: u8) -> u64 {
+        let tag = match device.begin_bar_read(bar, offset, size) {
+            BarRead::Now(value) => return value,
+            BarRead::Later(tag) => tag,
+        };
+        let until = device.now() + READ_WITHIN;
+        loop {
+            if let Some(value) = device.take_bar_read(tag) {
+                return value;
+            }
+            let Some(at) = device.next_deadline().filter(|at| *at <= until) else { return u64::MAX };
+            self.step(device, at);
+        }
+    }
+
+    /// Does everything that is due at `at`, with the transfers that it requests.
+    pub(crate) fn step(&mut self, device: &Device, at: Instant) {
+        device.advance_to(at);
+        self.doorbells.follow(device);
+        while let Some(op) = device.next_out() {
+            match op {
+                LinkOp::Dma { .. } => {
+                    let result = if device.is_bus_master() {
+                        carry_out(&op, &mut self.memory, device.dram())
+                    } else {
+                        self.note_no_master();
+                        Err(BadAddress(0))
+                    };
+                    device.done(&op, result);
+                }
+                LinkOp::Interrupt { vector } => {
+                    // The message's address and data matter only to the client.
+                    if device.message(vector).is_some() {
+                        self.interrupts.raise(vector);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports an obstacle: the drive has work, but the client doesn't let it access memory.
+    #[cold]
+    fn note_no_master(&self) {
+        self.obstacles.meet(Obstacle::BusMaster, || {
+            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master \
+             Enable, bit 2 of the PCI command \
+             register, and leave the function in D0"
+                .into()
+        });
     }
 
     fn write(&mut self, device: &Device, access: RegionAccess, data: &[u8]) -> Result<Answer, Errno> {

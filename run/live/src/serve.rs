@@ -7,7 +7,6 @@ use crate::requests::Session;
 use crate::room::Room;
 use crate::status::{Lateness, Meter, PERIOD, Status};
 use aster_device::{Device, Media};
-use aster_ports::link::{BadAddress, LinkOp, carry_out};
 use aster_units::{Content, Instant};
 use aster_wire::nvme::registers::{Cc, Csts, Register, ShutdownNotification, ShutdownStatus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -340,38 +339,7 @@ impl Server {
     /// Does everything that is due at `at`, with the transfers that it requests.
     #[inline]
     fn step(&mut self, at: Instant) {
-        self.device.advance_to(at);
-        self.session.doorbells.follow(&self.device);
-        while let Some(op) = self.device.next_out() {
-            match op {
-                LinkOp::Dma { .. } => {
-                    let result = if self.device.is_bus_master() {
-                        carry_out(&op, &mut self.session.memory, self.device.dram())
-                    } else {
-                        self.note_no_master();
-                        Err(BadAddress(0))
-                    };
-                    self.device.done(&op, result);
-                }
-                LinkOp::Interrupt { vector } => {
-                    // The message's address and data matter only to the client.
-                    if self.device.message(vector).is_some() {
-                        self.session.interrupts.raise(vector);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Reports an obstacle: the drive has work, but the client doesn't let it access memory.
-    #[cold]
-    fn note_no_master(&self) {
-        self.session.obstacles.meet(Obstacle::BusMaster, || {
-            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master \
-             Enable, bit 2 of the PCI command \
-             register, and leave the function in D0"
-                .into()
-        });
+        self.session.step(&self.device, at);
     }
 
     /// Reports that a client waits while another one uses the drive: it gets no answer until that one has
@@ -522,8 +490,8 @@ impl Server {
             }
         }
     }
-    fn read(&self, register: Register) -> u64 {
-        self.device.bar_read(0, register.offset() as u32, register.bytes() as u8)
+    fn read(&mut self, register: Register) -> u64 {
+        self.session.bar_read(&self.device, 0, register.offset() as u32, register.bytes() as u8)
     }
 }
 

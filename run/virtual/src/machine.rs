@@ -1,3 +1,4 @@
+use aster_device::plug::{BarRead, ReadTag};
 use aster_device::profile::Profile;
 use aster_device::{BuildError, ChannelHardware, Device, Media, Pieces};
 use aster_driver::{Bar, Config, Driver, DriverError, MESSAGE_ADDRESS, SharedMemory, enumerate};
@@ -49,9 +50,13 @@ pub struct VirtualBar {
 }
 
 impl Bar for VirtualBar {
-    fn read(&mut self, offset: u32, size: u8) -> u64 {
+    fn read(&mut self, offset: u32, size: u8) -> BarRead {
         self.device.catch_up(self.host.now());
-        self.device.bar_read(0, offset, size)
+        self.device.begin_bar_read(0, offset, size)
+    }
+    fn take_read(&mut self, tag: ReadTag) -> Option<u64> {
+        self.device.catch_up(self.host.now());
+        self.device.take_bar_read(tag)
     }
     #[inline]
     fn write(&mut self, offset: u32, size: u8, value: u64) {

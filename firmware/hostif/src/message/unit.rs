@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_exec::{Exec, Handler, HandlerId, WaitCell};
-use aster_parties::{FrontEnd, FrontEndPorts, MediaHealth};
+use aster_parties::{BarRead, FrontEnd, FrontEndPorts, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{
     CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DmaTag, FRONT_KICK, HostCommand,
@@ -478,10 +478,10 @@ impl Handler for MessageUnit {
 }
 
 impl FrontEnd for MessageUnit {
-    fn read(&self, _bar: u8, offset: u32, size: u8) -> u64 {
+    fn read(&self, _bar: u8, offset: u32, size: u8) -> BarRead {
         let at = offset & !7;
         let word = u64::from(self.word(at)) | u64::from(self.word(at + 4)) << 32;
-        word >> (8 * (offset & 7)) & (u64::MAX >> (64 - 8 * u32::from(size)))
+        BarRead::Now(word >> (8 * (offset & 7)) & (u64::MAX >> (64 - 8 * u32::from(size))))
     }
     fn write(&self, _bar: u8, offset: u32, size: u8, value: u64) {
         let state = &mut *self.state.borrow_mut();

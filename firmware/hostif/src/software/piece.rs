@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_parties::{
-    CommandSet, DamagedRecord, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
+    BarRead, CommandSet, DamagedRecord, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
     MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
 };
 use aster_ports::link::LinkPort;
@@ -149,7 +149,7 @@ impl SoftwareFrontEnd {
 }
 
 impl FrontEnd for SoftwareFrontEnd {
-    fn read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+    fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
         self.front.read(bar, offset, size)
     }
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {

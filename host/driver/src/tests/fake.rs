@@ -1,7 +1,7 @@
 //! A minimal controller: it answers commands that it doesn't know with Invalid Opcode.
 
 // Not `crate`: the tests of another crate of this room use the same file.
-use super::{Bar, GuestMemory, SharedMemory};
+use super::{Bar, BarRead, GuestMemory, ReadTag, SharedMemory};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -97,8 +97,11 @@ pub(crate) struct Fake {
 pub(crate) struct FakeBar(pub(crate) Rc<RefCell<Fake>>);
 
 impl Bar for FakeBar {
-    fn read(&mut self, offset: u32, size: u8) -> u64 {
-        self.0.borrow_mut().read(offset, size)
+    fn read(&mut self, offset: u32, size: u8) -> BarRead {
+        BarRead::Now(self.0.borrow_mut().read(offset, size))
+    }
+    fn take_read(&mut self, _tag: ReadTag) -> Option<u64> {
+        None
     }
     fn write(&mut self, offset: u32, _size: u8, value: u64) {
         self.0.borrow_mut().write(offset, value);

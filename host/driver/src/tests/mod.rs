@@ -3,7 +3,8 @@ extern crate std;
 mod fake;
 
 use crate::{
-    Bar, CompletionMode, Config, DataMut, Driver, DriverError, GuestMemory, Io, IoOp, QueueId, SharedMemory,
+    Bar, BarRead, CompletionMode, Config, DataMut, Driver, DriverError, GuestMemory, Io, IoOp, QueueId,
+    ReadTag, SharedMemory,
 };
 use alloc::rc::Rc;
 use alloc::string::ToString;

@@ -9,7 +9,7 @@ use crate::trace::{Format, Replay, Trace};
 use crate::{Access, BlockSizes, Extent, Mix, Pace, PerDirection, RequestKind};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
-use aster_driver::{Config, GuestMemory, SharedMemory};
+use aster_driver::{BarRead, Config, GuestMemory, ReadTag, SharedMemory};
 use aster_exec::Exec;
 use aster_units::Content;
 use aster_wire::nvme::Status;

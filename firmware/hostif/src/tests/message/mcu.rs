@@ -77,7 +77,7 @@ fn a_host_that_takes_no_status_frame_stops_the_drive_and_loses_nothing() {
             sent += 16;
             bench.run();
         }
-        assert_eq!(bench.unit.read(0, registers::STATUS_TAIL, 4), 16);
+        assert_eq!(bench.register(registers::STATUS_TAIL, 4), 16);
         assert_eq!(bench.unit.commands_in_flight(), 64, "all slots are taken");
         // 16 frames of one entry at least, 128 in the ring, and what is left waits in slots and frames.
         let completed = bench.unit.completed();
@@ -135,7 +135,7 @@ fn statuses_come_once_and_in_order_at_any_pace() {
                 sent += count;
             }
             bench.run();
-            let head_and_tail = bench.unit.read(0, registers::STATUS_HEAD, 8);
+            let head_and_tail = bench.register(registers::STATUS_HEAD, 8);
             let (head, tail) = (head_and_tail as u32, (head_and_tail >> 32) as u32);
             assert!(tail.wrapping_sub(head) <= STATUS_FRAMES as u32);
             // A slow host looks every few rounds.
