@@ -2,10 +2,13 @@
 //! cost the core's time.
 
 use aster_device::Media;
+use aster_device::plug::{BarRead, ReadTag};
 use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
-use aster_events::{Event, Function, Recorder};
+use aster_events::{Event, Function as Task, Recorder};
+use aster_tests::fuzz::Function;
 use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
 use aster_units::{Duration, Instant};
+use aster_wire::nvme::registers::Register;
 use aster_workload::runner::{Contents, Statistics};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection, RequestKind};
 
@@ -50,7 +53,7 @@ fn two_runs_agree_in_every_event() {
     assert!(first.len() > 10_000, "{} events", first.len());
     assert!(first == second);
     let worked = |(_, event): &(_, Event)| match event {
-        Event::FirmwareWorked { core, function, .. } if *function == Function::NvmeSoftware.number() => {
+        Event::FirmwareWorked { core, function, .. } if *function == Task::NvmeSoftware.number() => {
             Some(*core)
         }
         _ => None,
@@ -103,12 +106,14 @@ fn latency(change: impl FnOnce(&mut Profile)) -> Duration {
 #[test]
 fn each_step_takes_its_cycles() {
     type Cost = (&'static str, fn(&mut Profile));
-    let steps: [Cost; 5] = [
+    let steps: [Cost; 6] = [
         ("fetch", |p| p.costs.nvme_fetch += 1_200),
         ("parse", |p| p.costs.nvme_parse += 1_200),
         ("transfer", |p| p.costs.nvme_transfer += 1_200),
         ("complete", |p| p.costs.nvme_complete += 1_200),
         ("interrupt", |p| p.costs.nvme_interrupt += 1_200),
+        // The doorbell.
+        ("register", |p| p.costs.nvme_register += 1_200),
     ];
     assert_eq!(software(|_| {}).cores.frequency_mhz, 1_200.0);
     let plain = latency(|_| {});
@@ -203,4 +208,107 @@ fn the_fifo_is_refused_where_nobody_reads_it() {
     let software = refused(|p| p.host.front_end = "nvme-software".to_owned());
     assert_eq!(software, "must go with host.front_end = \"nvme\", which alone has it");
     assert!(refused(|p| p.board.buses.register_cycles = 0.0).contains("board.buses.register_cycles"));
+}
+
+// ---- registers that firmware answers ----
+
+/// Cycles of a register access; the core has 1,200 in a microsecond.
+const ACCESS: u64 = 2_400;
+
+/// SoftSSD in small whose firmware spends time on each access to a register.
+fn with_registers() -> Profile {
+    software(|p| p.costs.nvme_register = ACCESS)
+}
+
+/// A drive without a host, whose firmware has nothing to do.
+fn idle(profile: Profile) -> Function {
+    let mut function = Function::of(profile);
+    function.run_for(Duration::from_millis(20));
+    function
+}
+
+/// Begins a read of a register.
+fn begin(function: &Function, register: Register) -> ReadTag {
+    match function.device.begin_bar_read(0, register.offset() as u32, register.bytes() as u8) {
+        BarRead::Later(tag) => tag,
+        BarRead::Now(value) => panic!("{register:?} was answered at once: {value:#x}"),
+    }
+}
+
+/// S3, S8: a read of a register is answered by a task, when it has spent the cycles.
+#[test]
+fn a_register_read_takes_the_cores_time() {
+    let mut function = idle(with_registers());
+    let expected = idle(software(|_| {})).register(Register::Capabilities);
+    let tags = [begin(&function, Register::Capabilities), begin(&function, Register::Capabilities)];
+    for tag in tags {
+        function.run_for(Duration::from_micros(2) - Duration::from_picos(1));
+        assert_eq!(function.device.take_bar_read(tag), None, "they are served one after the other");
+        function.run_for(Duration::from_picos(1));
+        assert_eq!(function.device.take_bar_read(tag), Some(expected));
+        assert_eq!(function.device.take_bar_read(tag), Some(u64::MAX), "it has been answered");
+    }
+}
+
+/// PCIe 4.0 §2.4.1: a read doesn't pass the writes before it, and what is read has not seen those behind it.
+#[test]
+fn a_register_read_stands_between_the_writes_around_it() {
+    let function = idle(with_registers());
+    let mask = |value: u64| function.set_register(Register::InterruptMaskSet, value);
+    mask(1);
+    let read = begin(&function, Register::InterruptMaskSet);
+    mask(2);
+    let last = function.register(Register::InterruptMaskSet);
+    assert_eq!((function.device.take_bar_read(read), last), (Some(1), 3));
+}
+
+/// A function-level reset ends what has arrived: reads with all ones, and writes without effect.
+#[test]
+fn a_reset_ends_the_register_accesses_that_have_arrived() {
+    let mut function = idle(with_registers());
+    function.set_register(Register::InterruptMaskSet, 1);
+    let read = begin(&function, Register::Capabilities);
+    function.run_for(Duration::from_micros(1));
+    function.reset_function();
+    assert_eq!(function.device.take_bar_read(read), Some(u64::MAX));
+    function.enable_function();
+    assert_eq!(function.register(Register::InterruptMaskSet), 0);
+    function.must_work_after_a_reset();
+}
+
+/// A host that never takes its answers doesn't use the drive's memory up, and others are still answered.
+#[test]
+fn a_drive_holds_the_answers_of_32_register_reads() {
+    let mut function = idle(with_registers());
+    let first = begin(&function, Register::Version);
+    for _ in 1..32 {
+        begin(&function, Register::Version);
+    }
+    let one_more = function.device.begin_bar_read(0, Register::Version.offset() as u32, 4);
+    assert_eq!(one_more, BarRead::Now(u64::MAX), "nobody has answered one of the 32");
+    function.run_for(Duration::from_micros(100));
+    let version = function.register(Register::Version);
+    assert_eq!(version, 0x0001_0400);
+    assert_eq!(function.device.take_bar_read(first), Some(u64::MAX), "the oldest answer made room");
+}
+
+/// The host's driver waits for its reads, whatever the transport and also from a target.
+#[test]
+fn a_host_boots_and_keeps_its_data_over_registers_in_firmware() {
+    let by_link = |p: &mut Profile| {
+        let c = &mut p.costs;
+        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
+        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
+    };
+    let under_target = |p: &mut Profile| p.target.get_or_insert_default().kind = "block".to_owned();
+    let changes: [&dyn Fn(&mut Profile); 3] = [&|_| {}, &by_link, &under_target];
+    for (case, change) in changes.into_iter().enumerate() {
+        let profile = software(|p| {
+            change(p);
+            p.costs.nvme_register = ACCESS;
+        });
+        let (statistics, _) = statistics(&profile, mixed(300, 3));
+        assert_eq!(statistics.failures, 0, "case {case}");
+        assert!(statistics.of(RequestKind::Read).requests > 50, "case {case}");
+    }
 }

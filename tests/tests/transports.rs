@@ -214,6 +214,12 @@ fn operations() -> Profile {
     })
 }
 
+/// The same drive, whose firmware spends time on each register access.
+fn with_registers(mut profile: Profile) -> Profile {
+    profile.costs.nvme_register = 1_000;
+    profile
+}
+
 fn direct(profile: Profile) -> Box<dyn Side> {
     let mut side = Direct(Function::of(profile));
     side.bring_up();
@@ -222,13 +228,15 @@ fn direct(profile: Profile) -> Box<dyn Side> {
 
 type Way = (&'static str, fn() -> Box<dyn Side>);
 
-const WAYS: [Way; 6] = [
+const WAYS: [Way; 8] = [
     ("NVMe in hardware", || direct(profile("tiny", |_| ()))),
     ("operations of the link", || direct(operations())),
     ("packets that the board moves", || direct(packets(true))),
     ("packets that firmware copies", || direct(packets(false))),
     ("the server before operations", || Box::new(Served::start(&operations()))),
     ("the server before packets", || Box::new(Served::start(&packets(true)))),
+    ("registers in firmware", || direct(with_registers(operations()))),
+    ("the server before registers in firmware", || Box::new(Served::start(&with_registers(packets(true))))),
 ];
 
 /// Runs a test over all of them.

@@ -62,7 +62,8 @@ functions! {
     Polling "polling" ["poll"]
     /// fetches NVMe commands, moves their data and completes them
     NvmeSoftware "nvme_software" [
-        "nvme_fetch", "nvme_parse", "nvme_transfer", "nvme_complete", "nvme_interrupt"
+        "nvme_fetch", "nvme_parse", "nvme_transfer", "nvme_complete", "nvme_interrupt",
+        "nvme_register"
     ]
     /// takes flash requests into queues, starts their phases and polls for the ends of these
     FlashInterface "flash_interface" ["fil_take", "fil_dispatch", "fil_poll", "fil_finish"]

@@ -60,6 +60,7 @@ pub(crate) fn nvme_software(profile: &Profile) -> SoftwareConfig {
         transfer: c.nvme_transfer,
         complete: c.nvme_complete,
         interrupt: c.nvme_interrupt,
+        register: c.nvme_register,
     };
     SoftwareConfig { workers: profile.host.workers_per_queue(), costs, packets: packets(profile) }
 }

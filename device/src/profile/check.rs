@@ -304,6 +304,7 @@ impl Profile {
             ("costs.nvme_transfer", c.nvme_transfer),
             ("costs.nvme_complete", c.nvme_complete),
             ("costs.nvme_interrupt", c.nvme_interrupt),
+            ("costs.nvme_register", c.nvme_register),
             ("costs.tlp_build", c.tlp_build),
             ("costs.tlp_receive", c.tlp_receive),
             ("costs.tlp_copy_kib", c.tlp_copy_kib),

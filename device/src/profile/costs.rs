@@ -49,6 +49,9 @@ pub struct CostsProfile {
     pub nvme_complete: u64,
     /// NVMe in software: sending an interrupt.
     pub nvme_interrupt: u64,
+    /// NVMe in software: carrying out an access of the host to a register, a doorbell among them. With 0 the
+    /// board answers it at once.
+    pub nvme_register: u64,
     /// Packets: building the header of a request or of a message.
     pub tlp_build: u64,
     /// Packets: looking at a completion in the receive buffer.

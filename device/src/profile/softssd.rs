@@ -85,6 +85,7 @@ impl Profile {
                 ("costs.nvme_transfer", c.nvme_transfer),
                 ("costs.nvme_complete", c.nvme_complete),
                 ("costs.nvme_interrupt", c.nvme_interrupt),
+                ("costs.nvme_register", c.nvme_register),
             ] {
                 if cycles > 0 {
                     return refuse(key, "must be 0 without \"nvme-software\"");

@@ -36,6 +36,7 @@ pub(super) fn measure(
     (profile.host.transport, profile.host.completion_offload) = (TransportName::Link, None);
     let c = &mut profile.costs;
     (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
+    c.nvme_register = 0;
     (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
     Ok(HostInterfaces { software_per_second, hardware_per_second: per_second(plan, profile)? })
 }

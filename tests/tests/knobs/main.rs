@@ -400,6 +400,7 @@ const CASES: &[Case] = &cases! {
     "costs.nvme_transfer" Run on in_software; => |p| p.costs.nvme_transfer += 400,
     "costs.nvme_complete" Run on in_software; => |p| p.costs.nvme_complete += 400,
     "costs.nvme_interrupt" Run on in_software; => |p| p.costs.nvme_interrupt += 400,
+    "costs.nvme_register" Run on in_software; => |p| p.costs.nvme_register += 400,
     "host.transport" Run on in_software; => in_packets,
     "host.completion_offload" Run on |p| { in_packets(p); p.costs.tlp_receive = 400; };
         => |p| p.host.completion_offload = Some(false),

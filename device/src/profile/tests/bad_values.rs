@@ -83,6 +83,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("command = 500", "command = 500\nnvme_transfer = 100", "costs.nvme_transfer"),
     ("command = 500", "command = 500\nnvme_complete = 100", "costs.nvme_complete"),
     ("command = 500", "command = 500\nnvme_interrupt = 100", "costs.nvme_interrupt"),
+    ("command = 500", "command = 500\nnvme_register = 100", "costs.nvme_register"),
     ("[host]", "[host]\ntransport = \"tlp\"", "host.transport"),
     ("[host]", "[host]\nfront_end = \"nvme-software\"\ncompletion_offload = true", "host.completion_offload"),
     ("slice = 200", "tlp_build = 20000000", "costs.tlp_build"),

@@ -35,6 +35,8 @@ pub struct SoftwareCosts {
     pub complete: u64,
     /// Sending a message.
     pub interrupt: u64,
+    /// Carrying out an access of the host to a register. With 0 the board answers it by itself, at once.
+    pub register: u64,
 }
 
 impl SoftwareCosts {

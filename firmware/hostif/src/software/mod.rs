@@ -24,6 +24,7 @@ mod messages;
 mod operations;
 mod packets;
 mod piece;
+mod registers;
 mod time;
 mod transport;
 mod way;

@@ -2,6 +2,8 @@
 
 use super::desk::{Desk, NEWS, OVERDUE, SoftwareCosts, WorkerCounts};
 use super::packets::{PacketConfig, notices, receiver};
+use super::registers::{Registers, serve};
+use super::time::CoreTime;
 use super::way::HostWay;
 use super::worker::{late, worker};
 use crate::config::{ConfigError, Fetching, HostIfConfig};
@@ -14,7 +16,7 @@ use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_parties::{
     BarRead, CommandSet, DamagedRecord, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec,
-    MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
+    MediaHealth, NvmeView, NvramSlice, PciIds, PieceError, ReadTag,
 };
 use aster_ports::link::LinkPort;
 
@@ -94,7 +96,13 @@ pub(crate) fn with_workers<E>(
             core.spawn(notices(Rc::clone(packets)));
         }
     }
-    Ok(Rc::new(SoftwareFrontEnd { front, desk }))
+    let registers = (costs.register > 0).then(|| {
+        let time = CoreTime::new(core, recorder);
+        let registers = Rc::new(Registers::new(exec, time, costs.register, &front));
+        core.spawn(serve(Rc::clone(&registers)));
+        registers
+    });
+    Ok(Rc::new(SoftwareFrontEnd { front, desk, registers }))
 }
 
 impl FrontEndPiece for SoftwareNvme {
@@ -139,6 +147,8 @@ impl FrontEndPiece for SoftwareNvme {
 pub struct SoftwareFrontEnd {
     pub(crate) front: Rc<NvmeFrontEnd>,
     desk: Rc<Desk>,
+    /// Accesses of the host to registers, if they cost time.
+    registers: Option<Rc<Registers>>,
 }
 
 impl SoftwareFrontEnd {
@@ -150,12 +160,22 @@ impl SoftwareFrontEnd {
 
 impl FrontEnd for SoftwareFrontEnd {
     fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
-        self.front.read(bar, offset, size)
+        match &self.registers {
+            Some(registers) => registers.read(offset, size),
+            None => self.front.read(bar, offset, size),
+        }
+    }
+    fn take_read(&self, tag: ReadTag) -> Option<u64> {
+        self.registers.as_ref().map_or(Some(u64::MAX), |registers| registers.take_read(tag))
     }
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {
-        self.front.write(bar, offset, size, value);
+        match &self.registers {
+            Some(registers) => registers.write(offset, size, value),
+            None => self.front.write(bar, offset, size, value),
+        }
     }
     fn function_reset(&self) {
+        self.registers.iter().for_each(|registers| registers.reset());
         FrontEnd::function_reset(&*self.front);
     }
     fn completed(&self) -> u64 {
