@@ -49,6 +49,12 @@ fn register_accesses() {
     holds("bar", 40, 4_000);
 }
 
+/// S3: the same where firmware answers them.
+#[test]
+fn register_accesses_that_firmware_answers() {
+    holds("registers", 30, 3_000);
+}
+
 /// H8 to H13: whatever a host hands over, the unit works after a reset.
 #[test]
 fn the_message_unit() {

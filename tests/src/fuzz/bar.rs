@@ -2,6 +2,8 @@
 
 use super::function::Function;
 use super::input::Input;
+use crate::profile;
+use aster_device::plug::ReadTag;
 use aster_units::Duration;
 use aster_wire::nvme::registers::Register;
 
@@ -10,7 +12,19 @@ const BAR: u32 = 0x3400;
 
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let mut function = Function::drawn(&mut input);
+    let function = Function::drawn(&mut input);
+    host(input, function);
+}
+
+/// The same over NVMe in software that spends time on each access. The host gives some reads up, and asks for
+/// answers of reads that there may not be.
+pub(super) fn run_in_firmware(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let cycles = 1 + u64::from(input.u8()) * 40;
+    host(input, Function::of(profile("softssd-small", |p| p.costs.nvme_register = cycles)));
+}
+
+fn host(mut input: Input<'_>, mut function: Function) {
     while !input.is_empty() {
         // A function only gets accesses that are aligned to their size. The server splits others.
         let size = input.of(&[1u8, 2, 4, 8]);
@@ -18,7 +32,17 @@ pub(super) fn run(bytes: &[u8]) {
         match input.below(8) {
             0 => {
                 let offset = aligned(input.below(BAR), size);
-                function.device.bar_read(0, offset, size);
+                match input.below(4) {
+                    0 => {
+                        function.device.begin_bar_read(0, offset, size);
+                    }
+                    1 => {
+                        function.device.take_bar_read(ReadTag(input.u8().into()));
+                    }
+                    _ => {
+                        function.device.bar_read(0, offset, size);
+                    }
+                }
             }
             1 => {
                 let (offset, value) = (aligned(input.below(BAR), size), input.u64());
