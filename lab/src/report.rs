@@ -239,7 +239,8 @@ pub struct RunReport {
     pub drive: DriveReport,
     /// The whole drive's erases at the end.
     pub erases: EraseReport,
-    /// What only this drive's translation counts, or the FTL of its host, by name: at the end, since power-on.
+    /// What only this drive's translation counts, or the FTL of its host, by name: at the end, since
+    /// power-on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub translation: BTreeMap<&'static str, u64>,
     /// Wall-clock seconds that it took.

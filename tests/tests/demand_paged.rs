@@ -145,7 +145,7 @@ fn a_copy_that_a_loss_of_power_has_torn_is_not_needed() {
     }
 }
 
-/// With pages of 4 KiB the directory has four times as many translation pages, each for a quarter of the units.
+/// With pages of 4 KiB the directory has many more translation pages, each of fewer units.
 #[test]
 fn a_directory_that_does_not_fit_into_the_emmc_is_refused_with_both_sizes() {
     let mut profile = profile("softssd", |p| {
