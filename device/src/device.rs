@@ -327,6 +327,10 @@ impl Device {
     /// As [`Device::begin_bar_read`], for whoever has no clock of its own: the drive works until it has
     /// answered, for [`READ_WITHIN`] at most. What it asks of its host meanwhile waits.
     pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
+        self.bar_read_with((bar, offset, size), |at| self.advance_to(at))
+    }
+    /// The same for whoever has something to do at each instant at which the drive works: `step` does it.
+    pub fn bar_read_with(&self, (bar, offset, size): (u8, u32, u8), mut step: impl FnMut(Instant)) -> u64 {
         let tag = match self.begin_bar_read(bar, offset, size) {
             BarRead::Now(value) => return value,
             BarRead::Later(tag) => tag,
@@ -337,7 +341,7 @@ impl Device {
                 return value;
             }
             let Some(at) = self.next_deadline().filter(|at| *at <= until) else { return u64::MAX };
-            self.advance_to(at);
+            step(at);
         }
     }
     /// Whether a BAR has these bytes.

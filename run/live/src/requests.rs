@@ -6,8 +6,7 @@ use crate::interrupts::Interrupts;
 use crate::mapping::PAGE_BYTES;
 use crate::memory::{GuestMemory, MAPS_MAX};
 use crate::obstacles::{Obstacle, Obstacles};
-use aster_device::plug::BarRead;
-use aster_device::{BARS, Device, READ_WITHIN};
+use aster_device::{BARS, Device};
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
 use aster_units::Instant;
 use aster_wire::nvme::registers::DOORBELLS;
@@ -254,20 +253,9 @@ impl Session {
     }
 
     /// Reads a BAR. While firmware works on the answer, so does the drive; its clock may run a little ahead.
-    /// All ones if there is none within [`READ_WITHIN`].
+    /// All ones if there is none within [`READ_WITHIN`](aster_device::READ_WITHIN).
     pub(crate) fn bar_read(&mut self, device: &Device, bar: u8, offset: u32, size: u8) -> u64 {
-        let tag = match device.begin_bar_read(bar, offset, size) {
-            BarRead::Now(value) => return value,
-            BarRead::Later(tag) => tag,
-        };
-        let until = device.now() + READ_WITHIN;
-        loop {
-            if let Some(value) = device.take_bar_read(tag) {
-                return value;
-            }
-            let Some(at) = device.next_deadline().filter(|at| *at <= until) else { return u64::MAX };
-            self.step(device, at);
-        }
+        device.bar_read_with((bar, offset, size), |at| self.step(device, at))
     }
 
     /// Does everything that is due at `at`, with the transfers that it requests.
