@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
-use aster_device::profile::{DataModeName, PACKAGES, Profile, SHIPPED};
+use aster_device::profile::{BLOCK, DataModeName, PACKAGES, Profile, RaidName, SHIPPED};
 use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command, lun_pool};
 use aster_lab::measure::drive_of;
 use aster_lab::waf::expected;
@@ -238,6 +238,8 @@ struct Checked {
     exported_bytes: u64,
     /// Flash over what is exported, minus one.
     spare_percent: f64,
+    /// The FTL on the host; `null` without one.
+    target: Option<Target>,
     /// What the blocks of a LUN are for; `null` for another translation than our page-mapping FTL.
     blocks: Option<Blocks>,
     /// Payload that the link carries in one direction at most; `null` without a limit.
@@ -257,6 +259,99 @@ struct Checked {
     least_command_ns: f64,
     /// Every key, including those with their default.
     profile: Profile,
+}
+
+/// The FTL on the host, or the block layer in its place.
+#[derive(Serialize)]
+struct Target {
+    kind: String,
+    /// What a command costs the host's software.
+    command_ns: u32,
+    page_cache_mib: Option<u32>,
+    /// Settings of the Host-FTL paper's FTL; `null` for another one.
+    hostftl: Option<HostFtl>,
+}
+
+/// Settings of the Host-FTL paper's FTL.
+#[derive(Serialize)]
+struct HostFtl {
+    raid: RaidName,
+    /// Bytes of the flash that hold sums.
+    parity_bytes: u64,
+    /// What parity takes of the spare, in percent of what is exported.
+    parity_percent: f64,
+    /// Writes that become composite pages, in bytes at least; `null` for none. With parity all go as rows.
+    composite_bytes: Option<u32>,
+    /// Erases by which the groups of a die may differ; `null` without wear levelling (T of H27).
+    wear_window: Option<u32>,
+    /// Percent above the mean at which hot data leave a die; `null` if they stay (D of H30).
+    region_percent: Option<f64>,
+    /// Commands that have ended at which the drive sends a status frame.
+    status_entries: u8,
+    /// Microseconds after which it sends one in any case; `null` if each is sent at once.
+    status_us: Option<u16>,
+}
+
+impl Target {
+    fn of(profile: &Profile, exported_bytes: u64) -> Option<Target> {
+        let target = profile.target.as_ref()?;
+        let raid = target.raid.unwrap_or_default();
+        let parity_bytes = match raid {
+            RaidName::Off => 0,
+            RaidName::Fixed | RaidName::Rotating => raw_bytes(profile) / u64::from(profile.lanes()),
+        };
+        let hostftl = (target.kind == "hostftl").then(|| HostFtl {
+            raid,
+            parity_bytes,
+            parity_percent: parity_bytes as f64 / exported_bytes.max(1) as f64 * 100.0,
+            composite_bytes: target.composite_bytes.filter(|&bytes| bytes > 0),
+            wear_window: target.wear_window,
+            region_percent: target.region_percent,
+            status_entries: target.status_entries.unwrap_or(1),
+            status_us: target.status_us,
+        });
+        Some(Target {
+            kind: target.kind.clone(),
+            command_ns: target.command_ns.unwrap_or(0),
+            page_cache_mib: target.page_cache_mib,
+            hostftl,
+        })
+    }
+    fn in_words(&self) -> String {
+        let cache = self.page_cache_mib.map_or(String::new(), |mib| format!(", page cache of {mib} MiB"));
+        let what = if self.kind == BLOCK { "the host's block layer" } else { "an FTL on the host" };
+        let settings = self.hostftl.as_ref().map_or(String::new(), HostFtl::in_words);
+        format!("target    {}: {what}, {} ns a command{cache}\n  {settings}", self.kind, self.command_ns)
+    }
+}
+
+impl HostFtl {
+    fn in_words(&self) -> String {
+        let parity = match self.raid {
+            RaidName::Off => "no parity".to_owned(),
+            RaidName::Fixed => format!("parity on a fixed lane: {}", capacity(self.parity_bytes)),
+            RaidName::Rotating => format!("parity on rotating lanes: {}", capacity(self.parity_bytes)),
+        };
+        let composite = match (self.raid, self.composite_bytes) {
+            (RaidName::Off, Some(bytes)) => {
+                format!(", composite pages from {} on", capacity(bytes.into()))
+            }
+            (RaidName::Off, None) => ", no composite pages".to_owned(),
+            (RaidName::Fixed | RaidName::Rotating, _) => String::new(),
+        };
+        let wear = match (self.wear_window, self.region_percent) {
+            (None, _) => "no wear levelling".to_owned(),
+            (Some(window), None) => format!("wear window of {window} erases, hot data stay in their die"),
+            (Some(window), Some(percent)) => {
+                format!("wear window of {window} erases, hot data leave a die {percent} % above the mean")
+            }
+        };
+        let status = match self.status_us {
+            None => "as commands end".to_owned(),
+            Some(us) => format!("at {} ended commands, or {us} µs after the first", self.status_entries),
+        };
+        format!("          {parity}{composite}\n            {wear}\n            status frames {status}\n  ")
+    }
 }
 
 /// The transport of a drive whose firmware is PCIe's transaction layer (S3), set up by a host.
@@ -417,6 +512,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         flash_bytes,
         exported_bytes,
         spare_percent: (flash_bytes as f64 / exported_bytes.max(1) as f64 - 1.0) * 100.0,
+        target: Target::of(&profile, exported_bytes),
         blocks: Blocks::of(&profile),
         link_bytes_per_s: link,
         transport: machine.device().transport().map(|transport| Packets::of(&transport, &profile)),
@@ -490,14 +586,21 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     };
     let heat = heat(profile);
     let packets = found.transport.as_ref().map_or(String::new(), Packets::in_words);
+    let of_parity = found.target.as_ref().and_then(|target| target.hostftl.as_ref());
+    let of_parity = of_parity.map(|hostftl| hostftl.parity_percent).filter(|&percent| percent > 0.0);
+    let parity = of_parity.map_or(String::new(), |percent| {
+        format!(": {percent:.1} % parity, {:.1} % the FTL's", spare_percent - percent)
+    });
+    let target = found.target.as_ref().map_or(String::new(), Target::in_words);
     let exported = match exported_bytes {
         0 => "no logical blocks: the host addresses the flash itself".to_owned(),
-        _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{blocks}"),
+        _ => format!("{sold}{exported} ({exported_bytes} bytes), {spare_percent:.1} % spare{parity}{blocks}"),
     };
     format!(
         "{name}: a good profile\n  {}\n  array     {shape}\n  times     tR {}, tPROG {}, tBERS {} µs\n  \
          flash     {flash} ({flash_bytes} bytes)\n  \
          exported  {exported}\n  \
+         {target}\
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
          {packets}bus       {} mode {}: {} per channel, {} in all\n  \
          {cores}{heat}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \

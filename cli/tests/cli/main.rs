@@ -11,6 +11,7 @@ mod kept;
 mod killed;
 mod larger;
 mod lifetime;
+mod on_host;
 mod open_channel;
 mod operations;
 mod place;

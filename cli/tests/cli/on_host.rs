@@ -1,0 +1,45 @@
+//! Drives whose FTL is on the host, as a newcomer meets them: what they are, and what errors say.
+
+use crate::place::Place;
+use serde_json::json;
+
+/// Parity takes its lane of the spare, and the settings of the paper's FTL are told.
+#[test]
+fn check_tells_the_ftl_on_the_host_and_what_parity_takes() {
+    let place = Place::new();
+    let levelled = ["--set", "target.raid=rotating", "--set", "ftl.over_provisioning_percent=60"];
+    let levelled = [&levelled[..], &["--set", "target.wear_window=64", "--set", "target.region_percent=10"]];
+    let frames = ["--set", "target.status_entries=8", "--set", "target.status_us=20"];
+    let all = [&["check", "host-ftl-small"], levelled[0], levelled[1], &frames].concat();
+    let checked = place.aster(&all);
+    for told in [
+        "82.9 % spare: 22.9 % parity, 60.0 % the FTL's\n",
+        "\n  target    hostftl: an FTL on the host, 1000 ns a command\n",
+        "\n            parity on rotating lanes: 6 MiB\n",
+        "\n            wear window of 64 erases, hot data leave a die 10 % above the mean\n",
+        "\n            status frames at 8 ended commands, or 20 µs after the first\n",
+    ] {
+        assert!(checked.out.contains(told), "{told}: {}{}", checked.out, checked.err);
+    }
+    let found = place.report(&[&all[..], &["--json"]].concat());
+    let target = &found["target"];
+    assert_eq!((&target["kind"], &target["command_ns"]), (&"hostftl".into(), &1000.into()));
+    let of = &target["hostftl"];
+    assert_eq!(
+        [&of["raid"], &of["parity_bytes"], &of["wear_window"], &of["region_percent"]],
+        [&json!("rotating"), &json!(6 << 20), &json!(64), &json!(10.0)]
+    );
+    assert_eq!([&of["status_entries"], &of["status_us"]], [8, 20]);
+    let own = found["spare_percent"].as_f64().unwrap() - of["parity_percent"].as_f64().unwrap();
+    assert!((own - 60.0).abs() < 0.05, "{found}");
+
+    let plain = place.aster(&["check", "host-ftl-small"]).out;
+    assert!(
+        plain.contains("45.0 % spare\n") && plain.contains("no parity, composite pages from 64 KiB on\n")
+    );
+    assert!(plain.contains("no wear levelling\n") && plain.contains("status frames as commands end\n"));
+    let pblk = place.aster(&["check", "pocket-ocssd"]).out;
+    assert!(pblk.contains("\n  target    pblk: an FTL on the host, "), "{pblk}");
+    assert!(!place.aster(&["check", "tiny"]).out.contains("target"));
+    assert!(place.report(&["check", "tiny", "--json"])["target"].is_null());
+}
