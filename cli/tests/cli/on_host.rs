@@ -43,3 +43,32 @@ fn check_tells_the_ftl_on_the_host_and_what_parity_takes() {
     assert!(!place.aster(&["check", "tiny"]).out.contains("target"));
     assert!(place.report(&["check", "tiny", "--json"])["target"].is_null());
 }
+
+/// What an error names as enough is enough, and one percent less isn't.
+#[test]
+fn too_little_over_provisioning_is_refused_with_a_percentage_that_does() {
+    let place = Place::new();
+    for more in [&[][..], &["--set", "target.raid=fixed"], &["--set", "target.wear_window=64"]] {
+        let check = |percent: u32| {
+            let spare = format!("ftl.over_provisioning_percent={percent}");
+            place.aster(&[&["check", "host-ftl-small", "--set", &spare], more].concat())
+        };
+        let refused = check(5);
+        let told = refused.err.split_once("but leaves 1 of 24: ").expect(&refused.err).1;
+        let enough: u32 = told.split_once(" % would do").expect(&refused.err).0.parse().unwrap();
+        assert_eq!((check(enough).code, check(enough - 1).code), (0, 2), "{enough} {more:?}");
+    }
+    let few = ["check", "host-ftl-small", "--set", "restrict.blocks_per_lun=6"];
+    let error = place.refused(2, &few);
+    assert!(error.contains("of 6: so few blocks need more than 900 %"), "{error}");
+}
+
+#[test]
+fn parity_says_which_of_its_conditions_is_missing() {
+    let place = Place::new();
+    let parity = ["check", "host-ftl-small", "--set", "target.raid=fixed"];
+    let one = place.refused(2, &[&parity[..], &["--set", "channel.lanes=1"]].concat());
+    assert!(one.contains("target.raid: must be \"off\" with channel.lanes = 1"), "{one}");
+    let few = place.refused(2, &[&parity[..], &["--set", "target.gather_pages=17"]].concat());
+    assert!(few.contains("target.raid: needs 18 page buffers") && few.ends_with("there are 17\n"), "{few}");
+}

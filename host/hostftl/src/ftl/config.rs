@@ -72,6 +72,16 @@ pub(super) const RESERVE: usize = 2;
 /// Page buffers that composite pages need at least: one is filled, one is on its way, and so is a page.
 const COMPOSITE_BUFFERS: u32 = 2 * LANES_MAX as u32 + 2;
 
+/// The highest over-provisioning that a profile can have, in percent.
+const PERCENT_MAX: u64 = 900;
+
+/// The least whole percentage of over-provisioning that leaves `needed` of so many blocks; `None` if none
+/// that a profile can have does.
+fn enough_percent(needed: u64, blocks: u64) -> Option<u64> {
+    let with_data = blocks.checked_sub(needed).filter(|&blocks| blocks > 0)?;
+    Some((100 * needed).div_ceil(with_data)).filter(|&percent| percent <= PERCENT_MAX)
+}
+
 impl HostFtlConfig {
     /// Dies of all channels of the message unit.
     fn dies(&self) -> u64 {
@@ -120,21 +130,22 @@ impl HostFtlConfig {
             return Err(PieceError::new("target.region_percent", reason));
         }
         let lanes = self.lanes;
-        if self.raid.is_some() && (lanes < 2 || self.gather_pages < COMPOSITE_BUFFERS) {
-            let reason = format!(
-                "needs two lanes and {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else \
-                 ftl.buffer_entries), but there are {lanes} and {}",
-                self.gather_pages
-            );
+        if self.raid.is_some() && lanes < 2 {
+            let reason = "must be \"off\" with channel.lanes = 1: one of two lanes at least has the sum of \
+                          the others";
             return Err(PieceError::new("target.raid", reason));
         }
-        if self.composite.is_some() && self.gather_pages < COMPOSITE_BUFFERS {
+        let of_rows =
+            [("target.raid", self.raid.is_some()), ("target.composite_bytes", self.composite.is_some())];
+        if let Some((key, _)) = of_rows.iter().find(|(_, is_on)| *is_on)
+            && self.gather_pages < COMPOSITE_BUFFERS
+        {
             let reason = format!(
                 "needs {COMPOSITE_BUFFERS} page buffers (target.gather_pages, or else ftl.buffer_entries), \
                  but there are {}",
                 self.gather_pages
             );
-            return Err(PieceError::new("target.composite_bytes", reason));
+            return Err(PieceError::new(key, reason));
         }
         let groups = self.dies() * u64::from(g.blocks_per_lun);
         let pages = table_pages::pages(groups, g.page_bytes as usize);
@@ -154,8 +165,13 @@ impl HostFtlConfig {
         let needed = self.working_groups(self.dies()).div_ceil(self.dies()) + 1;
         if capacity == 0 || spare < needed {
             let reason = format!(
-                "must leave {needed} blocks of each lane's die to the host's FTL, but leaves {spare} of {}",
-                g.blocks_per_lun
+                "must leave {needed} blocks of each lane's die to the host's FTL, but leaves {spare} of {}: \
+                 {}",
+                g.blocks_per_lun,
+                match enough_percent(needed, g.blocks_per_lun.into()) {
+                    Some(percent) => format!("{percent} % would do"),
+                    None => format!("so few blocks need more than {PERCENT_MAX} %"),
+                }
             );
             return Err(PieceError::new("ftl.over_provisioning_percent", reason));
         }
