@@ -8,7 +8,7 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
-use aster_device::profile::TargetProfile;
+use aster_device::profile::{MESSAGE_UNIT, NO_TARGET, Profile, TargetProfile};
 use aster_device::{Backlog, Device, FreshErrors, Media, Pieces};
 use aster_lab::report::rate_text;
 use aster_lab::words::counted;
@@ -30,17 +30,7 @@ use std::time::Instant;
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let Named { name, mut profile } =
         profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
-    // A virtual machine may well bring the FTL itself.
-    let left_out = profile.target.as_ref().filter(|_| args.target.is_none()).map(|target| {
-        format!(
-            "shows the drive itself, which its host must know; --target {0} shows what {0} makes of it",
-            target.kind
-        )
-    });
-    profile.target = args.target.as_ref().map(|kind| {
-        let own = profile.target.take().filter(|target| target.kind == *kind);
-        own.unwrap_or_else(|| TargetProfile { kind: kind.clone(), ..TargetProfile::default() })
-    });
+    let through = choose_target(&mut profile, args.target.as_deref());
     keep_apart(
         &[args.profile.as_deref()],
         &[
@@ -84,7 +74,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         }
     })?;
     let line = Line::new(args.json);
-    for text in [doubt, not_kept, left_out].into_iter().flatten() {
+    for text in [doubt, not_kept, through].into_iter().flatten() {
         line.note(&text);
     }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
@@ -127,6 +117,38 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         None => drop(server.cut_power()),
     }
     Ok(())
+}
+
+/// Chooses what is served: what `wanted`, or else the profile's own target, makes of the drive, or the drive
+/// itself. Returns what there is to say of it.
+///
+/// A virtual machine may well bring the FTL of an open-channel drive itself, so that is shown as it is. No
+/// system has a driver for command frames.
+fn choose_target(profile: &mut Profile, wanted: Option<&str>) -> Option<String> {
+    let own = profile.target.take();
+    let takes_frames = profile.host.front_end == MESSAGE_UNIT;
+    match (wanted, own) {
+        (Some(NO_TARGET), _) | (None, None) => None,
+        (Some(kind), own) => {
+            let own = own.filter(|target| target.kind == kind);
+            let fresh = || TargetProfile { kind: kind.to_owned(), ..TargetProfile::default() };
+            profile.target = Some(own.unwrap_or_else(fresh));
+            None
+        }
+        (None, Some(own)) if takes_frames => {
+            let told = format!(
+                "shows what {} makes of the drive; --target {NO_TARGET} shows the drive itself, which takes \
+                 command frames",
+                own.kind
+            );
+            profile.target = Some(own);
+            Some(told)
+        }
+        (None, Some(own)) => Some(format!(
+            "shows the drive itself, which its host must know; --target {0} shows what {0} makes of it",
+            own.kind
+        )),
+    }
 }
 
 /// If the disk is still full, the image is as after a loss of power at the moment when the disk ran full,

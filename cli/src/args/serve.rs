@@ -34,7 +34,8 @@ pub(crate) struct ServeArgs {
     pub(crate) serial: Option<String>,
     /// Serve what this FTL of the host makes of the drive, instead of the drive itself: `pblk` or
     /// `page-mapping` for an open-channel drive, `hostftl` or `page-mapping` for a drive of command frames,
-    /// `block` for a page cache over any other
+    /// `block` for a page cache over any other; `none` for the drive itself [default: the profile's for a
+    /// drive of command frames, `none` for any other]
     #[arg(long, value_name = "KIND")]
     pub(crate) target: Option<String>,
     /// Where clients connect: a UNIX socket that is made here

@@ -2,6 +2,8 @@
 
 use crate::place::Place;
 use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 /// Parity takes its lane of the spare, and the settings of the paper's FTL are told.
 #[test]
@@ -71,4 +73,35 @@ fn parity_says_which_of_its_conditions_is_missing() {
     assert!(one.contains("target.raid: must be \"off\" with channel.lanes = 1"), "{one}");
     let few = place.refused(2, &[&parity[..], &["--set", "target.gather_pages=17"]].concat());
     assert!(few.contains("target.raid: needs 18 page buffers") && few.ends_with("there are 17\n"), "{few}");
+}
+
+/// The lines that a server says until it can be used.
+fn said(place: &Place, arguments: &[&str]) -> Vec<String> {
+    let mut command = place.command(&[&["serve"], arguments, &["--vfio-user", "s"]].concat());
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = lines.by_ref().take_while(|line| !line.contains("stop it with Ctrl-C")).collect();
+    let stop = format!("kill -TERM {}", server.id());
+    assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    told
+}
+
+/// Systems have drivers for open-channel drives, and none for command frames.
+#[test]
+fn a_drive_of_frames_is_served_through_its_ftl_and_an_open_channel_drive_as_it_is() {
+    let place = Place::new();
+    let served = |arguments: &[&str]| said(&place, arguments).join("\n");
+    let frames = served(&["host-ftl-small", "--image", "d.aster"]);
+    assert!(frames.contains("shows what hostftl makes of the drive; --target none shows"), "{frames}");
+    let info = place.aster(&["image", "info", "d.aster"]).out;
+    assert!(info.contains("\n  target.kind = hostftl\n"), "{info}");
+    assert_eq!(served(&["host-ftl-small", "--target", "hostftl", "--image", "d.aster"]), "");
+    assert_eq!(served(&["host-ftl-small", "--target", "none", "--image", "none.aster"]), "");
+    let info = place.aster(&["image", "info", "none.aster"]).out;
+    assert!(info.contains("\n  target.kind = none\n"), "{info}");
+    let vectors = served(&["pocket-ocssd", "--image", "o.aster"]);
+    assert!(vectors.contains("shows the drive itself") && vectors.contains("--target pblk"), "{vectors}");
+    let info = place.aster(&["image", "info", "o.aster"]).out;
+    assert!(info.contains("\n  target.kind = none\n"), "{info}");
 }
