@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_device::profile::{Profile, SHIPPED};
+use aster_device::profile::{Profile, RaidName, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
 use aster_lab::words::counted;
 use aster_run_virtual::{
@@ -68,6 +68,8 @@ struct JsonInfo<'a> {
     in_use: bool,
     serial: &'a str,
     made_with: BTreeMap<&'a str, &'a str>,
+    /// Where parity lies, by the profile that it keeps; `null` for a drive without `hostftl`.
+    raid: Option<RaidName>,
     /// The profile that it keeps; `null` for older images without one.
     profile: Option<JsonProfile<'a>>,
 }
@@ -93,6 +95,7 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
         Err(ImageError::Truncated { .. }) => (None, whole),
         Err(error) => (None, whole.and(Err(Failure::from(error)))),
     };
+    let raid = kept.as_ref().and_then(raid_of);
     if json {
         let profile = kept.as_ref().and_then(|KeptProfile { name, text }| {
             Some(JsonProfile { name, keys: toml::from_str(text).ok()? })
@@ -107,6 +110,7 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
             in_use,
             serial,
             made_with,
+            raid,
             profile,
         })?;
         return whole;
@@ -118,6 +122,10 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     console::line(&format!("serial number {serial}"))?;
     console::line("made with")?;
     made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
+    if let Some(raid) = raid {
+        let raid = toml::Value::try_from(raid).expect("a word");
+        console::line(&format!("first used with\n  target.raid = {}", raid.as_str().unwrap_or_default()))?;
+    }
     match kept {
         Some(kept) => profile_in_words(&kept).iter().try_for_each(|line| console::line(line))?,
         None if whole.is_err() => {}
@@ -126,6 +134,12 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
         )?,
     }
     whole
+}
+
+/// Where parity lies in a drive under `hostftl` with this profile.
+fn raid_of(kept: &KeptProfile) -> Option<RaidName> {
+    let profile = Profile::parse(&kept.name, &kept.text).ok()?;
+    profile.target.filter(|target| target.kind == "hostftl").map(|target| target.raid.unwrap_or_default())
 }
 
 /// Prints the profile that an image keeps, as a file that makes the same drive.

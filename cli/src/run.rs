@@ -11,8 +11,10 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
 use crate::traces::{self, Traced};
+use aster_device::profile::MESSAGE_UNIT;
 use aster_device::{ChannelHardware, FreshErrors, Profile};
 use aster_lab::explain::{Explanation, Which};
+use aster_lab::namespace::bytes_to_write;
 use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
@@ -49,6 +51,11 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Some(again) => again.setup()?,
         None => setup(args)?,
     };
+    // Nothing but an FTL on the host makes an NVMe drive of one that takes command frames. A run without one
+    // would leave a new image behind.
+    if setup.profile.target.is_none() && setup.profile.host.front_end == MESSAGE_UNIT {
+        bytes_to_write(&setup.profile, setup.content)?;
+    }
     let hardware = hardware(args.hardware)?;
     let is_file = |path: &&Path| !is_standard_input(path);
     keep_apart(

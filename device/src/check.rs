@@ -5,7 +5,7 @@ use crate::core_role::CoreRole;
 use crate::media::Media;
 use crate::nvram::{front_end_part, target_front_end_part};
 use crate::pieces::{Behind, Pieces};
-use crate::profile::{Profile, geometry_key};
+use crate::profile::{MESSAGE_UNIT, Profile, geometry_key};
 use crate::target;
 use aster_ftl::ConfigError as FtlError;
 use aster_hostif::{ConfigError as HostError, PersistentState};
@@ -143,11 +143,14 @@ pub fn namespace_with(
 }
 
 /// Whether the host of this profile's drive sees logical blocks. Without a target an open-channel drive has
-/// none: its host addresses sectors of flash.
+/// none, since its host addresses sectors of flash, and neither has one that takes command frames.
 ///
 /// # Errors
 /// When the drive's command set doesn't suit it.
 pub fn has_blocks(pieces: &Pieces, profile: &Profile) -> Result<bool, BuildError> {
+    if profile.target.is_none() && profile.host.front_end == MESSAGE_UNIT {
+        return Ok(false);
+    }
     if profile.target.is_some() || !pieces.front_ends.is_ours(&profile.host.front_end) {
         return Ok(true);
     }

@@ -75,6 +75,37 @@ fn parity_says_which_of_its_conditions_is_missing() {
     assert!(few.contains("target.raid: needs 18 page buffers") && few.ends_with("there are 17\n"), "{few}");
 }
 
+/// A drive of command frames without an FTL is no NVMe drive. A job gets the reason, and so does an image.
+#[test]
+fn without_its_target_a_drive_of_frames_is_refused_with_the_targets_that_it_can_have() {
+    let place = Place::new();
+    place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\nend_fsync=1\n");
+    let bare = ["host-ftl-small", "--set", "target.kind=none"];
+    let checked = place.refused(2, &[&["check"], &bare[..]].concat());
+    let ran = place.refused(2, &[&["run"], &bare[..], &["--job", "w.fio", "--image", "n.aster"]].concat());
+    for error in [checked, ran] {
+        assert!(error.contains("command frames"), "{error}");
+        assert!(error.contains("\"hostftl\" or \"page-mapping\""), "{error}");
+    }
+    assert!(!place.path("n.aster").exists());
+    let profile = include_str!("../../../profiles/host-ftl-small.toml").replace("\"hostftl\"", "\"none\"");
+    place.write("none.toml", profile);
+    let error = place.refused(2, &["check", "none.toml"]);
+    assert!(error.contains("without a target nobody reads it, so leave kind alone in [target]"), "{error}");
+
+    let run = ["run", "host-ftl-small", "--job", "w.fio", "--image", "d.aster"];
+    assert_eq!(place.aster(&run).code, 0);
+    let info = place.aster(&["image", "info", "d.aster"]).out;
+    assert!(info.contains("\nfirst used with\n  target.raid = off\n"), "{info}");
+    assert_eq!(place.report(&["image", "info", "d.aster", "--json"])["raid"], "off");
+    let error = place.refused(1, &[&run[..], &["--set", "target.raid=rotating"]].concat());
+    for told in
+        ["d.aster: ", "written with another target.raid: with no parity", "is \"rotating\". Use the one"]
+    {
+        assert!(error.contains(told), "{told}: {error}");
+    }
+}
+
 /// The lines that a server says until it can be used.
 fn said(place: &Place, arguments: &[&str]) -> Vec<String> {
     let mut command = place.command(&[&["serve"], arguments, &["--vfio-user", "s"]].concat());

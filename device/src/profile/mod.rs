@@ -87,8 +87,10 @@ impl Profile {
         if let Some(none) = profile.target.take_if(|target| target.kind == NO_TARGET)
             && let Some(key) = none.given().first()
         {
-            let reason =
-                format!("must be absent with target.kind = \"{NO_TARGET}\": there is nothing to set");
+            let reason = format!(
+                "must be absent with target.kind = \"{NO_TARGET}\": without a target nobody reads it, so \
+                 leave kind alone in [target]"
+            );
             return Err(fail(&format!("target.{key}"), reason));
         }
         let keys = merged.as_ref().unwrap_or(&table);

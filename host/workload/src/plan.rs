@@ -26,7 +26,8 @@ pub struct Plan {
 
 /// Why nothing can be written to a drive without an FTL, and what helps.
 pub const NO_BLOCKS: &str = "the drive has no logical blocks: its host addresses the flash itself. An FTL on \
-                             the host gives it some: target.kind = \"pblk\" for an open-channel drive";
+                             the host gives it some: target.kind = \"pblk\" for an open-channel drive, \
+                             \"hostftl\" or \"page-mapping\" for one that takes command frames";
 
 /// A job that does not fit the drive.
 #[derive(Clone, PartialEq, Eq, Debug)]

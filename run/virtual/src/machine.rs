@@ -19,7 +19,11 @@ pub enum RunError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The host's PCI layer found no NVMe function.
-    #[error("the drive's PCI function doesn't look like an NVMe controller")]
+    #[error(
+        "the drive's PCI function doesn't look like an NVMe controller. With host.front_end = \
+         \"message-unit\" it takes command frames, and an FTL on the host makes an NVMe drive of it: \
+         target.kind = \"hostftl\" or \"page-mapping\""
+    )]
     Enumeration,
     /// The drive's firmware could not bring it up.
     #[error("the drive reports: {0}")]

@@ -7,7 +7,7 @@
 //! written, so that the copies in it can't take the place of what they were copied from a second time.
 
 use super::block_table::BlockTable;
-use super::config::HostFtlConfig;
+use super::config::{HostFtlConfig, Parity};
 use super::find_table::TableFinder;
 use super::flash::{Done, Flash, Span};
 use super::groups::{GroupPlace, Groups};
@@ -366,7 +366,16 @@ impl Recovery<'_> {
             groups.kill_lane(channel, die, lane);
         }
         if flash.foreign() > floor {
-            return Err("what is on the drive was written with another target.raid".to_string());
+            let (then, now) = match config.raid {
+                None => ("parity", "is \"off\""),
+                Some(Parity::Fixed) => ("no parity", "is \"fixed\""),
+                Some(Parity::Rotating) => ("no parity", "is \"rotating\""),
+            };
+            return Err(format!(
+                "what is on the drive was written with another target.raid: with {then}, and target.raid \
+                 {now}. Use the one that it was written with, format the drive under that one, or take a \
+                 new drive"
+            ));
         }
         for sector in 0..sectors {
             if let Some(place) = versions.map.place_of(sector) {
