@@ -65,6 +65,19 @@ fn too_little_over_provisioning_is_refused_with_a_percentage_that_does() {
     assert!(error.contains("of 6: so few blocks need more than 900 %"), "{error}");
 }
 
+/// With 0 no write becomes composite pages, which then take no group of each die.
+#[test]
+fn composite_pages_can_be_switched_off() {
+    let place = Place::new();
+    let spare = ["check", "host-ftl-small", "--set", "ftl.over_provisioning_percent=34"];
+    let error = place.refused(2, &spare);
+    assert!(error.contains("must leave 7 blocks"), "{error}");
+    let off = place.aster(&[&spare[..], &["--set", "target.composite_bytes=0"]].concat());
+    assert!(off.code == 0 && off.out.contains("no parity, no composite pages\n"), "{}{}", off.out, off.err);
+    let error = place.refused(2, &["check", "host-ftl-small", "--set", "target.composite_bytes=512"]);
+    assert!(error.contains("must be from 4096"), "{error}");
+}
+
 #[test]
 fn parity_says_which_of_its_conditions_is_missing() {
     let place = Place::new();

@@ -71,7 +71,9 @@ impl Profile {
         }
         range("target.sectors_per_write", f64::from(target.sectors_per_write.unwrap_or(1)), 1.0, 64.0)?;
         range("target.gather_pages", f64::from(target.gather_pages.unwrap_or(0)), 0.0, 65536.0)?;
-        range("target.composite_bytes", f64::from(target.composite_bytes.unwrap_or(4096)), 4096.0, 1e9)?;
+        // 0 is for none.
+        let composite_bytes = target.composite_bytes.filter(|&bytes| bytes > 0).unwrap_or(4096);
+        range("target.composite_bytes", f64::from(composite_bytes), 4096.0, 1e9)?;
         range("target.hot_writes", f64::from(target.hot_writes.unwrap_or(0)), 0.0, 65536.0)?;
         range("target.wear_window", f64::from(target.wear_window.unwrap_or(2)), 2.0, 65536.0)?;
         range("target.region_percent", target.region_percent.unwrap_or(1.0), 0.0, 1000.0)?;

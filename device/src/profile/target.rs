@@ -51,7 +51,8 @@ pub struct TargetProfile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gather_pages: Option<u32>,
     /// A write of so many bytes at least, of sectors that are cold, becomes composite pages of `hostftl`: a
-    /// page of all lanes of a channel, programmed by one command (H22). None when absent.
+    /// page of all lanes of a channel, programmed by one command (H22). None with 0, and when
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub composite_bytes: Option<u32>,
     /// Sectors are cold if none of so many writes before has written them. 0 when absent: all are.

@@ -23,7 +23,8 @@ pub(crate) fn make(profile: &Profile, facts: &MediaFacts) -> Result<Box<dyn Targ
     }
     let target = profile.target.as_ref();
     let gather_pages = target.and_then(|target| target.gather_pages);
-    let composite = target.and_then(|target| target.composite_bytes).map(|bytes| CompositeConfig {
+    let composite_bytes = target.and_then(|target| target.composite_bytes).filter(|&bytes| bytes > 0);
+    let composite = composite_bytes.map(|bytes| CompositeConfig {
         bytes,
         hot_writes: target.and_then(|target| target.hot_writes).unwrap_or(0),
     });
