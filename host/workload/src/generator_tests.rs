@@ -31,6 +31,14 @@ fn a_sequential_job_reads_its_region_once_in_order() {
 }
 
 #[test]
+fn a_percentage_of_io_size_is_of_the_region_and_not_of_the_drive() {
+    let half = Some(Extent::Percent(50));
+    let got = requests(&Job { size: Some(Extent::Bytes(MIB)), io_size: half, ..Job::default() });
+    assert_eq!(got.len(), 128);
+    assert_eq!(got.last().map(|r| r.offset + u64::from(r.length)), Some(MIB / 2));
+}
+
+#[test]
 fn a_random_map_covers_every_block_once_a_loop_in_another_order() {
     let job = Job { access: Access::Random, mix: Mix::Write, loops: 2, ..Job::default() };
     let got = requests(&job);

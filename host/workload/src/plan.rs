@@ -138,7 +138,8 @@ impl Job {
         if bytes < u64::from(smallest) {
             return Err(fail("size", format!("{bytes} bytes hold no block of {smallest}")));
         }
-        let io_bytes = self.io_size.map_or(bytes, |size| size.resolve(drive.bytes));
+        // As in fio, a percentage is of the region.
+        let io_bytes = self.io_size.map_or(bytes, |size| size.resolve(bytes));
         if io_bytes == 0 {
             return Err(fail("io_size", String::from("must be above 0")));
         }

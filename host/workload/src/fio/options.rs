@@ -68,7 +68,12 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "50%",
         "length of the region in bytes or percent of the drive. Default the rest of the drive",
     ),
-    effect("io_size", &["io_limit"], "1g", "bytes to request in a loop, inside the region. Default size"),
+    effect(
+        "io_size",
+        &["io_limit"],
+        "1g",
+        "bytes to request in a loop, inside the region, or percent of `size`. Default size",
+    ),
     effect(
         "number_ios",
         &[],
