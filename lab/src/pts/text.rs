@@ -215,6 +215,9 @@ fn put_saturation(text: &mut String, test: &SaturationReport) {
         ];
         SATURATION.head(text, &(at + 1).to_string(), values.into_iter());
     }
+    if shown < test.rounds.len() {
+        let _ = writeln!(text, "{shown} of {} rounds; --json has all.", test.rounds.len());
+    }
     let end = match test.ended_by {
         SaturationEnd::Written => "when the capacity had been written four times",
         SaturationEnd::Time => "after as many minutes as a day has",
