@@ -26,7 +26,10 @@ const SOURCES: [&str; 16] = [
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    println!("cargo:rustc-env=ASTER_COMMIT={}", commit(&root).unwrap_or_default());
+    let commit = commit(&root).unwrap_or_default();
+    println!("cargo:rustc-env=ASTER_COMMIT={commit}");
+    let built_from = if commit.is_empty() { String::new() } else { format!(" ({commit})") };
+    println!("cargo:rustc-env=ASTER_VERSION={}{built_from}", env!("CARGO_PKG_VERSION"));
 }
 
 /// The commit, with `-dirty` after it when these sources have changes; `None` outside of a repository of

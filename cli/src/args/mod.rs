@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 
 /// An open SSD in software: runs whole drives in deterministic virtual time.
 #[derive(Debug, Parser)]
-#[command(name = "aster", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "aster", version = env!("ASTER_VERSION"), after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -149,3 +149,14 @@ fn a_drive_of_frames_is_served_through_its_ftl_and_an_open_channel_drive_as_it_i
     let info = place.aster(&["image", "info", "o.aster"]).out;
     assert!(info.contains("\n  target.kind = none\n"), "{info}");
 }
+
+/// A program that was built in a checkout tells of which commit it is.
+#[test]
+fn the_version_tells_the_commit_that_reports_tell() {
+    let place = Place::new();
+    let version = place.aster(&["--version"]).out;
+    place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=64k\n");
+    let build = &place.report(&["run", "tiny", "--job", "w.fio", "--json"])["provenance"]["aster"];
+    let commit = build["commit"].as_str().map_or(String::new(), |commit| format!(" ({commit})"));
+    assert_eq!(version, format!("aster {}{commit}\n", build["version"].as_str().unwrap()));
+}
