@@ -5,6 +5,7 @@
 //! (`number too large to fit in target type`). Its usage line is made of the given options, as if they were
 //! right.
 
+use aster_device::profile::Profile;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
@@ -17,6 +18,9 @@ pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Err
     }
     if let Some(text) = unknown_command(command, arguments, &error) {
         return Error::raw(ErrorKind::InvalidSubcommand, text).with_cmd(command);
+    }
+    if let Some(text) = option_of_others(command, arguments, &error) {
+        return Error::raw(ErrorKind::UnknownArgument, text).with_cmd(command);
     }
     let (Some(argument), Some(value)) =
         (text_of(&error, ContextKind::InvalidArg), text_of(&error, ContextKind::InvalidValue))
@@ -79,6 +83,34 @@ fn unknown_command(command: &Command, arguments: &[OsString], error: &Error) -> 
     let near = names.iter().min_by_key(edits).filter(|name| edits(name) <= name.len().max(unknown.len()) / 2);
     let meant = near.map_or(".".to_owned(), |near| format!("; did you mean '{near}'?"));
     Some(format!("there is no command '{unknown}'{meant} The commands are {}\n", names.join(", ")))
+}
+
+/// What to say of an option that other commands have, or that is a key of the profile. clap's tip would be to
+/// pass it as a value.
+fn option_of_others(command: &Command, arguments: &[OsString], error: &Error) -> Option<String> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    // Another option of a similar name is a better tip.
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
+        return None;
+    }
+    let name = unknown.strip_prefix("--")?.split('=').next()?;
+    let has = |command: &Command, name| command.get_arguments().any(|one| one.get_long() == Some(name));
+    let within = command.find_subcommand(arguments.get(1)?)?;
+    let others: Vec<_> = command.get_subcommands().filter(|one| has(one, name)).collect();
+    let key = name.replace('-', "_");
+    let is_key = has(within, "set") && Profile::known_keys().contains(&key);
+    if others.is_empty() && !is_key {
+        return None;
+    }
+    let mut text = format!("unexpected argument '--{name}': aster {} has no such option", within.get_name());
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().map(|one| one.get_name()).collect();
+        text += &format!("; of aster {} it is one", names.join(", "));
+    }
+    if is_key {
+        text += &format!(". --set {key}=… sets that key of the profile");
+    }
+    Some(text + "\n")
 }
 
 fn text_of(error: &Error, kind: ContextKind) -> Option<String> {

@@ -150,6 +150,23 @@ fn a_drive_of_frames_is_served_through_its_ftl_and_an_open_channel_drive_as_it_i
     assert!(info.contains("\n  target.kind = none\n"), "{info}");
 }
 
+/// clap's own tip would be to write the option as a value.
+#[test]
+fn an_option_of_other_commands_is_told_as_such() {
+    let place = Place::new();
+    let error = place.refused(2, &["check", "host-ftl-small", "--content", "full"]);
+    assert!(
+        error.contains("aster check has no such option; of aster run, ") && !error.contains("tip"),
+        "{error}"
+    );
+    assert!(error.contains("--set content=… sets that key of the profile"), "{error}");
+    assert_eq!(place.aster(&["check", "host-ftl-small", "--set", "content=full"]).code, 0);
+    let error = place.refused(2, &["image", "--cuts", "3"]);
+    assert!(error.contains("of aster torture it is one") && !error.contains("--set"), "{error}");
+    let error = place.refused(2, &["check", "tiny", "--jsn"]);
+    assert!(error.contains("'--json'"), "{error}");
+}
+
 /// A program that was built in a checkout tells of which commit it is.
 #[test]
 fn the_version_tells_the_commit_that_reports_tell() {
