@@ -38,8 +38,26 @@ impl McuCosts {
     }
 }
 
+/// A register that a pass of the loop looks at (H14). The paper names six of its nine; the other three are
+/// those without which statuses couldn't be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    /// Whether a command waits.
+    Command,
+    /// Status frames that have reached the host, whose entries' places become free.
+    Arrived,
+    /// How many entries the status buffer has room for.
+    Room,
+    /// Entries in the status FIFO of a controller.
+    Statuses(usize),
+    /// Whether enough entries wait for a status frame.
+    Enough,
+    /// Whether the oldest entry has waited long enough.
+    Due,
+}
+
 /// The loop. While there is nothing to do it goes round all the time, which a real MCU does as well. Here
-/// that is arithmetic: what comes in the meantime is found by the next pass that begins after it.
+/// that is arithmetic: what comes in the meantime is found by the next look at its register.
 pub(super) struct Mcu {
     unit: Rc<MessageUnit>,
     core: Core,
@@ -58,17 +76,53 @@ impl Mcu {
     }
 
     async fn run(self) {
-        let pass = self.core.frequency().cycles(self.costs.pass);
+        let checks = checks(self.unit.controllers());
         // When the last pass that has found something ended.
         let mut since = Instant::ZERO;
         loop {
             self.work().await;
-            let begins = next_pass(since, pass, self.core.now());
-            if begins > self.core.now() {
-                self.core.exec().sleep_until(begins).await;
+            let (at, first) = self.next_check(&checks, since);
+            if at > self.core.now() {
+                self.core.exec().sleep_until(at).await;
             }
-            self.pass().await;
+            let mut looked = 0;
+            for check in &checks[first..] {
+                looked += self.check_cycles(&checks);
+                if self.finds(*check) {
+                    self.spend(Function::NvmeManager, core::mem::take(&mut looked));
+                    self.work_on(*check).await;
+                }
+            }
+            self.spend(Function::NvmeManager, looked + self.costs.pass % checks.len() as u64);
             since = self.core.now();
+        }
+    }
+    /// What a check takes. What doesn't divide evenly is the way back to the loop's begin.
+    const fn check_cycles(&self, checks: &[Check]) -> u64 {
+        self.costs.pass / checks.len() as u64
+    }
+    /// The next check that finds something, as instant and place in the pass, of a loop that has gone round
+    /// since `since` without finding anything.
+    fn next_check(&self, checks: &[Check], since: Instant) -> (Instant, usize) {
+        let (clock, now) = (self.core.frequency(), self.core.now());
+        if now <= since {
+            return (now, 0);
+        }
+        let (pass, check) = (clock.cycles(self.costs.pass), clock.cycles(self.check_cycles(checks)));
+        let finding = checks.iter().enumerate().filter(|&(_, &check)| self.finds(check));
+        let at = |place: usize| (next_time(since + check * place as u64, pass, now), place);
+        finding.map(|(place, _)| at(place)).min().unwrap_or((now, 0))
+    }
+    /// Whether a check would find something.
+    fn finds(&self, check: Check) -> bool {
+        let unit = &*self.unit;
+        match check {
+            Check::Command => unit.has_command(),
+            Check::Arrived => unit.has_arrived(),
+            Check::Room => false,
+            Check::Statuses(nac) => unit.statuses(nac) > 0,
+            Check::Enough => unit.has_enough(),
+            Check::Due => unit.is_due(),
         }
     }
     /// Waits until a pass would find something.
@@ -89,46 +143,51 @@ impl Mcu {
         self.unit.bell().wait(exec, found).await;
     }
 
-    /// A pass of the loop: the checks, then at most one command, then statuses, then at most one status
-    /// frame.
-    async fn pass(&self) {
+    /// Does what a check has found.
+    async fn work_on(&self, check: Check) {
         let (unit, costs) = (&*self.unit, &self.costs);
-        self.spend(Function::NvmeManager, costs.pass);
-        unit.reap_frames();
-        if let Some((nac, host_addresses)) = unit.next_command() {
-            self.spend(Function::NvmeManager, costs.command);
-            self.spend(Function::NvmCommandManager, costs.host_address * host_addresses as u64);
-            self.core.settle().await;
-            unit.hand_over(nac);
-        }
-        for nac in 0..unit.controllers() {
-            let count = unit.statuses(nac);
-            if count > 0 {
+        match check {
+            Check::Command => {
+                let Some((nac, host_addresses)) = unit.next_command() else { return };
+                self.spend(Function::NvmeManager, costs.command);
+                self.spend(Function::NvmCommandManager, costs.host_address * host_addresses as u64);
+                self.core.settle().await;
+                unit.hand_over(nac);
+            }
+            Check::Arrived => unit.reap_frames(),
+            // Room by itself is nothing to do: it bounds what the next checks take.
+            Check::Room => {}
+            Check::Statuses(nac) => {
+                let count = unit.statuses(nac);
                 self.spend(Function::NvmeManager, costs.status * count as u64);
                 self.core.settle().await;
                 unit.collect(nac, count);
             }
+            Check::Enough | Check::Due => {
+                self.spend(Function::HostDma, costs.frame);
+                self.core.settle().await;
+                unit.request_frame();
+            }
         }
-        if unit.wants_frame() {
-            self.spend(Function::HostDma, costs.frame);
-            self.core.settle().await;
-            unit.request_frame();
-        }
-        self.core.settle().await;
     }
     fn spend(&self, function: Function, cycles: u64) {
         self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
     }
 }
 
-/// When the first pass begins that finds what has come by `now`, if the passes have followed each other since
-/// `since`.
-fn next_pass(since: Instant, pass: Duration, now: Instant) -> Instant {
-    if pass.is_zero() || now <= since {
-        return now;
+/// The registers of a pass, in their order.
+fn checks(controllers: usize) -> Vec<Check> {
+    let before = [Check::Command, Check::Arrived, Check::Room];
+    let statuses = (0..controllers).map(Check::Statuses);
+    before.into_iter().chain(statuses).chain([Check::Enough, Check::Due]).collect()
+}
+
+/// The first time from `now` on of what comes at `first` and each `period` after it.
+fn next_time(first: Instant, period: Duration, now: Instant) -> Instant {
+    if period.is_zero() || now <= first {
+        return now.max(first);
     }
-    let passes = now.since(since).as_picos().div_ceil(pass.as_picos());
-    since + pass * passes
+    first + period * now.since(first).as_picos().div_ceil(period.as_picos())
 }
 
 #[cfg(test)]
@@ -136,25 +195,33 @@ mod tests {
     use super::*;
     use aster_units::Rng;
 
+    /// H14: one of commands, four of the controllers' statuses, one of enough statuses, and three more.
+    #[test]
+    fn a_pass_with_four_controllers_looks_at_nine_registers() {
+        let checks = checks(4);
+        assert_eq!(checks.len(), 9);
+        assert!((0..4).all(|nac| checks.contains(&Check::Statuses(nac))));
+    }
+
     /// The arithmetic is that of a loop that goes round.
     #[test]
-    fn the_next_pass_is_that_of_a_loop_that_goes_round() {
+    fn the_next_time_is_that_of_a_loop_that_goes_round() {
         let mut random = Rng::new(14);
         for _ in 0..2_000 {
             let pass = Duration::from_picos(1 + random.below(1_000));
-            let since = Instant::ZERO + Duration::from_picos(random.below(5_000));
-            let now = since + Duration::from_picos(random.below(20_000));
-            let mut begins = since;
-            while begins < now {
-                begins += pass;
+            let first = Instant::ZERO + Duration::from_picos(random.below(5_000));
+            let now = Instant::ZERO + Duration::from_picos(random.below(25_000));
+            let mut comes = first;
+            while comes < now {
+                comes += pass;
             }
-            assert_eq!(next_pass(since, pass, now), begins);
+            assert_eq!(next_time(first, pass, now), comes);
         }
     }
 
     #[test]
     fn a_loop_without_costs_finds_everything_at_once() {
         let now = Instant::ZERO + Duration::from_nanos(17);
-        assert_eq!(next_pass(Instant::ZERO, Duration::ZERO, now), now);
+        assert_eq!(next_time(Instant::ZERO, Duration::ZERO, now), now);
     }
 }

@@ -349,29 +349,40 @@ impl MessageUnit {
         // A command may have waited for a slot.
         self.go_on(state);
     }
-    /// Whether enough entries wait for a status frame, or have waited long enough, and there is room for one
-    /// (H17).
-    pub fn wants_frame(&self) -> bool {
-        self.wants(&self.state.borrow())
+    /// Whether a command waits that its controller may have.
+    pub fn has_command(&self) -> bool {
+        self.state.borrow().nacs.next_command().is_some()
+    }
+    /// Whether status frames have reached the host whose entries' places aren't free yet.
+    pub fn has_arrived(&self) -> bool {
+        self.state.borrow().status.has_arrived()
+    }
+    /// Whether enough entries wait for a status frame, and there is room for one (H17).
+    pub fn has_enough(&self) -> bool {
+        let state = self.state.borrow();
+        state.control.enable() && state.status.asks(enough(&state), false)
+    }
+    /// Whether the oldest entry that is in no frame has waited long enough, and there is room for one (H17).
+    pub fn is_due(&self) -> bool {
+        let state = self.state.borrow();
+        state.control.enable() && self.has_waited(&state) && state.status.asks(1, true)
     }
     fn wants(&self, state: &State) -> bool {
-        let (enough, due) = self.asked(state);
-        state.control.enable() && state.status.asks(enough, due)
+        state.control.enable() && state.status.asks(enough(state), self.has_waited(state))
     }
-    /// How many entries are enough for a frame, and whether the oldest has waited long enough.
-    fn asked(&self, state: &State) -> (usize, bool) {
-        let enough = usize::from(state.config.entries()).clamp(1, STATUS_FRAME_ENTRIES_MAX);
+    /// Whether the oldest entry that is in no frame has waited long enough.
+    fn has_waited(&self, state: &State) -> bool {
         let timeout = Duration::from_micros(state.config.timeout_us().into());
         let is_due = |since| self.exec.now() >= since + timeout;
-        (enough, state.status.waiting_since().is_some_and(is_due))
+        state.status.waiting_since().is_some_and(is_due)
     }
     /// Requests the next status frame, if there still is one.
     pub fn request_frame(&self) {
         let state = &mut *self.state.borrow_mut();
-        let (enough, due) = self.asked(state);
         if !state.control.enable() {
             return;
         }
+        let (enough, due) = (enough(state), self.has_waited(state));
         let Some(request) = state.status.next_frame(enough, due) else { return };
         let start = STATUS_AT + usize::from(request.start()) * STATUS_ENTRY_BYTES;
         let address = state.status_buffer + u64::from(request.frame()) * STATUS_FRAME_BYTES as u64;
@@ -446,6 +457,11 @@ impl MessageUnit {
         state.alarm.reset();
         state.resets = state.resets.wrapping_add(1);
     }
+}
+
+/// How many entries are enough for a status frame.
+fn enough(state: &State) -> usize {
+    usize::from(state.config.entries()).clamp(1, STATUS_FRAME_ENTRIES_MAX)
 }
 
 fn command_of(id: CommandId, op: HostOp, bytes: u32) -> HostCommand {

@@ -11,12 +11,16 @@ const fn nop(id: u16, channel: u8) -> Command {
     Command::new(Opcode::Nop, id, channel, 0, Blocks::One { lane: 0, block: 0 })
 }
 
-/// H14: a command waits for the pass that finds it, is moved in that one, and its status in the next.
+/// H14: a command waits for the check that finds it, and is moved. The next pass finds its status, and the
+/// check for enough of them, which is the last but one, asks for the frame.
 #[test]
-fn a_command_alone_takes_two_passes_of_the_mcu_and_the_wait_for_the_first() {
+fn a_command_alone_takes_two_passes_of_the_mcu_but_a_check_and_the_wait_for_the_first() {
     let mut bench = Bench::with_costs(COSTS);
     let mut random = Rng::new(3);
-    let (passes, moved) = (2 * COSTS.pass, COSTS.command + COSTS.status + COSTS.frame);
+    // Two controllers make seven checks.
+    let before_frame = COSTS.pass / 7 * 6;
+    let (passes, moved) = (COSTS.pass + before_frame, COSTS.command + COSTS.status + COSTS.frame);
+    let mut waits = Vec::new();
     for id in 0..200 {
         let begun = bench.exec.now();
         bench.send(&[nop(id, 0)]);
@@ -25,10 +29,14 @@ fn a_command_alone_takes_two_passes_of_the_mcu_and_the_wait_for_the_first() {
         // The bus that scatters takes 51 ns.
         let (least, most) = (passes + moved, passes + moved + COSTS.pass + 8);
         assert!((least..=most).contains(&cycles), "{cycles} cycles, beside {least} to {most}");
+        waits.push(cycles - least);
         assert_eq!(bench.statuses().len(), 1);
         let pause = Duration::from_nanos(random.below(5_000));
         bench.exec.advance_to(bench.exec.now() + pause);
     }
+    // Commands come at any place of a pass.
+    let spread = waits.iter().max().unwrap() - waits.iter().min().unwrap();
+    assert!((COSTS.pass * 9 / 10..=COSTS.pass).contains(&spread), "{spread} cycles");
 }
 
 /// H15: each host address costs, and each command a pass.
