@@ -27,6 +27,7 @@ pub fn claims(report: &HostFtlReport, plan: &Plan) -> Vec<Claim> {
         better_copies(report, plan),
         steady_latencies(report, plan),
         few_extra_erases(report, plan),
+        few_erases_for_wear(report, plan),
         even_erases(report),
         erases_within_the_window(report, plan),
         longer_lives(report),
@@ -278,6 +279,19 @@ fn few_extra_erases(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
         says: format!("Wear: RSWL adds no more than {most:.0} % of erases"),
         ours: format!("{extra:+.2} % after the same writes, before a block goes bad"),
         holds: extra <= most,
+    })
+}
+
+/// H26, to the drive's end: a group is erased once for each time that it is emptied. Drives with and without
+/// levelling can't be compared once one of them has bad blocks, since it has less room then.
+fn few_erases_for_wear(report: &HostFtlReport, plan: &Plan) -> Option<Claim> {
+    let life = report.wear.iter().find(|life| life.kind == WearKind::HostFtlLevelled)?;
+    let (share, most) = (life.levelled_percent(), plan.paper.wear_extra_percent);
+    Some(Claim {
+        id: "H26",
+        says: format!("Wear: over a life, erases for RSWL are {most:.0} % of the others at most"),
+        ours: format!("{share:.2} %, {} of {} groups", life.levelled, life.emptied),
+        holds: share <= most,
     })
 }
 

@@ -90,6 +90,13 @@ pub struct WearLife {
     pub samples: Vec<WearSample>,
 }
 
+impl WearLife {
+    /// What was emptied for levelling until the end, in percent of what was emptied for something else.
+    pub fn levelled_percent(&self) -> f64 {
+        100.0 * self.levelled as f64 / (self.emptied - self.levelled) as f64
+    }
+}
+
 /// The life of a drive that levels wear beside that of one that doesn't, under the same writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WearPair {
