@@ -94,7 +94,8 @@ pub struct FrontEndPorts {
 /// translation's. `start` registers a handler, attaches it to both ports and doesn't wait. It allocates
 /// all memory.
 ///
-/// From then on, each access of the host comes as one call, when it has crossed the link. The link's
+/// From then on, each access of the host comes as one call, when it has crossed the link; or as a packet, if
+/// the front end [asks for that](aster_ports::tlp::HostRequests::take_over) as it starts. The link's
 /// answers and the translation's requests come through the handler. The front end carries out each DMA
 /// request of the commands that it has pushed, and frees a command's slot when the translation has
 /// completed it. It can't take back a command that is with the translation: once the command's host is

@@ -7,6 +7,15 @@
 //!
 //! A PCIe endpoint grants infinite credits for completions (PCIe 4.0 §2.6.1), so it has to have room before
 //! it asks: firmware counts [`RECEIVE_PLACES`].
+//!
+//! Firmware may also serve the host's accesses to the function by packets: [`HostRequests`] is the buffer in
+//! which they land, and the completions that answer them are packets that firmware sends like any other.
+
+mod requests;
+
+pub use requests::{
+    HostRequest, HostRequests, NON_POSTED_REQUESTS, POSTED_REQUESTS, Places, REQUEST_DATA, TLP_FREED,
+};
 
 use crate::link::{LinkPort, Local};
 use alloc::boxed::Box;
@@ -102,6 +111,35 @@ pub struct TlpDescriptor {
     pub notice: Option<u32>,
 }
 
+/// Bytes of a completion's header.
+pub const COMPLETION_HEADER: usize = 12;
+
+/// The answer to a read of the host, header and data, as it was built in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TlpCompletion {
+    header: [u8; COMPLETION_HEADER],
+    data: [u8; REQUEST_DATA],
+    data_bytes: u8,
+}
+
+impl TlpCompletion {
+    /// A completion of these bytes. Asserts that there is room.
+    pub fn new(header: &[u8], data: &[u8]) -> Self {
+        let mut all = TlpCompletion {
+            header: [0; COMPLETION_HEADER],
+            data: [0; REQUEST_DATA],
+            data_bytes: data.len() as u8,
+        };
+        all.header.copy_from_slice(header);
+        all.data[..data.len()].copy_from_slice(data);
+        all
+    }
+    /// Its header and its data.
+    pub fn parts(&self) -> (&[u8], &[u8]) {
+        (&self.header, &self.data[..usize::from(self.data_bytes)])
+    }
+}
+
 /// What firmware has the core send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outgoing {
@@ -112,6 +150,8 @@ pub enum Outgoing {
         /// The vector.
         vector: u16,
     },
+    /// The answer to a read of the host.
+    Completion(TlpCompletion),
 }
 
 /// An entry of the buffer descriptor table (S6).
@@ -125,10 +165,23 @@ pub struct BufferDescriptor {
     pub offset: u32,
 }
 
+/// What has become of the host's requests, where firmware serves them (S3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestStats {
+    /// Requests that firmware has looked at.
+    pub handled: u64,
+    /// Reads that it has answered by a completion, with data or without.
+    pub answered: u64,
+    /// Requests that it would not carry out: reads were answered by Completer Abort, writes dropped.
+    pub refused: u64,
+    /// Writes that were dropped because their data are known to be wrong.
+    pub poisoned: u64,
+}
+
 /// What a port has carried since power-on, and what software had to do with it (S7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlpStats {
-    /// Packets that firmware has built and the core has sent: requests and messages.
+    /// Packets that firmware has built and the core has sent: requests, messages, completions.
     pub sent: u64,
     /// Packets that have come: completions.
     pub received: u64,
@@ -146,12 +199,14 @@ pub struct TlpStats {
     pub timed_out: u64,
     /// Completions that belong to no read, or not to where one stands.
     pub unexpected: u64,
+    /// The host's requests, if firmware serves them.
+    pub requests: Option<RequestStats>,
 }
 
 impl TlpStats {
     /// Packets that firmware had in hand: those that it has built and those that it has looked at.
     pub fn touched(&self) -> u64 {
-        self.sent + self.handled
+        self.sent + self.handled + self.requests.map_or(0, |requests| requests.handled)
     }
     /// Passes each counter with its name to `each`.
     pub fn each(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -164,6 +219,12 @@ impl TlpStats {
         each("tlp_failed_reads", self.failed);
         each("tlp_timed_out_reads", self.timed_out);
         each("tlp_unexpected", self.unexpected);
+        if let Some(requests) = self.requests {
+            each("tlp_register_requests", requests.handled);
+            each("tlp_register_answers", requests.answered);
+            each("tlp_register_refused", requests.refused);
+            each("tlp_register_poisoned", requests.poisoned);
+        }
     }
 }
 
@@ -188,6 +249,7 @@ pub struct TlpPort {
     /// Bit `n`: the read with tag `n` has all its data (S6).
     completed: Cell<u64>,
     completed_wait: WaitCell,
+    requests: HostRequests,
     stats: Cell<TlpStats>,
     board: Cell<Option<HandlerId>>,
     firmware: Cell<Option<HandlerId>>,
@@ -208,6 +270,7 @@ impl TlpPort {
             table: RefCell::new(vec![None; usize::from(TLP_TAGS)].into_boxed_slice()),
             completed: Cell::new(0),
             completed_wait: WaitCell::default(),
+            requests: HostRequests::new(exec),
             stats: Cell::default(),
             board: Cell::new(None),
             firmware: Cell::new(None),
@@ -216,6 +279,7 @@ impl TlpPort {
     /// Connects the PCIe core. The port posts [`TLP_KICK`] to it.
     pub fn attach_board(&self, board: HandlerId) {
         self.board.set(Some(board));
+        self.requests.attach_board(board);
     }
     /// Connects firmware's interrupt handler. The port posts [`TLP_SENT`] to it.
     pub fn attach_firmware(&self, firmware: HandlerId) {
@@ -281,6 +345,14 @@ impl TlpPort {
     /// Firmware: reads the completion bitmap and clears it.
     pub fn take_completed(&self) -> u64 {
         self.completed.take()
+    }
+    /// The host's requests to the function.
+    pub fn requests(&self) -> &HostRequests {
+        &self.requests
+    }
+    /// Firmware: counts what it does with the host's requests.
+    pub fn count_request(&self, change: impl FnOnce(&mut RequestStats)) {
+        self.count(|stats| change(stats.requests.get_or_insert_default()));
     }
     /// What it has carried.
     pub fn stats(&self) -> TlpStats {

@@ -20,4 +20,4 @@ pub use heat::{Heat, SensorConfig, Throttling, Work};
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
 pub use thermal::{Thermal, ThermalConfig, ZERO_CELSIUS};
-pub use tlp::{RootStats, TlpLink, TlpLinkConfig, WireConfig};
+pub use tlp::{AccessErrors, RootStats, TlpLink, TlpLinkConfig, WireConfig};

@@ -8,8 +8,8 @@ use crate::msix::MsixTable;
 use aster_parties::{FunctionSpec, Interrupts, PieceError};
 use aster_ports::tlp::TlpSettings;
 use aster_wire::pcie::{
-    CapabilityId, CapabilityWalk, Command, DeviceControl, MsiCapability, MsiControl, MsixControl,
-    PowerManagementControl, Status,
+    BarKind, CapabilityId, CapabilityWalk, Command, DeviceControl, Header, MsiCapability, MsiControl,
+    MsixControl, PowerManagementControl, Status,
 };
 use core::mem::offset_of;
 use zerocopy::{FromBytes, IntoBytes};
@@ -110,6 +110,14 @@ impl PciFunction {
         self.reset_asked |= self.config.write(offset, size, value);
     }
 
+    /// The address that the host has programmed a BAR with: 0 where there is none.
+    pub fn bar_address(&self, register: u8) -> u64 {
+        let Some(bar) = self.spec.bars.iter().find(|bar| bar.register == register) else { return 0 };
+        let word = |at: usize| u64::from(self.config.read(at as u16, 4));
+        let at = offset_of!(Header, bars) + 4 * usize::from(register);
+        let high = if bar.kind == BarKind::Memory64 { word(at + 4) } else { 0 };
+        high << 32 | word(at) & !0xf
+    }
     /// Whether an access is to the function's MSI-X structures, and not for the front end.
     #[inline]
     pub fn claims(&self, bar: u8, offset: u32) -> bool {

@@ -1,6 +1,8 @@
 //! The link of a drive whose transaction layer is firmware: PCIe core, wires of both directions, root
 //! complex.
 
+use super::accesses::Access;
+use super::function::{Served, credits};
 use super::offload;
 use super::order::Class;
 use super::root::{Asked, Root, RootStats};
@@ -14,10 +16,12 @@ use aster_ports::credits::Credit;
 use aster_ports::dram::SharedDram;
 use aster_ports::link::{FRONT_ANSWER, LINK_KICK, LinkOp, LinkPort, TAG_BYTES};
 use aster_ports::resource::SharedBandwidth;
-use aster_ports::tlp::{Gathered, Outgoing, TLP_KICK, TlpDescriptor, TlpPort, TlpSettings, TlpStats};
+use aster_ports::tlp::{
+    Gathered, Outgoing, TLP_FREED, TLP_KICK, TlpCompletion, TlpDescriptor, TlpPort, TlpSettings, TlpStats,
+};
 use aster_units::{Duration, Instant};
 use aster_wire::pcie::tlp::TlpHeader;
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 
 /// The cost and the limits of a link of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +38,17 @@ pub struct TlpLinkConfig {
 enum Up {
     Request { descriptor: TlpDescriptor, place: Option<u16> },
     Message { vector: u16 },
+    Completion(TlpCompletion),
 }
 
-/// What travels down: a completion.
-struct Down {
+/// What travels down.
+enum Down {
+    Completion(Part),
+    Access(Access),
+}
+
+/// A completion that travels down.
+struct Part {
     header: [u8; 16],
     header_bytes: u8,
     /// Its data in the SRAM: where, and bytes.
@@ -51,6 +62,8 @@ const UP: u64 = 0;
 const DOWN: u64 = 1;
 const CREDITS: u64 = 2;
 const SENT: u64 = 3;
+const CORE_CREDITS: u64 = 4;
+const OVERDUE: u64 = 5;
 
 /// Bytes of a message: one double word.
 const MESSAGE_BYTES: u32 = 4;
@@ -73,7 +86,36 @@ fn asked_bytes(header: &[u8]) -> u32 {
 
 /// Time at which each timer is due.
 #[derive(Default)]
-struct Armed([Cell<Option<Instant>>; 4]);
+struct Armed([Cell<Option<Instant>>; 6]);
+
+/// Room that a receiver has made, by class, and the UpdateFC that tells of it. One is on its way at a time.
+#[derive(Default)]
+struct Updates {
+    /// Since the last UpdateFC.
+    freed: Cell<[Credit; 3]>,
+    under_way: Cell<Option<[Credit; 3]>>,
+}
+
+impl Updates {
+    /// Adds room. Returns whether an UpdateFC may be sent now.
+    fn add(&self, class: Class, more: Credit) -> bool {
+        let mut freed = self.freed.get();
+        freed[class.index()] = freed[class.index()].and(more);
+        self.freed.set(freed);
+        self.under_way.get().is_none()
+    }
+    fn send(&self) {
+        self.under_way.set(Some(self.freed.take()));
+    }
+    /// The UpdateFC has arrived.
+    fn take(&self) -> [Credit; 3] {
+        self.under_way.take().unwrap_or_default()
+    }
+    /// Whether there is more room than it has told of.
+    fn is_due(&self) -> bool {
+        self.freed.get() != [Credit::default(); 3]
+    }
+}
 
 /// The link of packets behind a [`TlpPort`], to the host behind a [`LinkPort`], which carries each operation
 /// at once: all time is spent here. The memory is charged for the data of every packet.
@@ -90,10 +132,12 @@ pub struct TlpLink {
     root: RefCell<Root>,
     /// Notices of packets that are being sent, and when they will have been.
     sending: RefCell<VecDeque<(Instant, u32)>>,
-    /// Room that the root complex has made since its last UpdateFC, by class.
-    freed: Cell<[Credit; 3]>,
-    /// The UpdateFC that is on its way.
-    update: Cell<Option<[Credit; 3]>>,
+    /// Room that the root complex has made.
+    room_of_root: Updates,
+    /// Room that the function's core has made.
+    room_of_core: Updates,
+    /// The function, if the host reaches it by packets.
+    side: OnceCell<Served>,
     stats: Cell<LinkStats>,
     armed: Armed,
     id: Cell<Option<HandlerId>>,
@@ -126,12 +170,12 @@ impl TlpLink {
             recorder: recorder.clone(),
             config,
             up: RefCell::new(TlpWire::new(config.wire, Root::credits(config.max_payload))),
-            // An endpoint grants infinite credits for completions (PCIe 4.0 §2.6.1).
-            down: RefCell::new(TlpWire::new(config.wire, [Credit::default(); 3])),
+            down: RefCell::new(TlpWire::new(config.wire, credits())),
             root: RefCell::new(Root::new(sram_at, config.max_payload)),
             sending: RefCell::default(),
-            freed: Cell::default(),
-            update: Cell::new(None),
+            room_of_root: Updates::default(),
+            room_of_core: Updates::default(),
+            side: OnceCell::new(),
             stats: Cell::default(),
             armed: Armed::default(),
             id: Cell::new(None),
@@ -196,6 +240,10 @@ impl TlpLink {
         while let Some(packet) = self.port.next_outgoing() {
             let packet = match packet {
                 Outgoing::Message { vector } => message(vector),
+                Outgoing::Completion(completion) => {
+                    self.push_completion(completion);
+                    continue;
+                }
                 Outgoing::Request(descriptor) => WirePacket {
                     class: if descriptor.data.is_some() { Class::Posted } else { Class::NonPosted },
                     header: descriptor.header_bytes.into(),
@@ -213,7 +261,7 @@ impl TlpLink {
         while up.send(now, |packet, sent| {
             let needs = packet.needs();
             let fetched = match &mut packet.what {
-                Up::Message { .. } => now,
+                Up::Message { .. } | Up::Completion(_) => now,
                 Up::Request { descriptor, place } => self.fetch(descriptor, place, needs, sent.begins),
             };
             if let Up::Request { descriptor: TlpDescriptor { notice: Some(notice), .. }, .. } = packet.what {
@@ -262,6 +310,7 @@ impl TlpLink {
                     self.free(Class::Posted, needs);
                 }
                 Up::Request { descriptor, place } => self.request(&descriptor, place, needs),
+                Up::Completion(completion) => self.completion_arrived(&completion),
             }
         }
         if let Some(at) = self.up.borrow().next_arrival() {
@@ -314,19 +363,23 @@ impl TlpLink {
                 class: Class::Completion,
                 header: answer.header_bytes.into(),
                 data: answer.data.1,
-                what: Down {
+                what: Down::Completion(Part {
                     header: answer.header,
                     header_bytes: answer.header_bytes,
                     data: answer.data,
                     ends: answer.last.then_some(slot),
-                },
+                }),
             });
         });
     }
     fn send_down(&self) {
         let now = self.exec.now();
         let mut down = self.down.borrow_mut();
-        while down.send(now, |packet, _| self.memory.reserve(now, packet.data.into())) {}
+        while down.send(now, |packet, _| match packet.what {
+            Down::Completion(_) => self.memory.reserve(now, packet.data.into()),
+            // The core keeps requests in a buffer of its own.
+            Down::Access(_) => now,
+        }) {}
         if let Some(at) = down.next_arrival() {
             self.arm(at, DOWN);
         }
@@ -335,7 +388,13 @@ impl TlpLink {
         let now = self.exec.now();
         loop {
             let Some(packet) = self.down.borrow_mut().arrived(now) else { break };
-            let Down { header, header_bytes, data: (at, bytes), ends } = packet.what;
+            let Part { header, header_bytes, data: (at, bytes), ends } = match packet.what {
+                Down::Completion(part) => part,
+                Down::Access(access) => {
+                    self.access_arrived(access);
+                    continue;
+                }
+            };
             let header = &header[..usize::from(header_bytes)];
             if !offload::moves(&self.port, &self.dram, header, at) {
                 let dram = self.dram.borrow();
@@ -355,26 +414,24 @@ impl TlpLink {
 
     /// The root complex has room again, and says so by UpdateFC. One is on its way at a time.
     fn free(&self, class: Class, more: Credit) {
-        let mut freed = self.freed.get();
-        freed[class.index()] = freed[class.index()].and(more);
-        self.freed.set(freed);
-        if self.update.get().is_none() {
+        if self.room_of_root.add(class, more) {
             self.send_update();
         }
     }
     fn send_update(&self) {
-        self.update.set(Some(self.freed.take()));
+        self.room_of_root.send();
         if self.config.wire.latency == Duration::ZERO {
             return self.take_update();
         }
         self.arm(self.exec.now() + self.config.wire.latency, CREDITS);
     }
     fn take_update(&self) {
-        if let Some(update) = self.update.take() {
+        let update = self.room_of_root.take();
+        {
             let mut up = self.up.borrow_mut();
             Class::ALL.into_iter().for_each(|class| up.grant(class, update[class.index()]));
         }
-        if self.freed.get() != [Credit::default(); 3] {
+        if self.room_of_root.is_due() {
             self.send_update();
         }
         self.send_up();
@@ -397,6 +454,7 @@ impl Handler for TlpLink {
         match token {
             TLP_KICK => return self.take_outgoing(),
             FRONT_ANSWER => return self.take_answers(),
+            TLP_FREED => return self.take_freed(),
             LINK_KICK => {
                 while let Some(ticket) = self.host.next_requested() {
                     self.host.emit(ticket);
@@ -415,10 +473,14 @@ impl Handler for TlpLink {
             DOWN => self.arrive_down(),
             CREDITS => self.take_update(),
             SENT => self.note_sent(),
+            CORE_CREDITS => self.take_core_update(),
+            OVERDUE => self.give_accesses_up(),
             token => unreachable!("a link of packets has no timer {token}"),
         }
     }
 }
+
+mod bars;
 
 #[cfg(test)]
 mod tests;

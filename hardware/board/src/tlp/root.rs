@@ -19,7 +19,7 @@ const READS: u16 = 64;
 /// Most bytes of a read.
 const READ_BYTES: usize = 4096;
 /// The root complex, bus 0.
-const ROOT: FunctionId = FunctionId(0);
+pub(super) const ROOT: FunctionId = FunctionId(0);
 /// Tokens of reads in the host's memory port; those of writes are below.
 const READ_TOKEN: u32 = 1 << 16;
 

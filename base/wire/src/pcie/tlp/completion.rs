@@ -1,6 +1,7 @@
 //! Completions (PCIe 4.0 §2.2.9).
 
 use super::header::{Attributes, FirstDword, FunctionId, Tag, TlpError};
+use super::request::MemoryRequest;
 
 /// Type of completions.
 pub(super) const COMPLETION: u8 = 0b0_1010;
@@ -81,6 +82,18 @@ impl Completion {
             lower_address: 0,
             dwords: 0,
             attributes,
+        }
+    }
+    /// The whole answer to a read, in one packet. To a read of no bytes it is a double word that nobody wants
+    /// (PCIe 4.0 §2.2.9, tables 2-33 and 2-34).
+    pub fn of_read(completer: FunctionId, read: &MemoryRequest) -> Self {
+        let (address, bytes) = read.span();
+        Completion {
+            byte_count: bytes.max(1) as u16,
+            lower_address: (address % 128) as u8,
+            dwords: read.dwords,
+            attributes: Attributes { poisoned: false, ..read.attributes },
+            ..Completion::without_data(completer, CompletionStatus::Success, read.requester, read.tag)
         }
     }
     /// Bytes of data that are meant: those that remain, or as many as these double words have.
