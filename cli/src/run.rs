@@ -326,9 +326,13 @@ fn packets(drive: &DriveReport) -> Option<String> {
         0 => String::new(),
         failed => format!("; {} failed", counted(failed, "read")),
     };
+    let registers = match drive.parts.get("tlp_register_requests") {
+        None => String::new(),
+        Some(requests) => format!(", and {} of the host to registers", counted(*requests, "packet")),
+    };
     Some(format!(
-        "{} to the host and {} back: firmware handled {touched} of them and copied {} ({}), the data mover \
-         moved {}{failed}.",
+        "{} to the host and {} back{registers}: firmware handled {touched} of them and copied {} ({}), the \
+         data mover moved {}{failed}.",
         counted(of("tlp_sent"), "packet"),
         of("tlp_received"),
         counted(of("tlp_copied_bytes"), "byte"),

@@ -463,7 +463,10 @@ impl<'a> Base<'a> {
             Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests), recorder)
         });
         let first = sensor.clone().map(|sensor| -> pci::First { Box::new(move |_| sensor.host_is_here()) });
-        let arrivals = pci::start_arrivals(&self.exec, &pci, &front, &link, first);
+        let arrivals = match link.register_packets() {
+            Some(packets) => pci::start_packets(&self.exec, &pci, packets, first),
+            None => pci::start_arrivals(&self.exec, &pci, &front, &link, first),
+        };
         let of_corrector = self.corrector.as_ref().map_or_else(Vec::new, |engine| engine.functions());
         let functions =
             [front.functions(), translation.functions(), scheduler.functions(), of_corrector].concat();

@@ -267,6 +267,9 @@ impl Device {
     /// Resets the function now, as a function-level reset does (PCIe 4.0 §6.6.2).
     pub fn reset_function(&self) {
         self.face.arrivals.push_through();
+        if let Some(link) = self.face.link.register_packets() {
+            link.forget_accesses();
+        }
         self.face.front.function_reset();
         self.face.pci.borrow_mut().reset();
         self.face.link.follow(&self.face.pci.borrow());
@@ -306,8 +309,17 @@ impl Device {
     }
     /// Begins a read of a BAR now, after all posted writes sent before. The answer is all ones if the BAR
     /// doesn't exist or doesn't answer.
+    ///
+    /// Where firmware serves accesses by packets, each read is answered later: the request crosses the link
+    /// behind the writes before it, and a completion comes back.
     pub fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
         self.face.arrivals.push_through();
+        if let Some(link) = self.face.link.register_packets() {
+            if let Some(sensor) = &self.face.sensor {
+                sensor.host_is_here();
+            }
+            return link.host_read(bar, offset, size);
+        }
         let own = {
             let pci = self.face.pci.borrow();
             if !self.has_bytes(bar, offset, size) || !pci.answers_memory() {
@@ -322,7 +334,10 @@ impl Device {
     }
     /// Takes the answer of a read that was to be answered later; `None` while there is none.
     pub fn take_bar_read(&self, tag: ReadTag) -> Option<u64> {
-        self.face.front.take_read(tag)
+        match self.face.link.register_packets() {
+            Some(link) => link.take_read(tag),
+            None => self.face.front.take_read(tag),
+        }
     }
     /// As [`Device::begin_bar_read`], for whoever has no clock of its own: the drive works until it has
     /// answered, for [`READ_WITHIN`] at most. What it asks of its host meanwhile waits.
@@ -351,7 +366,8 @@ impl Device {
         u64::from(offset) + u64::from(size) <= bytes
     }
     /// Sends a posted write to a BAR now. It arrives one link latency later, or earlier with the next
-    /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer.
+    /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer. As a packet it has its
+    /// effect when firmware has taken it.
     #[inline]
     pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         self.bar_write_at(self.face.exec.now(), bar, offset, size, value);
@@ -359,7 +375,8 @@ impl Device {
     /// As [`Device::bar_write`], sent at a time that may be ahead of the drive's clock. A time in the past
     /// counts as now.
     pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
-        if self.has_bytes(bar, offset, size) {
+        let crosses = self.face.link.register_packets().is_some();
+        if crosses || self.has_bytes(bar, offset, size) {
             self.face.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }

@@ -52,6 +52,13 @@ impl HostLink {
             Carrier::Packets(link, _) => link.latency(),
         }
     }
+    /// The link across which the host's register accesses are packets, if they are.
+    pub(crate) fn register_packets(&self) -> Option<&Rc<TlpLink>> {
+        match &self.carrier {
+            Carrier::Packets(link, port) if port.requests().are_wanted() => Some(link),
+            Carrier::Packets(..) | Carrier::Operations(_) => None,
+        }
+    }
     /// The port by which the front end sends packets, if it does.
     pub(crate) fn packets(&self) -> Option<&Rc<TlpPort>> {
         match &self.carrier {

@@ -1,10 +1,11 @@
-//! The PCIe function between the host's register writes and the front end.
+//! The PCIe function between the host's register accesses and the front end.
 
 use crate::arrivals::{Arrivals, Write};
 use crate::host_link::HostLink;
-use aster_board::PciFunction;
+use aster_board::{PciFunction, TlpLink};
 use aster_exec::Exec;
 use aster_parties::FrontEnd;
+use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -39,6 +40,25 @@ pub(crate) fn start_arrivals(
         send_released(&function, &messages);
     });
     Arrivals::start(exec, link.latency(), deliver)
+}
+
+/// Has the host's accesses to BARs cross the link as packets. What is left to do here is to send each write
+/// when its host does: `first` is told of it before.
+pub(crate) fn start_packets(
+    exec: &Exec,
+    pci: &Rc<RefCell<PciFunction>>,
+    link: &Rc<TlpLink>,
+    first: Option<First>,
+) -> Rc<Arrivals> {
+    link.serve(pci);
+    let link = Rc::clone(link);
+    let send = Box::new(move |w: Write| {
+        if let Some(first) = &first {
+            first(&w);
+        }
+        link.host_write(w.bar, w.offset, w.size, w.value);
+    });
+    Arrivals::start(exec, Duration::ZERO, send)
 }
 
 /// Sends interrupts that were pending behind a mask.

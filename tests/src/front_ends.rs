@@ -1,4 +1,5 @@
-//! NVMe controllers that a drive can have: hardware, and firmware over either transport.
+//! NVMe controllers that a drive can have: hardware, and firmware over either transport, whose host reaches
+//! registers by calls or by packets.
 
 use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
 
@@ -6,8 +7,12 @@ use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
 pub type Kind = (&'static str, fn(&mut Profile));
 
 /// All of them.
-pub const NVME: [Kind; 3] =
-    [("nvme", |_| {}), ("nvme-software by the link", software), ("nvme-software by packets", packets)];
+pub const NVME: [Kind; 4] = [
+    ("nvme", |_| {}),
+    ("nvme-software by the link", software),
+    ("nvme-software by packets", packets),
+    ("nvme-software by packets, registers too", register_packets),
+];
 
 fn software(p: &mut Profile) {
     p.host.front_end = NVME_SOFTWARE.to_owned();
@@ -21,4 +26,10 @@ fn packets(p: &mut Profile) {
     software(p);
     p.host.transport = TransportName::Tlp;
     (p.costs.tlp_build, p.costs.tlp_describe, p.costs.tlp_notice) = (40, 40, 40);
+}
+
+fn register_packets(p: &mut Profile) {
+    packets(p);
+    p.host.register_packets = true;
+    (p.costs.tlp_receive, p.costs.nvme_register) = (40, 100);
 }

@@ -55,6 +55,12 @@ fn register_accesses_that_firmware_answers() {
     holds("registers", 30, 3_000);
 }
 
+/// And where they come as packets.
+#[test]
+fn register_accesses_by_packets() {
+    holds("register_packets", 30, 3_000);
+}
+
 /// H8 to H13: whatever a host hands over, the unit works after a reset.
 #[test]
 fn the_message_unit() {

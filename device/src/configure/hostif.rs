@@ -75,7 +75,7 @@ fn packets(profile: &Profile) -> Option<PacketConfig> {
         describe: c.tlp_describe,
         notice: c.tlp_notice,
     };
-    let config = PacketConfig { offload: host.completion_offload(), costs };
+    let config = PacketConfig { offload: host.completion_offload(), registers: host.register_packets, costs };
     (host.transport == TransportName::Tlp).then_some(config)
 }
 

@@ -50,11 +50,11 @@ pub struct CostsProfile {
     /// NVMe in software: sending an interrupt.
     pub nvme_interrupt: u64,
     /// NVMe in software: carrying out an access of the host to a register, a doorbell among them. With 0 the
-    /// board answers it at once.
+    /// board answers it at once, unless it comes as a packet.
     pub nvme_register: u64,
-    /// Packets: building the header of a request or of a message.
+    /// Packets: building the header of a request, of a message or of a completion.
     pub tlp_build: u64,
-    /// Packets: looking at a completion in the receive buffer.
+    /// Packets: looking at a completion or a request of the host in the receive buffer.
     pub tlp_receive: u64,
     /// Packets: copying a KiB of the data of completions.
     pub tlp_copy_kib: u64,

@@ -66,6 +66,11 @@ pub struct HostProfile {
     /// firmware looks at each completion and copies its data. On when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_offload: Option<bool>,
+    /// With packets: the host's accesses to registers cross the link as packets, too, and firmware answers
+    /// each read by a completion (S3). Without it, they come as calls, one way of the link after they were
+    /// sent.
+    #[serde(default)]
+    pub register_packets: bool,
     /// NVMe in hardware presents commands by a memory-mapped FIFO (S35): the first core waits for a register
     /// access (`board.buses.register_cycles`) for each command that it takes and for each that it completes.
     #[serde(default)]

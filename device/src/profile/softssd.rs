@@ -145,6 +145,9 @@ impl Profile {
             if host.completion_offload.is_some() {
                 return refuse("host.completion_offload", "must go with host.transport = \"tlp\"");
             }
+            if host.register_packets {
+                return refuse("host.register_packets", "must go with host.transport = \"tlp\"");
+            }
             for (key, cycles) in [
                 ("costs.tlp_build", c.tlp_build),
                 ("costs.tlp_receive", c.tlp_receive),

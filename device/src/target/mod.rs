@@ -68,6 +68,7 @@ pub(crate) fn face(profile: &Profile) -> Profile {
     host.command_fifo = false;
     host.command_set = "nvm".to_owned();
     host.transport = TransportName::Link;
+    host.register_packets = false;
     (host.fetch_ns, host.completion_ns, host.dma_ns) = (0, 0, 0);
     host.auto_completion = false;
     face

@@ -34,6 +34,7 @@ pub(super) fn measure(
     profile.host.command_fifo = true;
     plan.put_registers(&mut profile)?;
     (profile.host.transport, profile.host.completion_offload) = (TransportName::Link, None);
+    profile.host.register_packets = false;
     let c = &mut profile.costs;
     (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
     c.nvme_register = 0;

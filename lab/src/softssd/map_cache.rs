@@ -69,6 +69,7 @@ impl MapCachePlan {
         profile.ftl.buffer_entries = self.buffer_entries;
         // How requests come and how pages are corrected makes no difference to the map.
         (profile.host.transport, profile.host.completion_offload) = (TransportName::Link, None);
+        profile.host.register_packets = false;
         profile.ftl.mapping = MappingName::DemandPaged;
         profile.ftl.map_cache_bytes = Some((self.map_bytes(&profile) as f64 * percent / 100.0) as u64);
         Ok(profile)

@@ -24,6 +24,17 @@ pub(super) fn run_in_firmware(bytes: &[u8]) {
     host(input, Function::of(profile("softssd-small", |p| p.costs.nvme_register = cycles)));
 }
 
+/// The same where accesses are packets, which the drive's host may have more of than credits.
+pub(super) fn run_by_packets(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let cycles = u64::from(input.u8()) * 40;
+    let function = Function::of(profile("softssd-small", |p| {
+        p.host.register_packets = true;
+        p.costs.nvme_register = cycles;
+    }));
+    host(input, function);
+}
+
 fn host(mut input: Input<'_>, mut function: Function) {
     while !input.is_empty() {
         // A function only gets accesses that are aligned to their size. The server splits others.

@@ -404,6 +404,7 @@ const CASES: &[Case] = &cases! {
     "host.transport" Run on in_software; => in_packets,
     "host.completion_offload" Run on |p| { in_packets(p); p.costs.tlp_receive = 400; };
         => |p| p.host.completion_offload = Some(false),
+    "host.register_packets" Run on in_packets; => |p| p.host.register_packets = true,
     "costs.tlp_build" Run on in_packets; => |p| p.costs.tlp_build += 400,
     "costs.tlp_receive" Run on without_offload; => |p| p.costs.tlp_receive += 400,
     "costs.tlp_copy_kib" Run on without_offload; => |p| p.costs.tlp_copy_kib += 400,

@@ -86,6 +86,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("command = 500", "command = 500\nnvme_register = 100", "costs.nvme_register"),
     ("[host]", "[host]\ntransport = \"tlp\"", "host.transport"),
     ("[host]", "[host]\nfront_end = \"nvme-software\"\ncompletion_offload = true", "host.completion_offload"),
+    ("[host]", "[host]\nfront_end = \"nvme-software\"\nregister_packets = true", "host.register_packets"),
     ("slice = 200", "tlp_build = 20000000", "costs.tlp_build"),
     ("slice = 200", "tlp_build = 1", "costs.tlp_build"),
     ("slice = 200", "tlp_receive = 20000000", "costs.tlp_receive"),

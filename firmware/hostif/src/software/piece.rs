@@ -1,7 +1,7 @@
 //! NVMe in software as a party of a drive.
 
 use super::desk::{Desk, NEWS, OVERDUE, SoftwareCosts, WorkerCounts};
-use super::packets::{PacketConfig, notices, receiver};
+use super::packets::{Completer, PacketConfig, completer, notices, receiver};
 use super::registers::{Registers, serve};
 use super::time::CoreTime;
 use super::way::HostWay;
@@ -96,13 +96,21 @@ pub(crate) fn with_workers<E>(
             core.spawn(notices(Rc::clone(packets)));
         }
     }
-    let registers = (costs.register > 0).then(|| {
-        let time = CoreTime::new(core, recorder);
-        let registers = Rc::new(Registers::new(exec, time, costs.register, &front));
-        core.spawn(serve(Rc::clone(&registers)));
-        registers
-    });
-    Ok(Rc::new(SoftwareFrontEnd { front, desk, registers }))
+    let time = CoreTime::new(core, recorder);
+    let accesses = match desk.transport.packets() {
+        Some(packets) if packets.config().registers => {
+            let serves = Rc::new(Completer::new(packets, time, costs.register, front.clone()));
+            core.spawn(completer(Rc::clone(&serves)));
+            Accesses::Packets(serves)
+        }
+        _ if costs.register > 0 => {
+            let registers = Rc::new(Registers::new(exec, time, costs.register, &front));
+            core.spawn(serve(Rc::clone(&registers)));
+            Accesses::Calls(registers)
+        }
+        _ => Accesses::AtOnce,
+    };
+    Ok(Rc::new(SoftwareFrontEnd { front, desk, accesses }))
 }
 
 impl FrontEndPiece for SoftwareNvme {
@@ -143,12 +151,21 @@ impl FrontEndPiece for SoftwareNvme {
     }
 }
 
+/// How the host's accesses to registers come.
+enum Accesses {
+    /// As calls, which are answered at once.
+    AtOnce,
+    /// As calls, which firmware answers.
+    Calls(Rc<Registers>),
+    /// As packets. Whoever calls all the same doesn't wait.
+    Packets(Rc<Completer>),
+}
+
 /// NVMe in software that runs.
 pub struct SoftwareFrontEnd {
     pub(crate) front: Rc<NvmeFrontEnd>,
     desk: Rc<Desk>,
-    /// Accesses of the host to registers, if they cost time.
-    registers: Option<Rc<Registers>>,
+    accesses: Accesses,
 }
 
 impl SoftwareFrontEnd {
@@ -160,22 +177,31 @@ impl SoftwareFrontEnd {
 
 impl FrontEnd for SoftwareFrontEnd {
     fn read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
-        match &self.registers {
-            Some(registers) => registers.read(offset, size),
-            None => self.front.read(bar, offset, size),
+        match &self.accesses {
+            Accesses::Calls(registers) => registers.read(offset, size),
+            Accesses::AtOnce | Accesses::Packets(_) => FrontEnd::read(&*self.front, bar, offset, size),
         }
     }
     fn take_read(&self, tag: ReadTag) -> Option<u64> {
-        self.registers.as_ref().map_or(Some(u64::MAX), |registers| registers.take_read(tag))
+        match &self.accesses {
+            Accesses::Calls(registers) => registers.take_read(tag),
+            Accesses::AtOnce | Accesses::Packets(_) => Some(u64::MAX),
+        }
     }
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64) {
-        match &self.registers {
-            Some(registers) => registers.write(offset, size, value),
-            None => self.front.write(bar, offset, size, value),
+        match &self.accesses {
+            Accesses::Calls(registers) => registers.write(offset, size, value),
+            Accesses::AtOnce | Accesses::Packets(_) => {
+                FrontEnd::write(&*self.front, bar, offset, size, value);
+            }
         }
     }
     fn function_reset(&self) {
-        self.registers.iter().for_each(|registers| registers.reset());
+        match &self.accesses {
+            Accesses::AtOnce => {}
+            Accesses::Calls(registers) => registers.reset(),
+            Accesses::Packets(completer) => completer.reset(),
+        }
         FrontEnd::function_reset(&*self.front);
     }
     fn completed(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! Accesses of the host to registers, which firmware answers (S3): one after the other, in the order in which
-//! they have arrived, each at a cost of the core's time.
+//! Accesses of the host to registers that come as calls and that firmware answers (S3): one after the
+//! other, in the order in which they have arrived, each at a cost of the core's time.
 
 use super::time::CoreTime;
 use crate::frontend::NvmeFrontEnd;

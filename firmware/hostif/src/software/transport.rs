@@ -5,7 +5,7 @@
 //! | DMA read, DMA write, completion | [`Transport::begin`], whose end comes as [`Ended`] |
 //! | DMA read for the firmware itself | [`Transport::read`] |
 //! | MSI | [`Transport::message`] |
-//! | read and write callbacks | the front end's `read` and `write`, which the board calls; see `registers` |
+//! | read and write callbacks | the front end's `read` and `write`, which the board calls; see `registers`. Or packets of the host, see `packets` |
 //!
 //! There are two: `operations` has a DMA engine carry whole operations out, and in `packets` firmware is the
 //! transaction layer itself.

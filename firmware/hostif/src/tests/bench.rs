@@ -408,7 +408,8 @@ impl<W: Way> BenchOver<W> {
                 let costs = SoftwareCosts::default();
                 let way = match (&packets, W::PACKETS) {
                     (Some(port), Some(offload)) => {
-                        let config = PacketConfig { offload, costs: PacketCosts::default() };
+                        let config =
+                            PacketConfig { offload, registers: false, costs: PacketCosts::default() };
                         HostWay::Packets { port, memory: &dram, config }
                     }
                     _ => HostWay::Operations(&link),

@@ -3,9 +3,9 @@
 /// Cycles of the core for each step of the transaction layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCosts {
-    /// Building the header of a request or message and passing it to the DMA controller.
+    /// Building the header of a request, message or completion and passing it to the DMA controller.
     pub build: u64,
-    /// Looking at a completion in the receive buffer.
+    /// Looking at a packet in the receive buffer: a completion, or a request of the host.
     pub receive: u64,
     /// Copying a KiB of a completion's data to its place.
     pub copy_kib: u64,
@@ -20,6 +20,8 @@ pub struct PacketCosts {
 pub struct PacketConfig {
     /// The board moves the data of completions (S6).
     pub offload: bool,
+    /// The host's accesses to registers are packets, too (S3).
+    pub registers: bool,
     /// What its steps cost.
     pub costs: PacketCosts,
 }

@@ -11,6 +11,9 @@
 //! at each completion in the receive buffer and copies its data. What the mover leaves, because it brings no
 //! good data, is firmware's in both.
 //!
+//! The host's accesses to registers are packets as well, if the configuration says so: `completer` serves
+//! them.
+//!
 //! # Errors
 //! A read that is answered by Unsupported Request, Completer Abort or poisoned data, or not within
 //! [`COMPLETION_TIMEOUT`](aster_ports::tlp::COMPLETION_TIMEOUT), fails its transfer: the controller answers
@@ -22,6 +25,7 @@
 //! completions that come later go to firmware, which drops their data. A transfer of an epoch that is over
 //! never succeeds.
 
+mod completer;
 mod config;
 mod layer;
 mod parts;
@@ -29,6 +33,7 @@ mod reads;
 mod tasks;
 mod transfers;
 
+pub(super) use completer::{Completer, completer};
 pub use config::{PacketConfig, PacketCosts};
 pub(super) use layer::Packets;
 pub(super) use tasks::{notices, receiver};

@@ -66,7 +66,7 @@ fn bench_of(offload: bool, content: Content) -> Bench {
     let host = LinkPort::new(&exec, 8);
     let port = TlpPort::new(&exec, &host, SETTINGS);
     let memory = Dram::new(content, 4, 0, 2, 0, 0x1000);
-    let config = PacketConfig { offload, costs: PacketCosts::default() };
+    let config = PacketConfig { offload, registers: false, costs: PacketCosts::default() };
     let time = CoreTime::new(&core, &Recorder::default());
     let packets = Rc::new(Packets::new(&exec, time, (&port, &memory), config, 200, 8));
     let interrupts = Rc::new(Interrupts(RefCell::new(Some(Rc::clone(&packets)))));
