@@ -372,7 +372,7 @@ fn driver_config(queues: &Queues) -> Config {
         queue_pairs: queues.pairs,
         depth: queues.depth,
         transfer_bytes_max: queues.transfer_bytes,
-        vectors: queues.pairs + 1,
+        vectors: Config::vectors_for(queues.pairs),
         ..Config::default()
     }
 }

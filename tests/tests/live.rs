@@ -308,6 +308,21 @@ impl Exerciser {
     }
 }
 
+/// S20: a client maps the doorbells of queues up to 511; those behind are rung by messages, or in the host's
+/// own memory.
+#[test]
+fn queues_whose_doorbells_are_behind_the_page_work() {
+    let drive = Running::start(&profile("tiny", |p| p.host.queue_pairs = 600), Pace::Fast, None);
+    for ring in [Ring::Messages, Ring::Mapped, Ring::Shadow] {
+        let mut host = host(&drive, ring);
+        for (id, slots) in [(511, 0..40), (512, 100..140), (600, 200..240)] {
+            let queue = host.create_silent_queue(id, 64);
+            Exerciser::new(&mut host, queue, slots).run_written_first(&mut host);
+        }
+    }
+    drive.stop().unwrap();
+}
+
 #[test]
 fn a_controller_reset_under_load_takes_shadow_doorbells_away() {
     let drive = tiny(None);

@@ -6,7 +6,7 @@ use super::times::nanos;
 use crate::profile::{ArbitrationName, Profile, TransportName};
 use aster_hostif::{
     BlockSize, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts,
-    WARNING_KELVINS,
+    WARNING_KELVINS, vectors_for,
 };
 use aster_units::{Content, Duration};
 
@@ -35,7 +35,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         arbitration_burst_log2: 3,
         fetch_batch: h.fetch_batch,
         fetching: Fetching::Arbiter,
-        vectors: h.queue_pairs + 1,
+        vectors: vectors_for(h.queue_pairs),
         fetch_latency: nanos(h.fetch_ns),
         completion_latency: nanos(h.completion_ns),
         transfer_latency: nanos(h.dma_ns),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::profile::shipped;
-use aster_hostif::MSIX_TABLE_OFFSET;
+use aster_hostif::BarLayout;
 use aster_units::Duration;
 
 const INTMS: u32 = 0x0c;
@@ -17,6 +17,7 @@ const MSIX_CONTROL: u16 = 0x92;
 const MSIX_ENABLE: u32 = 1 << 15;
 const MSIX_FUNCTION_MASK: u32 = 1 << 14;
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+const MSIX_TABLE_OFFSET: u32 = BarLayout::of(4, 5).table;
 
 /// A drive whose function answers. A posted write takes [`LATENCY`] to reach it.
 fn device() -> Device {

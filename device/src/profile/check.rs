@@ -483,7 +483,7 @@ impl Profile {
 
     fn check_host(&self) -> Result<(), Refused> {
         let h = &self.host;
-        range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
+        range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 65_535.0)?;
         range("host.queue_entries", f64::from(h.queue_entries), 2.0, 4096.0)?;
         range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;

@@ -44,7 +44,7 @@ pub struct HostProfile {
     /// chunk; or a command set of a reader's own ([command-sets.md](command-sets.md)).
     #[serde(default = "default_command_set")]
     pub command_set: String,
-    /// I/O queue pairs, 1 to 64.
+    /// I/O queue pairs, 1 to 65,535.
     pub queue_pairs: u16,
     /// Entries per queue, 2 to 4096.
     pub queue_entries: u16,

@@ -97,6 +97,7 @@ impl Profile {
         if !(1..=64).contains(&workers) {
             return Err(("host.workers_per_queue", format!("must be from 1 to 64, but is {workers}")));
         }
+        self.check_workers(workers.into())?;
         for (key, nanoseconds) in [
             ("host.fetch_ns", host.fetch_ns),
             ("host.completion_ns", host.completion_ns),
@@ -119,6 +120,25 @@ impl Profile {
             );
         }
         Ok(())
+    }
+
+    /// A worker takes memory from the beginning, its stack above all. The admin queue has workers, too.
+    fn check_workers(&self, each: u32) -> Result<(), Refused> {
+        let (pairs, stacks) = (u32::from(self.host.queue_pairs), self.cores.stack_bytes().is_some());
+        let (most, what) = match stacks {
+            true => (STACKS_MAX, "workers with cores.tasks = \"stackful\""),
+            false => (WORKERS_MAX, "workers"),
+        };
+        let all = (pairs + 1) * each;
+        if all <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "must be at most {} with {each} workers per queue, since there is memory for {most} {what}, but \
+             is {pairs}, which needs {all}",
+            most / each - 1
+        );
+        Err(("host.queue_pairs", reason))
     }
 
     /// The FIFO is hardware's, and its registers take time.
@@ -190,5 +210,9 @@ impl Profile {
     }
 }
 
+/// Eight for each of 65,535 queue pairs, and again as many: they take some 4 GiB.
+const WORKERS_MAX: u32 = 1 << 20;
+/// A stack is two areas of the process, of which Linux permits 65,530 (`vm.max_map_count`).
+const STACKS_MAX: u32 = 30_000;
 /// The largest latency of a link of packets: a read passes the link twice, behind what is before it.
 const PACKET_LATENCY_MAX_NS: u32 = 1_000_000;

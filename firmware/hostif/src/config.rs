@@ -1,5 +1,6 @@
 //! Configuration of the front end. It is checked once, when the device is built.
 
+use crate::bar::BarLayout;
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
@@ -9,11 +10,10 @@ use aster_ports::link::MAX_SEGMENTS;
 use aster_units::Duration;
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::identify::LbaFormat;
-use aster_wire::nvme::registers::Doorbell;
 use aster_wire::nvme::sqe::SQE_BYTES;
 
-/// Most I/O queue pairs. The arbiter keeps one bit per queue.
-pub const QUEUE_PAIRS_MAX: u16 = 64;
+/// Most I/O queue pairs: queues have 16-bit identifiers, and 0 is the admin queue (NVMe 1.4 §5.21.1.7).
+pub const QUEUE_PAIRS_MAX: u16 = u16::MAX;
 /// Most entries of an I/O queue (NVMe 1.4 §3.1.1, CAP.MQES).
 pub const QUEUE_ENTRIES_MAX: u32 = 1 << 16;
 /// Most command slots for I/O.
@@ -33,8 +33,6 @@ pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
 /// Bytes of scratch memory per slot: a PRP list page, the ranges of Dataset Management, or an admin data
 /// structure.
 pub(crate) const SCRATCH_BYTES: usize = 4096;
-/// CAP.DSTRD: doorbells are four bytes apart.
-pub(crate) const DOORBELL_STRIDE: u8 = 0;
 /// Link operations per DMA request: a page buffer has at most 60 KiB, which touch at most 16 host pages.
 const REQUEST_OPERATIONS_MAX: usize = 16usize.div_ceil(MAX_SEGMENTS);
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
@@ -231,9 +229,9 @@ impl HostIfConfig {
         let (queues, slots) = (usize::from(self.queue_pairs) + 1, usize::from(self.slots + ADMIN_SLOTS));
         queues + slots + REQUEST_OPERATIONS_MAX * usize::from(self.dma_requests)
     }
-    /// Bytes of BAR0 that hold registers and doorbells. A BAR is a power of two at least as large.
-    pub const fn bar_bytes(&self) -> u64 {
-        Doorbell::bar_bytes(self.queue_pairs, DOORBELL_STRIDE)
+    /// What lies where in BAR0.
+    pub const fn bar(&self) -> BarLayout {
+        BarLayout::of(self.queue_pairs, self.vectors)
     }
     /// Bytes of SRAM that the front end uses, from offset 0.
     pub fn sram_bytes(&self) -> usize {

@@ -96,7 +96,7 @@ impl Controller {
             transfers: (0..config.dma_requests).map(|_| Transfer::default()).collect(),
             submission: (0..queues).map(|_| SubmissionQueue::default()).collect(),
             completion: (0..queues).map(|_| CompletionQueue::default()).collect(),
-            arbiter: Arbiter::default(),
+            arbiter: Arbiter::new(config.queue_pairs),
             fetched: VecDeque::with_capacity(slot_count),
             finished: VecDeque::with_capacity(slot_count),
             requested: VecDeque::with_capacity(usize::from(config.dma_requests)),

@@ -26,6 +26,7 @@ extern crate alloc;
 mod admin;
 mod arbitration;
 mod async_events;
+mod bar;
 mod complete;
 mod config;
 mod controller;
@@ -58,13 +59,13 @@ mod reset;
 mod slots;
 mod software;
 
+pub use bar::{BarLayout, vectors_for};
 pub use config::{
     ADMIN_SLOTS, BlockSize, ConfigError, Fetching, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX,
     SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX, WARNING_KELVINS,
 };
 pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;
-pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET};
 pub use nvm::Nvm;
 pub use ocssd::{OpenChannel12, OpenChannel20, OpenChannelFacts};
 pub use persistent::PersistentState;

@@ -1,7 +1,7 @@
 //! BAR0: reads and writes of registers and doorbells (NVMe 1.4 §3.1).
 
 use crate::async_events::EventSource;
-use crate::config::DOORBELL_STRIDE;
+use crate::bar::DOORBELL_STRIDE;
 use crate::controller::Controller;
 use crate::phase::ControllerPhase;
 use crate::ports::ControllerPorts;

@@ -58,7 +58,7 @@ impl FrontEndPiece for Nvme {
         }
     }
     fn function(&self) -> FunctionSpec {
-        function(self.ids, self.config.vectors)
+        function(self.ids, self.config.bar(), self.config.vectors)
     }
     fn completes_early(&self) -> bool {
         self.config.auto_completion

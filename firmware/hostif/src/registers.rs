@@ -1,6 +1,7 @@
 //! The register file (NVMe 1.4 §3.1).
 
-use crate::config::{DOORBELL_STRIDE, HostIfConfig};
+use crate::bar::DOORBELL_STRIDE;
+use crate::config::HostIfConfig;
 use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cap, Cc, Csts};
 
 /// CAP.TO in units of 500 ms. RDY follows EN as soon as the link has answered everything in flight.

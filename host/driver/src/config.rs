@@ -3,6 +3,7 @@ use aster_units::{Content, Duration, SECTOR_BYTES};
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::prp::{PageSize, PrpShape};
 use aster_wire::nvme::sqe::SQE_BYTES;
+use aster_wire::pcie::MSIX_VECTORS_MAX;
 
 /// Entries of the admin queues. One less is the number of admin commands in flight.
 pub const ADMIN_ENTRIES: u16 = 32;
@@ -29,7 +30,7 @@ pub enum CompletionMode {
 /// What the driver sets up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// I/O queue pairs, 1 to 64. The controller may grant fewer.
+    /// I/O queue pairs, 1 to 65,535. The controller may grant fewer.
     pub queue_pairs: u16,
     /// Commands in flight per queue pair, 1 to 4,095: the queues have one entry more. The controller may
     /// reduce it.
@@ -41,6 +42,7 @@ pub struct Config {
     /// memory may begin anywhere. 0 for `fingerprint`, where only whole sectors have a tag.
     pub buffer_offset: u32,
     /// MSI-X vectors of the function, at least 1. Vector 0 is the admin queue's; I/O queues share the others.
+    /// [`Config::vectors_for`] knows those of Aster's controller.
     pub vectors: u16,
     /// The namespace to use; `None` is the first active one.
     pub namespace: Option<u32>,
@@ -79,8 +81,6 @@ pub struct ConfigError {
     pub must: &'static str,
 }
 
-/// Most I/O queue pairs.
-const QUEUE_PAIRS_MAX: u16 = 64;
 /// Most commands in flight per queue pair.
 const DEPTH_MAX: u16 = 4095;
 /// Most bytes per command.
@@ -94,7 +94,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
         let page = HOST_PAGE_BYTES as u32;
-        check((1..=QUEUE_PAIRS_MAX).contains(&self.queue_pairs), "queue_pairs", "1 to 64")?;
+        check(self.queue_pairs >= 1, "queue_pairs", "1 to 65535")?;
         check((1..=DEPTH_MAX).contains(&self.depth), "depth", "1 to 4095")?;
         check(
             (page..=TRANSFER_BYTES_LIMIT).contains(&self.transfer_bytes_max)
@@ -119,6 +119,12 @@ impl Config {
         };
         check(period, "completion", "polled with a period above zero")?;
         check(!self.command_timeout.is_zero(), "command_timeout", "above zero")
+    }
+
+    /// Vectors for so many I/O queue pairs: one for each and one for the admin queue, or as many as MSI-X
+    /// has.
+    pub const fn vectors_for(queue_pairs: u16) -> u16 {
+        if queue_pairs < MSIX_VECTORS_MAX { queue_pairs + 1 } else { MSIX_VECTORS_MAX }
     }
 
     /// Memory that fits the driver exactly.

@@ -39,7 +39,7 @@ impl<'a> TestedDrive<'a> {
             queue_pairs: queues.pairs,
             depth: queues.depth,
             transfer_bytes_max: queues.transfer_bytes,
-            vectors: queues.pairs + 1,
+            vectors: Config::vectors_for(queues.pairs),
             command_timeout: PATIENCE,
             ..Config::default()
         };

@@ -14,10 +14,12 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-/// Bytes of the page of BAR0 that a client may map: all doorbells and nothing else.
+/// Bytes of the page of BAR0 that a client may map: doorbells and nothing else. Those of queues from 512 on
+/// are behind it and come by messages.
 pub(crate) const DOORBELL_PAGE_BYTES: u64 = 0x1000;
 /// Bytes of the admin queue's two doorbells: these stay registers.
 const ADMIN_BYTES: u32 = 8;
@@ -38,6 +40,10 @@ impl Watched {
     }
     fn is_admin(&self) -> bool {
         self.place() < ADMIN_BYTES
+    }
+    /// Whether it is in the page that a client may map.
+    fn is_mappable(&self) -> bool {
+        u64::from(self.place()) < DOORBELL_PAGE_BYTES
     }
 }
 
@@ -102,9 +108,9 @@ impl Doorbells {
         self.handed_out.set(true);
         Some(page.file.as_fd())
     }
-    fn store(&self, place: u32, value: u32) {
-        if let Some(page) = &self.page {
-            page.mapping.store(place.into(), value);
+    fn store(&self, watched: &Watched, value: u32) {
+        if let Some(page) = self.page.as_ref().filter(|_| watched.is_mappable()) {
+            page.mapping.store(watched.place().into(), value);
         }
     }
     /// True when the host may ring by a write to memory alone, so that the server must poll.
@@ -125,20 +131,22 @@ impl Doorbells {
         self.generation = device.doorbell_generation();
         self.buffer = device.doorbell_buffer();
         let before = std::mem::take(&mut self.watched);
+        let before: HashMap<u32, Watched> = before.into_iter().map(|of| (of.offset, of)).collect();
         for QueueDoorbell { doorbell, value, created } in device.doorbells() {
             let offset = doorbell.offset(0) as u32;
             // For a queue that stays, the last value may still be on its way to the drive. A new queue
             // doesn't inherit the value of an earlier one with the same number, even if the server hasn't
             // polled between the two.
-            let known = before.iter().find(|watched| watched.offset == offset && watched.created == created);
+            let known = before.get(&offset).filter(|watched| watched.created == created);
             let watched = Watched { offset, created, value: known.map_or(value, |known| known.value) };
             if known.is_none() {
-                self.store(watched.place(), value);
+                self.store(&watched, value);
             }
             self.watched.push(watched);
         }
-        for gone in before.iter().filter(|w| self.watched.iter().all(|now| now.offset != w.offset)) {
-            self.store(gone.place(), 0);
+        let now: HashSet<u32> = self.watched.iter().map(|watched| watched.offset).collect();
+        for gone in before.values().filter(|watched| !now.contains(&watched.offset)) {
+            self.store(gone, 0);
         }
         let words = self.watched.iter().map(|w| w.place() as usize / 4 + 1).max().unwrap_or(0);
         self.shadow = vec![0; words];
@@ -164,7 +172,8 @@ impl Doorbells {
                 Some(_) if watched.is_admin() => page.load(place.into()),
                 Some(_) if lost => continue,
                 Some(_) => self.shadow[place as usize / 4],
-                None => page.load(place.into()),
+                None if watched.is_mappable() => page.load(place.into()),
+                None => continue,
             };
             if value != watched.value {
                 watched.value = value;
@@ -188,8 +197,9 @@ impl Doorbells {
         }
         // Both places of one register agree.
         watched.value = value;
-        let place = watched.place();
-        self.store(place, value);
+        if let Some(page) = self.page.as_ref().filter(|_| watched.is_mappable()) {
+            page.mapping.store(watched.place().into(), value);
+        }
         device.bar_write(0, offset, 4, value.into());
         true
     }

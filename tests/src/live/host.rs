@@ -96,6 +96,9 @@ pub struct Queue {
     phase: bool,
 }
 
+/// Vectors that a host listens to.
+const VECTORS_MAX: u32 = 64;
+
 /// A host that has one drive.
 pub struct Host {
     client: Client,
@@ -121,7 +124,10 @@ impl Host {
         let file = memory.file(bytes).expect("memory of that kind");
         let mut host = Host::share(socket, ring, bytes, file);
         let count = host.client.get_irq_info(MSIX).expect("MSI-X").count;
-        host.vectors = (0..count).map(|_| eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd")).collect();
+        // More than tests look at would take the process's descriptors.
+        host.vectors = (0..count.min(VECTORS_MAX))
+            .map(|_| eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd"))
+            .collect();
         // As many as a message carries for this client.
         for (vector, fd) in (0..).zip(&host.vectors) {
             host.client
@@ -279,9 +285,9 @@ impl Host {
         self.wait_ready(true);
         self.admin = Some(admin);
         if self.ring == Ring::Shadow {
-            let (shadow, event_index) = (self.alloc(4096), self.alloc(4096));
+            let (shadow, event_index) = (self.alloc(8192), self.alloc(8192));
             for at in [shadow, event_index] {
-                self.write(at, &[0; 4096]);
+                self.write(at, &[0; 8192]);
             }
             let configure = AdminCommand::DoorbellBufferConfig.to_sqe(0, 0, shadow, event_index);
             assert!(self.admin(configure).status().is_success(), "shadow doorbells are offered");
@@ -384,7 +390,7 @@ impl Host {
     fn ring_doorbell(&mut self, doorbell: Doorbell, value: u32, entries: u32) {
         let offset = doorbell.offset(0);
         let place = offset - 0x1000;
-        if let Some(page) = &self.doorbells {
+        if let Some(page) = self.doorbells.as_ref().filter(|page| place < page.size() as u64) {
             let word: &AtomicU32 = page.get_atomic_ref(place as usize).expect("in the page");
             return word.store(value, Ordering::Release);
         }

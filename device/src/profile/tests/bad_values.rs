@@ -175,7 +175,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ),
     ("slice_workers = 16", "slice_workers = 16\nbackground_gap_us = 1000001", "ftl.background_gap_us"),
     ("[host]", "[host]\nspare_threshold_percent = 101", "host.spare_threshold_percent"),
-    ("queue_pairs = 4", "queue_pairs = 65", "host.queue_pairs"),
+    ("queue_pairs = 4", "queue_pairs = 65536", "host.queue_pairs"),
+    ("queue_pairs = 4", "queue_pairs = 0", "host.queue_pairs"),
     ("queue_entries = 4096", "queue_entries = 1", "host.queue_entries"),
     ("command_slots = 32", "command_slots = 0", "host.command_slots"),
     ("block_bytes = 512", "block_bytes = 520", "host.block_bytes"),
@@ -417,6 +418,28 @@ fn packets_have_limits_of_their_own() {
         let e = error(&text.replace("[host]", packets));
         assert_eq!(e.key.as_deref(), Some(key), "{e}");
         assert!(e.reason.starts_with(reason), "{e}");
+    }
+}
+
+/// S20: memory bounds the queues, since each has workers.
+#[test]
+fn more_workers_than_memory_holds_are_refused_with_both_numbers() {
+    let text = |pairs: u32, workers: u32, tasks: &str| {
+        let host =
+            format!("front_end = \"nvme-software\"\nworkers_per_queue = {workers}\nqueue_pairs = {pairs}");
+        with("queue_pairs = 4", &host).replace("flash_core = true", &format!("flash_core = true\n{tasks}"))
+    };
+    for (pairs, workers, tasks) in [(65_535, 16, ""), (16_383, 64, ""), (3_749, 8, "tasks = \"stackful\"")] {
+        let parsed = Profile::parse("tiny", &text(pairs, workers, tasks));
+        assert!(parsed.is_ok(), "{pairs} pairs of {workers} workers: {:?}", parsed.err());
+    }
+    for (pairs, workers, tasks, most, all) in
+        [(65_535, 17, "", 61_679, 1_114_112), (3_750, 8, "tasks = \"stackful\"", 3_749, 30_008)]
+    {
+        let e = error(&text(pairs, workers, tasks));
+        assert_eq!(e.key.as_deref(), Some("host.queue_pairs"), "{e}");
+        assert!(e.reason.starts_with(&format!("must be at most {most} with {workers} workers")), "{e}");
+        assert!(e.reason.ends_with(&format!("but is {pairs}, which needs {all}")), "{e}");
     }
 }
 

@@ -1,19 +1,23 @@
 //! Doorbell Buffer Config (NVMe 1.4 §5.7), and what a run mode needs to poll doorbells by itself.
 
 use super::{Answer, Reply, refuse};
+use crate::bar::DOORBELL_STRIDE;
 use crate::config::PAGE_BYTES;
 use crate::controller::Controller;
 use aster_parties::{DoorbellBuffer, QueueDoorbell};
-use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
+use aster_wire::nvme::registers::{DOORBELLS, Doorbell, DoorbellKind};
 use aster_wire::nvme::{Sqe, Status};
 
 impl Controller {
-    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers must be different pages: within one page
-    /// the event indices would be taken for doorbells. Two PRPs of zero are refused for the same reason.
+    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers, of as many whole pages as the doorbells take,
+    /// must not overlap: otherwise event indices would be taken for doorbells. Two PRPs of zero are refused
+    /// for the same reason.
     pub(super) fn configure_doorbells(&mut self, sqe: &Sqe) -> Answer {
         let (shadow, event_index) = (sqe.prp1.get(), sqe.prp2.get());
         let whole_pages = shadow.is_multiple_of(PAGE_BYTES) && event_index.is_multiple_of(PAGE_BYTES);
-        if !whole_pages || shadow == event_index {
+        let last = Doorbell { queue: self.config.queue_pairs, kind: DoorbellKind::CompletionHead };
+        let bytes = (last.offset(DOORBELL_STRIDE) - DOORBELLS + 4).next_multiple_of(PAGE_BYTES);
+        if !whole_pages || shadow.abs_diff(event_index) < bytes {
             return refuse(Status::INVALID_FIELD);
         }
         self.doorbells.use_buffer(DoorbellBuffer { shadow, event_index });

@@ -29,7 +29,7 @@ pub(super) enum Asker {
     /// The controller asked for it.
     Controller(LinkOp),
     /// The task with this number reads for itself.
-    Task(u16),
+    Task(u32),
 }
 
 /// An operation that has ended.

@@ -63,7 +63,7 @@ pub(super) const NEWS: u64 = 0;
 pub(super) const OVERDUE: u64 = 1;
 
 /// No task has the command in this slot.
-const NOBODY: u16 = u16::MAX;
+const NOBODY: u32 = u32::MAX;
 
 /// The desk.
 pub(super) struct Desk {
@@ -76,7 +76,7 @@ pub(super) struct Desk {
     pub(super) costs: SoftwareCosts,
     workers: u16,
     /// By slot: the task that has its command.
-    owners: RefCell<Box<[u16]>>,
+    owners: RefCell<Box<[u32]>>,
     /// By task. The last one is the late task's.
     mailboxes: Box<[Mailbox]>,
     /// By submission queue: its workers that sleep.
@@ -157,15 +157,15 @@ impl Desk {
         self.workers
     }
     /// The number of a worker among all tasks.
-    pub(super) fn task_of(&self, queue: u16, number: u16) -> u16 {
-        queue * self.workers + number
+    pub(super) fn task_of(&self, queue: u16, number: u16) -> u32 {
+        u32::from(queue) * u32::from(self.workers) + u32::from(number)
     }
     /// The number of the late task.
-    pub(super) fn late(&self) -> u16 {
-        self.mailboxes.len() as u16 - 1
+    pub(super) fn late(&self) -> u32 {
+        self.mailboxes.len() as u32 - 1
     }
-    pub(super) fn mailbox(&self, task: u16) -> &Mailbox {
-        &self.mailboxes[usize::from(task)]
+    pub(super) fn mailbox(&self, task: u32) -> &Mailbox {
+        &self.mailboxes[task as usize]
     }
 
     /// Spends cycles of the core. What follows happens when they are over.
@@ -227,7 +227,7 @@ impl Desk {
         }
     }
     /// A worker has fetched its entry. Returns whether there is a command now, which is the worker's.
-    pub(super) fn entry_fetched(&self, task: u16, entry: EntryTaken, read: Result<(), BadAddress>) -> bool {
+    pub(super) fn entry_fetched(&self, task: u32, entry: EntryTaken, read: Result<(), BadAddress>) -> bool {
         // The slot that this command gets may just have been freed.
         self.release_owners();
         let Some(slot) = self.front().entry_fetched(entry, read) else { return false };
@@ -286,7 +286,7 @@ impl Desk {
         };
         self.hand_to(task, Work::Dma { op, entry });
     }
-    fn hand_to(&self, task: u16, work: Work) {
+    fn hand_to(&self, task: u32, work: Work) {
         if task == self.late() {
             self.count(|counts| counts.late += 1);
         }

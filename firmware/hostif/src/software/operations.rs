@@ -50,10 +50,10 @@ impl Operations {
     ///
     /// # Errors
     /// When host memory can't be reached, or a reset has come between.
-    pub(super) async fn read(&self, task: u16, from: Segment, local: Local) -> Result<(), BadAddress> {
+    pub(super) async fn read(&self, task: u32, from: Segment, local: Local) -> Result<(), BadAddress> {
         let mut segments = [Segment::default(); MAX_SEGMENTS];
         segments[0] = from;
-        let reader = &self.readers[usize::from(task)];
+        let reader = &self.readers[task as usize];
         self.push(Asker::Task(task), DmaDirection::FromHost, local, (segments, 1));
         reader.wait(&self.exec).await
     }
@@ -69,7 +69,7 @@ impl Operations {
             self.free.borrow_mut().push(token);
             match self.askers.borrow_mut()[token as usize].take().expect("an answer to what was asked") {
                 Asker::Controller(op) => return Some(Ended { op, result }),
-                Asker::Task(task) => self.readers[usize::from(task)].answer(&self.exec, result),
+                Asker::Task(task) => self.readers[task as usize].answer(&self.exec, result),
             }
         }
     }

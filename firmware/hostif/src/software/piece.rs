@@ -99,7 +99,8 @@ pub(crate) fn with_workers<E>(
     let time = CoreTime::new(core, recorder);
     let accesses = match desk.transport.packets() {
         Some(packets) if packets.config().registers => {
-            let serves = Rc::new(Completer::new(packets, time, costs.register, front.clone()));
+            let serves =
+                Rc::new(Completer::new(packets, time, costs.register, (front.clone(), config.bar())));
             core.spawn(completer(Rc::clone(&serves)));
             Accesses::Packets(serves)
         }

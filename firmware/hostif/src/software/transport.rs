@@ -36,7 +36,7 @@ impl Transport {
     ///
     /// # Errors
     /// When host memory can't be reached, or a reset has come between.
-    pub(super) async fn read(&self, task: u16, from: Segment, local: Local) -> Result<(), BadAddress> {
+    pub(super) async fn read(&self, task: u32, from: Segment, local: Local) -> Result<(), BadAddress> {
         match self {
             Transport::Operations(link) => link.read(task, from, local).await,
             Transport::Packets(packets) => packets.read(task, from, local).await,

@@ -222,7 +222,7 @@ fn a_bad_entry_deep_in_a_prp_list_is_found() {
 fn every_bad_configuration_names_its_field() {
     type Spoil = fn(&mut HostIfConfig);
     let cases: [(&str, Spoil); 13] = [
-        ("queue_pairs", |c| c.queue_pairs = 65),
+        ("queue_pairs", |c| c.queue_pairs = 0),
         ("queue_entries", |c| c.queue_entries = 1),
         ("slots", |c| c.slots = 0),
         ("dma_requests", |c| c.dma_requests = 0),

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{delete, set_feature};
-use crate::HostIfConfig;
+use crate::{HostIfConfig, vectors_for};
 use alloc::vec::Vec;
 use aster_units::Duration;
 use aster_wire::nvme::features::{FeatureId, InterruptCoalescing};
@@ -37,6 +37,18 @@ fn sixty_four_queue_pairs_work_side_by_side() {
     vectors.dedup();
     assert_eq!(vectors, (1..=64).collect::<Vec<u16>>());
     assert_eq!(bench.front.controller().commands_in_flight(), 0);
+}
+
+/// MSI-X has at most 2,048 vectors, so completion queues share them.
+#[test]
+fn a_completion_queue_beyond_the_last_vector_shares_one() {
+    let mut bench =
+        Bench::new(HostIfConfig { queue_pairs: u16::MAX, vectors: vectors_for(u16::MAX), ..config() });
+    bench.enable();
+    assert!(bench.status(0, Bench::create_cq(u16::MAX, 16, 2_047)).is_success());
+    assert!(bench.status(0, Bench::create_cq(2_047, 16, 2_047)).is_success());
+    assert!(bench.status(0, Bench::create_cq(2_048, 16, 2_048)).is(Status::INVALID_INTERRUPT_VECTOR));
+    assert!(bench.status(0, Bench::create_cq(2_048, 16, 0)).is_success());
 }
 
 #[test]

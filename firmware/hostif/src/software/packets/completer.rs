@@ -14,8 +14,8 @@
 //! Request, so that its tag doesn't stay taken in the host's root complex.
 
 use super::layer::{DRIVE, Packets};
+use crate::bar::BarLayout;
 use crate::frontend::NvmeFrontEnd;
-use crate::function::BAR0_BYTES;
 use crate::software::time::CoreTime;
 use alloc::rc::Rc;
 use aster_events::Function;
@@ -61,7 +61,7 @@ enum Access {
 }
 
 impl Access {
-    fn of(request: &MemoryRequest, payload: &[u8]) -> Self {
+    fn of(request: &MemoryRequest, payload: &[u8], bar: &BarLayout) -> Self {
         if request.write && request.attributes.poisoned {
             return Access::Poisoned;
         }
@@ -74,7 +74,7 @@ impl Access {
             return Access::Refused;
         }
         // A BAR lies at a multiple of its size.
-        let (offset, size) = ((address % BAR0_BYTES) as u32, bytes as u8);
+        let (offset, size) = ((address % bar.bytes) as u32, bytes as u8);
         if !request.write {
             return Access::Read { offset, size };
         }
@@ -91,20 +91,22 @@ pub(in super::super) struct Completer {
     time: CoreTime,
     cycles: u64,
     registers: Rc<dyn RegisterFile>,
+    bar: BarLayout,
     resets: Cell<u32>,
 }
 
 impl Completer {
-    /// Takes the host's requests over from now on. Carrying an access out costs `cycles`.
+    /// Takes the host's requests over from now on, which are for a BAR of this layout. Carrying an access out
+    /// costs `cycles`.
     pub(in super::super) fn new(
         packets: &Rc<Packets>,
         time: CoreTime,
         cycles: u64,
-        registers: Rc<dyn RegisterFile>,
+        (registers, bar): (Rc<dyn RegisterFile>, BarLayout),
     ) -> Self {
         packets.port.requests().take_over();
         packets.port.count_request(|_| ());
-        Completer { packets: Rc::clone(packets), time, cycles, registers, resets: Cell::new(0) }
+        Completer { packets: Rc::clone(packets), time, cycles, registers, bar, resets: Cell::new(0) }
     }
     /// A function-level reset.
     pub(in super::super) fn reset(&self) {
@@ -119,7 +121,7 @@ impl Completer {
         let Some(request) = port.requests().take() else { return };
         let resets = self.resets.get();
         port.count_request(|count| count.handled += 1);
-        let Some((asked, access)) = understand(&request) else {
+        let Some((asked, access)) = understand(&request, &self.bar) else {
             return port.count_request(|count| count.refused += 1);
         };
         self.time.spend(Function::NvmeSoftware, self.cycles).await;
@@ -150,10 +152,10 @@ impl Completer {
 }
 
 /// Takes a packet apart. `None` if it is no request of memory: nobody gets an answer then.
-fn understand(request: &HostRequest) -> Option<(MemoryRequest, Access)> {
+fn understand(request: &HostRequest, bar: &BarLayout) -> Option<(MemoryRequest, Access)> {
     let tlp = Tlp::parse(request.bytes()).ok()?;
     let TlpHeader::Memory(asked) = tlp.header else { return None };
-    Some((asked, Access::of(&asked, tlp.payload)))
+    Some((asked, Access::of(&asked, tlp.payload, bar)))
 }
 
 /// The answer to a read.

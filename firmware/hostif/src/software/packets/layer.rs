@@ -106,12 +106,12 @@ impl Packets {
     /// See [`Transport::read`](super::super::transport::Transport::read).
     pub(in super::super) async fn read(
         &self,
-        task: u16,
+        task: u32,
         from: Segment,
         local: Local,
     ) -> Result<(), BadAddress> {
         self.transfer(Asker::Task(task), DmaDirection::FromHost, local, &[from]).await;
-        self.readers[usize::from(task)].wait(&self.exec).await
+        self.readers[task as usize].wait(&self.exec).await
     }
     /// See [`Transport::message`](super::super::transport::Transport::message). It is a write of what the
     /// host has configured, which the board knows.
@@ -230,7 +230,7 @@ impl Packets {
         let good = good && epoch == self.port.epoch();
         let result = if good { Ok(()) } else { Err(BadAddress(0)) };
         match asker {
-            Asker::Task(task) => self.readers[usize::from(task)].answer(&self.exec, result),
+            Asker::Task(task) => self.readers[task as usize].answer(&self.exec, result),
             Asker::Controller(op) => {
                 let mut ended = self.ended.borrow_mut();
                 ended.push_back(Ended { op, result });

@@ -56,7 +56,8 @@ fn bench() -> Bench {
     let packets = Rc::new(Packets::new(&exec, time(), (&port, &memory), config, 8, 1));
     port.attach_board(exec.register(Rc::new(Still)));
     let registers = Rc::new(Registers::default());
-    let serves = Rc::new(Completer::new(&packets, time(), REGISTER, registers.clone()));
+    let serves =
+        Rc::new(Completer::new(&packets, time(), REGISTER, (registers.clone(), BarLayout::of(4, 5))));
     core.spawn(completer(Rc::clone(&serves)));
     Bench { exec, port, registers, completer: serves }
 }
