@@ -310,7 +310,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     refused("filesize", &[], "there is one drive, no files; give size and offset"),
     refused("directory", &[], "there is one drive, no files"),
     refused("opendir", &[], "there is one drive, no files"),
-    refused("zonemode", &[], "the drive has no zones"),
+    refused("zonemode", &[], "the drive has no zones, so only fio's default, none, is taken"),
     refused("rw_sequencer", &[], "give read, write or their random forms"),
     refused(
         "iodepth_batch",

@@ -51,7 +51,7 @@ const QUEUE_DEPTH_MAX: u64 = 65_535;
 
 const BLOCK: &str = "read[,write][,trim] sizes above 0 and below 4g, such as 4k or 4k,8k";
 const EXTENT: &str = "a size such as 4k or 2g, or a percentage from 0% to 100%";
-const TIME: &str = "a whole number with an optional unit d, h, m, s, ms or us, at most 50d";
+const TIME: &str = "a number with an optional unit d, h, m, s, ms or us, at most 50d";
 const BOOLEAN: &str = "0 or 1";
 const COUNT: &str = "a whole number";
 const COUNT_ABOVE_0: &str = "a whole number above 0";
@@ -113,6 +113,8 @@ impl Section {
         };
         match option.treatment {
             Treatment::NoMeaning => return Ok(()),
+            // fio's default.
+            Treatment::Refused if (name, value) == ("zonemode", Some("none")) => return Ok(()),
             Treatment::Refused => {
                 return Err(Problem::Refused { option: name.to_string(), reason: option.meaning });
             }

@@ -46,6 +46,13 @@ fn sizes_follow_kb_base() {
     );
     assert_eq!(size("size=0x1000"), Some(Extent::Bytes(4096)));
     assert_eq!(size("size=2t"), Some(Extent::Bytes(2 << 40)));
+    assert_eq!(size("size=1.5m"), Some(Extent::Bytes(3 << 19)));
+    assert_eq!(size("kb_base=1000\nsize=0.25g"), Some(Extent::Bytes(250_000_000)));
+    assert_eq!(one("runtime=0.5\ntime_based").run_time, Some(Duration::from_millis(500)));
+    assert_eq!(one("runtime=1.25ms\ntime_based").run_time, Some(Duration::from_micros(1250)));
+    for bad in ["1.5.1m", "1.m", ".m", "1.99999999999999999999999999m", "99999999999.9p"] {
+        assert!(message(&format!("[a]\nsize={bad}")).contains("expected a size"), "{bad}");
+    }
     assert_eq!(size("size=100%"), Some(Extent::Percent(100)));
 }
 
@@ -156,7 +163,8 @@ fn every_mistake_of_a_file_is_told_at_its_own_line() {
          randrw, \
          trimwrite or randtrimwrite\n  \
          line 5: unknown option \"iodpeth\"; did you mean \"iodepth\"?\n  \
-         line 7: option \"zonemode\" is refused: the drive has no zones"
+         line 7: option \"zonemode\" is refused: the drive has no zones, so only fio's default, none, \
+         is taken"
     );
     // A consequence of a mistake isn't reported as another one.
     assert_eq!(message("[a]\ntime_based\nruntime=soon").lines().count(), 1);
@@ -371,6 +379,7 @@ fn what_is_refused_says_why_under_its_name() {
         assert_eq!(told, format!("line 2: option \"{}\" is refused: {}", option.name, option.meaning));
     }
     assert!(message("[a]\nzonemode=zbd").contains("no zones"));
+    assert_eq!(parse("[a]\nzonemode=none").unwrap().len(), 1);
 }
 
 type Group = (&'static str, fn(Treatment) -> bool);

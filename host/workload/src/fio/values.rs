@@ -14,8 +14,19 @@ pub(super) enum KbBase {
     Decimal,
 }
 
+/// A number, which may have a fraction, and what follows it.
 fn digits(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+    text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()))
+}
+
+/// So many units, which may have a fraction: `1.5` of 1024 are 1536. What is less than one is cut off, as in
+/// fio.
+fn of_unit(number: &str, unit: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let parts: u128 = fraction.parse::<u64>().ok()?.into();
+    let tenths = 10u128.checked_pow(fraction.len() as u32)?;
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    whole.checked_add((parts * u128::from(unit) / tenths) as u64)
 }
 
 /// A whole number, decimal or `0x` hexadecimal, without unit.
@@ -50,7 +61,7 @@ pub(super) fn size(text: &str, base: KbBase) -> Option<u64> {
         _ => return None,
     };
     let unit: u64 = if (base == KbBase::Binary) != has_i { 1024 } else { 1000 };
-    number.parse::<u64>().ok()?.checked_mul(unit.pow(power))
+    of_unit(number, unit.pow(power))
 }
 
 /// A size or a percentage of the drive.
@@ -85,7 +96,7 @@ pub(super) fn time(text: &str, default: TimeUnit) -> Option<Duration> {
         ("us" | "usec", _) | ("", TimeUnit::Microseconds) => PICOS_PER_MICROSECOND,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(picos).map(Duration::from_picos).filter(|&time| time <= TIME_MAX)
+    of_unit(number, picos).map(Duration::from_picos).filter(|&time| time <= TIME_MAX)
 }
 
 /// `read[,write][,trim]`: a missing value follows the one before it, an empty value keeps `current`.
