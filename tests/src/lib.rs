@@ -7,6 +7,7 @@ pub mod fuzz;
 pub mod guest;
 pub mod live;
 pub mod mailbox;
+pub mod mixed;
 pub mod nowhere;
 mod small_disk;
 

@@ -5,7 +5,8 @@ use aster_device::Media;
 use aster_device::profile::{Profile, TransportName};
 use aster_events::{Event, Function, Recorder};
 use aster_ports::tlp::TlpStats;
-use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
+use aster_tests::mixed::{keeps_every_byte_over_losses_of_power, mixed};
+use aster_tests::{drive, events_of, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Duration};
 use aster_workload::runner::{Contents, Statistics};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
@@ -42,33 +43,11 @@ fn operations() -> Profile {
     })
 }
 
-fn mixed(requests: u64, seed: u64) -> Job {
-    Job {
-        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 200 << 10 }),
-        read_percent: 40,
-        seed,
-        flush_every: 61,
-        queue_depth: 32,
-        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, requests)
-    }
-}
-
 #[test]
 fn every_byte_is_kept_over_losses_of_power() {
     for offload in [true, false] {
         let profile = packets(offload, |_| {});
-        let (mut media, mut kept) = (Media::fresh(), None);
-        for round in 0..cases(3, 40) {
-            let m = machine(&profile, None, media, &Recorder::default());
-            let contents = kept.take().unwrap_or_else(|| versioned(&m));
-            let blocks = drive(&m).bytes.div_ceil(64 << 10);
-            let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, blocks);
-            let trim = Job { seed: round, ..job("trim", Access::Random, Mix::Trim, 32 << 10, 20) };
-            // The last command is a flush.
-            let flush = Job { flush_every: 1, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
-            kept = Some(run(&m, &[read, mixed(400, round), trim, flush], contents));
-            media = m.cut_power();
-        }
+        keeps_every_byte_over_losses_of_power(&profile);
     }
 }
 

@@ -7,11 +7,12 @@ use aster_device::profile::{Profile, TransportName};
 use aster_events::Recorder;
 use aster_ports::tlp::{RequestStats, TlpStats};
 use aster_tests::fuzz::Function;
-use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
+use aster_tests::mixed::{keeps_every_byte_over_losses_of_power, mixed};
+use aster_tests::{drive, events_of, machine, profile, run_with};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::registers::Register;
 use aster_workload::runner::{Contents, Statistics};
-use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection, RequestKind};
+use aster_workload::{Job, RequestKind};
 
 /// SoftSSD in small, whose host reaches registers by packets.
 fn packets(change: impl FnOnce(&mut Profile)) -> Profile {
@@ -22,33 +23,11 @@ fn packets(change: impl FnOnce(&mut Profile)) -> Profile {
     })
 }
 
-fn mixed(requests: u64, seed: u64) -> Job {
-    Job {
-        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 200 << 10 }),
-        read_percent: 40,
-        seed,
-        flush_every: 61,
-        queue_depth: 32,
-        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, requests)
-    }
-}
-
 #[test]
 fn every_byte_is_kept_over_losses_of_power() {
     for cycles in [0, 2_000] {
         let profile = packets(|p| p.costs.nvme_register = cycles);
-        let (mut media, mut kept) = (Media::fresh(), None);
-        for round in 0..cases(3, 40) {
-            let m = machine(&profile, None, media, &Recorder::default());
-            let contents = kept.take().unwrap_or_else(|| versioned(&m));
-            let blocks = drive(&m).bytes.div_ceil(64 << 10);
-            let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, blocks);
-            let trim = Job { seed: round, ..job("trim", Access::Random, Mix::Trim, 32 << 10, 20) };
-            // The last command is a flush.
-            let flush = Job { flush_every: 1, ..job("flush", Access::Random, Mix::Write, 4096, 1) };
-            kept = Some(run(&m, &[read, mixed(400, round), trim, flush], contents));
-            media = m.cut_power();
-        }
+        keeps_every_byte_over_losses_of_power(&profile);
     }
 }
 

@@ -6,27 +6,17 @@ use aster_device::plug::{BarRead, ReadTag};
 use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
 use aster_events::{Event, Function as Task, Recorder};
 use aster_tests::fuzz::Function;
+use aster_tests::mixed::mixed;
 use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::registers::Register;
 use aster_workload::runner::{Contents, Statistics};
-use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection, RequestKind};
+use aster_workload::{Access, Job, Mix, RequestKind};
 
 fn software(change: impl FnOnce(&mut Profile)) -> Profile {
     let profile = profile("softssd-small", change);
     assert_eq!(profile.host.front_end, NVME_SOFTWARE);
     profile
-}
-
-fn mixed(requests: u64, seed: u64) -> Job {
-    Job {
-        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 200 << 10 }),
-        read_percent: 40,
-        seed,
-        flush_every: 61,
-        queue_depth: 32,
-        ..job("mixed", Access::Random, Mix::ReadWrite, 4096, requests)
-    }
 }
 
 #[test]
