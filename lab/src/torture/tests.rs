@@ -184,6 +184,21 @@ fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
     }
 }
 
+/// Of blocks of two pages a row is a half, so no group may have a row to gain.
+#[test]
+fn the_papers_ftl_has_room_on_blocks_of_two_pages() {
+    for (raid, percent) in [(RaidName::Off, 60.0), (RaidName::Rotating, 120.0)] {
+        let mut profile = profile("host-ftl-small");
+        let target = profile.target.as_mut().expect("a target");
+        (target.raid, target.wear_window) = (Some(raid), Some(4));
+        profile.ftl.over_provisioning_percent = percent;
+        profile.geometry.pages_per_block = 2;
+        let report = go(&profile, Content::Fingerprint, 5, cuts(40, 500));
+        assert!(report.failure.is_none(), "{raid:?} {:#?}", report.failure);
+        assert!(report.seen.drive_cuts > 5 && report.seen.host_cuts > 5, "{:?}", report.seen);
+    }
+}
+
 /// H32: a group that is being written anew when the power goes loses nothing, and takes no room.
 #[test]
 fn the_papers_ftl_writes_data_anew_and_takes_nothing_along() {

@@ -490,7 +490,11 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     assert_eq!(groups.chosen(&mut Emptiest), Some(at(1)));
     // A page that is on its way, twice of one block.
     assert_eq!((groups.begin(at(1).page(5, 2)), groups.begin(at(1).page(5, 2))), (0, 1));
-    assert_eq!(groups.chosen(&mut Emptiest), None, "the others give less than a row of pages");
+    assert_eq!(groups.chosen(&mut Emptiest), Some(at(2)), "no other gives a row of pages");
+    let busy = [at(0).page(5, 2), at(2).page(5, 2)];
+    busy.iter().for_each(|&page| _ = groups.begin(page));
+    assert_eq!(groups.chosen(&mut Emptiest), None, "the last one is full");
+    busy.iter().for_each(|&page| groups.end(page));
     groups.end(at(1).page(5, 2));
     groups.end(at(1).page(5, 2));
     // A group that a loss of power has closed.

@@ -19,17 +19,26 @@ impl Groups {
     /// loss of power. They give more room than others of as many valid sectors.
     pub fn emptiest_short(&self) -> Option<GroupPlace> {
         let is_short = |group: &Group| group.written < group.alive() * u32::from(self.info.pages);
-        let short = self.victims(|group| is_short(group) && self.gains(group));
+        let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
+        let short = self.victims(|group| is_short(group) && self.gains(group, row));
         short.min_by_key(|(group, at)| (group.valid, *at)).map(|(_, at)| at)
     }
     /// The group that `policy` chooses of the die with the fewest free groups; of several such dies, the one
-    /// with the fewest valid sectors. Often most dies have none, and all must have their turn.
+    /// with the fewest valid sectors. Often most dies have none, and all must have their turn. Groups that
+    /// give a row of pages are offered first, and if there is none, those that give anything at all: of short
+    /// blocks a row is a large part.
     pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
+        let (sectors, lanes) = (u32::from(self.info.sectors), u32::from(self.info.lanes));
+        // Copies end with padding: of a page, or of a row with its sum.
+        let least = if self.parity == 0 { sectors } else { (lanes - self.parity) * sectors };
+        self.chosen_for(policy, lanes * sectors).or_else(|| self.chosen_for(policy, least))
+    }
+    fn chosen_for(&self, policy: &mut dyn VictimPolicy, least: u32) -> Option<GroupPlace> {
         let mut of_die = |n: usize| {
             let die = &self.dies[n];
             let of = |each: &dyn Fn(&Group) -> u32| -> Vec<u32> { die.groups.iter().map(each).collect() };
             let closed_at: Vec<u64> = die.groups.iter().map(|group| group.closed_at).collect();
-            let valid = of(&|group| match is_victim(group) && self.gains(group) {
+            let valid = of(&|group| match is_victim(group) && self.gains(group, least) {
                 true => group.valid,
                 false => ClosedBlocks::NOT_OFFERED,
             });
@@ -101,10 +110,9 @@ impl Groups {
         let is_due = |group: &Group| group.state == GroupState::Open && group.fading.is_due();
         self.each().find(|(group, _)| is_due(group)).map(|(_, at)| at)
     }
-    /// Whether its room is larger by a row of pages than its copies are.
-    fn gains(&self, group: &Group) -> bool {
-        let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
-        group.valid + row <= group.alive().saturating_sub(self.parity) * self.of_lane()
+    /// Whether its room is larger by so many sectors than its copies are.
+    fn gains(&self, group: &Group, least: u32) -> bool {
+        group.valid + least <= group.alive().saturating_sub(self.parity) * self.of_lane()
     }
     fn victims(&self, which: impl Fn(&Group) -> bool) -> impl Iterator<Item = (&Group, GroupPlace)> {
         self.each().filter(move |(group, _)| is_victim(group) && which(group))
