@@ -80,12 +80,12 @@ fn groups_wear_within_the_window_for_two_erases_in_a_hundred() {
     assert!(stats[1].erases.deviation < stats[0].erases.deviation / 4.0);
     // A victim that was moved is one that was erased without need.
     let (levelled, all) = (stats[1].ftl.levelled, stats[1].ftl.gc_runs);
-    assert!(levelled > 20 && levelled * 50 <= all, "{levelled} of {all}");
+    // Each of the 48 groups has been erased once before it was used.
+    assert!(levelled > 20 && levelled * 80 <= all + 48, "{levelled} of {all}");
     let [without, with] = stats.map(|stats| stats.nand.erases as f64);
     println!("{with} erases instead of {without}, {levelled} of {all} victims for levelling");
-    // The rest of the difference are other victims, since open groups for cold data take room: all in all 0.8
-    // to 2.6 % more erases with four seeds.
-    assert!(with < without * 1.03, "{with} and {without}");
+    // H26: with those of other victims, since open groups for cold data take room.
+    assert!(with < without * 1.02, "{with} and {without}");
     run(&machine, &[everything(&machine)], contents);
 }
 
@@ -127,7 +127,7 @@ fn the_window_holds_under_loads_of_every_kind() {
                 contents = run(&machine, &[load(&machine, round)], contents);
                 most = most.max(spread(&machine));
                 let stats = machine.device().stats();
-                let has_more = (stats.ftl.levelled + 4) * 50 <= stats.nand.erases / 8;
+                let has_more = (stats.ftl.levelled + 4) * 80 <= stats.nand.erases / 8;
                 beyond |= spread(&machine) > u64::from(window) && has_more;
             }
             (most, beyond, machine.device().stats())

@@ -66,10 +66,10 @@ pub struct TargetProfile {
     pub raid: Option<RaidName>,
     /// How many more erases one group of a die may have than another under `hostftl` (H27). New data go to
     /// the free group that was erased least often, copies to the one that was erased most often, and a group
-    /// with cold data is emptied when the difference is half of this; one erase in fifty at most is for that
-    /// (H26). New data keep out of a die whose free groups were erased more often than those of another one
-    /// by more than this in the mean (H29). None when absent: free groups are written in the order in which
-    /// they became free.
+    /// with cold data is emptied when the difference is two fifths of this; one erase in eighty at most is
+    /// for that (H26). New data keep out of a die whose free groups were erased more often than those of
+    /// another one by more than this in the mean (H29). None when absent: free groups are written in the
+    /// order in which they became free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear_window: Option<u32>,
     /// Percent by which the mean erases of a region of `hostftl`, a die of a channel, exceed those of all

@@ -224,8 +224,9 @@ fn the_papers_ftl_moves_data_between_regions_and_takes_nothing_along() {
     (target.wear_window, target.region_percent) = (Some(4), Some(0.0));
     (target.region_groups, target.region_accesses) = (Some(2), Some(64));
     profile.ftl.over_provisioning_percent = 60.0;
-    // Short blocks, so that fifty groups are erased between two losses of power.
-    profile.geometry.pages_per_block = 4;
+    // Groups of two short blocks, so that eighty of them are erased between two losses of power.
+    (profile.geometry.channels, profile.geometry.pages_per_block) = (2, 2);
+    profile.channel.lanes = Some(2);
     let report = go(&profile, Content::Fingerprint, 5, cuts(40, 500));
     assert!(report.failure.is_none(), "{:#?}", report.failure);
     let seen = report.seen;
