@@ -66,6 +66,28 @@ fn so_do_two_runs_of_a_restricted_cosmos_plus() {
     assert!(first == second && first_end == second_end);
 }
 
+/// NVMe in software over packets, the flash interface layer, correction in software, and a map on flash that
+/// doesn't fit into its cache.
+#[test]
+fn so_do_two_runs_of_a_restricted_softssd() {
+    let profile = profile("softssd", |p| {
+        p.restrict.channels = Some(1);
+        p.restrict.ways = Some(2);
+        p.restrict.blocks_per_lun = Some(40);
+        p.ftl.over_provisioning_percent = 60.0;
+        p.ftl.buffer_entries = 256;
+        p.ftl.map_cache_bytes = None;
+        p.package.errors.fresh = 1e-4;
+    });
+    let (first, first_end) = events_of(&profile, 8 << 10);
+    let (second, second_end) = events_of(&profile, 8 << 10);
+    let counted = |is: fn(&Event) -> bool| first.iter().filter(|(_, event)| is(event)).count();
+    let missed = counted(|event| matches!(event, Event::MapMissed { .. }));
+    let corrected = counted(|event| matches!(event, Event::PageCorrected { .. }));
+    assert!(first.len() > 100_000 && missed > 10 && corrected > 10, "{missed} {corrected}");
+    assert!(first == second && first_end == second_end);
+}
+
 #[test]
 fn another_seed_gives_another_run() {
     let fold = |events: &[(Instant, Event)]| {
