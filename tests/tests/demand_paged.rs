@@ -49,8 +49,13 @@ fn lost_and_back(profile: &Profile, content: Content, rounds: u64) -> Vec<DriveS
 
 #[test]
 fn what_was_flushed_is_there_after_each_loss_of_power() {
-    for content in [Content::Full, Content::Fingerprint] {
-        let all = lost_and_back(&paged("tiny", None), content, cases(4, 20));
+    for (name, content) in [
+        ("tiny", Content::Full),
+        ("tiny", Content::Fingerprint),
+        ("softssd-small", Content::Full),
+        ("softssd-small", Content::Fingerprint),
+    ] {
+        let all = lost_and_back(&paged(name, None), content, cases(4, 20));
         for stats in &all[1..] {
             assert_eq!(format!("{:?} {:?}", stats.ftl.boot, stats.ftl.state), "Recovered Ready");
         }
