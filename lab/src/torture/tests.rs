@@ -36,6 +36,7 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
         ("pocket", Content::Full, true, 0, cuts(24, 2_600)),
         ("pocket", Content::Full, false, 0, cuts(12, 2_600)),
         ("pocket", Content::Full, true, 1024, cuts(8, 2_600)),
+        ("softssd-small", Content::Full, true, 0, cuts(12, 1_000)),
     ] {
         let mut profile = profile(name);
         profile.package.pair_loss = pair_loss;
@@ -61,14 +62,22 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
 /// S24: copies of the map's directory are deleted and damaged between losses of power.
 #[test]
 fn copies_of_the_directory_in_emmc_are_never_needed() {
-    let mut profile = profile("tiny");
-    profile.ftl.mapping = MappingName::DemandPaged;
-    profile.ftl.over_provisioning_percent = 60.0;
-    profile.board.emmc = Some(EmmcProfile { read_us: 150.0, write_us: 400.0 });
-    let report = go(&profile, Content::Full, 3, cuts(16, 2_600));
-    assert_eq!(report.failure, None);
-    let seen = report.seen;
-    assert!(seen.spoilt_copies > 2 && seen.used_copies > 2, "{seen:?}");
+    let mut tiny = profile("tiny");
+    tiny.ftl.over_provisioning_percent = 60.0;
+    // All of SoftSSD, with pages of 4 KiB: so its map has 17 translation pages.
+    let mut softssd = profile("softssd-small");
+    (softssd.geometry.page_bytes, softssd.geometry.spare_bytes) = (4096, 448);
+    (softssd.geometry.pages_per_block, softssd.geometry.blocks_per_lun) = (64, 48);
+    softssd.host.block_bytes = 4096;
+    softssd.ftl.over_provisioning_percent = 40.0;
+    for (mut profile, count) in [(tiny, cuts(16, 2_600)), (softssd, cuts(12, 1_000))] {
+        profile.ftl.mapping = MappingName::DemandPaged;
+        profile.board.emmc = Some(EmmcProfile { read_us: 150.0, write_us: 400.0 });
+        let report = go(&profile, Content::Full, 3, count);
+        assert_eq!(report.failure, None);
+        let seen = report.seen;
+        assert!(seen.spoilt_copies > 2 && seen.used_copies > 2, "{seen:?}");
+    }
 }
 
 #[test]
