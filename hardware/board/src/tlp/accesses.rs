@@ -174,9 +174,13 @@ impl Accesses {
     pub(super) fn note_unsupported_write(&mut self) {
         self.errors.unsupported += 1;
     }
-    /// A read has been dropped on its way, so no completion will come: its tag is free.
+    /// A request has been dropped on its way. If it is a read, no completion will come: its tag is free. A
+    /// write has tag 0, which means nothing.
     pub(super) fn forget(&mut self, request: &HostRequest) {
         let Ok((TlpHeader::Memory(read), _)) = TlpHeader::parse(request.bytes()) else { return };
+        if read.write {
+            return;
+        }
         let tag = self.tags.get_mut(usize::from(read.tag.number()));
         if let Some(one) = tag.and_then(Option::take) {
             self.answer(one.number, u64::MAX);

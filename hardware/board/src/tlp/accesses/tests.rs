@@ -113,6 +113,19 @@ fn a_host_has_32_reads_outstanding_and_as_many_answers_kept() {
     assert_eq!(root.errors(), AccessErrors { not_sent: 1, ..AccessErrors::default() });
 }
 
+/// A dropped read is answered by all ones, and its tag is free. A dropped write leaves the read with tag 0
+/// alone, which waits for its completion.
+#[test]
+fn a_dropped_write_answers_no_read() {
+    let mut root = root();
+    let doorbell = root.write(0, BASE + 0x1000, 4, 1).unwrap();
+    let (number, read) = root.read(at(0), 0, BASE + 0x1c, 4).unwrap();
+    root.forget(&doorbell);
+    assert_eq!(root.take(number), None);
+    root.forget(&read);
+    assert_eq!(root.take(number), Some(u64::MAX));
+}
+
 #[test]
 fn an_access_across_four_kibibytes_is_no_packet() {
     let mut root = root();
