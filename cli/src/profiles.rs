@@ -369,11 +369,24 @@ struct Packets {
     /// The board moves the data of completions.
     completion_offload: bool,
     completion_timeout_ms: f64,
+    /// What the function grants the host's accesses to registers; `null` where they are calls.
+    register_packets: Option<RegisterCredits>,
+}
+
+/// Credits of the host's accesses to registers, as packets.
+#[derive(Serialize)]
+struct RegisterCredits {
+    /// Of writes; a credit of data stands for 16 bytes.
+    posted_header_credits: u16,
+    posted_data_credits: u16,
+    /// Of reads.
+    non_posted_header_credits: u16,
 }
 
 impl Packets {
     fn of(transport: &Transport, profile: &Profile) -> Self {
-        let Transport { settings, completion_boundary, posted, non_posted, completion_timeout } = transport;
+        let Transport { settings, completion_boundary, posted, non_posted, completion_timeout, registers } =
+            transport;
         Packets {
             max_payload_bytes: settings.max_payload,
             max_read_request_bytes: settings.max_read_request,
@@ -384,14 +397,27 @@ impl Packets {
             non_posted_header_credits: non_posted.headers,
             completion_offload: profile.host.completion_offload(),
             completion_timeout_ms: completion_timeout.as_micros_f64() / 1e3,
+            register_packets: registers.map(|(writes, reads)| RegisterCredits {
+                posted_header_credits: writes.headers,
+                posted_data_credits: writes.data,
+                non_posted_header_credits: reads.headers,
+            }),
         }
     }
     fn in_words(&self) -> String {
         let mover = if self.completion_offload { "the board (completion offload)" } else { "firmware" };
+        let registers = match &self.register_packets {
+            None => "calls".to_owned(),
+            Some(credits) => format!(
+                "packets, too, with credits for {} writes and {} reads",
+                credits.posted_header_credits, credits.non_posted_header_credits
+            ),
+        };
         format!(
             "packets   MPS {}, MRRS {}, read completion boundary {}, {} tags, time-out of reads {} ms\
              \n            credits: {} posted headers and {} times 16 bytes of their data, {} non-posted \
-             headers; completions moved by {mover}\n  ",
+             headers; completions moved by {mover}\n            the host's accesses to registers: \
+             {registers}\n  ",
             self.max_payload_bytes,
             self.max_read_request_bytes,
             self.read_completion_boundary_bytes,

@@ -20,6 +20,9 @@ pub struct Transport {
     pub non_posted: Credit,
     /// How long firmware waits for the answer to a read.
     pub completion_timeout: Duration,
+    /// The credits that the function grants the host's accesses to registers: for writes, and for reads.
+    /// `None` where they are calls.
+    pub registers: Option<(Credit, Credit)>,
 }
 
 /// What the board has for the link.
@@ -70,12 +73,17 @@ impl HostLink {
     pub(crate) fn transport(&self) -> Option<Transport> {
         let Carrier::Packets(link, port) = &self.carrier else { return None };
         let [posted, non_posted, _] = link.credits();
+        let registers = self.register_packets().map(|link| {
+            let [writes, reads, _] = link.credits_of_core();
+            (writes, reads)
+        });
         Some(Transport {
             settings: port.settings(),
             completion_boundary: link.completion_boundary(),
             posted,
             non_posted,
             completion_timeout: COMPLETION_TIMEOUT,
+            registers,
         })
     }
     /// What it has carried in packets.

@@ -271,7 +271,7 @@ fn the_interface_layer_costs_time_on_its_core() {
             let c = &mut p.costs;
             (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) =
                 (0, 0, 0, 0, 0);
-            (c.tlp_build, c.tlp_describe, c.tlp_notice) = (0, 0, 0);
+            (c.tlp_build, c.tlp_receive, c.tlp_describe, c.tlp_notice, c.nvme_register) = (0, 0, 0, 0, 0);
             (c.command, c.slice, c.translate, c.buffer, c.dma, c.complete) = (0, 0, 0, 0, 0, 0);
             change(p);
         });

@@ -2,10 +2,11 @@
 //! interrupt.
 
 use aster_device::Media;
-use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
+use aster_device::profile::{NVME_SOFTWARE, Profile};
 use aster_driver::{Config, Driver, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, VirtualBar};
+use aster_tests::front_ends::in_hardware;
 use aster_tests::{all, profile};
 use aster_units::Content;
 use std::rc::Rc;
@@ -20,11 +21,7 @@ fn software(pairs: u16) -> Profile {
 
 fn hardware(pairs: u16) -> Profile {
     profile("softssd-small", |p| {
-        let c = &mut p.costs;
-        (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
-        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
-        (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
-        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
+        in_hardware(p);
         p.host.queue_pairs = pairs;
     })
 }

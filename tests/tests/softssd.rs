@@ -54,9 +54,13 @@ fn the_small_drive_is_the_large_one_but_for_its_size_and_failures() {
     assert_eq!((&small.ecc, without_emmc(&small)), (&large.ecc, without_emmc(&large)));
     assert_eq!((&small.scheduler, &small.poll), (&large.scheduler, &large.poll));
     assert_eq!(small.costs, large.costs);
-    let of_host = |p: &Profile| (p.host.front_end.clone(), p.host.transport, p.host.completion_offload);
+    let of_host = |p: &Profile| {
+        let packets = (p.host.transport, p.host.completion_offload, p.host.register_packets);
+        (p.host.front_end.clone(), packets)
+    };
     assert_eq!(of_host(&small), of_host(&large));
-    assert_eq!(of_host(&large), (NVME_SOFTWARE.to_owned(), TransportName::Tlp, Some(true)), "S1, S3, S6");
+    let packets = (TransportName::Tlp, Some(true), true);
+    assert_eq!(of_host(&large), (NVME_SOFTWARE.to_owned(), packets), "S1, S3, S6");
     let (of_large, of_small) = (large.array_geometry(), small.array_geometry());
     assert_eq!((of_small.luns, of_small.planes), (of_large.luns, of_large.planes));
     assert_eq!((of_small.page_bytes, of_small.spare_bytes), (of_large.page_bytes, of_large.spare_bytes));

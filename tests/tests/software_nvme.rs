@@ -3,8 +3,9 @@
 
 use aster_device::Media;
 use aster_device::plug::{BarRead, ReadTag};
-use aster_device::profile::{NVME_SOFTWARE, Profile, TransportName};
+use aster_device::profile::{NVME_SOFTWARE, Profile};
 use aster_events::{Event, Function as Task, Recorder};
+use aster_tests::front_ends::{by_operations, in_hardware, registers_for_free};
 use aster_tests::fuzz::Function;
 use aster_tests::mixed::mixed;
 use aster_tests::{cases, drive, events_of, job, machine, profile, run, run_with, versioned};
@@ -64,20 +65,14 @@ fn statistics(profile: &Profile, job: Job) -> (Statistics, Instant) {
 /// what it read is checked; only times differ.
 #[test]
 fn it_answers_as_nvme_in_hardware_does() {
-    let free = |p: &mut Profile| {
+    let one = software(|p| {
         let c = &mut p.costs;
         (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
         (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
-    };
-    let one = software(|p| {
-        free(p);
+        c.nvme_register = 0;
         p.host.workers_per_queue = Some(1);
     });
-    let hardware = profile("softssd-small", |p| {
-        free(p);
-        (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
-        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
-    });
+    let hardware = profile("softssd-small", in_hardware);
     let (ours, theirs) = (statistics(&one, mixed(600, 7)).0, statistics(&hardware, mixed(600, 7)).0);
     for kind in Statistics::KINDS {
         let (a, b) = (ours.of(kind), theirs.of(kind));
@@ -136,11 +131,7 @@ fn more_workers_have_more_commands_in_work() {
 /// SoftSSD in small with NVMe in hardware, on a board whose registers take time.
 fn hardware(change: impl FnOnce(&mut Profile)) -> Profile {
     profile("softssd-small", |p| {
-        let c = &mut p.costs;
-        (c.nvme_fetch, c.nvme_parse, c.nvme_transfer, c.nvme_complete, c.nvme_interrupt) = (0, 0, 0, 0, 0);
-        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
-        (p.host.front_end, p.host.workers_per_queue) = ("nvme".to_owned(), None);
-        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
+        in_hardware(p);
         let b = &mut p.board.buses;
         (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (300.0, 200.0, 200.0, 4.0);
         change(p);
@@ -200,14 +191,17 @@ fn the_fifo_is_refused_where_nobody_reads_it() {
     assert!(refused(|p| p.board.buses.register_cycles = 0.0).contains("board.buses.register_cycles"));
 }
 
-// ---- registers that firmware answers ----
+// ---- registers that firmware answers, by calls; tests/register_packets.rs has packets ----
 
 /// Cycles of a register access; the core has 1,200 in a microsecond.
 const ACCESS: u64 = 2_400;
 
-/// SoftSSD in small whose firmware spends time on each access to a register.
+/// SoftSSD in small whose firmware spends time on each access to a register, which is a call.
 fn with_registers() -> Profile {
-    software(|p| p.costs.nvme_register = ACCESS)
+    software(|p| {
+        registers_for_free(p);
+        p.costs.nvme_register = ACCESS;
+    })
 }
 
 /// A drive without a host, whose firmware has nothing to do.
@@ -229,7 +223,7 @@ fn begin(function: &Function, register: Register) -> ReadTag {
 #[test]
 fn a_register_read_takes_the_cores_time() {
     let mut function = idle(with_registers());
-    let expected = idle(software(|_| {})).register(Register::Capabilities);
+    let expected = idle(software(registers_for_free)).register(Register::Capabilities);
     let tags = [begin(&function, Register::Capabilities), begin(&function, Register::Capabilities)];
     for tag in tags {
         function.run_for(Duration::from_micros(2) - Duration::from_picos(1));
@@ -243,11 +237,11 @@ fn a_register_read_takes_the_cores_time() {
 /// PCIe 4.0 §2.4.1: a read doesn't pass the writes before it, and what is read has not seen those behind it.
 #[test]
 fn a_register_read_stands_between_the_writes_around_it() {
-    let function = idle(with_registers());
-    let mask = |value: u64| function.set_register(Register::InterruptMaskSet, value);
-    mask(1);
+    let mut function = idle(with_registers());
+    let mask = |function: &Function, value| function.set_register(Register::InterruptMaskSet, value);
+    mask(&function, 1);
     let read = begin(&function, Register::InterruptMaskSet);
-    mask(2);
+    mask(&function, 2);
     let last = function.register(Register::InterruptMaskSet);
     assert_eq!((function.device.take_bar_read(read), last), (Some(1), 3));
 }
@@ -285,13 +279,11 @@ fn a_drive_holds_the_answers_of_32_register_reads() {
 /// The host's driver waits for its reads, whatever the transport and also from a target.
 #[test]
 fn a_host_boots_and_keeps_its_data_over_registers_in_firmware() {
-    let by_link = |p: &mut Profile| {
-        let c = &mut p.costs;
-        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
-        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
+    let under_target = |p: &mut Profile| {
+        registers_for_free(p);
+        p.target.get_or_insert_default().kind = "block".to_owned();
     };
-    let under_target = |p: &mut Profile| p.target.get_or_insert_default().kind = "block".to_owned();
-    let changes: [&dyn Fn(&mut Profile); 3] = [&|_| {}, &by_link, &under_target];
+    let changes: [&dyn Fn(&mut Profile); 3] = [&registers_for_free, &by_operations, &under_target];
     for (case, change) in changes.into_iter().enumerate() {
         let profile = software(|p| {
             change(p);

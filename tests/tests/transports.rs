@@ -4,6 +4,7 @@
 
 use aster_device::profile::{Profile, TransportName};
 use aster_run_live::Pace;
+use aster_tests::front_ends::{by_operations, registers_for_free};
 use aster_tests::fuzz::{Function, Memory};
 use aster_tests::live::{Host, Queue, Ring, Running};
 use aster_tests::profile;
@@ -197,25 +198,28 @@ impl Side for Served {
     }
 }
 
-/// SoftSSD in small, whose firmware sends packets.
+/// SoftSSD in small, whose firmware sends packets and takes the host's accesses to registers as such.
 fn packets(offload: bool) -> Profile {
     profile("softssd-small", |p| {
-        assert_eq!(p.host.transport, TransportName::Tlp);
+        assert!(p.host.transport == TransportName::Tlp && p.host.register_packets);
         p.host.completion_offload = Some(offload);
     })
 }
 
 /// The same drive over operations of the link.
 fn operations() -> Profile {
-    profile("softssd-small", |p| {
-        (p.host.transport, p.host.completion_offload) = (TransportName::Link, None);
-        let c = &mut p.costs;
-        (c.tlp_build, c.tlp_receive, c.tlp_copy_kib, c.tlp_describe, c.tlp_notice) = (0, 0, 0, 0, 0);
-    })
+    profile("softssd-small", by_operations)
 }
 
-/// The same drive, whose firmware spends time on each register access.
-fn with_registers(mut profile: Profile) -> Profile {
+/// The same drive, whose registers are reached by calls.
+fn with_calls(mut profile: Profile) -> Profile {
+    registers_for_free(&mut profile);
+    profile
+}
+
+/// The same, whose firmware spends time on each register access.
+fn with_registers(profile: Profile) -> Profile {
+    let mut profile = with_calls(profile);
     profile.costs.nvme_register = 1_000;
     profile
 }
@@ -228,13 +232,17 @@ fn direct(profile: Profile) -> Box<dyn Side> {
 
 type Way = (&'static str, fn() -> Box<dyn Side>);
 
-const WAYS: [Way; 8] = [
+const WAYS: [Way; 10] = [
     ("NVMe in hardware", || direct(profile("tiny", |_| ()))),
     ("operations of the link", || direct(operations())),
     ("packets that the board moves", || direct(packets(true))),
     ("packets that firmware copies", || direct(packets(false))),
     ("the server before operations", || Box::new(Served::start(&operations()))),
     ("the server before packets", || Box::new(Served::start(&packets(true)))),
+    ("packets, and calls for registers", || direct(with_calls(packets(true)))),
+    ("the server before packets, and calls for registers", || {
+        Box::new(Served::start(&with_calls(packets(true))))
+    }),
     ("registers in firmware", || direct(with_registers(operations()))),
     ("the server before registers in firmware", || Box::new(Served::start(&with_registers(packets(true))))),
 ];

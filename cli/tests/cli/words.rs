@@ -61,6 +61,9 @@ fn a_drive_that_sends_packets_says_how() {
         "max_payload_bytes": 256, "max_read_request_bytes": 512, "read_completion_boundary_bytes": 64,
         "tags": 64, "posted_header_credits": 64, "posted_data_credits": 1024,
         "non_posted_header_credits": 64, "completion_offload": true, "completion_timeout_ms": 50.0,
+        "register_packets": {
+            "posted_header_credits": 32, "posted_data_credits": 32, "non_posted_header_credits": 32,
+        },
     });
     assert_eq!(told(&[]), usual);
     let changed = told(&["--set", "link.packet_payload=512", "--set", "host.completion_offload=false"]);
@@ -79,6 +82,12 @@ fn a_drive_that_sends_packets_says_how() {
     assert!(said.contains("completions moved by the board (completion offload)"), "{said}");
     let software = place.aster(&["check", "softssd-small", "--set", "host.completion_offload=false"]).out;
     assert!(software.contains("completions moved by firmware"), "{software}");
+    let registers = "the host's accesses to registers: packets, too, with credits for 32 writes and 32 reads";
+    assert!(said.contains(registers), "{said}");
+    let calls = ["--set", "host.register_packets=false"];
+    assert!(told(&calls)["register_packets"].is_null());
+    let called = place.aster(&[&["check", "softssd-small"], &calls[..]].concat()).out;
+    assert!(called.contains("the host's accesses to registers: calls\n"), "{called}");
     assert!(!place.aster(&["check", "tiny"]).out.contains("packets "), "hardware sends them");
 }
 

@@ -52,6 +52,7 @@ pub struct NvmeCycles {
     transfer: f64,
     complete: f64,
     interrupt: f64,
+    register: f64,
     /// The factor, fitted to Fig 11.
     pub factor: f64,
 }
@@ -69,6 +70,7 @@ impl NvmeCycles {
         costs.nvme_transfer = cycles(self.transfer);
         costs.nvme_complete = cycles(self.complete);
         costs.nvme_interrupt = cycles(self.interrupt);
+        costs.nvme_register = cycles(self.register);
     }
 }
 
@@ -192,12 +194,13 @@ impl Plan {
         plan.nvme.put(&mut fitted);
         if fitted != shipped.costs {
             let reason = format!(
-                "nvme: the profile's nvme costs must be {}, {}, {}, {} and {}",
+                "nvme: the profile's nvme costs must be {}, {}, {}, {}, {} and {}",
                 fitted.nvme_fetch,
                 fitted.nvme_parse,
                 fitted.nvme_transfer,
                 fitted.nvme_complete,
-                fitted.nvme_interrupt
+                fitted.nvme_interrupt,
+                fitted.nvme_register
             );
             return Err(wrong(name, reason));
         }

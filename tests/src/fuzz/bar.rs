@@ -21,7 +21,11 @@ pub(super) fn run(bytes: &[u8]) {
 pub(super) fn run_in_firmware(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let cycles = 1 + u64::from(input.u8()) * 40;
-    host(input, Function::of(profile("softssd-small", |p| p.costs.nvme_register = cycles)));
+    let function = Function::of(profile("softssd-small", |p| {
+        p.host.register_packets = false;
+        p.costs.nvme_register = cycles;
+    }));
+    host(input, function);
 }
 
 /// The same where accesses are packets, which the drive's host may have more of than credits.
@@ -29,7 +33,7 @@ pub(super) fn run_by_packets(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let cycles = u64::from(input.u8()) * 40;
     let function = Function::of(profile("softssd-small", |p| {
-        p.host.register_packets = true;
+        assert!(p.host.register_packets);
         p.costs.nvme_register = cycles;
     }));
     host(input, function);

@@ -3,7 +3,8 @@
 use super::input::Input;
 use crate::front_ends::NVME;
 use crate::profile;
-use aster_device::{Device, Media, Profile};
+use aster_device::plug::BarRead;
+use aster_device::{Device, Media, Profile, READ_WITHIN};
 use aster_events::Recorder;
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, carry_out};
 use aster_units::{Content, Duration, Instant};
@@ -212,15 +213,28 @@ impl Function {
 
     // ---- registers and queues ----
 
-    /// Reads a register.
-    pub fn register(&self, register: Register) -> u64 {
-        self.device.bar_read(0, register.offset() as u32, register.bytes() as u8)
+    /// Reads a register. The answer may come behind the drive's writes to memory, which are carried out.
+    pub fn register(&mut self, register: Register) -> u64 {
+        let tag = match self.device.begin_bar_read(0, register.offset() as u32, register.bytes() as u8) {
+            BarRead::Now(value) => return value,
+            BarRead::Later(tag) => tag,
+        };
+        self.carry_out();
+        let until = self.device.now() + READ_WITHIN;
+        loop {
+            if let Some(value) = self.device.take_bar_read(tag) {
+                return value;
+            }
+            if !self.step(until) {
+                return u64::MAX;
+            }
+        }
     }
     /// Writes a register.
     pub fn set_register(&self, register: Register, value: u64) {
         self.device.bar_write(0, register.offset() as u32, register.bytes() as u8, value);
     }
-    fn status(&self) -> Csts {
+    fn status(&mut self) -> Csts {
         Csts(self.register(Register::Status) as u32)
     }
     /// Where a queue's entries are.

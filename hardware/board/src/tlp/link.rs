@@ -208,6 +208,10 @@ impl TlpLink {
     pub fn credits(&self) -> [Credit; 3] {
         Root::credits(self.config.max_payload)
     }
+    /// And those that the function's core grants the host for its accesses to registers.
+    pub fn credits_of_core(&self) -> [Credit; 3] {
+        credits()
+    }
     /// What the root complex could not do.
     pub fn root_stats(&self) -> RootStats {
         self.root.borrow().stats()
