@@ -1,4 +1,4 @@
-//! `--set KEY=VALUE`: keys of a profile that the command line overrides.
+//! `--set KEY=VALUE`: keys of a profile that the command line overrides, or takes away by `--set KEY=`.
 
 use crate::failure::Failure;
 use aster_device::profile::{NO_TARGET, Profile, ProfileError};
@@ -11,14 +11,15 @@ struct Override {
     argument: String,
     /// The key, table after table.
     path: Vec<String>,
-    value: Value,
+    /// `None` takes the key away.
+    value: Option<Value>,
 }
 
 impl Override {
     fn parse(argument: &str) -> Result<Self, Failure> {
         let fail = |problem: &str| Failure::usage(format!("--set {argument}: {problem}"));
         let Some((key, value)) = argument.split_once('=') else {
-            return Err(fail("expected KEY=VALUE, such as ftl.buffer_entries=64"));
+            return Err(fail("expected KEY=VALUE, such as ftl.buffer_entries=64, or KEY= without a value"));
         };
         let path: Vec<String> = key.trim().split('.').map(|part| part.trim().to_owned()).collect();
         let plain = |part: &String| {
@@ -27,11 +28,14 @@ impl Override {
         if !path.iter().all(plain) {
             return Err(fail("expected a key with its table, such as ftl.buffer_entries"));
         }
+        if value.trim().is_empty() {
+            return Ok(Override { argument: argument.to_owned(), path, value: None });
+        }
         if is_whole_number(value.trim()) && value.trim().replace('_', "").parse::<i64>().is_err() {
             return Err(fail(&format!("whole numbers are from {} to {}", i64::MIN, i64::MAX)));
         }
         match value_of(value.trim()) {
-            Some(value) => Ok(Override { argument: argument.to_owned(), path, value }),
+            Some(value) => Ok(Override { argument: argument.to_owned(), path, value: Some(value) }),
             None => Err(fail("expected a number, true, false, a word, \"text\" or a list such as [58, 90]")),
         }
     }
@@ -40,9 +44,30 @@ impl Override {
         self.path.join(".")
     }
 
+    /// Takes the key away, or the table.
+    fn remove(&self, profile: &mut Table) -> Result<(), Failure> {
+        let Some((last, tables)) = self.path.split_last() else { return Ok(()) };
+        let mut table = Some(profile);
+        for name in tables {
+            table = table.and_then(|table| table.get_mut(name)).and_then(Value::as_table_mut);
+        }
+        match table.and_then(|table| table.remove(last)) {
+            Some(_) => Ok(()),
+            None => {
+                let near = elsewhere(&self.path, "unknown key");
+                let near = near.filter(|_| !Profile::known_keys().contains(&self.key()));
+                let near = near.map_or(String::new(), |key| format!("; did you mean '{key}'?"));
+                Err(Failure::usage(format!(
+                    "--set {}: the profile doesn't have this key, so it can't be taken away{near}",
+                    self.argument
+                )))
+            }
+        }
+    }
     /// Sets the value, in a new table if necessary.
     fn apply(&self, profile: &mut Table) -> Result<(), Failure> {
-        if self.key() == "target.kind" && self.value.as_str() == Some(NO_TARGET) {
+        let Some(value) = &self.value else { return self.remove(profile) };
+        if self.key() == "target.kind" && value.as_str() == Some(NO_TARGET) {
             // What the file has in this table is for the target that goes.
             profile.remove("target");
         }
@@ -58,7 +83,7 @@ impl Override {
             };
             table = inner;
         }
-        table.insert(last.clone(), self.value.clone());
+        table.insert(last.clone(), value.clone());
         Ok(())
     }
 }
@@ -102,7 +127,14 @@ pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String,
 /// # Errors
 /// The first argument that isn't a key and a value.
 pub(crate) fn values(arguments: &[String]) -> Result<Vec<(String, Value)>, Failure> {
-    let parsed = |argument: &String| Override::parse(argument).map(|change| (change.key(), change.value));
+    let parsed = |argument: &String| {
+        let change = Override::parse(argument)?;
+        let needs = || {
+            let reason = "needs a value here: `aster reproduce` takes no key away";
+            Failure::usage(format!("--set {argument}: {reason}"))
+        };
+        Ok((change.key(), change.value.ok_or_else(needs)?))
+    };
     arguments.iter().map(parsed).collect()
 }
 
@@ -140,8 +172,10 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
 /// Names the argument, and who reads the key.
 pub(crate) fn refuse_unread(profile: &Profile, arguments: &[String]) -> Result<(), Failure> {
     for argument in arguments {
-        let key = Override::parse(argument)?.key();
-        if let Some(why) = profile.unread(&key) {
+        let change = Override::parse(argument)?;
+        if change.value.is_some()
+            && let Some(why) = profile.unread(&change.key())
+        {
             return Err(Failure::usage(format!("--set {argument}: {why}")));
         }
     }
@@ -259,7 +293,6 @@ mod tests {
             ("buffer_entries", "expected KEY=VALUE"),
             ("ftl.=1", "expected a key"),
             ("=1", "expected a key"),
-            ("seed=", "expected a number"),
             ("seed=[1", "expected a number"),
             ("seed=1\nftl.gc_depth=3", "expected a number"),
         ] {
@@ -280,6 +313,47 @@ mod tests {
         assert_eq!(with(&["target.kind=none"]), Ok(None));
         let error = with(&["target.kind=none", "target.map_mib=8"]).unwrap_err();
         assert!(error.starts_with("--set target.map_mib=8: must be absent with target.kind"), "{error}");
+    }
+
+    #[test]
+    fn keys_are_taken_away() {
+        let text = SHIPPED.iter().find(|(name, _)| *name == "softssd-small").unwrap().1;
+        let with = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|&a| a.to_owned()).collect();
+            parse_with("softssd-small", text, &arguments).map_err(|e| e.to_string())
+        };
+        let software = [
+            "host.front_end=nvme",
+            "host.workers_per_queue=",
+            "host.transport=",
+            "host.completion_offload=",
+            "host.register_packets=",
+            "costs.nvme_register=",
+            "costs.nvme_fetch=",
+            "costs.nvme_parse=",
+            "costs.nvme_transfer=",
+            "costs.nvme_complete=",
+            "costs.nvme_interrupt=",
+            "costs.tlp_build=",
+            "costs.tlp_receive=",
+            "costs.tlp_copy_kib=",
+            "costs.tlp_describe=",
+            "costs.tlp_notice=",
+        ];
+        assert_eq!(with(&software).unwrap().host.front_end, "nvme", "NVMe in hardware");
+        let error = with(&software[..2]).unwrap_err();
+        assert!(error.contains("must"), "{error}");
+        assert!(with(&["board.emmc.read_us=9", "board.emmc.write_us=9", "board.emmc="]).is_ok(), "a table");
+        for (argument, expected) in [
+            ("ftl.buffer_entries=", "buffer_entries"),
+            ("ftl.refresh_reads=", "the profile doesn't have this key, so it can't be taken away"),
+            ("ftl.workers_per_queue=", "did you mean 'host.workers_per_queue'?"),
+            ("nothing.at.all=", "the profile doesn't have this key"),
+            ("seed.low=", "the profile doesn't have this key"),
+        ] {
+            let error = with(&[argument]).unwrap_err();
+            assert!(error.contains(expected), "{argument}: {error}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) struct OpenChannelArgs {
     /// Print what the drive answers as JSON on standard output, and nothing else there
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
+    /// Override a key of the profile, such as ftl.buffer_entries=64, or take it away by KEY=; may be repeated
     #[arg(long, value_name = "KEY=VALUE", global = true)]
     pub(crate) set: Vec<String>,
     #[command(subcommand)]

@@ -90,7 +90,7 @@ pub(crate) struct RunArgs {
     /// Report where the work's commands spent their time, stage by stage, and how long flash operations took
     #[arg(long)]
     pub(crate) spans: bool,
-    /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
+    /// Override a key of the profile, such as ftl.buffer_entries=64, or take it away by KEY=; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     #[command(flatten)]

@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     /// commands
     #[arg(long, value_name = "LINK")]
     pub(crate) debug_pty: Option<PathBuf>,
-    /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
+    /// Override a key of the profile, such as ftl.buffer_entries=64, or take it away by KEY=; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }
