@@ -4,6 +4,7 @@
 mod again;
 mod args;
 mod bench_channel;
+mod board_words;
 mod console;
 mod debug_console;
 mod demo;
@@ -30,6 +31,7 @@ mod set;
 mod sideband;
 mod torture;
 mod traces;
+mod units;
 mod waf;
 mod window;
 

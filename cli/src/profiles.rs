@@ -1,11 +1,13 @@
 //! Finding, listing and checking profiles.
 
 use crate::args::{CheckArgs, ProfilesArgs};
+use crate::board_words;
 use crate::console;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
+use crate::units::capacity;
 use aster_device::profile::{BLOCK, DataModeName, PACKAGES, Profile, RaidName, SHIPPED};
 use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command, lun_pool};
 use aster_lab::measure::drive_of;
@@ -166,19 +168,6 @@ fn shape(profile: &Profile) -> String {
         used.pages_per_block,
         capacity(used.page_bytes.into()),
     )
-}
-
-/// Bytes in binary units, with at most one decimal.
-pub(crate) fn capacity(bytes: u64) -> String {
-    const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut scaled = bytes as f64;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    let digits = if scaled.fract() < 0.05 || scaled.fract() > 0.95 { 0 } else { 1 };
-    format!("{scaled:.digits$} {}", UNITS[unit])
 }
 
 /// Data bytes of all pages that the firmware uses.
@@ -583,17 +572,6 @@ pub(crate) fn boot_new(
     Ok(machine)
 }
 
-/// The line about heat, of a drive whose board has a temperature sensor.
-fn heat(profile: &Profile) -> String {
-    let Some(t) = &profile.board.thermal else { return String::new() };
-    let idle = t.ambient_c + t.kelvin_per_watt * t.idle_w;
-    let dies = counted(t.throttle_dies, "die");
-    format!(
-        "heat      {idle:.1} °C idle in air of {} °C; from {} °C on {dies} a controller, until {} °C\n  ",
-        t.ambient_c, t.alarm_c, t.cooled_c
-    )
-}
-
 fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, profile, .. } = found;
     let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
@@ -601,16 +579,8 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| blocks.in_words(&profile.ftl.victims));
     let (link, channels) = (&profile.link, profile.used_geometry().channels);
     let carried = found.link_bytes_per_s.map_or("no limit".to_owned(), rate);
-    let cores = match profile.array_controllers().filter(|_| profile.cores.flash_core) {
-        None => String::new(),
-        Some(controllers) => {
-            let c = &profile.cores;
-            let each = c.flash_mhz.unwrap_or(c.frequency_mhz);
-            let controllers = counted(controllers, "controller");
-            format!("cores     {} MHz, and {each} MHz for each of {controllers}\n  ", c.frequency_mhz)
-        }
-    };
-    let heat = heat(profile);
+    let (cores, map) = (board_words::cores(profile), board_words::map(profile, *exported_bytes));
+    let heat = board_words::heat(profile);
     let packets = found.transport.as_ref().map_or(String::new(), Packets::in_words);
     let of_parity = found.target.as_ref().and_then(|target| target.hostftl.as_ref());
     let of_parity = of_parity.map(|hostftl| hostftl.parity_percent).filter(|&percent| percent > 0.0);
@@ -629,7 +599,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
          {target}\
          link      PCIe {}.0 × {}, payload at most {carried}\n  \
          {packets}bus       {} mode {}: {} per channel, {} in all\n  \
-         {cores}{heat}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
+         {cores}{map}{heat}command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",
         profile.description,
@@ -670,31 +640,6 @@ pub(crate) fn doubt(fresh: &FreshErrors) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_device::profile::{ThermalProfile, shipped};
-
-    #[test]
-    fn a_drive_with_a_sensor_says_when_it_is_slow() {
-        let mut profile = shipped("tiny").unwrap();
-        assert_eq!(heat(&profile), "");
-        profile.board.thermal = Some(ThermalProfile {
-            ambient_c: 35.0,
-            kelvin_per_watt: 5.0,
-            time_constant_ms: 60_000,
-            idle_w: 2.0,
-            read_uj: 60.0,
-            program_uj: 250.0,
-            erase_uj: 500.0,
-            bus_byte_nj: 0.1,
-            link_byte_nj: 0.2,
-            sample_ms: 100,
-            alarm_c: 70.0,
-            cooled_c: 65.5,
-            throttle_dies: 2,
-        });
-        let line =
-            "heat      45.0 °C idle in air of 35 °C; from 70 °C on 2 dies a controller, until 65.5 °C\n  ";
-        assert_eq!(heat(&profile), line);
-    }
 
     fn problem(wanted: &str) -> String {
         match find(Path::new(wanted), &[]) {

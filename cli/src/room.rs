@@ -1,7 +1,7 @@
 //! Checks whether a run's content fits into memory, or on the disk of its image.
 
 use crate::failure::Failure;
-use crate::profiles::capacity;
+use crate::units::capacity;
 use aster_device::profile::Profile;
 use aster_lab::warning::Warning;
 use aster_units::Content;

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use crate::units::capacity;
 use aster_device::Pieces;
 use aster_device::profile::RaidName;
 use aster_lab::namespace::bytes_to_write;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         console::note(&format!(
             "{name} has {}, too much to be read back at each loss of power: tortured with {} (--full-size \
              takes it as it is)",
-            profiles::capacity(bytes),
+            capacity(bytes),
             keys.join(", "),
         ));
         return run(&TortureArgs { set: [&args.set[..], &keys].concat(), ..args.clone() });
@@ -44,8 +45,8 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     if bytes > WINDOW_BYTES && !args.case.child {
         console::note(&format!(
             "{name} has {}: {} of it, at a place that is drawn for each drive, are written and read back",
-            profiles::capacity(bytes),
-            profiles::capacity(WINDOW_BYTES),
+            capacity(bytes),
+            capacity(WINDOW_BYTES),
         ));
     }
     let only = (!args.case.rounds.is_empty()).then(|| Case {
