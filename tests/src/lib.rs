@@ -14,7 +14,7 @@ mod small_disk;
 pub use small_disk::SmallDisk;
 
 use aster_device::Media;
-use aster_device::profile::{COSMOS, ControllerName, Profile, shipped};
+use aster_device::profile::{COSMOS, ControllerName, MappingName, Profile, shipped};
 use aster_driver::Config;
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
@@ -42,6 +42,34 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     let mut profile = shipped(name).unwrap_or_else(|e| panic!("{e}"));
     change(&mut profile);
     profile
+}
+
+/// A shipped profile with its map on flash: pages of 4 KiB, and so many of them that the map has a dozen
+/// translation pages.
+pub fn paged(name: &str, map_cache_bytes: Option<u64>) -> Profile {
+    profile(name, |p| {
+        p.geometry.page_bytes = 4096;
+        p.geometry.spare_bytes = 448;
+        p.geometry.pages_per_block = 64;
+        p.geometry.blocks_per_lun = 48;
+        p.ftl.over_provisioning_percent = 40.0;
+        p.ftl.mapping = MappingName::DemandPaged;
+        p.ftl.map_cache_bytes = map_cache_bytes;
+    })
+}
+
+/// The drives of [`SMALL`], and the second of them with its map on flash, each changed by `change`.
+pub fn small(change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
+    let [first, second] = SMALL;
+    let drives = [
+        (first, profile(first, |_| {})),
+        (second, profile(second, |_| {})),
+        ("softssd-small, map on flash", paged(second, None)),
+    ];
+    drives.map(|(name, mut profile)| {
+        change(&mut profile);
+        (name, profile)
+    })
 }
 
 /// Cosmos+'s firmware: one big loop on one core, with all its costs and the buses to its registers.

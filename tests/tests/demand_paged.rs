@@ -10,18 +10,10 @@ use aster_workload::{Access, Job, Mix};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Pages of 4 KiB, and so many of them that the map has a dozen translation pages.
 fn paged(name: &str, map_cache_bytes: Option<u64>) -> Profile {
-    profile(name, |p| {
-        p.geometry.page_bytes = 4096;
-        p.geometry.spare_bytes = 448;
-        p.geometry.pages_per_block = 64;
-        p.geometry.blocks_per_lun = 48;
-        p.host.block_bytes = 4096;
-        p.ftl.over_provisioning_percent = 40.0;
-        p.ftl.mapping = MappingName::DemandPaged;
-        p.ftl.map_cache_bytes = map_cache_bytes;
-    })
+    let mut profile = aster_tests::paged(name, map_cache_bytes);
+    profile.host.block_bytes = 4096;
+    profile
 }
 
 /// Writes, trims, flushes, loses its power and recovers, and then is shut down. Gives what it did each time.

@@ -2,7 +2,7 @@
 
 use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
-use aster_tests::{drive, job, machine, profile, run, versioned};
+use aster_tests::{SMALL, drive, job, machine, profile, run, versioned};
 use aster_units::Content;
 use aster_workload::{Access, Job, Mix};
 
@@ -44,8 +44,8 @@ fn small_writes_share_pages_and_are_found_again_after_a_loss_of_power() {
 /// What is written in sequence is read in one piece: no page is read twice.
 #[test]
 fn what_is_written_in_sequence_is_read_page_by_page() {
-    for mapping_unit_bytes in [0, 4096] {
-        let profile = profile("tiny", |p| p.ftl.mapping_unit_bytes = mapping_unit_bytes);
+    for (name, mapping_unit_bytes) in SMALL.into_iter().flat_map(|name| [(name, 0), (name, 4096)]) {
+        let profile = profile(name, |p| p.ftl.mapping_unit_bytes = mapping_unit_bytes);
         let m = machine(&profile, None, Media::fresh(), &Recorder::default());
         let page = profile.geometry.page_bytes;
         let requests = 4 * u64::from(profile.ftl.buffer_entries);
@@ -54,6 +54,6 @@ fn what_is_written_in_sequence_is_read_page_by_page() {
         let before = m.device().stats().ftl.flash_reads.host;
         run(&m, &[of("read", Mix::Read)], contents);
         let reads = m.device().stats().ftl.flash_reads.host - before;
-        assert!(reads <= requests, "{mapping_unit_bytes}: {reads} reads of {requests} pages");
+        assert!(reads <= requests, "{name}, {mapping_unit_bytes}: {reads} reads of {requests} pages");
     }
 }
