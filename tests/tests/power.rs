@@ -4,7 +4,7 @@ use aster_device::profile::{COSMOS, CellUse, ControllerName, OneShotProfile, Pro
 use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
 use aster_tests::fuzz::Function;
-use aster_tests::{cases, drive, job, machine, profile, run, versioned};
+use aster_tests::{cases, drive, job, machine, profile, run, small, versioned};
 use aster_units::Content;
 use aster_wire::nvme::admin::{AdminCommand, Identify, IdentifyDword10};
 use aster_wire::nvme::io::{BlockRange, IoCommand};
@@ -43,6 +43,7 @@ fn what_was_flushed_is_there_after_each_loss_of_power() {
         ("tiny", true, Content::Full),
         ("tiny", true, Content::Fingerprint),
         ("softssd-small", true, Content::Full),
+        ("softssd-small", true, Content::Fingerprint),
     ] {
         let profile = profile(name, |p| {
             p.package.pair_loss = pair_loss;
@@ -80,20 +81,27 @@ fn word_lines_in_one_shot_lose_nothing_that_was_flushed() {
 #[test]
 fn nvram_with_a_capacitor_behind_it_spares_recovery_the_search_for_the_log() {
     let reads = |nvram_kept| {
-        let profile = profile("tiny", |p| p.board.nvram_kept = nvram_kept);
-        lost_and_back(&profile, None, 3).iter().map(|stats| stats.ftl.boot_reads).collect::<Vec<_>>()
+        let drives = small(|p| (p.board.nvram_kept, p.geometry.blocks_per_lun) = (nvram_kept, 32));
+        drives.map(|(name, profile)| {
+            let lives = lost_and_back(&profile, None, 3);
+            (name, lives.iter().map(|stats| stats.ftl.boot_reads).collect::<Vec<_>>())
+        })
     };
-    let (without, with) = (reads(false), reads(true));
-    assert!(with.iter().zip(&without).all(|(with, without)| with < without), "{with:?} {without:?}");
+    for ((name, without), (_, with)) in reads(false).iter().zip(&reads(true)) {
+        let is_spared = with.iter().zip(without).all(|(with, without)| with < without);
+        assert!(is_spared, "{name}: {with:?} {without:?}");
+    }
 }
 
 #[test]
 fn replaying_the_log_takes_the_time_that_its_entries_cost() {
     let took = |replay| {
-        let profile = profile("tiny", |p| p.costs.replay = replay);
-        lost_and_back(&profile, None, 2)[0].ftl.boot_nanos
+        let drives = small(|p| (p.costs.replay, p.geometry.blocks_per_lun) = (replay, 32));
+        drives.map(|(name, profile)| (name, lost_and_back(&profile, None, 2)[0].ftl.boot_nanos))
     };
-    assert!(took(10_000) > took(0) + 100_000);
+    for ((name, with), (_, without)) in took(10_000).iter().zip(&took(0)) {
+        assert!(*with > without + 100_000, "{name}: {with} {without}");
+    }
 }
 
 /// The longest recovery is one just before the second map would be stored: every page of the first has to
