@@ -1,10 +1,11 @@
 //! Lost data and exhausted spare blocks: what the drive reports to the host, and for which logical blocks.
 
+use aster_device::profile::{MappingName, Profile};
 use aster_device::{DriveState, Media};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::{DriverError, QueueId};
-use aster_tests::{machine, profile};
+use aster_tests::{SMALL, machine, profile};
 use aster_units::{BlockAddr, Duration, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;
 use std::rc::Rc;
@@ -14,6 +15,24 @@ const BLOCK: usize = 512;
 /// Logical blocks of a page of 16 KiB, and of a sector of 4 KiB.
 const PAGE_BLOCKS: u64 = 32;
 const SECTOR_BLOCKS: u64 = 8;
+
+/// Drives with pages of this size: the small ones, and SoftSSD's with its map on flash.
+fn drives(change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
+    let [first, second] = SMALL;
+    let on_flash = |p: &mut Profile| {
+        p.ftl.mapping = MappingName::DemandPaged;
+        p.ftl.over_provisioning_percent = 60.0;
+    };
+    let drives = [
+        (first, profile(first, |_| {})),
+        (second, profile(second, |_| {})),
+        ("softssd-small, map on flash", profile(second, on_flash)),
+    ];
+    drives.map(|(name, mut profile)| {
+        change(&mut profile);
+        (name, profile)
+    })
+}
 
 fn write(m: &Machine, block: u64, blocks: u64, fill: u8, fua: bool) -> Result<(), DriverError> {
     let driver = Rc::clone(m.driver());
@@ -84,12 +103,14 @@ fn first_failed(m: &Machine, page: u32) -> u64 {
     log[0].lba.get()
 }
 
-/// Damages a chunk of the second sector of a page: 256 bytes and 21 of parity each, 16 a sector.
-fn damage(m: &Machine, page: u32, chunk: u32) {
+/// Damages the chunk that has this byte of the second sector of a page. Each has its parity behind it.
+fn damage(m: &Machine, profile: &Profile, page: u32, byte: u32) {
     let geometry = *m.device().geometry();
     let (lun, block, of_block) = geometry.split_ppa(at(m, page));
-    let first = (16 + chunk) * 277;
-    assert!(m.device().nand().flip_random_bits(lun, block, of_block, (first, 256), 60, 9));
+    let ecc = &profile.ecc;
+    let (bytes, parity) = (u32::from(ecc.chunk_bytes), (ecc.field as usize * ecc.designed).div_ceil(8));
+    let data = ((4096 + byte) / bytes * (bytes + parity as u32), bytes);
+    assert!(m.device().nand().flip_random_bits(lun, block, of_block, data, 60, 9));
     // Other pages replace it in the data buffer.
     for n in 1..100 {
         read(m, u64::from(page + n) * PAGE_BLOCKS).unwrap_or_else(|e| panic!("{e}"));
@@ -99,8 +120,14 @@ fn damage(m: &Machine, page: u32, chunk: u32) {
 #[test]
 fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_written() {
     // Wear levelling moves data that isn't rewritten.
-    let profile = profile("tiny", |p| p.ftl.wear_spread = 2);
-    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    for (name, profile) in drives(|p| p.ftl.wear_spread = 2) {
+        println!("{name}");
+        fails_for_exactly_its_blocks(&profile);
+    }
+}
+
+fn fails_for_exactly_its_blocks(profile: &Profile) {
+    let m = machine(profile, None, Media::fresh(), &Recorder::default());
     let pages = (m.driver().namespace().blocks / PAGE_BLOCKS) as u32;
     for page in 0..pages {
         write(&m, u64::from(page) * PAGE_BLOCKS, PAGE_BLOCKS, 1 + (page % 250) as u8, false)
@@ -109,19 +136,20 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     let driver = Rc::clone(m.driver());
     m.block_on("flushing", async move { driver.flush(QUEUE).await }).unwrap().unwrap();
     let (page, fill) = (5, 6);
-    damage(&m, page, 5);
-    // The 512-byte block of which the chunk is one half.
+    // In the third of its blocks, of which a chunk is a half or all.
+    let third = 2 * BLOCK as u32 + 256;
+    damage(&m, profile, page, third);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2]);
     assert_eq!(first_failed(&m, page), u64::from(page) * PAGE_BLOCKS + SECTOR_BLOCKS + 2);
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2], "after it was moved");
     // The sector that says so fails, too: in the block that stands in the lost one's place, and then in its
     // note.
-    damage(&m, page, 5);
+    damage(&m, profile, page, third);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS, SECTOR_BLOCKS + 2]);
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS, SECTOR_BLOCKS + 2], "after it was moved again");
-    damage(&m, page, 0);
+    damage(&m, profile, page, 0);
     let sector: Vec<u64> = (SECTOR_BLOCKS..2 * SECTOR_BLOCKS).collect();
     assert_eq!(lost(&m, page, fill), sector, "nothing vouches for the others");
     move_away(&m, page);
@@ -134,7 +162,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     let health = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
     assert_eq!(health.media_errors.get(), 1 + 1 + 1 + 2 + 2 + 8 + 8 + 7);
 
-    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    let m = machine(profile, None, m.cut_power(), &Recorder::default());
     assert_eq!(lost(&m, page, fill), others, "after a loss of power");
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), others, "moved once more");
@@ -144,9 +172,9 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
 
 #[test]
 fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
-    // One drive has no spare block from the factory on, the other has fewer than at first.
-    for name in ["pocket", "tiny"] {
-        let profile = profile(name, |_| ());
+    // One drive has no spare block from the factory on, others have fewer than at first.
+    let pocket = ("pocket", profile("pocket", |_| {}));
+    for (name, profile) in drives(|_| {}).into_iter().chain([pocket]) {
         let m = machine(&profile, None, Media::fresh(), &Recorder::default());
         let driver = Rc::clone(m.driver());
         let smart = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
@@ -158,8 +186,14 @@ fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
 /// its content may be outdated.
 #[test]
 fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone() {
-    let profile = profile("tiny", |_| ());
-    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    for (name, profile) in drives(|_| {}) {
+        println!("{name}");
+        has_all_data(&profile);
+    }
+}
+
+fn has_all_data(profile: &Profile) {
+    let m = machine(profile, None, Media::fresh(), &Recorder::default());
     let pages = 64u64;
     for page in 0..pages {
         let first = page * PAGE_BLOCKS;
@@ -182,7 +216,7 @@ fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone
             }
         }
     }
-    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    let m = machine(profile, None, m.cut_power(), &Recorder::default());
     for page in 0..pages {
         assert_eq!(read(&m, page * PAGE_BLOCKS).unwrap_or_else(|e| panic!("{e}")), page as u8 + 1);
     }
@@ -190,7 +224,7 @@ fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone
     let told = m.device().recovery().expect("the power was lost");
     assert!(told.contains("what was trimmed may be back"), "{told}");
     // The loss stays counted. The warning ends with the next power-on, at which there is a log again.
-    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    let m = machine(profile, None, m.cut_power(), &Recorder::default());
     assert_eq!(smart(&m), (0, 1));
 }
 

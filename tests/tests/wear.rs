@@ -1,9 +1,10 @@
 //! SMART's report of the cells' wear.
 
 use aster_device::Media;
+use aster_device::profile::Profile;
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, open_image};
-use aster_tests::{job, machine, profile, run, versioned};
+use aster_tests::{SMALL, job, machine, profile, run, versioned};
 use aster_workload::{Access, Mix};
 use std::rc::Rc;
 
@@ -15,11 +16,16 @@ fn percentage_used(m: &Machine) -> u8 {
 
 #[test]
 fn the_percentage_used_outlives_the_process_that_wore_an_image() {
-    let profile = profile("tiny", |p| p.package.endurance = 5);
+    for name in SMALL {
+        outlives(&profile(name, |p| p.package.endurance = 5));
+    }
+}
+
+fn outlives(profile: &Profile) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("worn.aster");
-    let open = || open_image(&path, &profile, None).unwrap_or_else(|e| panic!("{e}"));
-    let boot = |media: Media| machine(&profile, None, media, &Recorder::default());
+    let open = || open_image(&path, profile, None).unwrap_or_else(|e| panic!("{e}"));
+    let boot = |media: Media| machine(profile, None, media, &Recorder::default());
 
     let m = boot(open());
     let new = percentage_used(&m);
