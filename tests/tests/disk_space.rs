@@ -1,8 +1,9 @@
 //! An image takes less room on the disk after its host has given data up.
 
+use aster_device::profile::Profile;
 use aster_run_live::Pace;
 use aster_tests::live::{Host, Queue, Ring, Running, transfer};
-use aster_tests::profile;
+use aster_tests::{profile, small};
 use aster_wire::nvme::Sqe;
 use aster_wire::nvme::admin::{AdminCommand, FormatDword10};
 use aster_wire::nvme::io::{DatasetManagement, IoCommand};
@@ -41,10 +42,10 @@ fn deallocate(host: &mut Host, slba: u64, blocks: u32) -> Sqe {
 
 /// Fills an image, lets its host give the data up by `give_up`, and compares the image's room on the disk
 /// before and after.
-fn comes_back(pace: Pace, give_up: impl FnOnce(&mut Host, &mut Queue)) {
+fn comes_back(profile: &Profile, pace: Pace, give_up: impl FnOnce(&mut Host, &mut Queue)) {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("drive.aster");
-    let drive = Running::start(&profile("tiny", |_| ()), pace, Some(&image));
+    let drive = Running::start(profile, pace, Some(&image));
     let mut host = Host::connect(&drive.socket(), Ring::Messages, 1 << 20);
     host.enable();
     let mut queue = host.create_queue(1, 32);
@@ -70,15 +71,18 @@ fn comes_back(pace: Pace, give_up: impl FnOnce(&mut Host, &mut Queue)) {
 
 #[test]
 fn a_discard_gives_its_room_back_without_another_write() {
-    comes_back(Pace::Fast, |host, queue| {
-        let discard = deallocate(host, 0, (WRITES * u64::from(BLOCKS)) as u32);
-        assert!(host.send(queue, discard).status().is_success());
-    });
+    for (name, profile) in small(|_| {}) {
+        println!("{name}");
+        comes_back(&profile, Pace::Fast, |host, queue| {
+            let discard = deallocate(host, 0, (WRITES * u64::from(BLOCKS)) as u32);
+            assert!(host.send(queue, discard).status().is_success());
+        });
+    }
 }
 
 #[test]
 fn so_does_a_format_at_a_real_pace() {
-    comes_back(Pace::Real, |host, _| {
+    comes_back(&profile("tiny", |_| {}), Pace::Real, |host, _| {
         let format = AdminCommand::FormatNvm(FormatDword10(0).with_lba_format(0));
         assert!(host.admin(format.to_sqe(1, 0, 0, 0)).status().is_success());
     });

@@ -6,7 +6,7 @@ use aster_events::Recorder;
 use aster_ports::medium::Nvram;
 use aster_run_live::{Pace, Server};
 use aster_tests::live::{Host, Ring, transfer};
-use aster_tests::{SmallDisk, profile};
+use aster_tests::{SmallDisk, small};
 use aster_units::Content;
 use aster_wire::nvme::Cqe;
 use aster_wire::nvme::io::IoCommand;
@@ -72,15 +72,20 @@ fn write_until_it_is_gone(socket: &Path, gone: &AtomicBool) -> Found {
 
 #[test]
 fn a_full_disk_stops_the_server_before_the_host_or_the_firmware_take_it_for_bad_cells() {
-    let profile = profile("tiny", |_| ());
-    let size =
-        aster_device::nand_image_bytes(&profile, Some(Content::Full)).unwrap_or_else(|e| panic!("{e}"));
+    for (name, profile) in small(|_| {}) {
+        println!("{name}");
+        fills_up(&profile);
+    }
+}
+
+fn fills_up(profile: &Profile) {
+    let size = aster_device::nand_image_bytes(profile, Some(Content::Full)).unwrap_or_else(|e| panic!("{e}"));
     let room = Rc::new(Cell::new(4 << 20));
     let disk = SmallDisk::new(size, Rc::clone(&room));
     let open = || Media::on_image(Box::new(disk.clone()), Nvram::volatile(NVRAM_BYTES));
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let mut server = Server::new(power_on(&profile, open()), &socket, Pace::Fast).unwrap();
+    let mut server = Server::new(power_on(profile, open()), &socket, Pace::Fast).unwrap();
     let gone = Arc::new(AtomicBool::new(false));
     let client = std::thread::spawn({
         let (socket, gone) = (socket.clone(), Arc::clone(&gone));
@@ -97,7 +102,7 @@ fn a_full_disk_stops_the_server_before_the_host_or_the_firmware_take_it_for_bad_
 
     // When the disk has room again all data is there, and no block has gone bad.
     room.set(usize::MAX);
-    let mut server = Server::new(power_on(&profile, open()), &socket, Pace::Fast).unwrap();
+    let mut server = Server::new(power_on(profile, open()), &socket, Pace::Fast).unwrap();
     let flushed = found.flushed;
     let client = std::thread::spawn(move || {
         let mut host = Host::connect(&socket, Ring::Mapped, MEMORY);

@@ -5,7 +5,7 @@ use aster_device::profile::Profile;
 use aster_run_live::Pace;
 use aster_run_virtual::{CloneSerial, clone_image, image_info};
 use aster_tests::live::{Host, Ring, Running};
-use aster_tests::profile;
+use aster_tests::{SMALL, profile};
 use aster_wire::nvme::admin::{AdminCommand, Identify, IdentifyDword10};
 use aster_wire::nvme::identify::{Cns, IDENTIFY_BYTES};
 use std::collections::BTreeSet;
@@ -14,8 +14,8 @@ use std::path::Path;
 /// Serial number, subsystem name and namespace descriptors (the UUID), as a host finds them.
 type Identity = (String, Vec<u8>, Vec<u8>);
 
-fn small() -> Profile {
-    profile("tiny", |p| (p.geometry.channels, p.geometry.ways) = (1, 1))
+fn drives() -> [Profile; 2] {
+    SMALL.map(|name| profile(name, |p| (p.geometry.channels, p.geometry.ways) = (1, 1)))
 }
 
 /// Reads the drive's identity, and shuts it down.
@@ -41,14 +41,15 @@ fn ask(drive: Running) -> Identity {
     (serial.trim_end().to_owned(), controller[768..1024].to_vec(), descriptors)
 }
 
-fn on_image(path: &Path) -> Identity {
-    ask(Running::start(&small(), Pace::Fast, Some(path)))
-}
-
 #[test]
 fn images_of_one_profile_are_drives_of_their_own_and_stay_who_they_are() {
+    drives().iter().for_each(stay_who_they_are);
+}
+
+fn stay_who_they_are(profile: &Profile) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
+    let on_image = |path: &Path| ask(Running::start(profile, Pace::Fast, Some(path)));
     let (a, b) = (on_image(&path("a")), on_image(&path("b")));
     clone_image(&path("a"), &path("clone"), CloneSerial::New, |_| true).expect("a clone");
     clone_image(&path("a"), &path("stand-in"), CloneSerial::Kept, |_| true).expect("a clone");
@@ -65,10 +66,12 @@ fn images_of_one_profile_are_drives_of_their_own_and_stay_who_they_are() {
 
 #[test]
 fn a_drive_in_memory_is_the_same_each_time_unless_it_is_told_who_it_is() {
-    let in_memory = |media: fn() -> Media| ask(Running::start_on(&small(), Pace::Fast, media));
-    let first = in_memory(Media::fresh);
-    assert_eq!(in_memory(Media::fresh), first);
-    let named = in_memory(|| Media::fresh().with_serial("SPARE WHEEL".into()));
-    assert_eq!(named.0, "SPARE WHEEL");
-    assert!(named.1 != first.1 && named.2 != first.2);
+    for profile in drives() {
+        let in_memory = |media: fn() -> Media| ask(Running::start_on(&profile, Pace::Fast, media));
+        let first = in_memory(Media::fresh);
+        assert_eq!(in_memory(Media::fresh), first);
+        let named = in_memory(|| Media::fresh().with_serial("SPARE WHEEL".into()));
+        assert_eq!(named.0, "SPARE WHEEL");
+        assert!(named.1 != first.1 && named.2 != first.2);
+    }
 }

@@ -1,8 +1,9 @@
 //! Images that another program has changed.
 
+use aster_device::profile::Profile;
 use aster_events::Recorder;
 use aster_run_virtual::{ImageError, Machine, RunError, check_image, open_image};
-use aster_tests::{config, drive, job, profile, versioned};
+use aster_tests::{config, drive, job, small, versioned};
 use aster_units::{Content, Rng};
 use aster_workload::runner::{Failure, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Mix};
@@ -22,13 +23,19 @@ fn places(file: &File) -> Vec<u64> {
 
 #[test]
 fn a_page_that_something_else_wrote_to_is_found_by_its_place_and_never_read_as_data() {
-    let small = profile("tiny", |p| (p.geometry.channels, p.geometry.ways) = (1, 1));
+    for (name, profile) in small(|p| (p.geometry.channels, p.geometry.ways) = (1, 1)) {
+        println!("{name}");
+        is_found(&profile);
+    }
+}
+
+fn is_found(profile: &Profile) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("drive.aster");
     let content = Some(Content::Full);
     let boot = || -> Result<Machine, RunError> {
-        let media = open_image(&path, &small, content).unwrap_or_else(|e| panic!("{e}"));
-        let machine = Machine::power_on("t", &small, content, media, &Recorder::default(), config(&small))?;
+        let media = open_image(&path, profile, content).unwrap_or_else(|e| panic!("{e}"));
+        let machine = Machine::power_on("t", profile, content, media, &Recorder::default(), config(profile))?;
         machine.boot()?;
         Ok(machine)
     };
@@ -36,7 +43,7 @@ fn a_page_that_something_else_wrote_to_is_found_by_its_place_and_never_read_as_d
     let jobs = [job("fill", Access::Random, Mix::Write, 4096, 300)];
     let contents = aster_tests::run(&machine, &jobs, versioned(&machine));
     machine.shut_down().map(drop).unwrap_or_else(|e| panic!("{e}"));
-    let check = || check_image(&path, &small, content, |_, _| true);
+    let check = || check_image(&path, profile, content, |_, _| true);
     let pages = check().unwrap_or_else(|e| panic!("{e}")).pages;
     assert!(pages > 0);
 

@@ -1,10 +1,11 @@
 //! Format with User Data Erase on a whole drive, checked by the content of its image.
 
 use aster_device::Media;
+use aster_device::profile::Profile;
 use aster_driver::QueueId;
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, open_image};
-use aster_tests::{drive, job, machine, profile, run_with, versioned};
+use aster_tests::{cases, drive, job, machine, run_with, small, versioned};
 use aster_units::{BlockAddr, LunIndex};
 use aster_wire::nvme::admin::SecureErase;
 use aster_workload::{Access, Mix};
@@ -13,8 +14,8 @@ use std::path::Path;
 const MARK: [u8; 16] = *b"mine, not yours!";
 const LENGTH: u64 = 1 << 20;
 
-fn tiny() -> aster_device::profile::Profile {
-    profile("tiny", |p| p.geometry.blocks_per_lun = 32)
+fn drives() -> [(&'static str, Profile); 3] {
+    small(|p| p.geometry.blocks_per_lun = 32)
 }
 /// Overwrites a megabyte of marks again and again, and flushes each time.
 fn write_marks(m: &Machine) {
@@ -46,12 +47,17 @@ fn marks_in(path: &Path) -> usize {
 
 #[test]
 fn a_format_with_user_data_erase_leaves_nothing_of_it_in_the_image() {
+    for (name, profile) in drives() {
+        println!("{name}");
+        leaves_nothing(&profile);
+    }
+}
+
+fn leaves_nothing(profile: &Profile) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("drive");
-    let profile = tiny();
     let marks = LENGTH as usize / MARK.len();
-    let power_on =
-        || machine(&profile, None, open_image(&path, &profile, None).unwrap(), &Recorder::default());
+    let power_on = || machine(profile, None, open_image(&path, profile, None).unwrap(), &Recorder::default());
     let m = power_on();
     write_marks(&m);
     // Remains of earlier stored maps are checked, too.
@@ -82,10 +88,16 @@ fn a_format_with_user_data_erase_leaves_nothing_of_it_in_the_image() {
 
 #[test]
 fn a_fresh_drive_s_every_page_is_erased_and_it_works_on() {
-    let profile = tiny();
-    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    for ((name, profile), percent) in drives().iter().zip([300, 100, 50]) {
+        println!("{name}");
+        works_on(profile, cases(percent, 300));
+    }
+}
+
+fn works_on(profile: &Profile, percent: u64) {
+    let m = machine(profile, None, Media::fresh(), &Recorder::default());
     let pages = drive(&m).bytes / (16 << 10);
-    let work = job("fill", Access::Random, Mix::Write, 16 << 10, 3 * pages);
+    let work = job("fill", Access::Random, Mix::Write, 16 << 10, pages * percent / 100);
     run_with(&m, std::slice::from_ref(&work), versioned(&m), ());
     let nand = m.device().nand();
     assert!(nand.programmed_pages() > 0);
