@@ -54,6 +54,12 @@ impl Backlog for Says {
     }
 }
 
+/// A drive with each front end, and one with all of SoftSSD's parts.
+fn drives() -> impl Iterator<Item = (&'static str, Profile)> {
+    let softssd = ("softssd-small", profile("softssd-small", |_| {}));
+    NVME.into_iter().map(|(name, front_end)| (name, profile("tiny", front_end))).chain([softssd])
+}
+
 /// A drive, its host on the same thread, and the state that its disk reports.
 struct Drive {
     here: Here,
@@ -65,13 +71,12 @@ struct Drive {
 }
 
 impl Drive {
-    fn new(front_end: fn(&mut Profile)) -> Self {
-        let profile = profile("tiny", front_end);
-        let size = aster_device::nand_image_bytes(&profile, Some(Content::Full)).unwrap();
+    fn new(profile: &Profile) -> Self {
+        let size = aster_device::nand_image_bytes(profile, Some(Content::Full)).unwrap();
         let image = SmallDisk::new(size, Rc::new(Cell::new(usize::MAX)));
         let disk = Rc::new(Says::default());
         let media = Media::on_image(Box::new(image), Nvram::volatile(NVRAM_BYTES)).with_backlog(disk.clone());
-        let mut here = Here::start_on(media, Pieces::default(), &profile, Pace::Fast);
+        let mut here = Here::start_on(media, Pieces::default(), profile, Pace::Fast);
         let (mut host, queue) = here.meet(|socket| {
             let mut host = Host::connect(socket, Ring::Mapped, MEMORY);
             host.enable();
@@ -135,9 +140,9 @@ impl Drive {
 
 #[test]
 fn more_writes_than_slots_wait_and_everything_else_goes_on() {
-    for (name, front_end) in NVME {
+    for (name, profile) in drives() {
         println!("{name}");
-        let mut drive = Drive::new(front_end);
+        let mut drive = Drive::new(&profile);
         let first = drive.write(0);
         drive.succeeds(first);
         drive.disk.full.set(true);
@@ -174,9 +179,9 @@ fn more_writes_than_slots_wait_and_everything_else_goes_on() {
 
 #[test]
 fn a_drive_that_is_stopped_in_a_pause_shuts_down_without_what_waits() {
-    for (name, front_end) in NVME {
+    for (name, profile) in drives() {
         println!("{name}");
-        let mut drive = Drive::new(front_end);
+        let mut drive = Drive::new(&profile);
         drive.disk.full.set(true);
         drive.disk.owed.set(4096);
         let disk = Rc::clone(&drive.disk);
@@ -195,9 +200,9 @@ fn a_drive_that_is_stopped_in_a_pause_shuts_down_without_what_waits() {
 
 #[test]
 fn a_drive_that_would_have_to_remember_too_much_stands_still_until_it_need_not() {
-    for (name, front_end) in NVME {
+    for (name, profile) in drives() {
         println!("{name}");
-        let mut drive = Drive::new(front_end);
+        let mut drive = Drive::new(&profile);
         drive.disk.full.set(true);
         let disk = Rc::clone(&drive.disk);
         drive.here.serve(|| disk.asked.get() > 0);
