@@ -1,7 +1,7 @@
 //! A full drive with minimal over-provisioning is overwritten again and again, with trims, failing
 //! operations and losses of power. It must never get stuck, and must keep its data.
 
-use aster_device::profile::Profile;
+use aster_device::profile::{MappingName, Profile};
 use aster_device::{DriveState, Media};
 use aster_events::Recorder;
 use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range};
@@ -193,15 +193,22 @@ fn live(profile: &Profile, failures: u64, drive_writes: u64) {
 
 #[test]
 fn a_full_drive_with_one_to_three_percent_to_spare_is_never_stuck_or_wrong() {
-    for (percent, blocks, failures) in [(3.0, 320, 2), (1.0, 900, 2)] {
-        let profile = profile("tiny", |p| {
+    use MappingName::{DemandPaged, Resident};
+    for (name, mapping, percent, blocks) in [
+        ("tiny", Resident, 3.0, 320),
+        ("tiny", Resident, 1.0, 900),
+        ("softssd-small", Resident, 3.0, 320),
+        ("softssd-small", DemandPaged, 5.0, 320),
+    ] {
+        let profile = profile(name, |p| {
             (p.geometry.channels, p.geometry.ways, p.geometry.luns, p.geometry.planes) = (1, 1, 1, 1);
             p.geometry.blocks_per_lun = blocks;
             p.package.factory_bad_per_mille = 0;
             p.package.errors.fresh = 0.0;
             p.ftl.over_provisioning_percent = percent;
+            p.ftl.mapping = mapping;
             p.host.block_bytes = 4096;
         });
-        live(&profile, failures, cases(1, 100));
+        live(&profile, 2, cases(1, 100));
     }
 }

@@ -13,8 +13,13 @@ use aster_workload::{Access, Mix};
 #[test]
 fn a_factory_bad_block_is_found_by_a_damaged_mark_on_either_page() {
     use FactoryMarksName::{FirstOrLastPage, FirstPage, LastPage};
-    for marks in [FirstPage, LastPage, FirstOrLastPage] {
-        let profile = profile("tiny", |p| {
+    for (name, marks, times) in [
+        ("tiny", FirstPage, 3),
+        ("tiny", LastPage, 3),
+        ("tiny", FirstOrLastPage, 3),
+        ("softssd-small", FirstOrLastPage, 1),
+    ] {
+        let profile = profile(name, |p| {
             p.package.factory_bad_per_mille = 60;
             p.package.factory_marks = marks;
             p.geometry.blocks_per_lun = 48;
@@ -47,7 +52,7 @@ fn a_factory_bad_block_is_found_by_a_damaged_mark_on_either_page() {
         assert!(marked > 4, "{marked} blocks are bad");
         m.boot().unwrap_or_else(|e| panic!("{marks:?}: {e}"));
         let pages = drive(&m).bytes / (16 << 10);
-        run(&m, &[job("fill", Access::Random, Mix::Write, 16 << 10, 3 * pages)], versioned(&m));
+        run(&m, &[job("fill", Access::Random, Mix::Write, 16 << 10, times * pages)], versioned(&m));
         assert_eq!(m.device().stats().ftl.factory_bad_blocks, marked, "{marks:?}");
         let totals = m.device().nand().totals_of_drive();
         assert_eq!(

@@ -2,7 +2,7 @@
 //! images.
 
 use aster_device::Media;
-use aster_device::profile::{FactoryMarksName, Profile, RestrictProfile};
+use aster_device::profile::{FactoryMarksName, MappingName, Profile, RestrictProfile};
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::{ImageError, open_image};
 use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
@@ -12,9 +12,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Ways to restrict packages of two planes, 96 blocks and 16 pages of MLC.
-fn restrictions() -> Vec<RestrictProfile> {
+fn restrictions() -> [RestrictProfile; 4] {
     let none = RestrictProfile::default();
-    vec![
+    [
         RestrictProfile { planes: Some(1), ..none.clone() },
         RestrictProfile { pages_per_block: Some(11), ..none.clone() },
         RestrictProfile { lsb_pages: true, ..none.clone() },
@@ -30,7 +30,15 @@ fn restrictions() -> Vec<RestrictProfile> {
 
 /// There are many bad blocks, with the mark on their last page.
 fn restricted(restrict: &RestrictProfile) -> Profile {
-    profile("tiny", |p| {
+    restricted_of("tiny", restrict)
+}
+
+fn softssd(restrict: &RestrictProfile) -> Profile {
+    restricted_of("softssd-small", restrict)
+}
+
+fn restricted_of(name: &str, restrict: &RestrictProfile) -> Profile {
+    profile(name, |p| {
         p.restrict = restrict.clone();
         p.geometry.blocks_per_lun = 96;
         p.package.factory_bad_per_mille = 60;
@@ -78,33 +86,35 @@ fn check_cells(m: &aster_run_virtual::Machine, profile: &Profile, written: bool)
 
 #[test]
 fn a_restricted_drive_keeps_to_its_part_and_its_data_over_power_cuts() {
-    for make in [restricted, looped] {
-        for restrict in restrictions() {
-            let profile = make(&restrict);
-            let (mut media, mut contents) = (Media::fresh(), None);
-            for round in 0..cases(3, 20) {
-                let m = machine(&profile, None, media, &Recorder::default());
-                let ftl = m.device().stats().ftl;
-                if round == 0 {
-                    let all: Vec<_> = (0..profile.array_geometry().total_luns())
-                        .flat_map(|lun| m.device().nand().bad_blocks(LunIndex(lun)))
-                        .collect();
-                    let bad = all.iter().filter(|(block, _)| is_used(&profile, block.0)).count();
-                    assert!(bad > 2, "{bad}");
-                    assert_eq!(ftl.factory_bad_blocks, bad as u64, "{restrict:?}");
-                } else {
-                    assert_eq!(format!("{:?} {:?}", ftl.boot, ftl.state), "Recovered Ready");
-                }
-                let kept = contents.take().unwrap_or_else(|| versioned(&m));
-                let bytes = drive(&m).bytes;
-                let read =
-                    job("read back", Access::Sequential, Mix::Read, 64 << 10, bytes.div_ceil(64 << 10));
-                let write = work("write", Mix::Write, bytes / (16 << 10), round);
-                let flush = Job { flush_every: 1, ..work("flush", Mix::Write, 1, round) };
-                contents = Some(run(&m, &[read, write, flush], kept));
-                check_cells(&m, &profile, round > 1);
-                media = m.cut_power();
+    let [_, pages, lsb, all] = &restrictions();
+    let mut on_flash = softssd(pages);
+    on_flash.ftl.mapping = MappingName::DemandPaged;
+    let of_softssd = [softssd(lsb), softssd(all), on_flash];
+    let of_tiny = restrictions().map(|restrict| [restricted(&restrict), looped(&restrict)]);
+    for profile in of_tiny.into_iter().flatten().chain(of_softssd) {
+        let what = format!("{}, {:?}, {:?}", profile.description, profile.ftl.mapping, profile.restrict);
+        let (mut media, mut contents) = (Media::fresh(), None);
+        for round in 0..cases(3, 20) {
+            let m = machine(&profile, None, media, &Recorder::default());
+            let ftl = m.device().stats().ftl;
+            if round == 0 {
+                let all: Vec<_> = (0..profile.array_geometry().total_luns())
+                    .flat_map(|lun| m.device().nand().bad_blocks(LunIndex(lun)))
+                    .collect();
+                let bad = all.iter().filter(|(block, _)| is_used(&profile, block.0)).count();
+                assert!(bad > 2, "{what}: {bad}");
+                assert_eq!(ftl.factory_bad_blocks, bad as u64, "{what}");
+            } else {
+                assert_eq!(format!("{:?} {:?}", ftl.boot, ftl.state), "Recovered Ready", "{what}");
             }
+            let kept = contents.take().unwrap_or_else(|| versioned(&m));
+            let bytes = drive(&m).bytes;
+            let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, bytes.div_ceil(64 << 10));
+            let write = work("write", Mix::Write, bytes / (16 << 10), round);
+            let flush = Job { flush_every: 1, ..work("flush", Mix::Write, 1, round) };
+            contents = Some(run(&m, &[read, write, flush], kept));
+            check_cells(&m, &profile, round > 1);
+            media = m.cut_power();
         }
     }
 }
@@ -127,7 +137,7 @@ impl EventSink for Programs {
 
 #[test]
 fn slc_mode_writes_lsb_pages_in_their_time() {
-    for make in [restricted, looped] {
+    for make in [restricted, looped, softssd] {
         let restrict = RestrictProfile { lsb_pages: true, ..RestrictProfile::default() };
         let profile = make(&restrict);
         let (recorder, programs) = (Recorder::default(), Programs::default());
@@ -150,8 +160,9 @@ fn slc_mode_writes_lsb_pages_in_their_time() {
 
 #[test]
 fn an_image_of_a_restricted_drive_opens_again_and_as_nothing_else() {
-    for restrict in restrictions() {
-        let profile = restricted(&restrict);
+    let [.., all] = &restrictions();
+    let of_tiny = restrictions().map(|restrict| restricted(&restrict));
+    for profile in of_tiny.into_iter().chain([softssd(all)]) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("drive.aster");
         let open = |profile: &Profile| open_image(&path, profile, None);
