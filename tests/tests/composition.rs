@@ -1,7 +1,7 @@
 //! SoftSSD's parts stand beside those of any other drive: each front end over each mapping, under each flash
-//! scheduler, with each form of tasks (S8, S13, S24).
+//! scheduler, with each form of tasks (S8, S13, S24), and with correction in software (S9).
 
-use aster_device::profile::{ControllerName, MappingName, Profile, TasksName};
+use aster_device::profile::{ControllerName, CorrectionName, MappingName, Profile, TasksName};
 use aster_device::{DriveStats, Media, check};
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::front_ends::{Kind, NVME};
@@ -28,6 +28,14 @@ fn interface_layer(p: &mut Profile) {
 }
 
 const SCHEDULERS: [Kind; 3] = [("tasks", |_| {}), ("cosmos", big_loop), ("fil", interface_layer)];
+
+/// Correction in software, on pages that have wrong bits.
+fn on_demand(p: &mut Profile) {
+    p.ecc.correction = CorrectionName::OnDemand;
+    (p.ecc.scrambler, p.ecc.correct_ns) = (false, 0);
+    p.package.errors.fresh = 1e-4;
+    (p.costs.ecc_submit, p.costs.ecc_frame, p.costs.ecc_error) = (100, 2_000, 500);
+}
 
 /// One die per chip, so that all schedulers can have it, and a map of several pages.
 fn base() -> Profile {
@@ -98,38 +106,73 @@ fn live(profile: &Profile) -> Life {
 #[test]
 fn each_front_end_works_over_each_mapping_and_scheduler_in_both_forms_of_tasks() {
     for (front_end, front) in NVME {
-        for (mapping, map) in MAPPINGS {
-            for (scheduler, schedule) in SCHEDULERS {
-                let what = format!("{front_end}, {mapping}, {scheduler}");
-                let mut profile = base();
-                [front, map, schedule].into_iter().for_each(|choose| choose(&mut profile));
-                check(&profile, None).unwrap_or_else(|e| panic!("{what}: {e}"));
-                let plain = live(&profile);
-                profile.cores.tasks = TasksName::Stackful;
-                let mut stackful = live(&profile);
-
-                let [stats, _] = &plain.stats;
-                assert_eq!(stats.packets.is_some(), front_end.contains("packets"), "{what}");
-                assert_eq!(stats.big_loop.is_some(), scheduler == "cosmos", "{what}");
-                assert_eq!(
-                    stats.scheduler.iter().any(|(name, _)| name.starts_with("fil_")),
-                    scheduler == "fil",
-                    "{what}"
-                );
-                // The rows that the cache lacks are read from flash.
-                match (mapping, plain.map_reads) {
-                    ("resident", None) => {}
-                    ("demand-paged", Some(read)) => assert!(read > 10, "{what}: {read} pages of the map"),
-                    (_, read) => panic!("{what}: {read:?} pages of the map"),
-                }
-                for stats in &mut stackful.stats {
-                    let stacks = stats.stacks.take().expect("tasks have stacks");
-                    assert!(stacks.switches > 1_000, "{what}: {stacks:?}");
-                }
-                let [one, other] =
-                    [&plain, &stackful].map(|life| (life.events, life.digest, format!("{:?}", life.stats)));
-                assert_eq!(one, other, "{what}");
+        for map in MAPPINGS {
+            for schedule in SCHEDULERS {
+                in_both_forms_of_tasks((front_end, front), map, schedule, |_| {});
             }
         }
     }
+}
+
+/// The big loop needs correction in hardware.
+#[test]
+fn correction_in_software_stands_beside_parts_of_other_drives() {
+    let [hardware, by_link, _, by_registers] = NVME;
+    let ([resident, paged], [tasks, _, fil]) = (MAPPINGS, SCHEDULERS);
+    for (front, map, schedule) in [
+        (hardware, resident, tasks),
+        (hardware, paged, fil),
+        (by_link, paged, tasks),
+        (by_registers, resident, fil),
+    ] {
+        let [stats, _] = in_both_forms_of_tasks(front, map, schedule, on_demand);
+        let ecc = stats.ecc.expect("it corrects in software");
+        assert!(
+            ecc.corrected > 500 && ecc.uncorrectable == 0,
+            "{}, {}, {}: {ecc:?}",
+            front.0,
+            map.0,
+            schedule.0
+        );
+    }
+}
+
+/// Gives what the drive did before it lost its power and after.
+fn in_both_forms_of_tasks(
+    (front_end, front): Kind,
+    (mapping, map): Kind,
+    (scheduler, schedule): Kind,
+    change: fn(&mut Profile),
+) -> [DriveStats; 2] {
+    let what = format!("{front_end}, {mapping}, {scheduler}");
+    let mut profile = base();
+    [front, map, schedule, change].into_iter().for_each(|choose| choose(&mut profile));
+    check(&profile, None).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let plain = live(&profile);
+    profile.cores.tasks = TasksName::Stackful;
+    let mut stackful = live(&profile);
+
+    let [stats, _] = &plain.stats;
+    assert_eq!(stats.packets.is_some(), front_end.contains("packets"), "{what}");
+    assert_eq!(stats.big_loop.is_some(), scheduler == "cosmos", "{what}");
+    assert_eq!(
+        stats.scheduler.iter().any(|(name, _)| name.starts_with("fil_")),
+        scheduler == "fil",
+        "{what}"
+    );
+    assert_eq!(stats.ecc.is_some(), profile.ecc.correction == CorrectionName::OnDemand, "{what}");
+    // The rows that the cache lacks are read from flash.
+    match (mapping, plain.map_reads) {
+        ("resident", None) => {}
+        ("demand-paged", Some(read)) => assert!(read > 10, "{what}: {read} pages of the map"),
+        (_, read) => panic!("{what}: {read:?} pages of the map"),
+    }
+    for stats in &mut stackful.stats {
+        let stacks = stats.stacks.take().expect("tasks have stacks");
+        assert!(stacks.switches > 1_000, "{what}: {stacks:?}");
+    }
+    let [one, other] =
+        [&plain, &stackful].map(|life| (life.events, life.digest, format!("{:?}", life.stats)));
+    assert_eq!(one, other, "{what}");
+    plain.stats
 }
