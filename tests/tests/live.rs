@@ -1,9 +1,10 @@
 //! A live drive, and hosts that use it correctly or wrongly. No test depends on wall-clock time: each wait
 //! ends with an event.
 
+use aster_device::profile::Profile;
 use aster_run_live::{Pace, Status as StatusLine};
 use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};
-use aster_tests::{cases, profile};
+use aster_tests::{SMALL, cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::admin::{AdminCommand, FormatDword10, Identify, IdentifyDword10};
 use aster_wire::nvme::io::IoCommand;
@@ -121,8 +122,9 @@ fn identify(host: &mut Host) -> (String, u64) {
 
 #[test]
 fn a_host_finds_a_drive_and_reads_what_it_wrote_however_it_rings() {
-    for ring in [Ring::Messages, Ring::Mapped, Ring::Shadow] {
-        let drive = tiny(None);
+    let rings = [Ring::Messages, Ring::Mapped, Ring::Shadow];
+    for (name, ring) in SMALL.into_iter().flat_map(|name| rings.map(|ring| (name, ring))) {
+        let drive = Running::start(&profile(name, |_| ()), Pace::Fast, None);
         let mut host = host(&drive, ring);
         let (model, blocks) = identify(&mut host);
         assert_eq!(model, "Aster live");
@@ -264,34 +266,36 @@ fn the_status_line_counts_what_the_host_did() {
 
 #[test]
 fn a_function_level_reset_under_load_leaves_host_memory_alone_and_a_drive_that_works() {
-    let drive = tiny(None);
-    for (round, ring) in
-        (0..cases(6, 60)).zip([Ring::Messages, Ring::Mapped, Ring::Shadow].into_iter().cycle())
-    {
-        let mut host = host(&drive, ring);
-        let queue = host.create_queue(1, 64);
-        let mut exerciser = Exerciser::new(&mut host, queue, 0..40);
-        exerciser.run_written_first(&mut host);
-        exerciser.submit(&mut host);
-        if round % 2 == 0 {
-            host.reset_function()
-        } else {
-            host.reset_device()
+    for name in SMALL {
+        let drive = Running::start(&profile(name, |_| ()), Pace::Fast, None);
+        for (round, ring) in
+            (0..cases(6, 60)).zip([Ring::Messages, Ring::Mapped, Ring::Shadow].into_iter().cycle())
+        {
+            let mut host = host(&drive, ring);
+            let queue = host.create_queue(1, 64);
+            let mut exerciser = Exerciser::new(&mut host, queue, 0..40);
+            exerciser.run_written_first(&mut host);
+            exerciser.submit(&mut host);
+            if round % 2 == 0 {
+                host.reset_function()
+            } else {
+                host.reset_device()
+            }
+            // The drive must finish its remaining work without this memory.
+            let mark = vec![0xa5; MEMORY as usize];
+            host.write(MEMORY_AT, &mark);
+            host.enable_function();
+            host.wait_ready(false);
+            let mut after = vec![0; MEMORY as usize];
+            host.read(MEMORY_AT, &mut after);
+            assert!(after == mark, "host memory was written after the reset");
+            host.free_all();
+            host.enable();
+            let queue = host.create_queue(1, 64);
+            Exerciser::new(&mut host, queue, 1000..1100).run_written_first(&mut host);
         }
-        // The drive must finish its remaining work without this memory.
-        let mark = vec![0xa5; MEMORY as usize];
-        host.write(MEMORY_AT, &mark);
-        host.enable_function();
-        host.wait_ready(false);
-        let mut after = vec![0; MEMORY as usize];
-        host.read(MEMORY_AT, &mut after);
-        assert!(after == mark, "host memory was written after the reset");
-        host.free_all();
-        host.enable();
-        let queue = host.create_queue(1, 64);
-        Exerciser::new(&mut host, queue, 1000..1100).run_written_first(&mut host);
+        drive.stop().unwrap();
     }
-    drive.stop().unwrap();
 }
 
 impl Exerciser {
@@ -325,53 +329,60 @@ fn queues_whose_doorbells_are_behind_the_page_work() {
 
 #[test]
 fn a_controller_reset_under_load_takes_shadow_doorbells_away() {
-    let drive = tiny(None);
-    let mut host = host(&drive, Ring::Shadow);
-    for _ in 0..cases(4, 40) {
-        let queue = host.create_queue(1, 64);
-        let mut exerciser = Exerciser::new(&mut host, queue, 0..200);
-        exerciser.submit(&mut host);
-        // After the reset the shadow page is ordinary memory, and the next controller must not take
-        // doorbell values from it.
-        host.disable();
-        host.write(MEMORY_AT, &vec![0x11; MEMORY as usize]);
-        host.free_all();
-        host.enable();
-        let queue = host.create_queue(2, 32);
-        Exerciser::new(&mut host, queue, 1000..1032).run_written_first(&mut host);
-        host.disable();
-        host.free_all();
-        host.enable();
-    }
-    drop(host);
-    drive.stop().unwrap();
-}
-
-#[test]
-fn a_queue_that_is_deleted_in_use_answers_no_more_and_its_number_can_be_used_again() {
-    let drive = tiny(None);
-    for ring in [Ring::Messages, Ring::Mapped, Ring::Shadow] {
-        let mut host = host(&drive, ring);
-        for round in 0..cases(5, 50) {
-            let queue = host.create_queue(3, 64);
-            let mut exerciser = Exerciser::new(&mut host, queue, 0..100);
+    for name in SMALL {
+        let drive = Running::start(&profile(name, |_| ()), Pace::Fast, None);
+        let mut host = host(&drive, Ring::Shadow);
+        for _ in 0..cases(4, 40) {
+            let queue = host.create_queue(1, 64);
+            let mut exerciser = Exerciser::new(&mut host, queue, 0..200);
             exerciser.submit(&mut host);
-            for delete in [AdminCommand::DeleteIoSq(3), AdminCommand::DeleteIoCq(3)] {
-                assert!(host.admin(delete.encode(0)).status().is_success(), "round {round} with {ring:?}");
-            }
-            // Discards the completions that came before the queue was deleted.
-            while host.poll(&mut exerciser.queue).is_some() {}
-            let queue = host.create_queue(3, 64);
-            Exerciser::new(&mut host, queue, 1000..1016).run_written_first(&mut host);
-            for delete in [AdminCommand::DeleteIoSq(3), AdminCommand::DeleteIoCq(3)] {
-                assert!(host.admin(delete.encode(0)).status().is_success());
-            }
+            // After the reset the shadow page is ordinary memory, and the next controller must not take
+            // doorbell values from it.
+            host.disable();
+            host.write(MEMORY_AT, &vec![0x11; MEMORY as usize]);
+            host.free_all();
+            host.enable();
+            let queue = host.create_queue(2, 32);
+            Exerciser::new(&mut host, queue, 1000..1032).run_written_first(&mut host);
             host.disable();
             host.free_all();
             host.enable();
         }
+        drop(host);
+        drive.stop().unwrap();
     }
-    drive.stop().unwrap();
+}
+
+#[test]
+fn a_queue_that_is_deleted_in_use_answers_no_more_and_its_number_can_be_used_again() {
+    for name in SMALL {
+        let drive = Running::start(&profile(name, |_| ()), Pace::Fast, None);
+        for ring in [Ring::Messages, Ring::Mapped, Ring::Shadow] {
+            let mut host = host(&drive, ring);
+            for round in 0..cases(5, 50) {
+                let queue = host.create_queue(3, 64);
+                let mut exerciser = Exerciser::new(&mut host, queue, 0..100);
+                exerciser.submit(&mut host);
+                for delete in [AdminCommand::DeleteIoSq(3), AdminCommand::DeleteIoCq(3)] {
+                    assert!(
+                        host.admin(delete.encode(0)).status().is_success(),
+                        "round {round} with {ring:?}"
+                    );
+                }
+                // Discards the completions that came before the queue was deleted.
+                while host.poll(&mut exerciser.queue).is_some() {}
+                let queue = host.create_queue(3, 64);
+                Exerciser::new(&mut host, queue, 1000..1016).run_written_first(&mut host);
+                for delete in [AdminCommand::DeleteIoSq(3), AdminCommand::DeleteIoCq(3)] {
+                    assert!(host.admin(delete.encode(0)).status().is_success());
+                }
+                host.disable();
+                host.free_all();
+                host.enable();
+            }
+        }
+        drive.stop().unwrap();
+    }
 }
 
 #[test]
@@ -393,52 +404,58 @@ fn a_queue_that_is_replaced_at_once_hears_its_first_ring() {
 
 #[test]
 fn who_comes_after_a_lost_host_finds_what_was_written() {
-    let drive = tiny(None);
-    let mut versions = BTreeMap::new();
-    for round in 0..cases(4, 40) {
-        let ring = [Ring::Messages, Ring::Mapped][round as usize % 2];
-        let mut host = host(&drive, ring);
-        let queue = host.create_queue(1, 64);
-        let mut exerciser = Exerciser::new(&mut host, queue, 0..300);
-        exerciser.versions = versions;
-        exerciser.run(&mut host, 100);
-        // Commands without a waiting host may have been carried out or not, so their slots count as
-        // unknown.
-        exerciser.submit(&mut host);
-        versions = exerciser.versions;
-        for (_, slot, _, write) in exerciser.flying.into_iter().flatten() {
-            if write {
-                versions.insert(slot, u64::MAX);
+    for name in SMALL {
+        let drive = Running::start(&profile(name, |_| ()), Pace::Fast, None);
+        let mut versions = BTreeMap::new();
+        for round in 0..cases(4, 40) {
+            let ring = [Ring::Messages, Ring::Mapped][round as usize % 2];
+            let mut host = host(&drive, ring);
+            let queue = host.create_queue(1, 64);
+            let mut exerciser = Exerciser::new(&mut host, queue, 0..300);
+            exerciser.versions = versions;
+            exerciser.run(&mut host, 100);
+            // Commands without a waiting host may have been carried out or not, so their slots count as
+            // unknown.
+            exerciser.submit(&mut host);
+            versions = exerciser.versions;
+            for (_, slot, _, write) in exerciser.flying.into_iter().flatten() {
+                if write {
+                    versions.insert(slot, u64::MAX);
+                }
+            }
+            drop(host);
+            // The next host begins by writing those slots.
+            let unknown: Vec<_> =
+                versions.iter().filter(|(_, v)| **v == u64::MAX).map(|(slot, _)| *slot).collect();
+            let mut host = self::host(&drive, ring);
+            let mut queue = host.create_queue(1, 64);
+            let at = host.alloc(BYTES as u64);
+            for slot in unknown {
+                host.write(at, &content(slot, 7000 + round));
+                assert!(
+                    host.send(&mut queue, transfer(true, slot * u64::from(BLOCKS), BLOCKS, at))
+                        .status()
+                        .is_success()
+                );
+                versions.insert(slot, 7000 + round);
             }
         }
-        drop(host);
-        // The next host begins by writing those slots.
-        let unknown: Vec<_> =
-            versions.iter().filter(|(_, v)| **v == u64::MAX).map(|(slot, _)| *slot).collect();
-        let mut host = self::host(&drive, ring);
-        let mut queue = host.create_queue(1, 64);
-        let at = host.alloc(BYTES as u64);
-        for slot in unknown {
-            host.write(at, &content(slot, 7000 + round));
-            assert!(
-                host.send(&mut queue, transfer(true, slot * u64::from(BLOCKS), BLOCKS, at))
-                    .status()
-                    .is_success()
-            );
-            versions.insert(slot, 7000 + round);
-        }
+        drive.stop().unwrap();
     }
-    drive.stop().unwrap();
 }
 
 #[test]
 fn an_image_that_was_shut_down_comes_back_and_has_one_user() {
+    SMALL.into_iter().for_each(|name| comes_back(&profile(name, |_| ())));
+}
+
+fn comes_back(profile: &Profile) {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("drive.aster");
     let mut versions = BTreeMap::new();
     for _ in 0..3 {
-        let drive = tiny(Some(&image));
-        let second = aster_run_virtual::open_image(&image, &profile("tiny", |_| ()), None);
+        let drive = Running::start(profile, Pace::Fast, Some(&image));
+        let second = aster_run_virtual::open_image(&image, profile, None);
         assert!(matches!(second, Err(aster_run_virtual::ImageError::InUse { .. })));
         let mut host = host(&drive, Ring::Mapped);
         let queue = host.create_queue(1, 64);

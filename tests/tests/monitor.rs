@@ -120,6 +120,7 @@ fn with_every_ftl_on_the_host_the_monitor_counts_what_the_job_asked_for_and_what
     };
     let cases = [
         ("the drive's own", profile("tiny", |_| {})),
+        ("SoftSSD's", profile("softssd-small", |_| {})),
         ("pblk", target("pocket-ocssd", "pblk", None)),
         ("pblk under a page cache", target("pocket-ocssd", "pblk", Some(16))),
         ("page mapping", target("pocket-ocssd", "page-mapping", None)),
@@ -209,6 +210,7 @@ fn of_an_open_channel_drive_without_an_ftl_the_monitor_counts_vectors_and_their_
 fn there_are_as_many_spans_as_requests() {
     for (name, profile) in [
         ("the drive's own", profile("tiny", |_| {})),
+        ("SoftSSD's", profile("softssd-small", |_| {})),
         ("pblk", profile("pocket-ocssd", |_| {})),
         ("Host-FTL", profile("host-ftl-small", |_| {})),
     ] {
