@@ -1,5 +1,6 @@
-use crate::terms::map_cache::{MapCache, MapKind, MapSizes, ROW_BYTES};
+use crate::terms::map_cache::{MapCache, MapKind, MapSizes};
 use crate::terms::oob::OOB_BYTES;
+use crate::terms::row_layout::ROW_BYTES;
 use crate::terms::sizes::{
     BLOCK_BYTES, BLOCK_ENTRY_BYTES, CONTENT_PAGES, ENTRIES_BYTES_MIN, HEADER_BYTES, MAP_BLOCKS_MAX,
     MAP_ENTRY_BYTES, MOVE_BYTES_MAX, OPENED_SHARE, PAGES_PER_WORD_LINE_MAX, RANGE_BYTES, ROOT_BYTES,
@@ -168,7 +169,8 @@ const LISTED_MAX: usize = 8;
 const RANGES_PER_LUN: usize = 3;
 /// Runs of stale pages that a log page has room for at least.
 const VOID_RUNS_MIN: usize = 64;
-/// Slices in work at most where the map is on flash: so often one unit may be pinned.
+/// Slices in work at most where the map is on flash: what several of them have pinned is counted in a list,
+/// which is searched from its beginning.
 const MAP_WORKERS_MAX: u16 = 1024;
 /// Bytes of a map cache at most.
 const MAP_CACHE_MAX: u64 = 1 << 40;
@@ -278,8 +280,8 @@ impl fmt::Display for ConfigError {
                 }
                 write!(
                     f,
-                    ", but is {bytes}: it has to hold two pages of the map, 14 bytes for each page of a \
-                     block of each LUN, and as much for what is in work"
+                    ", but is {bytes}: it has to hold two pages of the map, {ROW_BYTES} bytes for each page \
+                     of a block of each LUN, and as much for what is in work"
                 )
             }
             ConfigError::Dram { what } => write!(f, "dram: {what}"),
@@ -697,10 +699,16 @@ impl FtlConfig {
             MapKind::Resident => (self.physical_units() * MAP_ENTRY_BYTES).div_ceil(page),
             // Places of translation pages, and as many rows as a cache of this size may hold. The capacity
             // follows from it, so it doesn't follow from the capacity.
+            //
+            // A large cache holds fewer rows than would fit. It keeps the room that it had when a row took
+            // 14 bytes, so that older images of such drives are read.
             MapKind::DemandPaged(cache) => {
+                let workers = u32::from(self.slice_workers).max(self.pages_at_once());
                 let pages =
                     self.physical_units().div_ceil(cache.entries(self.geometry.page_bytes).max(1).into());
-                let rows = (2 * (cache.bytes / ROW_BYTES) + STORED_ROWS_MORE).min(self.physical_units());
+                let most = cache.rows_max(&self.geometry, self.physical_units(), self.pins(), workers);
+                let rows = (cache.bytes / ROW_BYTES).min(most).max(cache.bytes / 14);
+                let rows = (2 * rows + STORED_ROWS_MORE).min(self.physical_units());
                 (pages * MAP_ENTRY_BYTES).div_ceil(page) + (rows * 2 * MAP_ENTRY_BYTES).div_ceil(page)
             }
         }

@@ -4,6 +4,7 @@
 //! behind the other. Translation pages are units of the FTL themselves, behind those of the host. Memory
 //! keeps *rows*, each a change that its translation page doesn't have yet, and *clean* copies of whole pages.
 
+use crate::terms::row_layout::{FAR_ROW_BYTES, MANY_PINNED_BYTES, ROW_BYTES, RowLayout, many_pinned_max};
 use crate::terms::sizes::{MAP_ENTRY_BYTES, PAGES_PER_WORD_LINE_MAX};
 use aster_units::Geometry;
 
@@ -27,8 +28,6 @@ pub struct MapCache {
     pub entries: u16,
 }
 
-/// Bytes of a row.
-pub(crate) const ROW_BYTES: u64 = 14;
 /// Rows for each translation page beyond which more gain nothing: a flush writes so many changes by then.
 const ROWS_A_PAGE_MAX: u64 = 64;
 /// Rows of a LUN's garbage collection beyond those of a victim: where blocks are small, a victim may gain too
@@ -48,6 +47,8 @@ pub(crate) struct MapSizes {
     pub(crate) collector_rows: u32,
     /// Rows in all, with one for each pin.
     pub(crate) rows: u32,
+    /// How a row's bits are divided.
+    pub(crate) layout: RowLayout,
     /// Translation pages in memory as they stand on flash.
     pub(crate) clean_pages: u32,
 }
@@ -69,25 +70,41 @@ impl MapCache {
             entries => entries as u32,
         }
     }
+    /// Rows of a LUN's garbage collection, and all beside those of the host's changes.
+    fn beside(geometry: &Geometry, pins: u32) -> (u64, u64) {
+        let block = u64::from(geometry.pages_per_block);
+        let collector_rows = block + block.min(COLLECTOR_ROWS_MORE) + 2 * PAGES_PER_WORD_LINE_MAX as u64;
+        (collector_rows, collector_rows * u64::from(geometry.total_luns()) + u64::from(pins))
+    }
+    /// Rows beyond which more gain nothing, whatever the memory.
+    pub(crate) fn rows_max(&self, geometry: &Geometry, units: u64, pins: u32, workers: u32) -> u64 {
+        let pages = units.div_ceil(self.entries(geometry.page_bytes).max(1).into());
+        let of_host = (ROWS_A_PAGE_MAX * pages).max(u64::from(workers)).min(units);
+        Self::beside(geometry, pins).1 + of_host
+    }
     /// What the memory is divided into, where `units` of the host are mapped and `pins` of them pinned at
     /// once. `None` when it is too small.
     pub(crate) fn sizes(&self, geometry: &Geometry, units: u64, pins: u32, workers: u32) -> Option<MapSizes> {
         let entries = u64::from(self.entries(geometry.page_bytes));
         let pages = units.div_ceil(entries);
-        let block = u64::from(geometry.pages_per_block);
-        let collector_rows = block + block.min(COLLECTOR_ROWS_MORE) + 2 * PAGES_PER_WORD_LINE_MAX as u64;
-        let beside = collector_rows * u64::from(geometry.total_luns()) + u64::from(pins);
+        let (collector_rows, beside) = Self::beside(geometry, pins);
+        let layout = RowLayout::new(entries as u32, geometry.total_pages() as u32);
+        let bytes = self.bytes.checked_sub(u64::from(many_pinned_max(pins)) * MANY_PINNED_BYTES)?;
         let clean_bytes = CLEAN_PAGES_MIN * entries * MAP_ENTRY_BYTES;
-        let most = (self.bytes.checked_sub(clean_bytes)?.min(self.bytes / 8 * 7)) / ROW_BYTES;
-        let wanted = beside + (ROWS_A_PAGE_MAX * pages).max(u64::from(workers)).min(units);
-        let rows = most.min(wanted);
+        let row_bytes = bytes.checked_sub(clean_bytes)?.min(self.bytes / 8 * 7);
+        // Of more rows than links in them can number, each link stands beside its row.
+        let near_max = u64::from(layout.rows_max(pages as u32));
+        let most = (row_bytes / ROW_BYTES).min(near_max).max(row_bytes / FAR_ROW_BYTES);
+        let rows = most.min(self.rows_max(geometry, units, pins, workers));
         let host_rows = rows.checked_sub(beside).filter(|&rows| rows >= u64::from(workers).min(units))?;
-        let clean_pages = (self.bytes - rows * ROW_BYTES) / (entries * MAP_ENTRY_BYTES);
+        let row_bytes = rows * if rows > near_max { FAR_ROW_BYTES } else { ROW_BYTES };
+        let clean_pages = (bytes - row_bytes) / (entries * MAP_ENTRY_BYTES);
         Some(MapSizes {
             pages: pages as u32,
             host_rows: host_rows as u32,
             collector_rows: collector_rows as u32,
             rows: rows as u32,
+            layout,
             clean_pages: clean_pages.min(pages.max(CLEAN_PAGES_MIN)) as u32,
         })
     }
@@ -117,7 +134,8 @@ mod tests {
             let cache = MapCache { bytes, entries: 0 };
             let sizes = cache.sizes(&softssd(), units, 1000, 256).unwrap();
             assert_eq!((sizes.pages, sizes.collector_rows), (15_618, 552));
-            let used = u64::from(sizes.rows) * ROW_BYTES + u64::from(sizes.clean_pages) * 16384;
+            let rows = u64::from(sizes.rows) * ROW_BYTES + 334 * MANY_PINNED_BYTES;
+            let used = rows + u64::from(sizes.clean_pages) * 16384;
             assert!(used <= bytes && (used + 16384 > bytes || sizes.clean_pages == sizes.pages), "{sizes:?}");
             assert_eq!(sizes.rows, sizes.host_rows + 64 * 552 + 1000);
         }
@@ -126,8 +144,27 @@ mod tests {
     #[test]
     fn a_cache_without_room_for_two_pages_and_all_that_is_in_work_is_none() {
         let least = |bytes| MapCache { bytes, entries: 0 }.sizes(&softssd(), 63_970_000, 1000, 256);
-        let enough = 2 * 16384 + (64 * 552 + 1000 + 256) * ROW_BYTES;
+        let enough = 2 * 16384 + (64 * 552 + 1000 + 256) * ROW_BYTES + 334 * MANY_PINNED_BYTES;
         assert!(least(enough / 7 * 8 + 8).is_some() && least(enough - 100_000).is_none());
         assert!(least(1000).is_none());
+    }
+
+    /// With pages of 4 KiB there are four times as many places, and sixteen times as many translation pages.
+    #[test]
+    fn rows_that_links_in_them_can_not_number_take_the_bytes_of_links_beside_them() {
+        let geometry = Geometry { page_bytes: 4096, pages_per_block: 2048, ..softssd() };
+        let near_max = (1 << 21) - 249_805;
+        let expected = [
+            (16 << 20, (14 << 20) / ROW_BYTES, ROW_BYTES),
+            (20 << 20, near_max, ROW_BYTES),
+            (32 << 20, (28 << 20) / FAR_ROW_BYTES, FAR_ROW_BYTES),
+        ];
+        for (bytes, rows, row_bytes) in expected {
+            let cache = MapCache { bytes, entries: 0 };
+            let sizes = cache.sizes(&geometry, 255_800_000, 500, 256).unwrap();
+            assert_eq!((sizes.pages, u64::from(sizes.rows)), (249_805, rows));
+            let used = rows * row_bytes + u64::from(sizes.clean_pages) * 4096 + 167 * MANY_PINNED_BYTES;
+            assert!(used <= bytes && used + 4096 > bytes, "{sizes:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod map_cache;
 pub(crate) mod oob;
 pub(crate) mod planes;
+pub(crate) mod row_layout;
 pub(crate) mod runtime;
 pub(crate) mod sizes;
 pub(crate) mod units;

@@ -66,7 +66,7 @@ pub struct DemandPin {
 impl Drop for DemandPin {
     fn drop(&mut self) {
         if let Some(row) = self.row {
-            self.map.rows.borrow_mut().unpin(row);
+            self.map.rows.borrow_mut().unpin(self.unit, row);
         }
     }
 }
@@ -99,7 +99,7 @@ impl DemandMap {
         let mut rows = map.rows.borrow_mut();
         let row = match rows.find(unit) {
             Some(row) => {
-                assert!(rows.pin(row), "{unit:?} is pinned by more tasks than there are");
+                rows.pin(row);
                 row
             }
             None => {
@@ -185,7 +185,7 @@ impl Mapping for DemandMap {
         let Some(row) = pin.row else {
             return self.0.directory.borrow_mut().set(pin.unit.0 - self.0.host_units, to);
         };
-        let (old, newly_dirty) = self.0.rows.borrow_mut().set(row, to);
+        let (old, newly_dirty) = self.0.rows.borrow_mut().set(pin.unit, row, to);
         if newly_dirty {
             let mut budget = self.0.budget.borrow_mut();
             match room.left.get().checked_sub(1) {

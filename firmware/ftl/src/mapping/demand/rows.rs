@@ -1,41 +1,51 @@
 //! Rows: what memory knows better than the translation pages on flash.
 //!
 //! A row is a unit of the host with its place. Dirty, it is a change that its translation page doesn't have;
-//! pinned, it is kept for who has the pin. Rows of one translation page are a chain.
+//! pinned, it is kept for who has the pin. Rows of one translation page are a chain, and the link behind the
+//! last of them says which page that is.
 
+use crate::terms::row_layout::{RowLayout, many_pinned_max};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Lpn, Upa};
 
-/// No row.
-const NONE: u32 = u32::MAX;
-
-// The state of a row: how often it is pinned, and
-const PINS: u16 = 0x0FFF;
+// The state of a row: it is there for its pins alone,
+const CLEAN: u64 = 0;
 /// its translation page doesn't have it,
-const DIRTY: u16 = 0x1000;
-/// the log has it: no loss of power takes it back,
-const LOGGED: u16 = 0x2000;
-/// its translation page is being written with it.
-const FLUSHING: u16 = 0x4000;
+const DIRTY: u64 = 1;
+/// nor does it, but the log has it: no loss of power takes it back,
+const LOGGED: u64 = 2;
+/// and its translation page is being written with it.
+const FLUSHING: u64 = 3;
+const STATE: u64 = 3;
 
-/// Pins of one unit at most.
-pub(crate) const PINS_MAX: u16 = PINS;
+/// A pin. A row counts two itself,
+const PIN: u64 = 4;
+/// and says of more that they are counted beside it.
+const MANY: u64 = 3 * PIN;
+const PINS: u64 = MANY;
 
+/// A row with so many pins that they are counted here.
 #[derive(Clone, Copy)]
-struct Row {
-    unit: u32,
-    // Complemented, as the map's entries are.
-    place: u32,
-    next: u32,
+struct ManyPins {
+    row: u32,
+    pins: u32,
 }
 
 /// The rows of a map.
 pub(super) struct Rows {
+    layout: RowLayout,
     entries: u32,
-    rows: Vec<Row>,
-    states: Vec<u16>,
-    // The first one that is free; the others follow by `next`.
+    // For so many rows memory is taken.
+    most: u32,
+    rows: Vec<u64>,
+    // The links of all rows, where these are more than links in rows can number.
+    far: Vec<u32>,
+    is_far: bool,
+    // The highest link. It ends the chain of the first translation page, the one below it that of the second.
+    link_max: u32,
+    many: Vec<ManyPins>,
+    // The first one that is free, if that is one; the others follow by their links.
     free: u32,
     // Per translation page: its first row, and how many of its rows may be flushed.
     heads: Vec<u32>,
@@ -47,27 +57,44 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// None, of `pages` translation pages with so many entries each. Room for `rows` is taken now.
-    pub(super) fn new(pages: u32, entries: u32, rows: u32) -> Self {
-        Rows {
+    /// None, of `pages` translation pages with so many entries each. Room for `rows` of them and so many pins
+    /// is taken now.
+    pub(super) fn new(layout: RowLayout, pages: u32, entries: u32, rows: u32, pins: u32) -> Self {
+        let is_far = rows > layout.rows_max(pages);
+        let mut made = Rows {
+            layout,
             entries,
+            most: rows,
             rows: Vec::with_capacity(rows as usize),
-            states: Vec::with_capacity(rows as usize),
-            free: NONE,
-            heads: vec![NONE; pages as usize],
+            far: Vec::with_capacity(if is_far { rows as usize } else { 0 }),
+            is_far,
+            link_max: 0,
+            many: Vec::with_capacity(many_pinned_max(pins) as usize),
+            free: 0,
+            heads: vec![0; pages as usize],
             flushable: vec![0; pages as usize],
             dirty: 0,
             logged: 0,
             used: 0,
-        }
+        };
+        made.clear();
+        made
     }
     /// Forgets all; nothing is pinned.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
-        self.states.clear();
-        (self.free, self.dirty, self.logged, self.used) = (NONE, 0, 0, 0);
-        self.heads.fill(NONE);
+        self.far.clear();
+        self.is_far = self.most > self.rows_max();
+        self.link_max = if self.is_far { u32::MAX } else { self.layout.link_max() };
+        (self.free, self.dirty, self.logged, self.used) = (self.link_max, 0, 0, 0);
+        for (page, head) in (0..).zip(&mut self.heads) {
+            *head = self.link_max - page;
+        }
         self.flushable.fill(0);
+    }
+    /// Rows that links in them can number.
+    fn rows_max(&self) -> u32 {
+        self.layout.rows_max(self.heads.len() as u32)
     }
     /// Rows whose change is in no translation page.
     pub(super) fn dirty(&self) -> u32 {
@@ -78,137 +105,204 @@ impl Rows {
     pub(super) fn used(&self) -> u32 {
         self.used
     }
-    fn page_of(&self, unit: u32) -> usize {
-        (unit / self.entries) as usize
+    fn page_of(&self, unit: u32) -> u32 {
+        unit / self.entries
+    }
+    /// Whether a link is to a row: those that end chains are behind all rows.
+    fn is_row(&self, link: u32) -> bool {
+        (link as usize) < self.rows.len()
+    }
+    fn next(&self, row: u32) -> u32 {
+        if self.is_far { self.far[row as usize] } else { self.layout.link(self.rows[row as usize]) }
+    }
+    fn set_next(&mut self, row: u32, next: u32) {
+        if self.is_far {
+            self.far[row as usize] = next;
+        } else {
+            let row = &mut self.rows[row as usize];
+            *row = self.layout.with_link(*row, next);
+        }
+    }
+    /// Links the first row of a page, or the one behind another.
+    fn link(&mut self, page: u32, before: Option<u32>, to: u32) {
+        match before {
+            None => self.heads[page as usize] = to,
+            Some(before) => self.set_next(before, to),
+        }
     }
     /// The row of a unit.
     pub(super) fn find(&self, unit: Lpn) -> Option<u32> {
-        let mut at = self.heads[self.page_of(unit.0)];
-        while at != NONE {
-            let row = self.rows[at as usize];
-            if row.unit == unit.0 {
+        let wanted = self.layout.of_entry(unit.0 % self.entries);
+        let mut at = self.heads[self.page_of(unit.0) as usize];
+        while let Some(&row) = self.rows.get(at as usize) {
+            if self.layout.is_of(row, wanted) {
                 return Some(at);
             }
-            at = row.next;
+            at = if self.is_far { self.far[at as usize] } else { self.layout.link(row) };
         }
         None
     }
     /// Where a row's unit is.
     pub(super) fn place(&self, row: u32) -> Upa {
-        Upa(!self.rows[row as usize].place)
+        self.layout.place(self.rows[row as usize])
     }
-    fn insert(&mut self, unit: Lpn, place: Upa, state: u16) -> u32 {
+    fn insert(&mut self, unit: Lpn, place: Upa, state: u64) -> u32 {
         let page = self.page_of(unit.0);
-        let row = Row { unit: unit.0, place: !place.0, next: self.heads[page] };
-        let at = match self.free {
-            NONE => {
-                self.rows.push(row);
-                self.states.push(state);
-                self.rows.len() as u32 - 1
-            }
-            at => {
-                self.free = core::mem::replace(&mut self.rows[at as usize], row).next;
-                self.states[at as usize] = state;
-                at
-            }
-        };
-        self.heads[page] = at;
+        let row = self.layout.row(unit.0 % self.entries, place) | state;
+        let mut at = self.free;
+        if self.is_row(at) {
+            self.free = self.next(at);
+            self.rows[at as usize] = row;
+        } else {
+            at = self.push(row);
+        }
+        self.set_next(at, self.heads[page as usize]);
+        self.heads[page as usize] = at;
         self.used += 1;
         at
     }
+    fn push(&mut self, row: u64) -> u32 {
+        let at = self.rows.len() as u32;
+        if !self.is_far && at == self.rows_max() {
+            // While booting: the log may tell of more changes than there will be room for.
+            self.move_links(true);
+        }
+        self.rows.push(row);
+        if self.is_far {
+            self.far.push(0);
+        }
+        at
+    }
+    /// Moves all links out of the rows, or into them.
+    #[cold]
+    fn move_links(&mut self, is_far: bool) {
+        let (rows, before) = (self.rows.len() as u32, self.link_max);
+        let after = if is_far { u32::MAX } else { self.layout.link_max() };
+        let moved = |link: u32| if link < rows { link } else { after - (before - link) };
+        let links: Vec<_> = (0..rows).map(|row| moved(self.next(row))).collect();
+        self.heads.iter_mut().for_each(|head| *head = moved(*head));
+        (self.free, self.link_max, self.is_far) = (moved(self.free), after, is_far);
+        self.far = if is_far { vec![0; links.len()] } else { Vec::new() };
+        (0..).zip(links).for_each(|(row, link)| self.set_next(row, link));
+    }
     /// A clean row, which isn't there yet, pinned once.
     pub(super) fn insert_pinned(&mut self, unit: Lpn, place: Upa) -> u32 {
-        self.insert(unit, place, 1)
+        self.insert(unit, place, PIN)
     }
-    /// Pins a row; false if it is pinned too often.
-    pub(super) fn pin(&mut self, row: u32) -> bool {
-        let state = &mut self.states[row as usize];
-        let may = *state & PINS < PINS_MAX;
-        *state += u16::from(may);
-        may
-    }
-    /// Takes a pin back. A row without pins that is not dirty is gone.
-    pub(super) fn unpin(&mut self, row: u32) {
-        let state = &mut self.states[row as usize];
-        assert!(*state & PINS > 0, "a pin is dropped once");
-        *state -= 1;
-        if *state & (PINS | DIRTY) == 0 {
-            self.remove(row);
-        }
-    }
-    fn remove(&mut self, row: u32) {
-        let Row { unit, next, .. } = self.rows[row as usize];
-        let page = self.page_of(unit);
-        let mut before = self.heads[page];
-        if before == row {
-            self.heads[page] = next;
+    /// Pins a row.
+    pub(super) fn pin(&mut self, row: u32) {
+        if self.rows[row as usize] & PINS < 2 * PIN {
+            self.rows[row as usize] += PIN;
         } else {
-            while self.rows[before as usize].next != row {
-                before = self.rows[before as usize].next;
-            }
-            self.rows[before as usize].next = next;
+            self.pin_more(row);
         }
+    }
+    #[cold]
+    fn pin_more(&mut self, at: u32) {
+        let row = &mut self.rows[at as usize];
+        if *row & PINS == MANY {
+            let many = self.many.iter_mut().find(|many| many.row == at);
+            many.expect("what is pinned that often is counted").pins += 1;
+        } else {
+            *row |= MANY;
+            assert!(self.many.len() < self.many.capacity(), "no more is pinned than tasks can pin");
+            self.many.push(ManyPins { row: at, pins: 3 });
+        }
+    }
+    /// Takes a pin back from a unit's row. A row without pins that is not dirty is gone.
+    pub(super) fn unpin(&mut self, unit: Lpn, at: u32) {
+        let row = &mut self.rows[at as usize];
+        if *row & PINS == MANY {
+            self.unpin_more(at);
+            return;
+        }
+        assert!(*row & PINS > 0, "a pin is dropped once");
+        *row -= PIN;
+        if *row & (PINS | STATE) == CLEAN {
+            self.remove(unit, at);
+        }
+    }
+    #[cold]
+    fn unpin_more(&mut self, at: u32) {
+        let many = self.many.iter().position(|many| many.row == at);
+        let many = many.expect("what is pinned that often is counted");
+        self.many[many].pins -= 1;
+        if self.many[many].pins == 2 {
+            self.many.swap_remove(many);
+            self.rows[at as usize] -= PIN;
+        }
+    }
+    fn remove(&mut self, unit: Lpn, row: u32) {
+        let page = self.page_of(unit.0);
+        let (mut before, mut at) = (None, self.heads[page as usize]);
+        while at != row {
+            (before, at) = (Some(at), self.next(at));
+        }
+        self.link(page, before, self.next(row));
         self.free_row(row);
     }
     fn free_row(&mut self, row: u32) {
-        self.rows[row as usize].next = self.free;
-        self.states[row as usize] = 0;
+        self.rows[row as usize] = CLEAN;
+        self.set_next(row, self.free);
         self.free = row;
         self.used -= 1;
     }
-    /// A unit has a new place, of which neither log nor translation page knows. Gives the old one, and
+    /// A row's unit has a new place, of which neither log nor translation page knows. Gives the old one, and
     /// whether the row has become dirty by it.
-    pub(super) fn set(&mut self, row: u32, to: Upa) -> (Upa, bool) {
-        let page = self.page_of(self.rows[row as usize].unit);
-        let (at, state) = (&mut self.rows[row as usize], &mut self.states[row as usize]);
-        let old = Upa(!core::mem::replace(&mut at.place, !to.0));
-        let newly = *state & DIRTY == 0;
-        self.flushable[page] -= u16::from(*state & (LOGGED | FLUSHING) == LOGGED);
-        self.logged -= u32::from(*state & LOGGED != 0);
-        *state = *state & PINS | DIRTY;
-        self.dirty += u32::from(newly);
+    pub(super) fn set(&mut self, unit: Lpn, at: u32, to: Upa) -> (Upa, bool) {
+        let row = self.rows[at as usize];
+        let state = row & STATE;
+        if state == LOGGED {
+            let page = self.page_of(unit.0);
+            self.flushable[page as usize] -= 1;
+        }
+        self.logged -= u32::from(state >= LOGGED);
+        self.dirty += u32::from(state == CLEAN);
+        self.rows[at as usize] = self.layout.with_place(row & !STATE | DIRTY, to);
         #[cfg(test)]
         if crate::tests::demand::trusts_what_the_log_lacks() {
-            self.mark_logged(row);
+            self.mark_logged(self.page_of(unit.0), at);
         }
-        (old, newly)
+        (self.layout.place(row), state == CLEAN)
     }
     /// As boot has found it.
     pub(super) fn restore(&mut self, unit: Lpn, to: Upa, is_logged: bool) {
-        let row = self.find(unit).unwrap_or_else(|| self.insert(unit, Upa::NONE, 0));
-        self.set(row, to);
+        let row = self.find(unit).unwrap_or_else(|| self.insert(unit, Upa::NONE, CLEAN));
+        self.set(unit, row, to);
         if is_logged {
-            self.mark_logged(row);
+            self.mark_logged(self.page_of(unit.0), row);
         }
     }
-    fn mark_logged(&mut self, row: u32) {
-        let page = self.page_of(self.rows[row as usize].unit);
-        let state = &mut self.states[row as usize];
-        if *state & (DIRTY | LOGGED) == DIRTY {
-            *state |= LOGGED;
+    fn mark_logged(&mut self, page: u32, row: u32) {
+        let row = &mut self.rows[row as usize];
+        if *row & STATE == DIRTY {
+            *row += LOGGED - DIRTY;
             self.logged += 1;
-            self.flushable[page] += 1;
+            self.flushable[page as usize] += 1;
         }
     }
     /// The log has it that a unit is at `to`.
     pub(super) fn logged(&mut self, unit: Lpn, to: Upa) {
         if let Some(row) = self.find(unit).filter(|&row| self.place(row) == to) {
-            self.mark_logged(row);
+            self.mark_logged(self.page_of(unit.0), row);
         }
     }
     /// The log has it that units are unmapped.
     pub(super) fn logged_unmapped(&mut self, first: Lpn, count: u32) {
-        let (first, end) = (first.0, first.0 + count);
-        for page in self.page_of(first)..=self.page_of(end - 1) {
-            let mut at = self.heads[page];
-            while at != NONE {
-                let row = self.rows[at as usize];
-                if (first..end).contains(&row.unit) && row.place == 0 {
-                    self.mark_logged(at);
+        let units = first.0..first.0 + count;
+        for page in self.page_of(units.start)..=self.page_of(units.end - 1) {
+            let mut at = self.heads[page as usize];
+            while self.is_row(at) {
+                if units.contains(&self.unit(page, at)) && !self.place(at).is_some() {
+                    self.mark_logged(page, at);
                 }
-                at = row.next;
+                at = self.next(at);
             }
         }
+    }
+    /// The unit of a page's row.
+    fn unit(&self, page: u32, row: u32) -> u32 {
+        page * self.entries + self.layout.entry(self.rows[row as usize])
     }
     /// Changes of a page that may be flushed now.
     pub(super) fn flushable(&self, page: u32) -> u32 {
@@ -227,14 +321,13 @@ impl Rows {
     /// Begins to flush a page: gives `each` the changes that may be, by their number in the page.
     pub(super) fn begin_flush(&mut self, page: u32, mut each: impl FnMut(u32, Upa)) {
         let mut at = self.heads[page as usize];
-        while at != NONE {
-            let Row { unit, place, next } = self.rows[at as usize];
-            let state = &mut self.states[at as usize];
-            if *state & LOGGED != 0 {
-                *state |= FLUSHING;
-                each(unit % self.entries, Upa(!place));
+        while self.is_row(at) {
+            let row = &mut self.rows[at as usize];
+            if *row & STATE >= LOGGED {
+                *row |= FLUSHING;
+                each(self.layout.entry(*row), self.layout.place(*row));
             }
-            at = next;
+            at = self.next(at);
         }
         self.flushable[page as usize] = 0;
     }
@@ -242,30 +335,26 @@ impl Rows {
     /// rows that are.
     pub(super) fn end_flush(&mut self, page: u32, written: bool) -> u32 {
         let mut cleaned = 0;
-        let mut before = NONE;
-        let mut at = self.heads[page as usize];
-        while at != NONE {
-            let next = self.rows[at as usize].next;
-            let state = &mut self.states[at as usize];
+        let (mut before, mut at) = (None, self.heads[page as usize]);
+        while self.is_row(at) {
+            let next = self.next(at);
+            let row = &mut self.rows[at as usize];
             let mut removed = false;
-            if *state & FLUSHING != 0 {
+            if *row & STATE == FLUSHING {
                 if written {
-                    *state &= PINS;
+                    *row = *row & !STATE | CLEAN;
                     cleaned += 1;
-                    removed = *state == 0;
+                    removed = *row & PINS == 0;
                 } else {
-                    *state &= !FLUSHING;
+                    *row = *row & !STATE | LOGGED;
                     self.flushable[page as usize] += 1;
                 }
             }
             if removed {
-                match before {
-                    NONE => self.heads[page as usize] = next,
-                    before => self.rows[before as usize].next = next,
-                }
+                self.link(page, before, next);
                 self.free_row(at);
             } else {
-                before = at;
+                before = Some(at);
             }
             at = next;
         }
@@ -278,14 +367,13 @@ impl Rows {
     pub(super) fn drop_known(&mut self, page: u32, has: impl Fn(u32) -> Upa) {
         let mut at = self.heads[page as usize];
         let mut known = 0;
-        while at != NONE {
-            let Row { unit, place, next } = self.rows[at as usize];
-            let state = &mut self.states[at as usize];
-            if *state & (LOGGED | FLUSHING) == LOGGED && has(unit % self.entries) == Upa(!place) {
-                *state |= FLUSHING;
+        while self.is_row(at) {
+            let row = &mut self.rows[at as usize];
+            if *row & STATE == LOGGED && has(self.layout.entry(*row)) == self.layout.place(*row) {
+                *row |= FLUSHING;
                 known += 1;
             }
-            at = next;
+            at = self.next(at);
         }
         self.flushable[page as usize] -= known;
         self.end_flush(page, true);
@@ -293,30 +381,57 @@ impl Rows {
     /// The rows of a page, by the number of the entry.
     pub(super) fn each_of(&self, page: u32, mut each: impl FnMut(u32, Upa)) {
         let mut at = self.heads[page as usize];
-        while at != NONE {
-            let row = self.rows[at as usize];
-            each(row.unit % self.entries, Upa(!row.place));
-            at = row.next;
+        while self.is_row(at) {
+            each(self.layout.entry(self.rows[at as usize]), self.place(at));
+            at = self.next(at);
         }
     }
-    /// Puts all rows into the first slots; none is pinned.
+    /// Puts all rows into the first slots, and gives back what was taken for more than there is room for;
+    /// none is pinned.
     pub(super) fn close_up(&mut self) {
-        let (rows, states) = (core::mem::take(&mut self.rows), core::mem::take(&mut self.states));
-        self.heads.fill(NONE);
-        (self.free, self.used) = (NONE, 0);
-        for (row, state) in rows.into_iter().zip(states).filter(|(_, state)| *state != 0) {
-            self.insert(Lpn(row.unit), Upa(!row.place), state);
+        let (used, mut gap) = (self.used, 0);
+        for page in 0..self.heads.len() as u32 {
+            let (mut before, mut at) = (None, self.heads[page as usize]);
+            while self.is_row(at) {
+                let next = self.next(at);
+                if at >= used {
+                    while self.rows[gap as usize] & STATE != CLEAN {
+                        gap += 1;
+                    }
+                    self.rows[gap as usize] = self.rows[at as usize];
+                    self.set_next(gap, next);
+                    self.link(page, before, gap);
+                    at = gap;
+                }
+                (before, at) = (Some(at), next);
+            }
         }
+        self.rows.truncate(used as usize);
+        self.far.truncate(used as usize);
+        self.free = self.link_max;
+        if self.is_far && self.most.max(used) <= self.rows_max() {
+            self.move_links(false);
+        }
+        self.rows.shrink_to(self.most as usize);
     }
     /// Slots for rows that there are.
     pub(super) fn slots(&self) -> u32 {
         self.rows.len() as u32
     }
+    /// Whether a change stands in a slot.
+    pub(super) fn is_change(&self, slot: u32) -> bool {
+        self.rows.get(slot as usize).is_some_and(|row| row & STATE != CLEAN)
+    }
     /// What stands in a slot, if that is a change.
     pub(super) fn in_slot(&self, slot: u32) -> Option<(Lpn, Upa)> {
-        let is_dirty = self.states.get(slot as usize).is_some_and(|state| state & DIRTY != 0);
-        let row = self.rows.get(slot as usize).filter(|_| is_dirty)?;
-        Some((Lpn(row.unit), Upa(!row.place)))
+        if !self.is_change(slot) {
+            return None;
+        }
+        let mut end = slot;
+        while self.is_row(end) {
+            end = self.next(end);
+        }
+        Some((Lpn(self.unit(self.link_max - end, slot)), self.place(slot)))
     }
     /// Whether a change of which the log doesn't know yet waits for it.
     pub(super) fn any_unlogged(&self) -> bool {
@@ -325,144 +440,9 @@ impl Rows {
     /// Whether rows are pinned.
     #[cfg(test)]
     pub(super) fn pinned(&self) -> u32 {
-        self.states.iter().filter(|&state| state & PINS != 0).count() as u32
+        self.rows.iter().filter(|&row| row & PINS != 0).count() as u32
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use aster_units::Rng;
-    use std::collections::BTreeMap;
-
-    const PAGES: u32 = 9;
-    const ENTRIES: u32 = 16;
-    const ROWS: u32 = 60;
-
-    /// What a row should be.
-    #[derive(Clone, Copy, Default)]
-    struct Is {
-        place: u32,
-        pins: u32,
-        dirty: bool,
-        logged: bool,
-        flushing: bool,
-    }
-
-    /// Random operations, each done to the rows and to a table that anyone can check.
-    #[test]
-    fn a_million_random_operations_do_what_they_do_to_a_simple_table() {
-        let (mut rows, mut rng) = (Rows::new(PAGES, ENTRIES, ROWS), Rng::new(7));
-        let mut is: BTreeMap<u32, Is> = BTreeMap::new();
-        let capacity = rows.rows.capacity();
-        for step in 0..1_000_000u32 {
-            let unit = rng.below(u64::from(PAGES * ENTRIES)) as u32;
-            let page = unit / ENTRIES;
-            match rng.below(9) {
-                0..3 => {
-                    let room = is.len() < ROWS as usize;
-                    match rows.find(Lpn(unit)) {
-                        Some(row) => {
-                            assert_eq!(rows.place(row), Upa(is[&unit].place));
-                            assert!(rows.pin(row));
-                            is.get_mut(&unit).unwrap().pins += 1;
-                        }
-                        None if room => {
-                            rows.insert_pinned(Lpn(unit), Upa(step));
-                            is.insert(unit, Is { place: step, pins: 1, ..Is::default() });
-                        }
-                        None => assert!(!is.contains_key(&unit)),
-                    }
-                }
-                3 => {
-                    if let Some(of) = is.get_mut(&unit).filter(|is| is.pins > 0) {
-                        let row = rows.find(Lpn(unit)).unwrap();
-                        assert_eq!(rows.set(row, Upa(step)), (Upa(of.place), !of.dirty));
-                        *of = Is { place: step, pins: of.pins, dirty: true, ..Is::default() };
-                    }
-                }
-                4 | 5 => {
-                    if let Some(of) = is.get_mut(&unit).filter(|is| is.pins > 0) {
-                        rows.unpin(rows.find(Lpn(unit)).unwrap());
-                        of.pins -= 1;
-                        if of.pins == 0 && !of.dirty {
-                            is.remove(&unit);
-                        }
-                    }
-                }
-                6 => {
-                    if let Some(of) = is.get_mut(&unit) {
-                        let right = rng.below(4) > 0;
-                        rows.logged(Lpn(unit), Upa(of.place + u32::from(!right)));
-                        of.logged |= right && of.dirty;
-                    }
-                }
-                7 => {
-                    let mut changes = Vec::new();
-                    rows.begin_flush(page, |entry, place| changes.push((page * ENTRIES + entry, place.0)));
-                    changes.sort_unstable();
-                    let of_page = is.range_mut(page * ENTRIES..(page + 1) * ENTRIES);
-                    let flushed = of_page.filter(|(_, is)| is.logged).map(|(&unit, is)| {
-                        is.flushing = true;
-                        (unit, is.place)
-                    });
-                    assert!(flushed.eq(changes));
-                }
-                _ => {
-                    let written = rng.below(2) == 0;
-                    let cleaned = rows.end_flush(page, written);
-                    let mut expected = 0;
-                    for (_, is) in is.range_mut(page * ENTRIES..(page + 1) * ENTRIES) {
-                        if is.flushing && written {
-                            (is.dirty, is.logged) = (false, false);
-                            expected += 1;
-                        }
-                        is.flushing = false;
-                    }
-                    assert_eq!(cleaned, expected);
-                    is.retain(|_, is| is.dirty || is.pins > 0);
-                }
-            }
-            if step % 64 == 0 {
-                let dirty = is.values().filter(|is| is.dirty).count() as u32;
-                assert_eq!((rows.dirty(), rows.used()), (dirty, is.len() as u32));
-                for page in 0..PAGES {
-                    let of_page = is.range(page * ENTRIES..(page + 1) * ENTRIES);
-                    let ready = of_page.filter(|(_, is)| is.logged && !is.flushing).count();
-                    assert_eq!(rows.flushable(page), ready as u32);
-                }
-                let stored = (0..rows.slots()).filter_map(|slot| rows.in_slot(slot));
-                let stored: BTreeMap<u32, u32> = stored.map(|(unit, at)| (unit.0, at.0)).collect();
-                assert!(is.iter().filter(|(_, is)| is.dirty).all(|(unit, is)| stored[unit] == is.place));
-                assert_eq!(stored.len() as u32, dirty);
-            }
-        }
-        assert_eq!(rows.rows.capacity(), capacity, "nothing is allocated after new");
-    }
-
-    #[test]
-    fn the_page_with_most_changes_is_flushed_first_and_what_is_known_goes_at_boot() {
-        let mut rows = Rows::new(PAGES, ENTRIES, ROWS);
-        for unit in [1, 2, 17, 18, 19, 40] {
-            rows.restore(Lpn(unit), Upa(100 + unit), unit != 18);
-        }
-        assert_eq!((rows.fullest(|_| true), rows.fullest(|page| page != 0)), (Some(0), Some(1)));
-        assert!(rows.any_unlogged());
-        rows.logged(Lpn(18), Upa(118));
-        assert_eq!(rows.fullest(|_| true), Some(1));
-        rows.drop_known(1, |entry| if entry == 2 { Upa(7) } else { Upa(116 + entry) });
-        let mut left = Vec::new();
-        rows.each_of(1, |entry, at| left.push((entry, at)));
-        assert_eq!((left, rows.dirty()), (vec![(2, Upa(118))], 4));
-    }
-
-    #[test]
-    fn a_trim_in_the_log_counts_for_the_units_that_are_unmapped_and_no_others() {
-        let mut rows = Rows::new(PAGES, ENTRIES, ROWS);
-        for (unit, at) in [(3, Upa::NONE), (15, Upa(4)), (16, Upa::NONE), (33, Upa::NONE)] {
-            rows.restore(Lpn(unit), at, false);
-        }
-        rows.logged_unmapped(Lpn(3), 30);
-        assert_eq!([0, 1, 2].map(|page| rows.flushable(page)), [1, 1, 0]);
-    }
-}
+mod tests;

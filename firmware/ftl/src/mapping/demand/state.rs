@@ -94,7 +94,7 @@ impl Demand {
             stored_rows_at: config.stored_rows_at(),
             stored_rows: config.stored_rows(),
             directory: RefCell::new(Directory::new(sizes.pages, config.physical_units())),
-            rows: RefCell::new(Rows::new(sizes.pages, entries, sizes.rows)),
+            rows: RefCell::new(Rows::new(sizes.layout, sizes.pages, entries, sizes.rows, config.pins())),
             clean: RefCell::new(Clean::new(sizes.pages, entries, sizes.clean_pages)),
             budget: RefCell::new(Budget::new(sizes.host_rows, luns, sizes.collector_rows)),
             loading: RefCell::new(Vec::with_capacity(workers + luns as usize)),

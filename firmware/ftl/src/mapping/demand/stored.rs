@@ -17,7 +17,7 @@ impl Demand {
         let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
         let says_nothing = (first..first + count).all(|entry| match self.stored_at(entry) {
             Stored::Page(page) => !directory.get(page).is_some(),
-            Stored::Row(slot) => rows.in_slot(slot).is_none(),
+            Stored::Row(slot) => !rows.is_change(slot),
             Stored::Nothing => true,
         });
         // What was there until now may be what the log has.
@@ -39,37 +39,42 @@ impl Demand {
     pub(super) fn store(&self, first: u32, into: &mut [u8]) {
         let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
         let undone = self.undone();
+        let mut place = Upa::NONE;
         let as_logged = |unit: Lpn, at: Upa| undone.get(&unit.0).copied().unwrap_or(at);
         for (entry, bytes) in (first..).zip(into.chunks_exact_mut(4)) {
             let value = match self.stored_at(entry) {
                 Stored::Page(page) => !as_logged(self.unit_of(page), directory.get(page)).0,
-                Stored::Row(slot) => match rows.in_slot(slot) {
-                    Some((unit, _)) if (entry - self.stored_rows_at).is_multiple_of(2) => unit.0 + 1,
-                    Some((unit, at)) => !as_logged(unit, at).0,
-                    None => 0,
-                },
+                Stored::Row(slot) if (entry - self.stored_rows_at).is_multiple_of(2) => {
+                    let row = rows.in_slot(slot);
+                    place = row.map_or(Upa::NONE, |(unit, at)| as_logged(unit, at));
+                    row.map_or(0, |(unit, _)| unit.0 + 1)
+                }
+                Stored::Row(_) => !place.0,
                 Stored::Nothing => 0,
             };
             bytes.copy_from_slice(&value.to_le_bytes());
         }
     }
-    /// The inverse of [`Demand::store`], while booting.
+    /// The inverse of [`Demand::store`], while booting. What is no place of the drive is left out: such a map
+    /// is refused by its checksum, but that is only known at its end.
     pub(super) fn take_stored(&self, first: u32, from: &[u8]) {
         let (mut directory, mut rows) = (self.directory.borrow_mut(), self.rows.borrow_mut());
+        let places = self.journal().config.physical_units();
+        let is_valid = |at: Upa| !at.is_some() || u64::from(at.0) < places;
         let mut unit = None;
         for (entry, bytes) in (first..).zip(from.chunks_exact(4)) {
             let value = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             match self.stored_at(entry) {
-                Stored::Page(page) => _ = directory.set(page, Upa(!value)),
+                Stored::Page(page) if is_valid(Upa(!value)) => _ = directory.set(page, Upa(!value)),
                 Stored::Row(_) if (entry - self.stored_rows_at).is_multiple_of(2) => {
                     unit = value.checked_sub(1).filter(|unit| *unit < self.host_units).map(Lpn);
                 }
                 Stored::Row(_) => {
-                    if let Some(unit) = unit.take() {
+                    if let Some(unit) = unit.take().filter(|_| is_valid(Upa(!value))) {
                         rows.restore(unit, Upa(!value), true);
                     }
                 }
-                Stored::Nothing => {}
+                Stored::Page(_) | Stored::Nothing => {}
             }
         }
     }

@@ -1,8 +1,9 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
+use crate::mapping::Mapping;
 use crate::{DriveState, FtlConfig};
 use aster_ports::host::{HostOp, HostStatus};
-use aster_units::Content;
+use aster_units::{Content, Lpn, Upa};
 use std::vec;
 
 /// Random work on a drive that has rows for a sixth of its units.
@@ -77,4 +78,19 @@ fn a_read_looks_its_page_up_once() {
     assert!(missed > 150, "{missed} reads went to flash");
     assert_eq!(look_ups() - before, 200);
     assert_eq!(bench.ftl.stats().host_pages_unmapped, 0);
+}
+
+/// The checksum of a stored map is known only once all of it has been taken in.
+#[test]
+fn a_stored_map_with_places_beyond_the_drive_says_nothing_and_breaks_nothing() {
+    let bench = Bench::fresh(config(Content::Full));
+    let map = bench.ftl.parts().mapping.map();
+    let rows_at = bench.ftl.parts().journal.config.stored_rows_at();
+    let pair = |unit: u32, at: u32| [unit + 1, !at].map(u32::to_le_bytes).concat();
+    let load = |first, from: &[u8]| drop(map.load(Lpn(first), from));
+    load(0, &[7; 64]);
+    load(rows_at, &[pair(3, 1 << 30), pair(4, u32::MAX - 1), pair(5, 6)].concat());
+    let (places, rows) = map.state();
+    assert!(places.iter().all(|at| !at.is_some()), "{places:?}");
+    assert_eq!(rows.into_iter().collect::<vec::Vec<_>>(), [(Lpn(5), Upa(6))]);
 }

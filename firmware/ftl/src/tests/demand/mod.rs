@@ -66,7 +66,7 @@ mod bench {
     }
 
     pub fn config(content: Content) -> FtlConfig {
-        let map = MapKind::DemandPaged(MapCache { bytes: 3500, entries: 64 });
+        let map = MapKind::DemandPaged(MapCache { bytes: 2300, entries: 64 });
         FtlConfig { map, capacity: Capacity::OverProvisioning(25.0), ..bench::config(content) }
     }
 }
