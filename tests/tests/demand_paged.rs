@@ -156,6 +156,16 @@ fn a_directory_that_does_not_fit_into_the_emmc_is_refused_with_both_sizes() {
     check(&profile, None).unwrap();
 }
 
+/// S24: with a hundredth of its map in memory softssd has the over-provisioning of its profile.
+#[test]
+fn a_hundredth_of_the_map_is_enough_for_softssd() {
+    let with = |bytes| check(&profile("softssd", |p| p.ftl.map_cache_bytes = Some(bytes)), None);
+    let hundredth = 1_047_395_106_816 / 16_384 * 4 / 100;
+    with(hundredth).unwrap();
+    let error = with(hundredth * 9 / 10).unwrap_err().to_string();
+    assert!(error.contains("must be at least 2430912"), "{error}");
+}
+
 /// A drive whose map is in memory has nothing to keep in its eMMC.
 #[test]
 fn a_map_in_memory_leaves_the_emmc_alone() {
