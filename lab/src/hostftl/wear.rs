@@ -157,7 +157,7 @@ fn profile(plan: &Plan, kind: WearKind) -> Result<Profile, ExperimentError> {
             target.kind = "page-mapping".to_owned();
             let levels = kind == WearKind::PageMappingLevelled;
             profile.ftl.wear_levelling = if levels { LevellingName::Static } else { LevellingName::None };
-            // Both begin when blocks differ by half of the window.
+            // It begins when blocks differ by half of the window, where RSWL begins at two fifths.
             profile.ftl.wear_spread = wear.window / 2;
         }
     }
