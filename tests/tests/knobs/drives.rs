@@ -34,11 +34,11 @@ pub fn frail(p: &mut Profile) {
     p.package.endurance = 2;
 }
 
-/// The map on flash, with rows for a few changes.
+/// The map on flash, with rows for a few changes: the least cache that this drive takes.
 pub fn paged(p: &mut Profile) {
     p.ftl.mapping = MappingName::DemandPaged;
     p.ftl.slice_workers = 4;
-    p.ftl.map_cache_bytes = Some(36_000);
+    p.ftl.map_cache_bytes = Some(34_272);
 }
 
 /// The same with an eMMC.
