@@ -4,6 +4,7 @@
 pub(crate) mod block;
 pub(crate) mod cause;
 pub(crate) mod config;
+pub(crate) mod layout;
 pub(crate) mod map_cache;
 pub(crate) mod oob;
 pub(crate) mod planes;
