@@ -60,11 +60,16 @@ pub fn paged(name: &str, map_cache_bytes: Option<u64>) -> Profile {
 
 /// The drives of [`SMALL`], and the second of them with its map on flash, each changed by `change`.
 pub fn small(change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
+    small_beside(paged(SMALL[1], None), change)
+}
+
+/// The drives of [`SMALL`] beside `on_flash`, softssd-small with its map on flash, each changed by `change`.
+pub fn small_beside(on_flash: Profile, change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
     let [first, second] = SMALL;
     let drives = [
         (first, profile(first, |_| {})),
         (second, profile(second, |_| {})),
-        ("softssd-small, map on flash", paged(second, None)),
+        ("softssd-small, map on flash", on_flash),
     ];
     drives.map(|(name, mut profile)| {
         change(&mut profile);

@@ -5,7 +5,7 @@ use aster_device::{DriveState, Media};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::{DriverError, QueueId};
-use aster_tests::{SMALL, machine, profile};
+use aster_tests::{SMALL, machine, profile, small_beside};
 use aster_units::{BlockAddr, Duration, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;
 use std::rc::Rc;
@@ -18,20 +18,11 @@ const SECTOR_BLOCKS: u64 = 8;
 
 /// Drives with pages of this size: the small ones, and SoftSSD's with its map on flash.
 fn drives(change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
-    let [first, second] = SMALL;
-    let on_flash = |p: &mut Profile| {
+    let on_flash = profile(SMALL[1], |p| {
         p.ftl.mapping = MappingName::DemandPaged;
         p.ftl.over_provisioning_percent = 60.0;
-    };
-    let drives = [
-        (first, profile(first, |_| {})),
-        (second, profile(second, |_| {})),
-        ("softssd-small, map on flash", profile(second, on_flash)),
-    ];
-    drives.map(|(name, mut profile)| {
-        change(&mut profile);
-        (name, profile)
-    })
+    });
+    small_beside(on_flash, change)
 }
 
 fn write(m: &Machine, block: u64, blocks: u64, fill: u8, fua: bool) -> Result<(), DriverError> {
