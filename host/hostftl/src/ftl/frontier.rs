@@ -380,11 +380,17 @@ impl Frontier {
             let alive = (0..self.info.lanes).filter(|&lane| groups.is_alive(of, lane));
             let lanes = alive.clone().fold(0u8, |lanes, lane| lanes | 1 << lane);
             let count = lanes.count_ones() as usize;
+            if count < 2 {
+                // What is left of it has room for no sum beside data.
+                *slot = None;
+                groups.close(of);
+                continue;
+            }
             let last = match parity {
                 Parity::Fixed => count - 1,
                 Parity::Rotating => usize::from(of.group) % count,
             };
-            let parity = alive.clone().nth(last).expect("a group that was opened has two lanes");
+            let parity = alive.clone().nth(last).expect("it has two lanes");
             let data = lanes & !(1 << parity);
             return Ok(SummedRow { of, page: open.next[0], opens: !open.begun, data, parity });
         }
@@ -414,6 +420,12 @@ impl Frontier {
             if slot.take_if(|open| open.group == of.group).is_some() {
                 groups.close(of);
             }
+        }
+    }
+    /// No more pages go to the groups of a die that are open.
+    pub fn abandon_die(&mut self, groups: &mut Groups, channel: u8, die: u8) {
+        for open in self.open[self.info.die(channel, die)].iter_mut().filter_map(Option::take) {
+            groups.close(GroupPlace { channel, die, group: open.group });
         }
     }
     /// All open groups are closed: the drive has lost its power, and nothing may be programmed behind a page

@@ -449,9 +449,13 @@ impl Ftl {
         let lost = state.groups.kill(at);
         self.blocks_lost(state, lost.into());
     }
-    /// A die of a lane doesn't answer any more. What it held is read from the others of its rows.
+    /// A die of a lane doesn't answer any more. What it held is read from the others of its rows. Groups that
+    /// are being written are closed, so that their rows get their redundancy back like those of others.
     pub fn lane_died(&self, (channel, die, lane): DeadLane) {
         let state = &mut *self.state.borrow_mut();
+        if self.config.raid.is_some() {
+            state.frontier.abandon_die(&mut state.groups, channel, die);
+        }
         let lost = state.groups.kill_lane(channel, die, lane);
         self.blocks_lost(state, lost);
     }
