@@ -15,8 +15,10 @@ use aster_run_virtual::Machine;
 use aster_tests::{cases, config, profile};
 use aster_units::{BufferId, Content, Lpn, Ppa, Rng};
 use aster_wire::array::{
-    Blocks, Command, CommandFlags, Destination, HostAddress, LANES_MAX, Opcode, SectorSpan, StatusCode,
+    Blocks, Command, CommandFlags, Destination, HostAddress, LANES_MAX, NO_BLOCK, Opcode, SectorSpan,
+    StatusCode,
 };
+use aster_wire::ocssd::TableHeader;
 use aster_wire::onfi::Status;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -50,6 +52,8 @@ struct World {
     checks: Cell<u64>,
     /// Pages that were copied, by way.
     copies: Cell<[u64; 3]>,
+    /// Groups with bad blocks are erased, instead of the tasks' work.
+    erases_bad: bool,
 }
 
 struct Exerciser(Rc<World>);
@@ -89,6 +93,10 @@ impl TargetPiece for Exerciser {
         let (main, its_core) = (Rc::clone(&running), core.clone());
         core.spawn(async move {
             match main.driver.bring_up().await {
+                Ok(info) if main.world.erases_bad => match main.erase_bad(&info).await {
+                    Ok(()) => main.checked.set(SINGLES + GROUPS),
+                    Err(error) => *main.error.borrow_mut() = Some(error),
+                },
                 Ok(info) => (0..SINGLES + GROUPS).for_each(|task| {
                     let running = Rc::clone(&main);
                     its_core.spawn(async move { running.work(task, &info).await });
@@ -260,6 +268,63 @@ impl Running {
         }
         Ok(())
     }
+    /// The blocks of a lane of channel 0 and die 0 that are bad.
+    async fn bad_of(&self, lane: u8, info: &ArrayInfo) -> Result<Vec<bool>, String> {
+        let bytes = size_of::<TableHeader>() + info.blocks as usize;
+        let at = HostAddress::of(self.oob_at(0), bytes.next_multiple_of(16) as u32);
+        let report = Command::new(Opcode::Report, 0, 0, 0, Blocks::One { lane, block: 0 }).with_host(at);
+        let code = self.send(report).await;
+        if code != Some(StatusCode::Done) {
+            return Err(format!("the report on lane {lane}: {code:?}"));
+        }
+        let memory = self.memory.borrow();
+        let table = memory.bytes(self.oob_at(0), bytes).expect("in memory");
+        Ok(table[size_of::<TableHeader>()..].iter().map(|&state| state != 0).collect())
+    }
+    /// An erase of a group erases its good blocks, and names the bad ones.
+    async fn erase_bad(&self, info: &ArrayInfo) -> Result<(), String> {
+        let mut of_lanes = Vec::new();
+        for lane in 0..LANES_MAX as u8 {
+            of_lanes.push(self.bad_of(lane, info).await?);
+        }
+        let mut tried = 0;
+        for block in 0..info.blocks as u16 {
+            let bad: Vec<u8> = (0..LANES_MAX as u8)
+                .filter(|&lane| of_lanes[usize::from(lane)][usize::from(block)])
+                .collect();
+            if bad.is_empty() {
+                continue;
+            }
+            tried += 1;
+            let bits = bad.iter().fold(0, |bits, lane| bits | 1u8 << lane);
+            let good = || (0..LANES_MAX as u8).filter(|lane| !bad.contains(lane));
+            let one = |opcode, lane| self.command_at((0, Blocks::One { lane, block }), 0, opcode, 0);
+            for lane in good() {
+                let before = self.send(one(Opcode::Erase, lane)).await;
+                let written = self.send(one(Opcode::Write, lane)).await;
+                if (before, written) != (Some(StatusCode::Done), Some(StatusCode::Done)) {
+                    return Err(format!("block {block} of lane {lane}: {before:?}, {written:?}"));
+                }
+            }
+            let erase = async |lanes: u8| {
+                let blocks = std::array::from_fn(|n| if lanes >> n & 1 != 0 { block } else { NO_BLOCK });
+                let ended = self.driver.send(Command::new(Opcode::Erase, 0, 0, 0, Blocks::Group(blocks)));
+                ended.await.map(|ended| (ended.code, ended.failed)).map_err(|_| "given up".to_owned())
+            };
+            let (some, none) = (erase(0xff).await?, erase(bits).await?);
+            if some != (StatusCode::EraseFailed, bits) || none != (StatusCode::Refused, bits) {
+                return Err(format!("block {block}, bad on lanes {bad:?}: {some:?}, {none:?}"));
+            }
+            for lane in good() {
+                let read = self.send(one(Opcode::Read, lane)).await;
+                let written = self.send(one(Opcode::Write, lane)).await;
+                if (read, written) != (Some(StatusCode::Erased), Some(StatusCode::Done)) {
+                    return Err(format!("block {block} of lane {lane} wasn't erased: {read:?}, {written:?}"));
+                }
+            }
+        }
+        if tried > 10 { Ok(()) } else { Err(format!("only {tried} groups with bad blocks")) }
+    }
     async fn work(&self, task: usize, info: &ArrayInfo) {
         if let Err(error) = self.try_work(task, info).await {
             self.error.borrow_mut().get_or_insert(error);
@@ -378,6 +443,23 @@ fn small(lanes: Option<u8>) -> Profile {
 fn pieces(world: &Rc<World>) -> Pieces {
     let world = Rc::clone(world);
     Pieces::default().target("exerciser", move |_, _| Ok(Box::new(Exerciser(Rc::clone(&world)))))
+}
+
+/// H25: each lane of a group erases its own block.
+#[test]
+fn an_erase_of_a_group_with_bad_blocks_erases_the_good_ones_and_names_the_others() {
+    for lanes in [None, Some(8)] {
+        let mut profile = small(lanes);
+        profile.package.factory_bad_per_mille = 120;
+        let world = Rc::new(World { erases_bad: true, ..World::default() });
+        let (recorder, set_up) = (Recorder::default(), Config { depth: 4, ..config(&profile) });
+        let media = Media::fresh();
+        let content = Some(Content::Fingerprint);
+        Machine::power_on_with(pieces(&world), "a", &profile, content, media, &recorder, set_up)
+            .unwrap_or_else(|e| panic!("power-on: {e}"))
+            .boot()
+            .unwrap_or_else(|e| panic!("with {lanes:?} lanes in lockstep: {e}"));
+    }
 }
 
 /// H3, H9 to H13, H31, H33, G24: singles, groups and one with parity, copies, cuts of both sides, and hosts

@@ -103,6 +103,9 @@ pub struct VectorMode {
     pub raw: bool,
     /// A read of units that were never written gets zeroes, instead of failing.
     pub unwritten_is_zero: bool,
+    /// An erase that names bad blocks erases the others, and names those as failed. Without, nothing is
+    /// erased.
+    pub skips_bad: bool,
     /// The last page that a write names gets the sum of the others, of their metadata as well; neither has
     /// data of the host's (H33).
     pub parity: bool,

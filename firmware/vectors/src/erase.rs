@@ -35,6 +35,7 @@ impl Worker {
         plan::erases(&self.units, mode.all_planes, &drive.shape, &mut self.erases);
         // The state of a chunk is known once nothing of it is in flight.
         self.wait_for_blocks().await;
+        let bad = if mode.skips_bad { self.leave_out_bad() } else { 0 };
         let refused = {
             let (table, blocks) = (drive.table.borrow(), self.erases.iter().map(|one| (one.lun, one.block)));
             match drive.config.chunks {
@@ -57,12 +58,24 @@ impl Worker {
         if mode.metadata && !self.describe(command).await {
             return (HostStatus::DataTransfer, failed | retired);
         }
-        match failed | retired {
+        match failed | retired | bad {
             0 => (HostStatus::Success, 0),
             bits if drive.config.chunks => (HostStatus::Vector(VectorFault::Offline), bits),
             bits if bits == dead => (HostStatus::Vector(VectorFault::NoAnswer), bits),
             bits => (HostStatus::WriteFault, bits),
         }
+    }
+    /// Leaves out the blocks that are bad, unless all are. Returns the addresses that name
+    /// them, one bit each.
+    fn leave_out_bad(&mut self) -> u64 {
+        let table = self.drive.table.borrow();
+        let is_good = |one: &ErasedBlock| table.get(one.lun, one.block).is_usable();
+        if !self.erases.iter().any(is_good) {
+            return 0;
+        }
+        let bad = self.erases.iter().filter(|one| !is_good(one)).fold(0, |bits, one| bits | one.mask);
+        self.erases.retain(is_good);
+        bad
     }
     /// Sends the descriptors of the chunks that were reset, in the order of the addresses. Returns whether
     /// the host's memory could be reached.

@@ -129,10 +129,12 @@ impl ArrayShape {
         }
         let parity = has_parity && command.opcode == Opcode::Write;
         let mode = VectorMode { metadata: flags.oob(), parity, ..VectorMode::default() };
+        // Lanes are erased beside each other: a bad block of one keeps nothing from the others.
+        let erase = VectorMode { skips_bad: true, ..mode };
         let plan = match command.opcode {
             Opcode::Read => self.moving(command, HostOp::VectorRead(mode)),
             Opcode::Write => self.moving(command, HostOp::VectorWrite(mode)),
-            Opcode::Erase => Plan { op: HostOp::VectorErase(mode), data: 0, metadata: 0, units: 1 },
+            Opcode::Erase => Plan { op: HostOp::VectorErase(erase), data: 0, metadata: 0, units: 1 },
             Opcode::Copy => {
                 Plan { op: HostOp::VectorCopy, data: 0, metadata: 0, units: command.sectors.count() }
             }
