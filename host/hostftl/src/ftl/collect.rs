@@ -248,7 +248,9 @@ impl Collector {
                 victim = self.fading(state).or_else(|| self.for_repair(state));
             }
             if victim.is_none() && few {
-                victim = state.groups.emptiest_short().or_else(|| state.groups.chosen(&mut *self.victims));
+                victim = state.groups.emptiest_short();
+                let all = state.homeless || state.waits_for_place;
+                victim = victim.or_else(|| state.groups.chosen(&mut *self.victims, all));
                 self.for_room += u32::from(victim.is_some() && self.for_room < FOR_ROOM);
             }
             victim = victim.or_else(|| state.groups.harmed()).or_else(|| self.fading(state));

@@ -420,7 +420,7 @@ impl Model {
     }
     /// Frees a group that holds nothing, and counts what the emptiest one holds.
     fn collect(&mut self) -> bool {
-        if let Some(at) = self.groups.chosen(&mut Emptiest) {
+        if let Some(at) = self.groups.chosen(&mut Emptiest, true) {
             let places = (0..self.map.sectors()).filter_map(|sector| self.map.place_of(sector));
             let valid = places.filter(|place| place.page.group() == at).count() as u32;
             assert_eq!(self.groups.valid(at), valid);
@@ -457,7 +457,7 @@ fn the_victim_is_the_emptiest_of_all_dies() {
         groups.close(at);
     }
     for (channel, die) in [(1, 1), (1, 0), (0, 1), (0, 0)] {
-        let victim = groups.chosen(&mut Emptiest).unwrap();
+        let victim = groups.chosen(&mut Emptiest, true).unwrap();
         assert_eq!((victim.channel, victim.die), (channel, die));
         while groups.valid(victim) > 0 {
             groups.lost(victim.page(0, 0));
@@ -487,13 +487,14 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
         fill(&mut groups, group, valid);
     }
     assert_eq!((groups.empty(), groups.emptiest_short()), (None, None));
-    assert_eq!(groups.chosen(&mut Emptiest), Some(at(1)));
+    assert_eq!(groups.chosen(&mut Emptiest, true), Some(at(1)));
     // A page that is on its way, twice of one block.
     assert_eq!((groups.begin(at(1).page(5, 2)), groups.begin(at(1).page(5, 2))), (0, 1));
-    assert_eq!(groups.chosen(&mut Emptiest), Some(at(2)), "no other gives a row of pages");
+    assert_eq!(groups.chosen(&mut Emptiest, true), Some(at(2)), "no other gives a row of pages");
+    assert_eq!(groups.chosen(&mut Emptiest, false), None, "no page waits for what it gives");
     let busy = [at(0).page(5, 2), at(2).page(5, 2)];
     busy.iter().for_each(|&page| _ = groups.begin(page));
-    assert_eq!(groups.chosen(&mut Emptiest), None, "the last one is full");
+    assert_eq!(groups.chosen(&mut Emptiest, true), None, "the last one is full");
     busy.iter().for_each(|&page| groups.end(page));
     groups.end(at(1).page(5, 2));
     groups.end(at(1).page(5, 2));
@@ -507,7 +508,7 @@ fn victims_are_groups_that_give_room_and_short_ones_go_first() {
     assert_eq!(groups.emptiest_short(), Some(at(short)));
     // A block that can't be written any more takes its share of the room.
     assert!(groups.kill(at(1).page(0, 3)) && !groups.kill(at(1).page(0, 3)));
-    assert_eq!(groups.chosen(&mut Emptiest), Some(at(short)));
+    assert_eq!(groups.chosen(&mut Emptiest, true), Some(at(short)));
     for _ in 0..60 {
         groups.lost(at(1).page(0, 0));
     }
@@ -575,6 +576,22 @@ fn a_closed_group_that_holds_nothing_is_found_at_once() {
     assert_eq!(groups.empty(), Some(at(3)));
     groups.forget_all();
     assert_eq!(groups.empty(), None);
+}
+
+/// H33: a row on the lanes that are left is all that copies are padded to.
+#[test]
+fn what_a_victim_must_give_is_measured_by_the_lanes_that_are_left() {
+    let info = ArrayInfo { channels: 1, dies: 1, blocks: 4, pages: 3, ..INFO };
+    let mut groups = Groups::first(&info, |_, _, _, _| false).with_parity();
+    let at = |group| GroupPlace { channel: 0, die: 0, group };
+    let group = groups.open(0, 0, false).unwrap();
+    // Of two lanes one has data: three pages of four sectors.
+    (0..5).for_each(|_| groups.gained(at(group).page(0, 0)));
+    groups.close(at(group));
+    (2..4).for_each(|lane| _ = groups.kill_lane(0, 0, lane));
+    assert_eq!(groups.chosen(&mut Emptiest, true), Some(at(group)));
+    (0..4).for_each(|_| groups.gained(at(group).page(0, 0)));
+    assert_eq!(groups.chosen(&mut Emptiest, true), None, "its copies take as much");
 }
 
 /// H19, H21: map, groups and buffers agree with a model after many operations.

@@ -115,7 +115,7 @@ fn worn(window: Option<u32>) -> f64 {
         };
     for _ in 0..60_000 {
         while groups.all_free() <= 6 {
-            let victim = groups.empty().or_else(|| groups.chosen(&mut Emptiest)).expect("a victim");
+            let victim = groups.empty().or_else(|| groups.chosen(&mut Emptiest, true)).expect("a victim");
             for page in (0..8).map(|n| victim.page(n / 2, (n % 2) as u8)) {
                 let Some(n) = held.get(&page).copied().filter(|&n| map[n] == Some(page)) else { continue };
                 held.insert(write(&mut groups, &mut frontier, &mut map, n, Stream::Copies), n);

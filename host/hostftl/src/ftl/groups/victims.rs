@@ -19,19 +19,25 @@ impl Groups {
     /// loss of power. They give more room than others of as many valid sectors.
     pub fn emptiest_short(&self) -> Option<GroupPlace> {
         let is_short = |group: &Group| group.written < group.alive() * u32::from(self.info.pages);
-        let row = u32::from(self.info.lanes) * u32::from(self.info.sectors);
+        let row = self.widest() * u32::from(self.info.sectors);
         let short = self.victims(|group| is_short(group) && self.gains(group, row));
         short.min_by_key(|(group, at)| (group.valid, *at)).map(|(_, at)| at)
     }
     /// The group that `policy` chooses of the die with the fewest free groups; of several such dies, the one
     /// with the fewest valid sectors. Often most dies have none, and all must have their turn. Groups that
-    /// give a row of pages are offered first, and if there is none, those that give anything at all: of short
-    /// blocks a row is a large part.
-    pub fn chosen(&self, policy: &mut dyn VictimPolicy) -> Option<GroupPlace> {
-        let (sectors, lanes) = (u32::from(self.info.sectors), u32::from(self.info.lanes));
+    /// give a row of pages are offered, and if there is none and `all` are, those that give anything at all:
+    /// of short blocks a row is a large part.
+    pub fn chosen(&self, policy: &mut dyn VictimPolicy, all: bool) -> Option<GroupPlace> {
+        let (sectors, lanes) = (u32::from(self.info.sectors), self.widest());
         // Copies end with padding: of a page, or of a row with its sum.
         let least = if self.parity == 0 { sectors } else { (lanes - self.parity) * sectors };
-        self.chosen_for(policy, lanes * sectors).or_else(|| self.chosen_for(policy, least))
+        let chosen = self.chosen_for(policy, lanes * sectors);
+        chosen.or_else(|| if all { self.chosen_for(policy, least) } else { None })
+    }
+    /// The lanes of the group that can be written on most.
+    fn widest(&self) -> u32 {
+        let alive = self.dies.iter().flat_map(|die| die.groups.iter()).map(Group::alive);
+        alive.max().unwrap_or(0).max(self.parity)
     }
     fn chosen_for(&self, policy: &mut dyn VictimPolicy, least: u32) -> Option<GroupPlace> {
         let mut of_die = |n: usize| {
