@@ -436,6 +436,42 @@ fn the_newest_table_on_flash_counts_where_nvram_names_another_one() {
     }
 }
 
+/// A place with a good CRC and numbers that nobody has given out counts as lost. When the generations have
+/// run out, no other table is stored, and the one that is found counts.
+#[test]
+fn generations_that_cannot_be_are_not_believed_and_the_last_one_is_the_last() {
+    let kept = Kept::new(small());
+    let first = kept.power_on();
+    idle(&first);
+    let contents = written(&first, 1, versioned(&first));
+    drop(first.cut_power());
+    let before = kept.named();
+    let change = |generation: Option<u64>, newest: u64| {
+        let mut place = before[..48].to_vec();
+        if let Some(generation) = generation {
+            place[4..12].copy_from_slice(&generation.to_le_bytes());
+        }
+        place[12..20].copy_from_slice(&newest.to_le_bytes());
+        let crc = crc32c(&place[..44]).to_le_bytes();
+        place[44..].copy_from_slice(&crc);
+        kept.nvram.write(Kept::records_at(), &[&place[..], &place[..]].concat());
+    };
+    let mut contents = contents;
+    for (generation, newest) in [(None, 1 << 40), (None, u64::MAX), (Some(9), 8)] {
+        change(generation, newest);
+        let next = kept.power_on();
+        assert_eq!(counter(&next, "tables_searched"), 1, "{generation:?}, {newest:x}");
+        contents = run(&next, &[everything(&next)], contents);
+        drop(next.cut_power());
+    }
+    change(Some((1 << 40) - 1), (1 << 40) - 1);
+    let last = kept.power_on();
+    idle(&last);
+    assert_eq!((counter(&last, "tables_searched"), counter(&last, "tables_failed")), (1, 1));
+    let contents = written(&last, 2, contents);
+    run(&last, &[everything(&last)], contents);
+}
+
 /// H25, H27: a table that has moved is found by the records in the group that has it now.
 #[test]
 fn a_table_that_has_moved_counts_where_nvram_names_its_place_before() {

@@ -9,7 +9,7 @@
 use super::config::RESERVE;
 use super::flash::{Records, SECTORS_MAX, Span};
 use super::groups::{Exchange, GroupPlace};
-use super::oob::SectorRecord;
+use super::oob::{SEQUENCE_MAX, SectorRecord};
 use super::shared::{Ftl, State};
 use super::table_place::{TablePlace, lanes_of};
 use super::{block_table::BlockTable, table_pages};
@@ -130,12 +130,15 @@ impl Ftl {
         false
     }
     /// Where the next copy goes, with its generation. The other area is erased if the copy begins it; `None`
-    /// if it could not be erased on any lane, and is to be tried again.
+    /// if it could not be erased on any lane, and is to be tried again, or if the generations have run out.
     async fn begin_store(&self, pages: u16) -> Option<(GroupPlace, u64, u8, u16)> {
         let (at, generation, area, erases) = {
             let State { keeping, groups, .. } = &mut *self.state.borrow_mut();
             let keeping = keeping.as_mut()?;
             let at = keeping.moves_to.or(keeping.group)?;
+            if keeping.newest == SEQUENCE_MAX {
+                return None;
+            }
             keeping.newest += 1;
             // What is on flash by now may be newer than what counts.
             if let Some(place) = &mut keeping.place {

@@ -196,7 +196,7 @@ impl Scan {
     /// Takes the sectors that can't be read, of pages that were known to be programmed when the page with
     /// this record was sent: they count, and a read of them fails.
     fn settled(&mut self, page: u16, record: &SectorRecord) -> Vec<(SectorPlace, SectorRecord)> {
-        let known = |of: u16| of + u16::from(record.behind) < page;
+        let known = |of: u16| u32::from(of) + u32::from(record.behind) < u32::from(page);
         let (at, lane) = (self.at, self.lane);
         let settled = self.unread.extract_if(.., |&mut (of, ..)| known(of));
         settled.map(|(of, slot, record)| (SectorPlace { page: at.page(of, lane), slot }, record)).collect()

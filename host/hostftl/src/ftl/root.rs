@@ -1,5 +1,6 @@
 //! What the FTL keeps in NVRAM, twice: how the media were left, and what a format has made void.
 
+use super::oob::SEQUENCE_MAX;
 use super::twice;
 use aster_codec::checksum::crc32c;
 use aster_parties::NvramSlice;
@@ -26,6 +27,7 @@ impl Root {
             let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
             let floor = u64::from(word(12)) << 32 | u64::from(word(8));
             let is_good = word(0) == MAGIC && word(20) == crc32c(&bytes[..20]) && word(4) <= 1;
+            let is_good = is_good && floor <= SEQUENCE_MAX;
             is_good.then_some(Root { clean: word(4) == 1, floor })
         })
     }
@@ -50,7 +52,7 @@ mod tests {
     fn a_root_is_read_back_from_either_copy_and_none_when_both_are_damaged() {
         let nvram = NvramSlice::new(&Nvram::volatile(ROOT_BYTES), 0, ROOT_BYTES);
         assert_eq!(Root::read(&nvram), None);
-        let root = Root { clean: true, floor: 0x0102_0304_0506 };
+        let root = Root { clean: true, floor: 0x01_0203_0405 };
         root.write(&nvram);
         assert_eq!(Root::read(&nvram), Some(root));
         twice::assert_any_bit_may_flip(&nvram, COPY_BYTES, Root::read);

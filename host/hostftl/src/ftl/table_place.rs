@@ -4,6 +4,7 @@
 //! block of an area has the same copies, one behind the other. When an area is full, the other one is erased.
 
 use super::block_table::Members;
+use super::oob::SEQUENCE_MAX;
 use super::twice;
 use aster_codec::checksum::crc32c;
 use aster_parties::NvramSlice;
@@ -71,7 +72,8 @@ impl TablePlace {
         let mut blocks = [NO_BLOCK; LANES_MAX];
         blocks.iter_mut().zip(0..).for_each(|(block, lane)| *block = half(24 + 2 * lane));
         let (generation, newest) = (long(4), long(12));
-        Some(TablePlace { generation, newest, blocks, area: bytes[22], page: half(20) })
+        let place = TablePlace { generation, newest, blocks, area: bytes[22], page: half(20) };
+        (generation <= newest && newest <= SEQUENCE_MAX).then_some(place)
     }
 }
 
