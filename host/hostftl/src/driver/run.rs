@@ -40,6 +40,8 @@ pub struct ArrayDriver {
     /// The drive takes commands.
     is_attached: Cell<bool>,
     attached: WaitQueue,
+    /// The drive takes no more writes.
+    is_read_only: Cell<bool>,
     /// How often it has lost its power, or was reset.
     losses: Cell<u32>,
     /// A command has ended since the drive was attached.
@@ -73,6 +75,7 @@ impl ArrayDriver {
             fault: Cell::new(None),
             is_attached: Cell::new(true),
             attached: WaitQueue::default(),
+            is_read_only: Cell::new(false),
             losses: Cell::new(0),
             is_at_work: Cell::new(false),
             thermometer: Thermometer::default(),
@@ -106,6 +109,7 @@ impl ArrayDriver {
                 continue;
             }
             let found = found?;
+            self.read_status();
             if !is_it(&found) {
                 return Err(ArrayError::AnotherDrive);
             }
@@ -230,7 +234,7 @@ impl ArrayDriver {
                 }
             }
             VECTOR_FATAL => {
-                let status = UnitStatus(self.function.bar_read(0, registers::STATUS, 4) as u32);
+                let status = self.read_status();
                 // A drive that has become read-only still reads.
                 if status.frame_error() || status.status_error() || status.overflow() {
                     return Some(ArrayError::Stopped(status));
@@ -240,6 +244,16 @@ impl ArrayDriver {
             _ => {}
         }
         None
+    }
+    /// Reads the unit's status, and whether the drive takes writes.
+    fn read_status(&self) -> UnitStatus {
+        let status = UnitStatus(self.function.bar_read(0, registers::STATUS, 4) as u32);
+        self.is_read_only.set(status.fatal());
+        status
+    }
+    /// Whether the drive has said, when it was attached or since, that it takes no more writes.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only.get()
     }
     /// Whether a command has ended since the drive was attached: if not, it stops again and again.
     pub fn is_at_work(&self) -> bool {

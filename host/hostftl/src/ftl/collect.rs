@@ -206,7 +206,7 @@ impl Collector {
             });
             ftl.tell_wear();
             if emptied.is_err() {
-                return ftl.stop(DriveState::ReadOnly);
+                return ftl.stop(if ftl.flash.is_gone() { DriveState::Failed } else { DriveState::ReadOnly });
             }
             ftl.pump();
             ftl.gate.wake_all(&ftl.exec);
@@ -368,6 +368,9 @@ impl Collector {
     async fn erase(&self, victim: GroupPlace) {
         let ftl = &self.ftl;
         let done = ftl.erase_surely(victim).await;
+        if done.code.is_err() {
+            return ftl.stop(DriveState::Failed);
+        }
         let state = &mut *ftl.state.borrow_mut();
         for lane in (0..LANES_MAX as u8).filter(|lane| done.failed >> lane & 1 != 0) {
             ftl.failed(state, victim.page(0, lane));

@@ -150,6 +150,14 @@ impl Flash {
     pub fn is_attached(&self) -> bool {
         self.driver.is_attached()
     }
+    /// Whether the drive has been given up: whatever it is asked for ends without an answer.
+    pub fn is_gone(&self) -> bool {
+        self.driver.fault().is_some()
+    }
+    /// Whether the drive takes no more writes, and refuses them all.
+    pub fn is_read_only(&self) -> bool {
+        self.driver.is_read_only()
+    }
     /// How often the drive has lost its power.
     pub fn losses(&self) -> u32 {
         self.driver.losses()

@@ -545,8 +545,9 @@ impl Worker {
             }
             for (at, ticket) in tickets {
                 let done = ticket.done(&ftl.exec).await;
-                let failed = if done.lost { ftl.erase_surely(at).await.failed } else { done.failed };
-                erased &= failed == 0;
+                let done = if done.lost { ftl.erase_surely(at).await } else { done };
+                let failed = done.failed;
+                erased &= failed == 0 && done.code.is_ok();
                 let state = &mut *ftl.state.borrow_mut();
                 for lane in (0..LANES_MAX as u8).filter(|lane| failed >> lane & 1 != 0) {
                     ftl.failed(state, at.page(0, lane));

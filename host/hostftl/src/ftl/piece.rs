@@ -12,7 +12,7 @@ use super::recent::RecentWrites;
 use super::recover::{self, Recovery};
 use super::retired::Retired;
 use super::root::{ROOT_BYTES, Root};
-use super::shared::{Ftl, State, Watcher};
+use super::shared::{Ftl, SEQUENCES, State, Watcher};
 use super::table_place::PLACE_BYTES;
 use super::told::Told;
 use crate::driver::{ArrayDriver, ArrayInfo, TemperatureWatcher};
@@ -161,6 +161,9 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
             return Err(fault.to_string());
         }
     };
+    if let Some(fault) = up.driver.fault() {
+        return Err(fault.to_string());
+    }
     let (gather_pages, workers_from) = (piece.config.gather_pages, piece.workers_from());
     let (padding, has_parity) = (BufferId(piece.raid_from()), piece.config.raid.is_some());
     if has_parity {
@@ -176,8 +179,10 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     if found.root.is_none() {
         root.write(&nvram);
     }
-    // A drive without spare blocks only serves reads.
-    let condition = if found.spare.of(&found.groups) == 0 { DriveState::ReadOnly } else { DriveState::Ready };
+    // A drive without spare blocks, or without numbers for more pages, only serves reads.
+    let is_used_up = found.spare.of(&found.groups) == 0 || found.sequence > SEQUENCES;
+    let is_read_only = is_used_up || flash.is_read_only();
+    let condition = if is_read_only { DriveState::ReadOnly } else { DriveState::Ready };
     if let Some((place, _)) = found.table.place.filter(|_| found.table.was_searched) {
         place.write(&table_nvram);
     }
@@ -278,6 +283,9 @@ async fn attach(up: Rc<Running>, exec: Exec, mut losses: u32) {
         }
         if let Some(ftl) = ftl {
             ftl.drive_attached();
+            if up.driver.is_read_only() {
+                ftl.stop(DriveState::ReadOnly);
+            }
         }
     }
 }
@@ -384,7 +392,12 @@ impl TargetView for Running {
         true
     }
     fn interrupt(&self, _address: u64, data: u32) {
-        let Some(stopped) = self.driver.interrupt(data) else { return };
+        let Some(stopped) = self.driver.interrupt(data) else {
+            if let Some(ftl) = self.ftl.get().filter(|_| self.driver.is_read_only()) {
+                ftl.stop(DriveState::ReadOnly);
+            }
+            return;
+        };
         // What was on its way may have been carried out or not, as after a loss of the drive's power.
         match self.driver.is_at_work() {
             true => {

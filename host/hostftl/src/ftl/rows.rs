@@ -152,7 +152,10 @@ impl Ftl {
         let again = |reserve: Option<usize>| {
             let state = &mut *self.state.borrow_mut();
             let reserve = reserve.unwrap_or_else(|| self.reserve(state));
-            let row = self.next_row(state, (stream, reserve));
+            let row = match self.flash.is_read_only() {
+                true => None,
+                false => self.next_row(state, (stream, reserve)),
+            };
             if stream == Stream::Host {
                 state.homeless = row.is_none();
             }

@@ -7,7 +7,7 @@ use super::gather::{Due, Gather, Gathered};
 use super::groups::{GroupPlace, Groups};
 use super::keeping::Keeping;
 use super::map::Map;
-use super::oob::{BEHIND_MAX, SectorRecord, Wear};
+use super::oob::{BEHIND_MAX, SEQUENCE_MAX, SectorRecord, Wear};
 use super::others::Rebuilder;
 use super::place::{PagePlace, SectorPlace};
 use super::recent::RecentWrites;
@@ -29,6 +29,10 @@ use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::BufferId;
 use aster_wire::array::{LANES_MAX, NO_BLOCK};
 use core::cell::{Cell, RefCell};
+
+/// Sequence numbers that the host's pages get. Those above are for what is in memory when they have run out,
+/// and for collection.
+pub(super) const SEQUENCES: u64 = SEQUENCE_MAX - (1 << 24);
 
 /// A page of the host's that is on its way.
 pub(super) struct SentPage {
@@ -169,7 +173,7 @@ pub(super) struct Ftl {
     pub merge: aster_exec::Ring<()>,
     pub watcher: RefCell<Option<Watcher>>,
     pub spare: Spare,
-    /// The last spare block is gone, and nobody was told yet.
+    /// The last spare block is gone, or the last number, and nobody was told yet.
     pub worn_out: Cell<bool>,
     /// A page buffer of zeroes.
     pub padding: BufferId,
@@ -302,6 +306,9 @@ impl Ftl {
     /// Gives pages that wait a place, as far as there is room beside the reserve of collection.
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
+        if state.sequence > SEQUENCES {
+            self.used_up();
+        }
         let reserve = self.reserve(state);
         let is_few = state.groups.all_free() <= self.few(state);
         state.frontier.pace(is_few);
@@ -444,8 +451,11 @@ impl Ftl {
         self.count(|stats| stats.flash_erases.gc += blocks);
         self.flash.erase(at.channel, at.die, alive)
     }
-    /// A block can't be written any more.
+    /// A block can't be written any more, unless the drive refuses all writes.
     pub fn failed(&self, state: &mut State, at: PagePlace) {
+        if self.flash.is_read_only() {
+            return;
+        }
         let lost = state.groups.kill(at);
         self.blocks_lost(state, lost.into());
     }
@@ -472,12 +482,18 @@ impl Ftl {
     /// So many blocks can't be written any more.
     fn blocks_lost(&self, state: &State, lost: u64) {
         self.count(|stats| stats.grown_bad_blocks += lost);
-        if self.spare.of(&state.groups) == 0 && !self.is_stopped() {
+        if self.spare.of(&state.groups) == 0 {
+            self.used_up();
+        }
+    }
+    /// The drive takes no more writes; [`tell_wear`](Ftl::tell_wear) tells.
+    fn used_up(&self) {
+        if !self.is_stopped() {
             self.condition.set(DriveState::ReadOnly);
             self.worn_out.set(true);
         }
     }
-    /// Tells of what [`failed`](Ftl::failed) has found.
+    /// Tells of what [`failed`](Ftl::failed) has found, and of numbers that have run out.
     pub fn tell_wear(&self) {
         if self.worn_out.take() {
             self.tell_media();
@@ -575,7 +591,10 @@ impl Ftl {
         let again = || {
             let state = &mut *self.state.borrow_mut();
             let to = (Stream::Host, self.reserve(state));
-            let placed = self.program(state, to, BufferId(page.buffer as u32), page.records);
+            let placed = match self.flash.is_read_only() {
+                true => None,
+                false => self.program(state, to, BufferId(page.buffer as u32), page.records),
+            };
             state.homeless = placed.is_none();
             placed
         };
