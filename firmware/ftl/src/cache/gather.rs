@@ -7,12 +7,14 @@ use crate::cache::state::Cache;
 use crate::mapping::{Mapping, MappingFault};
 use crate::page::buffers::{Granules, span};
 use crate::terms::cause::Cause;
-use crate::terms::units::Frame;
+use crate::terms::units::{Frame, Units};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_events::Wait;
 use aster_ports::flash::{Outcome, Tag};
 use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+
+/// The most pages that the units of an entry lie in: each in another one.
+const PAGES_MAX: usize = Units::BITS as usize;
 
 /// A unit that is to be read.
 #[derive(Clone, Copy)]
@@ -44,20 +46,22 @@ impl<M: Mapping> Cache<M> {
                 return;
             }
             let count = pages.len().min(self.journal.config.merge_buffers() as usize);
-            let buffers = self.take_merge_buffers(count).await;
+            let mut buffers = [BufferId(0); PAGES_MAX];
+            let buffers = &mut buffers[..count];
+            self.take_merge_buffers(buffers).await;
             // Garbage collection may have moved units meanwhile.
             let looked_up = self.pages_of(entry, frame, &mut missing).await;
             if let Ok(mut pages) = looked_up {
                 pages.truncate(buffers.len());
                 pages.iter().for_each(|of| self.journal.blocks().table_mut().read_begins(of.page));
-                self.gather(entry, &pages, &buffers, missing, cause).await;
+                self.gather(entry, &pages, buffers, missing, cause).await;
                 // Those that could not be read are not tried again.
                 let tried = pages.iter().flat_map(|of| &of.units).fold(0, |all, unit| all | 1 << unit.to);
                 missing &= !self.journal.pages().granules_of_units(tried);
             } else {
                 missing = 0;
             }
-            buffers.into_iter().for_each(|buffer| self.give_merge_buffer(buffer));
+            buffers.iter().for_each(|&buffer| self.give_merge_buffer(buffer));
         }
     }
     /// The pages that the units of `missing` granules lie in. Those that are unmapped are filled with zeroes,
@@ -149,14 +153,5 @@ impl<M: Mapping> Cache<M> {
             let there = pages.granules_moved(good, unit.slot, unit.to);
             self.buffer.borrow_mut().add_valid(entry, there);
         }
-    }
-    /// Takes as many buffers at once: nobody waits for one while it has another.
-    async fn take_merge_buffers(&self, count: usize) -> Vec<BufferId> {
-        let taken = self.merge_waiters.wait(self.journal.exec(), || {
-            let mut free = self.merge_free.borrow_mut();
-            let left = free.len().checked_sub(count)?;
-            Some(free.split_off(left))
-        });
-        self.journal.waiting(Wait::MergeBuffer, taken).await
     }
 }

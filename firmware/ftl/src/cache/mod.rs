@@ -9,4 +9,5 @@ pub(crate) mod host_read;
 mod in_order;
 mod merge;
 mod packing;
+mod pool;
 pub(crate) mod state;

@@ -163,12 +163,17 @@ impl<M: Mapping> Cache<M> {
         mut pages: Vec<PackedPage<M::Pin>>,
     ) -> Option<Result<Ppa, HostStatus>> {
         let lun = self.journal.blocks().lun_of(self.to_evict(*pages.first()?.entries.first()?).0);
-        let mut taken =
-            self.take_packing_buffers(pages.iter().filter(|page| page.needs_buffer()).count()).await;
+        let count = pages.iter().filter(|page| page.needs_buffer()).count();
+        let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
+        if count > 0 {
+            let taking = self.packing.take(self.journal.exec(), &mut taken[..count]);
+            self.journal.waiting(Wait::MergeBuffer, taking).await;
+        }
+        let mut taken = taken.into_iter();
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (page, buffer) in pages.iter_mut().zip(&mut buffers) {
             match page.needs_buffer() {
-                true => self.pack(page, taken.pop().expect("as many were taken as are needed")),
+                true => self.pack(page, taken.next().expect("as many were taken as are needed")),
                 false => page.buffer = BufferId(page.entries[0].0),
             }
             self.note_owners(page);
@@ -230,7 +235,7 @@ impl<M: Mapping> Cache<M> {
         result: &mut Option<Result<Ppa, HostStatus>>,
     ) {
         if page.needs_buffer() {
-            self.give_packing_buffer(page.buffer);
+            self.packing.give(self.journal.exec(), page.buffer);
         }
         for &entry in &page.entries {
             let (frame, _) = self.to_evict(entry);
@@ -239,21 +244,5 @@ impl<M: Mapping> Cache<M> {
                 *result = Some(ended);
             }
         }
-    }
-    /// Takes as many buffers at once: nobody waits for one while it has another.
-    async fn take_packing_buffers(&self, count: usize) -> Vec<BufferId> {
-        if count == 0 {
-            return Vec::new();
-        }
-        let taken = self.packing_waiters.wait(self.journal.exec(), || {
-            let mut free = self.packing_free.borrow_mut();
-            let left = free.len().checked_sub(count)?;
-            Some(free.split_off(left))
-        });
-        self.journal.waiting(Wait::MergeBuffer, taken).await
-    }
-    fn give_packing_buffer(&self, buffer: BufferId) {
-        self.packing_free.borrow_mut().push(buffer);
-        self.packing_waiters.wake_all(self.journal.exec());
     }
 }

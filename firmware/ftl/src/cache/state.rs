@@ -1,5 +1,6 @@
 use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Lock};
+use crate::cache::pool::Pool;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
@@ -7,23 +8,19 @@ use crate::page::buffers::Granules;
 use crate::terms::units::{Frame, Units};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use aster_exec::WaitQueue;
 use aster_ports::host::{CommandPort, HostStatus};
-use aster_units::{BufferId, Ppa};
+use aster_units::Ppa;
 use core::cell::RefCell;
 
 /// The data buffer's entries, and the merge buffers.
 pub(crate) struct Cache<M> {
     pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
-    pub(super) merge_free: RefCell<Vec<BufferId>>,
-    pub(super) merge_waiters: WaitQueue,
-    pub(super) packing_free: RefCell<Vec<BufferId>>,
-    pub(super) packing_waiters: WaitQueue,
-    // Where collection is paced, the order of those that wait for a merge buffer, for an entry, and for the
-    // right to make one dirty.
-    pub(super) merge_turns: Turns,
+    pub(super) merging: Pool,
+    pub(super) packing: Pool,
+    // Where collection is paced, the order of those that wait for an entry, and for the right to make one
+    // dirty.
     pub(super) entry_turns: Turns,
     pub(super) dirty_turns: Turns,
     // Takes the transfers that go along with a read.
@@ -37,17 +34,11 @@ impl<M: Mapping> Cache<M> {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let config = &journal.config;
         let workers = usize::from(config.slice_workers);
-        let merge_base = config.merge_buffer_base();
         Cache {
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
-            merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
-            merge_waiters: WaitQueue::with_capacity(workers),
-            packing_free: RefCell::new(
-                (0..config.packing_buffers()).map(|n| BufferId(config.packing_buffer_base() + n)).collect(),
-            ),
-            packing_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
-            merge_turns: Turns::with_capacity(workers),
+            merging: Pool::new(config.merge_buffer_base(), config.merge_buffers(), workers),
+            packing: Pool::new(config.packing_buffer_base(), config.packing_buffers(), workers),
             entry_turns: Turns::with_capacity(workers),
             dirty_turns: Turns::with_capacity(workers),
             port,

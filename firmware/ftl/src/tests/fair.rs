@@ -28,14 +28,25 @@ fn drive(collection: Collection, channels: u16, buffer_entries: u32, over_provis
     }
 }
 
-/// Has all slots write and read random pages of a full drive, a share of them in a hot tenth, so many
-/// commands in all. Returns how old the oldest command became, and by how many that were sent later a
+/// The same, with four mapping units in a page, and few buffers to read several pages into.
+fn of_units(base: FtlConfig) -> FtlConfig {
+    let geometry = Geometry { page_bytes: 16384, ..base.geometry };
+    FtlConfig { geometry, mapping_unit_bytes: 4096, slice_workers: 6, ..base }
+}
+
+/// Has all slots write random units and read random pages of a full drive, a share of them in a hot tenth, so
+/// many commands in all. Returns how old the oldest command became, and by how many that were sent later a
 /// command was overtaken at most.
 fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Duration, u64) {
     let bench = Bench::fresh(config);
-    let (bytes, pages) = (u64::from(config.geometry.page_bytes), u64::from(bench.ftl.logical_pages()));
+    let bytes = u64::from(config.geometry.page_bytes);
+    let per_page =
+        if config.mapping_unit_bytes == 0 { 1 } else { bytes / u64::from(config.mapping_unit_bytes) };
+    let pages = u64::from(bench.ftl.logical_pages());
+    let content = |of: u64, first: u8| vec![first; 8 * (of / 4096) as usize];
     for page in 0..pages {
-        assert_eq!(bench.run(HostOp::Write, page * bytes, bytes, vec![1; 8]).0, HostStatus::Success);
+        let written = bench.run(HostOp::Write, page * bytes, bytes, content(bytes, 1));
+        assert_eq!(written.0, HostStatus::Success);
     }
     let mut rng = Rng::new(seed);
     let mut sent: BTreeMap<u16, (Instant, u64)> = BTreeMap::new();
@@ -52,8 +63,14 @@ fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Du
         if nth < commands {
             let is_hot = rng.below(2) == 0;
             let page = rng.below(if is_hot { pages / 10 } else { pages });
-            let op = if rng.below(10) < reads_of_ten { HostOp::Read } else { HostOp::Write };
-            let id = bench.send(op, page * bytes, bytes, false, vec![nth as u8; 8]);
+            let id = if rng.below(10) < reads_of_ten {
+                let part = bytes >> if per_page > 1 { rng.below(3) } else { 0 };
+                bench.send(HostOp::Read, page * bytes, part, false, content(part, 0))
+            } else {
+                let (unit, nth_unit) = (bytes / per_page, if per_page > 1 { rng.below(per_page) } else { 0 });
+                let at = page * bytes + nth_unit * unit;
+                bench.send(HostOp::Write, at, unit, false, content(unit, nth as u8))
+            };
             sent.insert(id.0, (bench.exec.now(), nth));
         }
     }
@@ -75,6 +92,10 @@ const PROGRAM: u64 = 800;
 const ERASE: u64 = 3_000;
 const PAYMENT: u64 = 5_000;
 
+/// By how many later ones a command may be overtaken. In 10,000 jobs it was 377 at most, and 285 with
+/// several units in a page: those that find what they want in the buffer pass those that wait for flash.
+const OVERTAKEN_MAX: u64 = 500;
+
 #[test]
 fn no_command_of_a_random_job_gets_older_than_the_bound() {
     let mut rng = Rng::new(18);
@@ -84,12 +105,15 @@ fn no_command_of_a_random_job_gets_older_than_the_bound() {
         let spare = [7.0, 14.0, 28.0][rng.below(3) as usize];
         let config = drive(Collection::Paced, luns, entries, spare);
         let reads = rng.below(10);
-        let (age, overtaken) = oldest(config, reads, 1_000, job);
-        let is_in_bound = age <= bound(&config);
-        assert!(
-            is_in_bound,
-            "job {job}: {age:?} old, overtaken by {overtaken}: {entries} entries, {luns} LUNs"
-        );
+        for config in [config, of_units(config)] {
+            let (age, overtaken) = oldest(config, reads, 1_000, job);
+            let is_in_bound = age <= bound(&config) && overtaken <= OVERTAKEN_MAX;
+            assert!(
+                is_in_bound,
+                "job {job}: {age:?} old, overtaken by {overtaken}: {entries} entries, {luns} LUNs, {} tasks",
+                config.slice_workers
+            );
+        }
     }
 }
 

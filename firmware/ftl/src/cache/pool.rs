@@ -1,0 +1,83 @@
+//! A pool of page buffers. Nobody who waits for some is overtaken, however many he waits for.
+
+use crate::blocks::turns::Turns;
+use alloc::vec::Vec;
+use aster_exec::{Exec, WaitQueue};
+use aster_units::BufferId;
+use core::cell::RefCell;
+
+/// The free buffers of a pool, and who waits for some.
+pub(super) struct Pool {
+    free: RefCell<Vec<BufferId>>,
+    turns: Turns,
+    // The first in turn sleeps here.
+    freed: WaitQueue,
+}
+
+impl Pool {
+    /// A pool of `count` buffers from `first` on, for at most `bound` tasks.
+    pub fn new(first: u32, count: u32, bound: usize) -> Self {
+        Pool {
+            free: RefCell::new((first..first + count).map(BufferId).collect()),
+            turns: Turns::with_capacity(bound),
+            freed: WaitQueue::with_capacity(1),
+        }
+    }
+    /// Takes as many buffers as `of` has room for at once: nobody waits for one while it has another.
+    pub async fn take(&self, exec: &Exec, of: &mut [BufferId]) {
+        if self.turns.is_empty() && self.try_take(of) {
+            return;
+        }
+        let turn = self.turns.join();
+        self.turns.wait_first(exec, turn).await;
+        self.freed.wait(exec, || self.try_take(of).then_some(())).await;
+        self.turns.leave(exec, turn);
+    }
+    fn try_take(&self, of: &mut [BufferId]) -> bool {
+        let mut free = self.free.borrow_mut();
+        let Some(left) = free.len().checked_sub(of.len()) else { return false };
+        of.copy_from_slice(&free[left..]);
+        free.truncate(left);
+        true
+    }
+    /// Gives a buffer back.
+    pub fn give(&self, exec: &Exec, buffer: BufferId) {
+        self.free.borrow_mut().push(buffer);
+        self.freed.wake_one(exec);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_units::{Duration, Instant, Rng};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Who waits for several is served before those that come later and want one.
+    #[test]
+    fn nobody_is_overtaken_however_many_buffers_he_waits_for() {
+        let exec = Exec::new();
+        let pool = Rc::new(Pool::new(10, 4, 40));
+        let served: Rc<RefCell<Vec<usize>>> = Rc::default();
+        let mut random = Rng::new(3);
+        for task in 0..40 {
+            let (mine, from, done) = (exec.clone(), Rc::clone(&pool), Rc::clone(&served));
+            let (count, micros) = (1 + random.below(4) as usize, random.below(9));
+            exec.spawn(async move {
+                let mut taken = [BufferId(0); 4];
+                let taken = &mut taken[..count];
+                from.take(&mine, taken).await;
+                done.borrow_mut().push(task);
+                assert!(taken.iter().all(|buffer| (10..14).contains(&buffer.0)));
+                mine.sleep(Duration::from_micros(micros)).await;
+                taken.iter().for_each(|&buffer| from.give(&mine, buffer));
+            });
+        }
+        exec.advance_to(Instant::ZERO + Duration::from_millis(1));
+        assert!(served.borrow().iter().copied().eq(0..40), "{served:?}");
+        let mut free: Vec<u32> = pool.free.borrow().iter().map(|buffer| buffer.0).collect();
+        free.sort_unstable();
+        assert_eq!(free, [10, 11, 12, 13], "each is given back once");
+    }
+}
