@@ -133,7 +133,7 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &NvramSlice) -> 
 }
 
 /// The parts of a running FTL: each holds those below it.
-pub(crate) struct Parts<M> {
+pub(crate) struct Parts<M: Mapping> {
     #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
     pub(crate) host: Rc<Host<M>>,
     pub(crate) recovery: Rc<Recovery<M>>,
@@ -148,7 +148,7 @@ pub(crate) struct Parts<M> {
 
 // Derived, it would ask for a mapping that can be copied.
 #[cfg(test)]
-impl<M> Clone for Parts<M> {
+impl<M: Mapping> Clone for Parts<M> {
     fn clone(&self) -> Self {
         Parts {
             host: Rc::clone(&self.host),
@@ -163,7 +163,7 @@ impl<M> Clone for Parts<M> {
 }
 
 /// A running FTL.
-pub struct FtlHandle<M = ResidentMap>(Parts<M>);
+pub struct FtlHandle<M: Mapping = ResidentMap>(Parts<M>);
 
 impl<M: Mapping> FtlHandle<M> {
     /// What it has done.

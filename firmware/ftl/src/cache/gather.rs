@@ -3,33 +3,18 @@
 //! Each page is read into a merge buffer, all of them side by side, and its units are copied into the entry.
 
 use crate::cache::buffer::EntryId;
+use crate::cache::scattered::{Scattered, Wanted};
 use crate::cache::state::Cache;
 use crate::mapping::{Mapping, MappingFault};
 use crate::page::buffers::{Granules, span};
 use crate::terms::cause::Cause;
+use crate::terms::reused::Clear;
 use crate::terms::units::{Frame, Units};
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use aster_ports::flash::{Outcome, Tag};
-use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+use aster_ports::flash::Outcome;
+use aster_units::{BufferId, SectorRange};
 
 /// The most pages that the units of an entry lie in: each in another one.
 const PAGES_MAX: usize = Units::BITS as usize;
-
-/// A unit that is to be read.
-#[derive(Clone, Copy)]
-struct Wanted {
-    lpn: Lpn,
-    /// In the entry, and in the page that it lies in.
-    to: u32,
-    slot: u32,
-}
-
-/// Units that are read together.
-struct OfPage {
-    page: Ppa,
-    units: Vec<Wanted>,
-}
 
 impl<M: Mapping> Cache<M> {
     /// Fills in granules that an entry lacks, as [`Cache::fill`] does, wherever their units lie.
@@ -41,22 +26,23 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
     ) {
         while missing != 0 {
-            let Ok(pages) = self.pages_of(entry, frame, &mut missing).await else { return };
-            if pages.is_empty() {
+            let mut found = self.scattered.borrow();
+            if self.pages_of(entry, frame, &mut missing, &mut found).await.is_err() || found.pages.is_empty()
+            {
                 return;
             }
-            let count = pages.len().min(self.journal.config.merge_buffers() as usize);
+            let count = found.pages.len().min(self.journal.config.merge_buffers() as usize);
             let mut buffers = [BufferId(0); PAGES_MAX];
             let buffers = &mut buffers[..count];
             self.take_merge_buffers(buffers).await;
             // Garbage collection may have moved units meanwhile.
-            let looked_up = self.pages_of(entry, frame, &mut missing).await;
-            if let Ok(mut pages) = looked_up {
-                pages.truncate(buffers.len());
-                pages.iter().for_each(|of| self.journal.blocks().table_mut().read_begins(of.page));
-                self.gather(entry, &pages, buffers, missing, cause).await;
+            let looked_up = self.pages_of(entry, frame, &mut missing, &mut found).await;
+            if looked_up.is_ok() {
+                found.truncate(buffers.len());
+                found.pages.iter().for_each(|&page| self.journal.blocks().table_mut().read_begins(page));
+                self.gather(entry, &mut found, buffers, missing, cause).await;
                 // Those that could not be read are not tried again.
-                let tried = pages.iter().flat_map(|of| &of.units).fold(0, |all, unit| all | 1 << unit.to);
+                let tried = found.units.iter().fold(0, |all, unit| all | 1 << unit.to);
                 missing &= !self.journal.pages().granules_of_units(tried);
             } else {
                 missing = 0;
@@ -71,12 +57,13 @@ impl<M: Mapping> Cache<M> {
         entry: EntryId,
         frame: Frame,
         missing: &mut Granules,
-    ) -> Result<Vec<OfPage>, MappingFault> {
+        found: &mut Scattered,
+    ) -> Result<(), MappingFault> {
         let (shape, pages) = (self.journal.units, self.journal.pages());
         let units = pages.units_of(*missing);
         let pins = self.mapping.pin_all(shape.units_in(frame, units).map(|(_, lpn)| lpn)).await?;
-        let mut found: Vec<OfPage> = Vec::new();
-        for ((to, lpn), pin) in shape.units_in(frame, units).zip(&pins) {
+        found.clear();
+        for ((to, lpn), pin) in shape.units_in(frame, units).zip(&*pins) {
             let at = self.mapping.get(pin);
             if !at.is_some() {
                 let zeroes = *missing & pages.granules_of_units(1 << to);
@@ -85,69 +72,68 @@ impl<M: Mapping> Cache<M> {
                 *missing &= !zeroes;
                 continue;
             }
-            let (page, wanted) = (shape.page_of(at), Wanted { lpn, to, slot: shape.slot_of(at) });
-            match found.iter_mut().find(|of| of.page == page) {
-                Some(of) => of.units.push(wanted),
-                None => found.push(OfPage { page, units: Vec::from([wanted]) }),
+            let of = shape.page_of(at);
+            let page = found.pages.iter().position(|&page| page == of).unwrap_or(found.pages.len());
+            if page == found.pages.len() {
+                found.pages.push(of);
             }
+            found.units.push(Wanted { lpn, to, slot: shape.slot_of(at), page });
         }
-        Ok(found)
+        Ok(())
     }
     /// Reads pages side by side, as far as the flash port has room: a task that waits for room while it has
     /// reads of which it hasn't taken the results could wait for ever.
     async fn gather(
         &self,
         entry: EntryId,
-        pages: &[OfPage],
+        found: &mut Scattered,
         buffers: &[BufferId],
         missing: Granules,
         cause: Cause,
     ) {
-        let mut in_flight: VecDeque<(&OfPage, BufferId, SectorRange, Tag)> = VecDeque::new();
-        let mut next = pages.iter().zip(buffers);
-        let mut at = next.next();
+        let mut next = 0;
         loop {
-            if let Some((of, &into)) = at {
-                let sectors = self.sectors_of(of, missing);
-                let begun = match in_flight.is_empty() {
-                    true => Some(self.journal.blocks().begin_read(of.page, sectors, into, cause).await),
-                    false => self.journal.blocks().try_read(of.page, sectors, into, cause),
+            if let (Some(&page), Some(&into)) = (found.pages.get(next), buffers.get(next)) {
+                let sectors = self.sectors_of(found, next, missing);
+                let begun = match found.in_flight.is_empty() {
+                    true => Some(self.journal.blocks().begin_read(page, sectors, into, cause).await),
+                    false => self.journal.blocks().try_read(page, sectors, into, cause),
                 };
                 if let Some(tag) = begun {
-                    in_flight.push_back((of, into, sectors, tag));
-                    at = next.next();
+                    found.in_flight.push_back((next, into, sectors, tag));
+                    next += 1;
                     continue;
                 }
             }
-            let Some((of, from, sectors, tag)) = in_flight.pop_front() else { return };
+            let Some((of, from, sectors, tag)) = found.in_flight.pop_front() else { return };
             let outcome = self.journal.media().done(tag).await;
-            self.page_read(of.page, &outcome);
-            self.take_units(entry, of, from, (sectors, &outcome), missing);
+            self.page_read(found.pages[of], &outcome);
+            self.take_units(entry, (found, of), from, (sectors, &outcome), missing);
         }
     }
     /// The sectors of a page that hold what is missing of its units.
-    fn sectors_of(&self, of: &OfPage, missing: Granules) -> SectorRange {
+    fn sectors_of(&self, found: &Scattered, page: usize, missing: Granules) -> SectorRange {
         let pages = self.journal.pages();
         if !self.journal.config.partial_reads {
             return pages.whole();
         }
         let there =
-            of.units.iter().fold(0, |all, unit| all | pages.granules_moved(missing, unit.to, unit.slot));
+            found.of(page).fold(0, |all, unit| all | pages.granules_moved(missing, unit.to, unit.slot));
         span(pages.sectors_of(there))
     }
     /// Copies what is missing of the units of a page that was read into the entry, but for what is lost.
     fn take_units(
         &self,
         entry: EntryId,
-        of: &OfPage,
+        (found, page): (&Scattered, usize),
         from: BufferId,
         (sectors, outcome): (SectorRange, &Outcome),
         missing: Granules,
     ) {
         let pages = self.journal.pages();
-        let expected = of.units.iter().map(|unit| (unit.slot, unit.lpn));
-        let lost = self.lost_in(of.page, outcome, sectors, from, expected);
-        for unit in &of.units {
+        let expected = found.of(page).map(|unit| (unit.slot, unit.lpn));
+        let lost = self.lost_in(found.pages[page], outcome, sectors, from, expected);
+        for unit in found.of(page) {
             let good = pages.granules_moved(missing, unit.to, unit.slot) & !lost;
             pages.copy_unit((from, unit.slot), (BufferId(entry.0), unit.to), good);
             let there = pages.granules_moved(good, unit.slot, unit.to);

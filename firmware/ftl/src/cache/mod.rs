@@ -8,6 +8,8 @@ mod gather;
 pub(crate) mod host_read;
 mod in_order;
 mod merge;
+mod packed;
 mod packing;
 mod pool;
+mod scattered;
 pub(crate) mod state;

@@ -1,10 +1,13 @@
 use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Lock};
+use crate::cache::packed::Packing;
 use crate::cache::pool::Pool;
+use crate::cache::scattered::Scattered;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::page::buffers::Granules;
+use crate::terms::reused::Reused;
 use crate::terms::units::{Frame, Units};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -14,11 +17,14 @@ use aster_units::Ppa;
 use core::cell::RefCell;
 
 /// The data buffer's entries, and the merge buffers.
-pub(crate) struct Cache<M> {
+pub(crate) struct Cache<M: Mapping> {
     pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merging: Pool,
     pub(super) packing: Pool,
+    // What tasks put together, and what they read together.
+    pub(super) packings: Reused<Packing<M::Pin>>,
+    pub(super) scattered: Reused<Scattered>,
     // Where collection is paced, the order of those that wait for an entry, and for the right to make one
     // dirty.
     pub(super) entry_turns: Turns,
@@ -39,6 +45,8 @@ impl<M: Mapping> Cache<M> {
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
             merging: Pool::new(config.merge_buffer_base(), config.merge_buffers(), workers),
             packing: Pool::new(config.packing_buffer_base(), config.packing_buffers(), workers),
+            packings: Reused::with_capacity(workers),
+            scattered: Reused::with_capacity(workers),
             entry_turns: Turns::with_capacity(workers),
             dirty_turns: Turns::with_capacity(workers),
             port,

@@ -8,7 +8,7 @@ use aster_ports::emmc::EmmcPort;
 use core::cell::Cell;
 
 /// What brings the drive's state to NAND and back.
-pub(crate) struct Checkpoint<M> {
+pub(crate) struct Checkpoint<M: Mapping> {
     pub(super) generation: Cell<u64>,
     pub(super) copies: DirectoryCopies,
     pub(crate) collector: Rc<Collector<M>>,

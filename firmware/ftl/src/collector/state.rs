@@ -9,7 +9,7 @@ use aster_exec::WaitCell;
 use core::cell::{Cell, RefCell};
 
 /// What moves data and erases blocks without the host's asking for it.
-pub(crate) struct Collector<M> {
+pub(crate) struct Collector<M: Mapping> {
     // The page that the scan looks at next, all LUNs in turn.
     pub(super) scan_at: Cell<u32>,
     pub(super) metadata_round: RefCell<MetadataRound>,

@@ -3,7 +3,6 @@
 use crate::host::state::Host;
 use crate::mapping::Mapping;
 use crate::terms::block::Stream;
-use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_ports::host::{CommandId, HostStatus};
 use aster_units::LunIndex;
@@ -19,15 +18,17 @@ impl<M: Mapping> Host<M> {
             self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
         self.journal.waiting(Wait::Slices, others).await;
         let order = self.journal.blocks().table().programs_begun();
-        let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
-        let luns: Vec<LunIndex> =
-            (0..self.journal.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
-        let mut begun = Vec::with_capacity(luns.len());
-        for &lun in &luns {
-            begun.extend(self.journal.begin_padding(lun, Stream::Host).await);
+        // A LUN whose pages are safe stays so.
+        let luns = || (0..self.journal.geometry.total_luns()).map(LunIndex);
+        let mut begun = self.padding.borrow();
+        for lun in luns() {
+            if !self.is_safe(lun, order) {
+                begun.extend(self.journal.begin_padding(lun, Stream::Host).await);
+            }
         }
-        self.journal.padded(begun).await;
-        for lun in luns {
+        self.journal.padded(begun.drain(..)).await;
+        drop(begun);
+        for lun in luns() {
             while !self.is_safe(lun, order) {
                 // Others may have begun another line, or pages of one are still in flight.
                 match self.journal.begin_padding(lun, Stream::Host).await {

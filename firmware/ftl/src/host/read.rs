@@ -113,7 +113,7 @@ impl<M: Mapping> Host<M> {
         let Ok(pins) = self.mapping.pin_all(all().map(|(_, unit)| unit)).await else { return 0 };
         let here = entry.map_or(0, |entry| self.cache.dirty_units(slice.frame, entry));
         let mapped = |pin| self.mapping.get(pin).is_some();
-        let unmapped = all().zip(&pins).filter(|(_, pin)| !mapped(pin)).map(|((slot, _), _)| 1 << slot);
+        let unmapped = all().zip(&*pins).filter(|(_, pin)| !mapped(pin)).map(|((slot, _), _)| 1 << slot);
         unmapped.fold(0, |all: Units, unit| all | unit) & !here
     }
     // If the page is read from flash, `transfer` becomes the transfer that may go along with the read.

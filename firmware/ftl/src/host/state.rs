@@ -6,19 +6,25 @@ use crate::host::slices::Slices;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
+use crate::terms::reused::Reused;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_exec::WaitQueue;
+use aster_ports::flash::Tag;
 use aster_ports::host::CommandPort;
+use aster_units::Ppa;
 use core::cell::RefCell;
 
 /// The commands in work, and the parts of the FTL that carry them out. No borrow of a cell lives across an
 /// await.
-pub(crate) struct Host<M> {
+pub(crate) struct Host<M: Mapping> {
     pub(super) port: Rc<CommandPort>,
     pub(super) commands: RefCell<Commands>,
     pub(super) slices: Slices,
     // Flushes wait here for their other slices, and the intake for the writes that came before a flush.
     pub(super) flush_waiters: WaitQueue,
+    // Padding that flushes have begun.
+    pub(super) padding: Reused<Vec<(Ppa, Tag)>>,
     pub(super) checkpoint: Rc<Checkpoint<M>>,
     pub(super) collector: Rc<Collector<M>>,
     pub(super) cache: Rc<Cache<M>>,
@@ -35,6 +41,7 @@ impl<M: Mapping> Host<M> {
             commands: RefCell::new(Commands::new(journal.config.command_slots)),
             slices: Slices::new(journal.config.slice_workers),
             flush_waiters: WaitQueue::with_capacity(usize::from(journal.config.slice_workers) + 1),
+            padding: Reused::with_capacity(usize::from(journal.config.slice_workers)),
             checkpoint,
             collector,
             cache,

@@ -28,7 +28,7 @@ impl<M: Mapping> Host<M> {
                 true => Some(self.cache.lock(frame, Want::Write).await?.0),
                 false => None,
             };
-            core::iter::once(&first).chain(&others).for_each(|pin| self.mapping.unmap(&room, pin));
+            core::iter::once(&first).chain(&*others).for_each(|pin| self.mapping.unmap(&room, pin));
             match entry {
                 Some(entry) if part == all => self.cache.drop_entry(entry),
                 Some(entry) => self.cache.drop_units(entry, part),

@@ -1,6 +1,7 @@
 use crate::blocks::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
+use crate::terms::reused::{Borrowed, Reused};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
@@ -8,15 +9,18 @@ use aster_units::{Lpn, LunIndex, Ppa, Upa};
 use core::future::Future;
 
 /// Where logical units are, and the changes of that.
-pub(crate) struct Mapped<M> {
+pub(crate) struct Mapped<M: Mapping> {
     map: M,
+    // Pins of the tasks that hold several.
+    pins: Reused<Vec<M::Pin>>,
     pub(crate) journal: Rc<Journal>,
 }
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
         assert_eq!(map.pages(), journal.all_units(), "a mapping has as many units as it was asked for");
-        Mapped { map, journal }
+        let pins = Reused::with_capacity(usize::from(journal.config.slice_workers));
+        Mapped { map, pins, journal }
     }
     /// The mapping itself.
     pub(crate) fn map(&self) -> &M {
@@ -60,9 +64,8 @@ impl<M: Mapping> Mapped<M> {
     pub(crate) async fn pin_all(
         &self,
         units: impl Iterator<Item = Lpn>,
-    ) -> Result<Vec<M::Pin>, MappingFault> {
-        // None at all take no memory.
-        let mut pins = Vec::new();
+    ) -> Result<Borrowed<'_, Vec<M::Pin>>, MappingFault> {
+        let mut pins = self.pins.borrow();
         for unit in units {
             pins.push(pin!(self, unit)?);
         }

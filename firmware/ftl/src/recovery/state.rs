@@ -9,7 +9,7 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 
 /// What finds the drive's state on NAND at power-on.
-pub(crate) struct Recovery<M> {
+pub(crate) struct Recovery<M: Mapping> {
     pub(super) boot_error: RefCell<Option<BootError>>,
     pub(super) checkpoint: Rc<Checkpoint<M>>,
     pub(super) mapping: Rc<Mapped<M>>,

@@ -8,6 +8,7 @@ pub(crate) mod layout;
 pub(crate) mod map_cache;
 pub(crate) mod oob;
 pub(crate) mod planes;
+pub(crate) mod reused;
 pub(crate) mod row_layout;
 pub(crate) mod runtime;
 pub(crate) mod sizes;
