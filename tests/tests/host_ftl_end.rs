@@ -3,13 +3,15 @@
 
 use aster_codec::checksum::crc32c;
 use aster_device::plug::DriveState;
+use aster_device::profile::RaidName;
 use aster_device::{Media, NVRAM_BYTES, Profile};
 use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
 use aster_ports::medium::{Nvram, SharedNvram};
 use aster_run_virtual::Machine;
 use aster_tests::{SmallDisk, config, drive, profile};
-use aster_units::Content;
+use aster_units::{Content, Duration, Rng};
+use aster_wire::nvme::admin::SecureErase;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -160,3 +162,68 @@ fn a_drive_that_takes_no_more_writes_costs_no_good_block() {
     assert_eq!(state(&machine), DriveState::ReadOnly);
     assert_holds(&machine, end);
 }
+
+/// Drives of many valid sectors, whose host waits for room most of the time.
+fn nearly_full(raid: RaidName) -> Profile {
+    profile("host-ftl-small", |p| {
+        let target = p.target.as_mut().expect("a target");
+        (target.raid, target.wear_window) = (Some(raid), None);
+        p.ftl.over_provisioning_percent = 42.0;
+        p.package.factory_bad_per_mille = 0;
+    })
+}
+
+/// A format waits for what is in memory, which may need room that only collection makes. Commands that come
+/// after it are carried out.
+#[test]
+fn a_format_ends_whatever_waits_for_room() {
+    for (raid, erase) in [
+        (RaidName::Off, SecureErase::None),
+        (RaidName::Off, SecureErase::UserData),
+        (RaidName::Fixed, SecureErase::None),
+    ] {
+        let machine = Kept::new(nearly_full(raid)).power_on();
+        let (driver, exec) = (Rc::clone(machine.driver()), machine.driver().exec().clone());
+        let sectors = drive(&machine).bytes / 4096;
+        let (stopped, writes) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        for task in 0..WRITERS {
+            let (driver, stopped, mine) = (Rc::clone(&driver), Rc::clone(&stopped), exec.clone());
+            let writes = Rc::clone(&writes);
+            let mut random = Rng::new(task);
+            exec.spawn(async move {
+                for n in 0..WRITES {
+                    let sector =
+                        if n * WRITERS < sectors { n * WRITERS + task } else { random.below(sectors) };
+                    let tags = [[task as u8; 8]];
+                    writes.set(writes.get() + 1);
+                    let sector = sector.min(sectors - 1);
+                    // The controller refuses what comes while a format is in progress.
+                    while driver.write_tags(QueueId(1), sector, &tags, false).await.is_err() {
+                        mine.sleep(Duration::from_micros(100)).await;
+                    }
+                }
+                stopped.set(stopped.get() + 1);
+            });
+        }
+        let mut random = Rng::new(5);
+        let formats = machine.block_on("formatting", async move {
+            let mut formats = 0;
+            while stopped.get() < WRITERS {
+                // The drive is full, and collects.
+                let next = writes.get() + sectors + random.below(sectors);
+                while stopped.get() < WRITERS && writes.get() < next {
+                    exec.sleep(Duration::from_micros(random.below(40))).await;
+                }
+                driver.format(0, erase).await.unwrap();
+                formats += 1;
+            }
+            formats
+        });
+        let formats = formats.unwrap();
+        let stats = machine.device().stats().ftl;
+        assert!(stats.flash_programs.gc > 0 && formats > 10, "{formats} formats, {stats:?}");
+    }
+}
+/// Tasks that write, and writes of each.
+const WRITERS: u64 = 24;
+const WRITES: u64 = 10_000;

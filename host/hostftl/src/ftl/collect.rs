@@ -233,7 +233,7 @@ impl Collector {
             if let Some(victim) = self.for_emptied(state) {
                 return Some(victim);
             }
-            if state.closed || state.collecting || ftl.is_stopped() || !ftl.flash.is_attached() {
+            if state.quiet || state.collecting || ftl.is_stopped() || !ftl.flash.is_attached() {
                 return None;
             }
             let few = state.groups.all_free() <= ftl.few(state);
@@ -319,7 +319,7 @@ impl Collector {
     /// again otherwise.
     fn for_emptied(&mut self, state: &mut State) -> Option<GroupPlace> {
         let waiting = self.emptied.take()?;
-        let goes_on = !state.closed && !self.ftl.is_stopped() && self.ftl.flash.is_attached();
+        let goes_on = !state.quiet && !self.ftl.is_stopped() && self.ftl.flash.is_attached();
         if goes_on
             && state.groups.all_free() > RESERVE
             && let Some(victim) = state.groups.completing(waiting)

@@ -506,13 +506,18 @@ impl Worker {
             first.then_some(())
         };
         ftl.gate.wait(&ftl.exec, alone).await;
+        // What is in memory may need room that only collection makes.
+        let ended = || (ftl.state.borrow().commands == 0 || ftl.is_stopped()).then_some(());
+        ftl.gate.wait(&ftl.exec, ended).await;
+        let stored = ftl.flush().await;
+        ftl.state.borrow_mut().quiet = true;
         let quiet = || {
             let state = ftl.state.borrow();
             let stores = state.keeping.as_ref().is_some_and(|keeping| keeping.stores);
-            (state.commands == 0 && !state.collecting && !stores || ftl.is_stopped()).then_some(())
+            (!state.collecting && !stores || ftl.is_stopped()).then_some(())
         };
         ftl.gate.wait(&ftl.exec, quiet).await;
-        let formatted = ftl.flush().await && !ftl.is_stopped();
+        let formatted = stored && !ftl.is_stopped();
         if formatted {
             {
                 let state = &mut *ftl.state.borrow_mut();
@@ -525,7 +530,10 @@ impl Worker {
             }
         }
         let formatted = formatted && (!erase || self.erase_all().await);
-        ftl.state.borrow_mut().closed = false;
+        {
+            let state = &mut *ftl.state.borrow_mut();
+            (state.closed, state.quiet) = (false, false);
+        }
         ftl.wake_all();
         if formatted { Ok(()) } else { Err((ftl.refusal(), None)) }
     }

@@ -56,7 +56,7 @@ impl Ftl {
     fn next_table(&self) -> Option<(BlockTable, Option<Exchange>)> {
         let state = &mut *self.state.borrow_mut();
         let few = self.few(state);
-        let is_at_work = !state.closed && !self.is_stopped() && self.flash.is_attached();
+        let is_at_work = !state.quiet && !self.is_stopped() && self.flash.is_attached();
         if is_at_work {
             self.plan_repair(state);
         }
@@ -93,8 +93,8 @@ impl Ftl {
     /// Groups that hold nothing may have become fit to be made whole: they are held before anybody opens
     /// them. The reserve is left to collection meanwhile.
     pub fn plan_repair(&self, state: &mut State) {
-        let State { keeping, groups, retired, closed, .. } = state;
-        let Some(keeping) = keeping.as_mut().filter(|keeping| keeping.can_store() && !*closed) else {
+        let State { keeping, groups, retired, quiet, .. } = state;
+        let Some(keeping) = keeping.as_mut().filter(|keeping| keeping.can_store() && !*quiet) else {
             return;
         };
         let room = groups.all_free().saturating_sub(RESERVE);

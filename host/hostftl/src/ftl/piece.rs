@@ -228,6 +228,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
             keeping,
             commands: 0,
             closed: false,
+            quiet: false,
             collecting: false,
         }),
         condition: Cell::new(condition),

@@ -129,6 +129,8 @@ pub(super) struct State {
     /// Commands that are being carried out, and whether no more may begin: a format waits or is at work.
     pub commands: u32,
     pub closed: bool,
+    /// Neither collection nor a store of the table may begin: a format is about to forget everything.
+    pub quiet: bool,
     pub collecting: bool,
 }
 
