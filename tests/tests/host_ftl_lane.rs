@@ -140,6 +140,22 @@ fn lanes_die_one_after_the_other_and_nothing_is_lost() {
     }
 }
 
+/// The same if the first one dies while the drive is off. The lane with the sums is read for nobody.
+#[test]
+fn what_a_lane_held_that_is_dead_at_power_on_is_written_elsewhere() {
+    for (raid, lane) in [(RaidName::Fixed, 7), (RaidName::Rotating, 4), (RaidName::Fixed, 0)] {
+        let mut profile = profile(Some(raid));
+        profile.ftl.over_provisioning_percent = 150.0;
+        let first = booted(&profile, Content::Fingerprint, Media::fresh(), None);
+        let contents = run(&first, &[part(&first, Mix::Write), flushed()], versioned(&first));
+        let second = booted(&profile, Content::Fingerprint, first.cut_power(), Some(lane));
+        idle(&second);
+        kill(&second, 2);
+        run(&second, &[part(&second, Mix::Read)], contents);
+        assert_eq!(second.device().stats().ftl.uncorrectable_sectors, 0);
+    }
+}
+
 /// Of two lanes one has the sums: without the other there is nothing to write to.
 #[test]
 fn a_channel_of_two_lanes_that_loses_one_is_written_no_more() {

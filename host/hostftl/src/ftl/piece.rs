@@ -247,7 +247,7 @@ async fn boot(up: &Rc<Running>, piece: HostFtl, ports: TargetPorts) -> Result<()
     assert!(up.ftl.set(Rc::clone(&ftl)).is_ok(), "a drive boots once");
     ftl.core.spawn(Rc::clone(&ftl).store());
     ftl.core.spawn(Rc::clone(&ftl).keep_table());
-    ftl.core.spawn(Rc::clone(&ftl).hear_of_lanes(ftl.flash.dead().len()));
+    ftl.core.spawn(Rc::clone(&ftl).hear_of_lanes(found.dead));
     ftl.core.spawn(Collector::new(&ftl, gather_pages, piece.victims).run());
     // What a row that was cut off holds has no sum. It counts from now on, so it is written elsewhere first.
     let is_whole = || (!ftl.state.borrow().groups.has_torn() || ftl.is_stopped()).then_some(());

@@ -52,6 +52,8 @@ pub(super) struct Found {
     pub reads: u64,
     /// Blocks that were erased.
     pub erases: u64,
+    /// Dies of lanes that were found not to answer, and are known not to.
+    pub dead: usize,
     pub spare: Spare,
     pub retired: Retired,
     /// The stored block group table.
@@ -342,7 +344,10 @@ impl Recovery<'_> {
                     let at = scan.at.page(page, scan.lane);
                     // A page that a loss of power has cut off doesn't fade.
                     let corrected = if done.is_good() { done.corrected } else { 0 };
+                    let is_unread = matches!(done.code, Ok(StatusCode::Uncorrectable | StatusCode::OobLost));
                     let harmed = self.rebuild(at, &mut done, (&groups, &retired)).await;
+                    // What can't be rebuilt either may be the sum of a row.
+                    let harmed = harmed || is_unread && config.raid.is_some();
                     let is_alive = groups.is_alive(scan.at, scan.lane);
                     let of_group: &mut FoundGroup = of_groups.entry(scan.at).or_default();
                     of_group.harmed |= harmed;
@@ -356,7 +361,8 @@ impl Recovery<'_> {
         if is_named && versions.newest_table > table.newest {
             return Ok(None);
         }
-        for (channel, die, lane) in flash.dead() {
+        let dead = flash.dead();
+        for &(channel, die, lane) in &dead {
             if config.raid.is_none() {
                 return Err(format!(
                     "lane {lane} of channel {channel} doesn't answer on die {die}, and without target.raid \
@@ -382,6 +388,14 @@ impl Recovery<'_> {
                 groups.gained(place.page);
             }
         }
+        // The sums of a group's rows may be on a lane that doesn't answer.
+        let is_dead = |groups: &Groups, at: GroupPlace| {
+            let of_die = dead.iter().filter(|&&(channel, die, _)| (channel, die) == (at.channel, at.die));
+            let members = groups.members(at);
+            of_die
+                .map(|&(.., lane)| (lane, members[usize::from(lane)]))
+                .any(|(lane, block)| block != NO_BLOCK && !retired.has((at.channel, at.die, lane, block)))
+        };
         let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
         groups.found_erases(&erases_of(&blocks));
@@ -391,7 +405,8 @@ impl Recovery<'_> {
                     groups.found(at, written);
                     groups.corrected(at, corrected);
                     // The sums of its rows may be of another block.
-                    if harmed || config.raid.is_some() && table.mended.contains(&at) {
+                    let is_mended = config.raid.is_some() && table.mended.contains(&at);
+                    if harmed || is_mended || is_dead(&groups, at) {
                         groups.harm(at);
                     }
                     if torn.contains(&at) {
@@ -420,6 +435,7 @@ impl Recovery<'_> {
             reads,
             erases,
             spare,
+            dead: dead.len(),
         }))
     }
 
