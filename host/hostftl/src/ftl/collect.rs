@@ -160,8 +160,12 @@ impl Collector {
             self.moves.clear();
             self.reads.clear();
             let emptied = self.empty(victim).await;
+            if ftl.flash.is_gone() {
+                return ftl.stop(DriveState::Failed);
+            }
             let is_lost = ftl.flash.losses() != losses;
             let for_room = self.reason == Reason::Room;
+            let mut is_taken_back = false;
             if emptied.is_err() && (is_lost || !for_room || self.retries < RETRIES) {
                 self.retries += u32::from(!is_lost && for_room);
                 let has_copied = self.has_copied();
@@ -181,6 +185,10 @@ impl Collector {
                     self.even_at = Some(state.groups.all_erases());
                 }
                 ftl.gate.wake_all(&ftl.exec);
+                is_taken_back = true;
+            }
+            if is_taken_back {
+                ftl.tell_wear();
                 continue;
             }
             if emptied.is_ok() && self.wait_until_stale(victim).await {
@@ -206,7 +214,7 @@ impl Collector {
             });
             ftl.tell_wear();
             if emptied.is_err() {
-                return ftl.stop(if ftl.flash.is_gone() { DriveState::Failed } else { DriveState::ReadOnly });
+                return ftl.stop(DriveState::ReadOnly);
             }
             ftl.pump();
             ftl.gate.wake_all(&ftl.exec);
@@ -530,6 +538,9 @@ impl Collector {
     /// Gives rows of the pages that wait a place: those that are full, or with `all` the last one as well.
     fn submit_rows(&mut self, state: &mut State, all: bool) -> Result<(), NoRoom> {
         let ftl = Rc::clone(&self.ftl);
+        if ftl.flash.is_read_only() {
+            return Err(NoRoom);
+        }
         while !self.waiting.is_empty() {
             let next = ftl.next_row(state, (self.stream(), RESERVE));
             let Some(row) = next.or_else(|| ftl.next_row(state, (self.stream(), 0))) else {
@@ -566,6 +577,9 @@ impl Collector {
         buffer: BufferId,
         records: Records,
     ) -> Result<(PagePlace, Rc<Ticket>), NoRoom> {
+        if self.ftl.flash.is_read_only() {
+            return Err(NoRoom);
+        }
         self.ftl.program(state, (self.stream(), reserve), buffer, records).ok_or(NoRoom)
     }
     /// Stores what has been copied.
@@ -612,14 +626,11 @@ impl Collector {
             if done.is_good() {
                 break;
             }
-            if done.lost {
+            if done.lost || done.code.is_err() {
                 self.free.push(copied.buffer);
                 return Err(NoRoom);
             }
             ftl.failed(state, copied.at);
-            if done.code.is_err() {
-                return Err(NoRoom);
-            }
             let placed = self.program(state, 0, copied.buffer, copied.records);
             (copied.at, copied.ticket) = placed.inspect_err(|_| self.free.push(copied.buffer))?;
         }

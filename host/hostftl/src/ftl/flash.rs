@@ -38,6 +38,8 @@ pub(super) struct Ticket {
     waiter: WaitCell,
     /// The number by which it is told.
     job: u32,
+    /// How often the drive had been lost when it was asked for.
+    asked: u32,
 }
 
 impl Ticket {
@@ -52,9 +54,10 @@ impl Ticket {
     pub fn job(&self) -> u32 {
         self.job
     }
-    /// Whether it was lost with the drive's power.
-    pub fn is_lost(&self) -> bool {
-        self.done.get().is_some_and(|done| done.lost)
+    /// Whether a program was lost with the drive's power, or will end so: the drive has been lost so often by
+    /// now.
+    pub fn is_lost(&self, losses: u32) -> bool {
+        self.done.get().map_or(self.asked != losses, |done| done.lost)
     }
     /// What a read of a row, which has ended, found of its `index`-th page.
     pub fn of_row(&self, index: usize) -> Records {
@@ -129,8 +132,9 @@ impl Flash {
     fn ask(&self, operation: Operation) -> Rc<Ticket> {
         let job = self.told.number(&operation);
         self.told.queued(job, &operation);
-        let ticket = Rc::new(Ticket { job, ..Ticket::default() });
-        let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket), self.driver.losses()));
+        let losses = self.driver.losses();
+        let ticket = Rc::new(Ticket { job, asked: losses, ..Ticket::default() });
+        let asked = self.asked.try_push(&self.exec, (operation, Rc::clone(&ticket), losses));
         assert!(asked.is_ok(), "more operations than buffers and groups have");
         ticket
     }

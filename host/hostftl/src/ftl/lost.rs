@@ -28,8 +28,9 @@ impl Ftl {
     /// The drive takes commands again. Pages that were lost hold no data, so their groups may be emptied: the
     /// first of those pages may wait for just that.
     pub fn drive_attached(&self) {
+        let losses = self.flash.losses();
         let in_flight: Vec<Rc<InFlight>> = self.state.borrow().in_flight.iter().cloned().collect();
-        in_flight.iter().filter(|of| of.ticket.is_lost()).for_each(|lost| self.settle(lost));
+        in_flight.iter().filter(|of| of.ticket.is_lost(losses)).for_each(|lost| self.settle(lost));
         self.work.wake_all(&self.exec);
     }
     /// Pages on their way keep no group from being emptied any more.

@@ -183,7 +183,7 @@ impl Scan {
     /// If data are missing.
     fn holds(&self, page: u16, record: &SectorRecord, is_alive: bool) -> Result<(), String> {
         let Some(lost) = self.lost.filter(|_| is_alive) else { return Ok(()) };
-        if lost + u16::from(record.behind) >= page {
+        if u32::from(lost) + u32::from(record.behind) >= u32::from(page) {
             return Ok(());
         }
         let (Scan { lane, block, .. }, GroupPlace { channel, die, .. }) = (self, self.at);

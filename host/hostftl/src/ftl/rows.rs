@@ -157,7 +157,7 @@ impl Ftl {
                 false => self.next_row(state, (stream, reserve)),
             };
             if stream == Stream::Host {
-                state.homeless = row.is_none();
+                self.has_home(state, row.is_some());
             }
             Some(self.program_row(state, (stream, row?), pages))
         };

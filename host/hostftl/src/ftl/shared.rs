@@ -139,6 +139,10 @@ impl State {
     pub fn waits_in_vain(&self) -> bool {
         self.homeless || self.waits_for_place && self.in_flight.is_empty()
     }
+    /// Whether pages wait in vain is found out once more: they may use what was left to collection.
+    fn place_anew(&mut self) {
+        (self.homeless, self.waits_for_place) = (false, false);
+    }
     /// Free groups that the host leaves to collection: the reserve, and one for each die without an open one
     /// for copies. Copies that find room on few dies wait for each other, and for the reads of the victim.
     pub fn left_to_collection(&self) -> usize {
@@ -199,11 +203,15 @@ impl Ftl {
             _ => HostStatus::WriteFault,
         }
     }
-    /// No page can be written any more. Those that have no place stay in memory.
+    /// The host's pages aren't taken any more. Those that have no place get what is left, or stay in memory.
     pub fn stop(&self, condition: DriveState) {
-        if !self.is_stopped() {
+        if !self.is_stopped() || condition == DriveState::Failed {
             self.condition.set(condition);
+            self.state.borrow_mut().place_anew();
             self.tell_media();
+        }
+        if condition == DriveState::ReadOnly {
+            self.pump();
         }
         self.wake_all();
     }
@@ -309,7 +317,11 @@ impl Ftl {
     pub fn pump(&self) {
         let state = &mut *self.state.borrow_mut();
         if state.sequence > SEQUENCES {
-            self.used_up();
+            self.used_up(state);
+        }
+        if self.flash.is_read_only() {
+            state.waits_for_place = !state.due.is_empty();
+            return self.work.wake_all(&self.exec);
         }
         let reserve = self.reserve(state);
         let is_few = state.groups.all_free() <= self.few(state);
@@ -482,16 +494,17 @@ impl Ftl {
         }
     }
     /// So many blocks can't be written any more.
-    fn blocks_lost(&self, state: &State, lost: u64) {
+    fn blocks_lost(&self, state: &mut State, lost: u64) {
         self.count(|stats| stats.grown_bad_blocks += lost);
         if self.spare.of(&state.groups) == 0 {
-            self.used_up();
+            self.used_up(state);
         }
     }
     /// The drive takes no more writes; [`tell_wear`](Ftl::tell_wear) tells.
-    fn used_up(&self) {
+    fn used_up(&self, state: &mut State) {
         if !self.is_stopped() {
             self.condition.set(DriveState::ReadOnly);
+            state.place_anew();
             self.worn_out.set(true);
         }
     }
@@ -597,7 +610,7 @@ impl Ftl {
                 true => None,
                 false => self.program(state, to, BufferId(page.buffer as u32), page.records),
             };
-            state.homeless = placed.is_none();
+            self.has_home(state, placed.is_some());
             placed
         };
         self.tell_wear();
@@ -606,6 +619,13 @@ impl Ftl {
         }
         self.tell_homeless();
         self.work.wait(&self.exec, again).await
+    }
+    /// A page of the oldest on their way has found a place, or none.
+    pub fn has_home(&self, state: &mut State, found: bool) {
+        state.homeless = !found;
+        if !found && self.is_stopped() {
+            self.stored.wake_all(&self.exec);
+        }
     }
     /// Pages may wait for a place in vain: collection finds out whether anything helps. Once it has stopped,
     /// who waits for them to be stored learns that they never will.

@@ -586,6 +586,8 @@ impl Groups {
         let state = (of.state, of.valid, of.is_settled());
         assert_eq!(state, (GroupState::Closed, 0, true), "only an empty group becomes free");
         self.stale -= 1;
+        self.harmed -= usize::from(core::mem::take(&mut of.harmed));
+        self.torn -= usize::from(core::mem::take(&mut of.is_torn));
         if of.alive() <= self.parity {
             of.state = GroupState::Dead;
         } else {
