@@ -41,6 +41,7 @@ pub struct Report {
 pub fn check(workspace: &workspace::Workspace) -> Report {
     let mut violations = arrows::check(&workspace.members);
     violations.extend(arrows::check_rooms(&workspace.members));
+    violations.extend(arrows::check_used(&workspace.members));
     violations.extend(circles::check(&workspace.sources, &workspace.known_circles));
     violations.extend(circles::check_rooms(&workspace.members));
     violations.extend(manifest::check(&workspace.members));
