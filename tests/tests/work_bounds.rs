@@ -1,5 +1,5 @@
-//! What a request costs the simulator, in deterministic counts: executor events per request, and heap
-//! allocations.
+//! What a request costs the simulator, in deterministic counts: events, posts, polls and instants of its
+//! executors, which are held exactly, and heap allocations.
 
 use aster_device::Media;
 use aster_events::Recorder;
@@ -60,7 +60,13 @@ const ALLOCATIONS_A_MAP: u64 = 60;
 /// Counted were 13.7 at most, and 120.
 const ALLOCATIONS_WITH_UNITS: [u64; 2] = [15, 130];
 
+/// Events, posts, polls and instants of the drive's executor and the host's.
+type Totals = [u64; 4];
+
+#[derive(Default)]
 struct Work {
+    requests: u64,
+    totals: Totals,
     events: f64,
     /// Bytes programmed per byte that the host wrote in the counted run; meaningless if it wrote none.
     waf: f64,
@@ -72,22 +78,46 @@ struct Work {
     allocations_at_first: u64,
 }
 
+fn totals(m: &Machine) -> Totals {
+    let (drive, host) = (m.device().counts(), m.host().counts());
+    [
+        drive.events + host.events,
+        drive.posts + host.posts,
+        drive.polls + host.polls,
+        drive.instants + host.instants,
+    ]
+}
+
+/// A request's work may change, but nobody must be surprised by it: a read grew by 15 % in three steps, and
+/// each of them was compared with the one before alone.
+fn assert_exactly(name: &str, work: &Work, requests: u64, totals: Totals) {
+    let of_each = |totals: Totals| totals.map(|total| format!("{:.3}", total as f64 / requests as f64));
+    assert_eq!(
+        (work.requests, work.totals),
+        (requests, totals),
+        "{name}: events, posts, polls and instants a request were {:?}, and are {:?}. If that is meant, \
+         change the numbers here, and say in the commit what the difference is",
+        of_each(totals),
+        of_each(work.totals)
+    );
+}
+
 /// Runs a job twice: once to warm up, once counted.
 fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
     let mut contents = contents;
-    let mut work =
-        Work { events: 0.0, waf: 0.0, allocations: 0, log_pages: 0, maps: 0, allocations_at_first: 0 };
+    let mut work = Work::default();
     for _ in 0..2 {
         let tasks =
             HostTask::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
-        let (before, host_before) = (m.device().counts(), m.host().counts());
+        let before = totals(m);
         let ftl_before = m.device().stats().ftl;
         let allocations = ALLOCATIONS.load(Relaxed);
         m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
         work.allocations_at_first = work.allocations;
         work.allocations = ALLOCATIONS.load(Relaxed) - allocations;
-        let (after, host_after) = (m.device().counts(), m.host().counts());
+        let after = totals(m);
+        work.totals = std::array::from_fn(|n| after[n] - before[n]);
         let ftl = m.device().stats().ftl;
         work.log_pages = ftl.log_pages - ftl_before.log_pages;
         work.maps = ftl.checkpoints - ftl_before.checkpoints;
@@ -95,9 +125,8 @@ fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
             / (ftl.host_bytes_written - ftl_before.host_bytes_written) as f64;
         let (statistics, back, _) = runner.finish();
         assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
-        let requests = statistics[0].requests() as f64;
-        work.events =
-            (after.events - before.events + host_after.events - host_before.events) as f64 / requests;
+        work.requests = statistics[0].requests();
+        work.events = work.totals[0] as f64 / work.requests as f64;
         contents = back;
     }
     (work, contents)
@@ -138,7 +167,10 @@ fn a_read_takes_at_most_12_events_a_write_20_and_nothing_allocates() {
         let allowed = ALLOCATIONS_A_LOG_PAGE * work.log_pages + ALLOCATIONS_A_MAP * work.maps;
         assert!(work.allocations <= allowed, "{name}: {} allocations, {allowed} allowed", work.allocations);
     }
-    println!("events a request: write {:.2}, read {:.2}", write.events, read.events);
+    assert_exactly("write", &write, 36_044, [379_653, 433_564, 235_945, 337_428]);
+    assert_exactly("read", &read, 40_000, [366_799, 386_825, 283_837, 318_811]);
+    assert_exactly("rewrite into GC", &rewrite, 20_000, [630_945, 468_135, 589_435, 597_980]);
+    assert_exactly("trim", &trim, 2_000, [10_151, 8_535, 6_016, 8_278]);
 }
 
 /// With several mapping units in a page, units of different entries are packed into one, and a read gathers
@@ -165,4 +197,7 @@ fn packing_and_gathering_units_allocate_nothing_either() {
         let allowed = of_log_page * work.log_pages + of_map * work.maps;
         assert!(work.allocations <= allowed, "{name}: {} allocations, {allowed} allowed", work.allocations);
     }
+    assert_exactly("pack", &packed, 108_132, [1_464_921, 1_286_264, 1_251_360, 1_350_132]);
+    assert_exactly("gather", &gathered, 20_000, [478_539, 344_565, 464_276, 455_464]);
+    assert_exactly("flush", &flushed, 9_000, [202_815, 125_514, 209_765, 199_615]);
 }

@@ -31,6 +31,8 @@ pub struct Counts {
     pub posts: u64,
     /// Task polls.
     pub polls: u64,
+    /// Instants at which timed events were delivered.
+    pub instants: u64,
 }
 
 /// The types of an executor's tasks and handlers, each in the order in which they were added. Both orders
@@ -79,6 +81,7 @@ pub(crate) struct Inner {
     events: Cell<u64>,
     posts: Cell<u64>,
     polls: Cell<u64>,
+    instants: Cell<u64>,
     roster: RefCell<Roster>,
 }
 
@@ -107,6 +110,7 @@ impl Exec {
             events: Cell::new(0),
             posts: Cell::new(0),
             polls: Cell::new(0),
+            instants: Cell::new(0),
             roster: RefCell::default(),
         }))
     }
@@ -119,7 +123,8 @@ impl Exec {
 
     /// Work done so far.
     pub fn counts(&self) -> Counts {
-        Counts { events: self.0.events.get(), posts: self.0.posts.get(), polls: self.0.polls.get() }
+        let Inner { events, posts, polls, instants, .. } = &*self.0;
+        Counts { events: events.get(), posts: posts.get(), polls: polls.get(), instants: instants.get() }
     }
 
     /// Its tasks and handlers, for tests that check their order.
@@ -260,7 +265,10 @@ impl Exec {
         loop {
             self.drain_ready();
             let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(until) else { break };
-            self.0.now.set(at.max(self.now()));
+            if at > self.now() {
+                self.0.now.set(at);
+                count(&self.0.instants);
+            }
             count(&self.0.events);
             if target >= CORE {
                 self.core_is_free(target - CORE);

@@ -114,7 +114,7 @@ fn posts_run_after_the_caller_and_before_time_moves() {
     });
     exec.advance_to(us(2));
     assert_eq!(*log.0.borrow(), vec![(us(0), 7)]);
-    assert_eq!(exec.counts(), Counts { events: 1, posts: 1, polls: 2 });
+    assert_eq!(exec.counts(), Counts { events: 1, posts: 1, polls: 2, instants: 1 });
     exec.shut_down();
 }
 
