@@ -206,6 +206,7 @@ impl<S: Source> Issuer<S> {
             // The next request may depend on when there is room for it, so ask only when there is.
             if self.in_flight >= pace.queue_depth {
                 self.stalled = true;
+                self.held_by = Some(HeldBy::Depth);
                 return Ok(IssueStep::WaitForCompletion);
             }
             // A failed source is not asked again.
@@ -408,6 +409,34 @@ mod tests {
         let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
         assert_eq!(times, [0, 0, 0, 10, 20, 20, 20, 30]);
         assert_eq!(log[3].1, Request::FLUSH);
+    }
+
+    #[test]
+    fn what_waits_for_room_behind_a_flush_is_told_from_what_waits_for_the_flush() {
+        struct FlushAndReads(u32);
+        impl Source for FlushAndReads {
+            type Error = core::convert::Infallible;
+            fn next_request(&mut self) -> Result<Option<Request>, Self::Error> {
+                self.0 += 1;
+                let read = Request { kind: RequestKind::Read, length: 4096, ..Request::FLUSH };
+                let request = if self.0 == 1 { Request::FLUSH } else { read };
+                Ok(Some(Request { at: Some(Duration::ZERO), ..request }))
+            }
+        }
+        let mut issuer = Issuer::new(FlushAndReads(0), Pace::unlimited(2));
+        let is_issue = |step| matches!(step, Ok(IssueStep::Issue(_)));
+        assert!(is_issue(issuer.step(Duration::ZERO)));
+        assert_eq!(issuer.held_by(), None);
+        assert_eq!(issuer.step(Duration::ZERO), Ok(IssueStep::WaitForCompletion));
+        issuer.completed(LATENCY);
+        for _ in 0..2 {
+            assert!(is_issue(issuer.step(LATENCY)));
+            assert_eq!(issuer.held_by(), Some(HeldBy::Flush));
+        }
+        assert_eq!(issuer.step(LATENCY), Ok(IssueStep::WaitForCompletion));
+        issuer.completed(LATENCY * 2);
+        assert!(is_issue(issuer.step(LATENCY * 2)));
+        assert_eq!(issuer.held_by(), Some(HeldBy::Depth));
     }
 
     #[test]
