@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostLimit {
-    /// The job or the trace.
+    /// The job or the trace; several jobs' names if they ask for it together.
     pub job: String,
     /// The option, in the words of the user.
     pub option: &'static str,
@@ -20,19 +20,27 @@ pub struct HostLimit {
     pub given: u64,
     /// Why, and what would change it.
     pub because: String,
+    /// Several jobs ask for it together, and none of them alone.
+    #[serde(skip)]
+    pub together: bool,
 }
+
+/// Jobs that are named; the others are counted.
+const NAMED_MAX: usize = 8;
 
 impl HostLimit {
     /// All of it as a sentence.
     pub fn note(&self) -> String {
-        let HostLimit { job, option, asked, given, because } = self;
-        format!("\"{job}\": {option} is {asked}, but {given} is what there is: {because}")
+        let HostLimit { job, option, asked, given, because, together } = self;
+        let (job, of) = if *together { (job.clone(), " together") } else { (format!("\"{job}\""), "") };
+        format!("{job}: {option} is {asked}{of}, but {given} is what there is: {because}")
     }
 
     /// The same as a warning of a run.
     pub fn warning(&self) -> Warning {
         let values = [("asked", self.asked as f64), ("given", self.given as f64)];
-        Warning::new("limit", self.note()).of_task(&self.job).with(values)
+        let warning = Warning::new("limit", self.note()).with(values);
+        if self.together { warning } else { warning.of_task(&self.job) }
     }
 }
 
@@ -122,6 +130,7 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
             asked: unmet.asked,
             given: unmet.given,
             because: unmet.because.to_owned(),
+            together: false,
         }));
         let parts = u64::from(ask.largest.div_ceil(transfer_bytes));
         if parts > 1 {
@@ -134,15 +143,17 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
                     "a larger request goes to the drive in commands of {transfer_bytes} bytes, each of which \
                      counts as one of those in flight"
                 ),
+                together: false,
             });
         }
     }
     for wave in asks.iter().map(|a| a.wave).collect::<std::collections::BTreeSet<_>>() {
-        let of_wave = || asks.iter().filter(|a| a.wave == wave);
-        let count: u32 = of_wave().map(|a| a.copies).fold(0, u32::saturating_add);
-        if let Some(widest) = of_wave().max_by_key(|a| a.copies).filter(|_| count > pairs) {
+        let of_wave: Vec<_> = asks.iter().filter(|a| a.wave == wave).collect();
+        let count: u32 = of_wave.iter().map(|a| a.copies).fold(0, u32::saturating_add);
+        if count > pairs {
             limits.push(HostLimit {
-                job: widest.job.to_owned(),
+                job: names(&of_wave),
+                together: of_wave.len() > 1,
                 option: "numjobs",
                 asked: count.into(),
                 given: pairs.into(),
@@ -155,6 +166,20 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
         }
     }
     Queues { pairs: pairs as u16, depth: wanted.min(most) as u16, transfer_bytes, limits }
+}
+
+/// The name of the job, or the names of several with their copies.
+fn names(jobs: &[&Ask<'_>]) -> String {
+    if let [alone] = jobs {
+        return alone.job.to_owned();
+    }
+    let named = jobs.iter().take(NAMED_MAX).map(|ask| match ask.copies {
+        1 => format!("\"{}\"", ask.job),
+        copies => format!("\"{}\" (numjobs={copies})", ask.job),
+    });
+    let more = jobs.len().saturating_sub(NAMED_MAX);
+    let more = (more > 0).then(|| format!("{more} more"));
+    named.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn depth_limit(
@@ -184,6 +209,7 @@ fn depth_limit(
         asked: ask.depth,
         given: most.min(ask.depth),
         because,
+        together: false,
     });
 }
 
@@ -230,6 +256,22 @@ mod tests {
         // One after the other they share nothing.
         let queues = of("tiny", "[a]\niodepth=40\n[b]\nstonewall\niodepth=40\n[c]\nstonewall\niodepth=40\n");
         assert_eq!((queues.pairs, queues.depth, queues.limits), (3, 40, Vec::new()));
+    }
+
+    #[test]
+    fn jobs_that_share_pairs_only_together_are_all_named() {
+        let queues = of("tiny", "[a]\n[b]\nnumjobs=2\n[c]\nnumjobs=2\n[d]\nstonewall\nnumjobs=5\n");
+        let [limit, alone] = &queues.limits[..] else { panic!("{:?}", queues.limits) };
+        let note = limit.note();
+        let said =
+            "\"a\", \"b\" (numjobs=2), \"c\" (numjobs=2): numjobs is 5 together, but 4 is what there is: ";
+        assert!(note.starts_with(said), "{note}");
+        assert_eq!(limit.warning().task, None);
+        assert_eq!((&*alone.job, alone.asked, alone.given), ("d", 5, 4));
+        assert_eq!(alone.warning().task.as_deref(), Some("d"));
+        let many: String = (0..20).map(|i| format!("[j{i}]\n")).collect();
+        let note = of("tiny", &many).limits[0].note();
+        assert!(note.contains("\"j7\", 12 more: numjobs is 20 together"), "{note}");
     }
 
     #[test]
