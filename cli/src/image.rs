@@ -10,8 +10,8 @@ use aster_device::profile::{Profile, RaidName, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
 use aster_lab::words::counted;
 use aster_run_virtual::{
-    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, clone_image,
-    image_info, kept_profile,
+    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_pages,
+    clone_image, image_info, kept_profile,
 };
 use aster_units::Content;
 use serde::Serialize;
@@ -48,14 +48,43 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
                 Err(_) => drop(progress),
             }
             copied?;
-            if check.is_none() {
-                console::note(
-                    "blocks and pages were copied as they are; --check looks before whether they are sound",
-                );
-            }
-            Ok(())
+            if check.is_none() { look_at_copy(image, to, &interrupt) } else { Ok(()) }
         }
     }
+}
+
+/// Tells what is damaged in the copy `to` of `image`, and thus in both.
+fn look_at_copy(image: &Path, to: &Path, interrupt: &Interrupt) -> Result<(), Failure> {
+    let Ok(Named { profile, .. }) = profiles::find_or_kept(None, Some(to), &[]) else {
+        console::note(
+            "blocks and pages were copied as they are: the image keeps no profile by which they could be \
+             checked; --check=PROFILE does so before",
+        );
+        return Ok(());
+    };
+    let mut progress = Progress::new();
+    progress.begin("reading every page of the copy");
+    let found = check_image_pages(to, &profile, Some(content_of(to)?), |share| {
+        progress.set(share);
+        !interrupt.asked()
+    });
+    match found {
+        Ok(()) => progress.end(),
+        Err(ImageError::Interrupted) => {
+            drop(progress);
+            console::note(
+                "the copy is complete; whether its blocks and pages are sound wasn't seen to the end",
+            );
+            return Err(Failure::Interrupted);
+        }
+        Err(error) => {
+            drop(progress);
+            let image = image.display();
+            console::note(&format!("{image} is damaged, and so is the copy; --check copies nothing then"));
+            return Err(error.into());
+        }
+    }
+    Ok(())
 }
 
 /// What `aster image info --json` prints.

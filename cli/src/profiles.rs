@@ -66,7 +66,8 @@ pub(crate) fn find_or_kept(
     // The text is Aster's own. If this version refuses it, another one wrote it.
     if let Err(error) = Profile::parse(&of_image, &text) {
         return Err(Failure::usage(format!(
-            "{error}. Another version of Aster kept this profile: use that version, or name the profile"
+            "{error}. Another version of Aster kept this profile, or a program with pieces of its own: use \
+             that one, or name a profile, which may have pieces of Aster's in their place"
         )));
     }
     let profile = set::parse_with(&of_image, &text, overrides)?;

@@ -10,6 +10,7 @@ Examples:
   aster image check drive.aster
   aster image check made-long-ago.aster cosmos-plus
   aster image clone drive.aster before-the-experiment.aster --check
+  aster image clone --check=cosmos-plus made-long-ago.aster copy.aster
 
 Exit status: 0 when the image is sound, 1 when a part of it is damaged, 2 when it is no \
 whole image, is in use or
@@ -35,7 +36,8 @@ pub(crate) enum ImageCommand {
     Check(ImageCheckArgs),
     /// Copy an image that is not in use, and keep it sparse
     ///
-    /// The header is checked. Blocks and pages are with --check; without it a note says that they are not.
+    /// Without --check an image is copied as it is, and damage in the copy is told. Whether the drive comes
+    /// up from it is not tried.
     Clone {
         /// The image
         image: PathBuf,
@@ -47,7 +49,7 @@ pub(crate) enum ImageCommand {
         keep_serial: bool,
         /// Check the image before, as the drive of this profile or of the one that it keeps; what is damaged
         /// is not copied
-        #[arg(long, value_name = "PROFILE", num_args = 0..=1)]
+        #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true)]
         check: Option<Option<PathBuf>>,
         /// Override a key of the profile; may be repeated
         #[arg(long, value_name = "KEY=VALUE", requires = "check")]

@@ -51,19 +51,26 @@ fn damage(place: &Place, choose: impl Fn(&[u8]) -> usize) -> u64 {
 }
 
 #[test]
-fn a_damaged_image_is_not_copied_when_it_is_to_be_checked_and_else_a_note_says_that_nobody_has_looked() {
+fn a_damaged_image_is_not_copied_when_it_is_to_be_checked_and_else_the_copy_s_damage_is_told() {
     let place = with_image();
     let clone = |to, more: &[&str]| place.aster(&[&["image", "clone", "d.aster", to], more].concat());
-    let run = clone("sound.aster", &["--check", "tiny"]);
+    let run = clone("sound.aster", &["--check=tiny"]);
     assert!(run.code == 0 && !run.err.contains("--check"), "{}", run.err);
+    // As the usage shows it: the option's value can't be taken for the image.
+    let run = place.aster(&["image", "clone", "--check", "d.aster", "first.aster"]);
+    assert!(run.code == 0 && place.path("first.aster").exists(), "{}", run.err);
+    let run = clone("plain.aster", &[]);
+    assert!(run.code == 0 && run.err.contains("reading every page"), "{}", run.err);
     // Somewhere in the last page that was written.
     damage(&place, |bytes| bytes.iter().rposition(|&byte| byte != 0).unwrap());
-    let run = clone("checked.aster", &["--check", "tiny"]);
+    let run = clone("checked.aster", &["--check=tiny"]);
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.err.contains("d.aster: 1 page isn't what was programmed (checksum)"), "{}", run.err);
     assert!(!place.path("checked.aster").exists());
     let run = clone("copy.aster", &[]);
-    assert!(run.code == 0 && run.err.contains("; --check looks before"), "{}", run.err);
+    assert!(run.code == 1 && place.path("copy.aster").exists(), "{}", run.err);
+    assert!(run.err.contains("d.aster is damaged, and so is the copy"), "{}", run.err);
+    assert!(run.err.contains("copy.aster: 1 page isn't what was programmed (checksum)"), "{}", run.err);
 }
 
 #[test]

@@ -6,9 +6,9 @@ mod image;
 mod machine;
 
 pub use image::{
-    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_with,
-    clone_image, image_info, image_state, is_image, is_serial, keep_profile, kept_profile, make_image,
-    open_image, open_image_live,
+    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_pages,
+    check_image_with, clone_image, image_info, image_state, is_image, is_serial, keep_profile, kept_profile,
+    make_image, open_image, open_image_live,
 };
 pub use machine::{Machine, RunError, VirtualBar};
 

@@ -246,6 +246,39 @@ pub fn check_image_with(
     content: Option<Content>,
     mut tell: impl FnMut(CheckStage, f64) -> bool,
 ) -> Result<ImageCheck, ImageError> {
+    let read = read_whole(pieces, path, profile, content, |share| tell(CheckStage::Pages, share))?;
+    boot(read, path, || tell(CheckStage::Boot, 0.0))
+}
+
+/// The first half of [`check_image`]: file, header, every block entry, page record and page. No drive boots.
+///
+/// # Errors
+/// As [`check_image`].
+pub fn check_image_pages(
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+    tell: impl FnMut(f64) -> bool,
+) -> Result<(), ImageError> {
+    read_whole(Pieces::default(), path, profile, content, tell).map(drop)
+}
+
+/// An image of which everything has been read, and the drive on it, which hasn't begun to boot.
+struct ReadImage {
+    device: Device,
+    pages: u64,
+    damaged_records: Vec<DamagedRecord>,
+    bytes: u64,
+    bytes_beyond: u64,
+}
+
+fn read_whole(
+    pieces: Pieces,
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+    tell: impl FnMut(f64) -> bool,
+) -> Result<ReadImage, ImageError> {
     let pieces = with_ours(pieces);
     let file = open(path)?;
     lock(&file, path)?;
@@ -261,15 +294,22 @@ pub fn check_image_with(
     let damaged_records = damaged_records(&pieces, profile, content, &nvram)?;
     let emmc = Box::new(window(EMMC_AT, EMMC_BYTES));
     let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram).with_emmc(emmc);
-    let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let device = Device::power_on_with(pieces, "check", profile, content, media, &Recorder::default())
-        .map_err(|error| damaged(error.to_string()))?;
-    let pages = check_pages(&device, path, |share| tell(CheckStage::Pages, share))?;
+        .map_err(|error| ImageError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
+    let pages = check_pages(&device, path, tell)?;
+    let bytes_beyond = bytes.saturating_sub(NAND_AT + nand_bytes);
+    Ok(ReadImage { device, pages, damaged_records, bytes, bytes_beyond })
+}
+
+/// Boots the drive; calls `tell` now and then, and stops if it returns `false`.
+fn boot(read: ReadImage, path: &Path, mut tell: impl FnMut() -> bool) -> Result<ImageCheck, ImageError> {
+    let ReadImage { device, pages, damaged_records, bytes, bytes_beyond } = read;
+    let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let until = device.now() + BOOT_WITHIN;
     let mut steps = 0u32;
     while device.is_booting() && device.fault().is_none() {
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(STEPS_A_WORD) && !tell(CheckStage::Boot, 0.0) {
+        if steps.is_multiple_of(STEPS_A_WORD) && !tell() {
             return Err(ImageError::Interrupted);
         }
         match device.next_deadline().filter(|&at| at <= until) {
@@ -291,7 +331,7 @@ pub fn check_image_with(
         recovery: device.recovery(),
         damaged_records,
         bytes,
-        bytes_beyond: bytes.saturating_sub(NAND_AT + nand_bytes),
+        bytes_beyond,
     })
 }
 

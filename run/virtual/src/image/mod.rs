@@ -16,7 +16,9 @@ mod state;
 pub use error::ImageError;
 pub use header::is_serial;
 pub use live::open_image_live;
-pub use look::{CheckStage, ImageCheck, ImageInfo, check_image, check_image_with, image_info, is_image};
+pub use look::{
+    CheckStage, ImageCheck, ImageInfo, check_image, check_image_pages, check_image_with, image_info, is_image,
+};
 pub use own_profile::{KeptProfile, keep_profile, kept_profile};
 pub use replica::{CloneSerial, clone_image};
 pub use state::image_state;
