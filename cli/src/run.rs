@@ -18,7 +18,7 @@ use aster_lab::namespace::bytes_to_write;
 use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
-use aster_lab::run::workload::Drive;
+use aster_lab::run::workload::{Drive, fio};
 use aster_lab::warning::Warning;
 use aster_lab::watch::{Heard, MonitorWatch, SpanReport, Watch, Watchers};
 use aster_lab::words::counted;
@@ -426,7 +426,12 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<UserWork,
     match (&args.source.job, &args.source.trace) {
         (Some(path), _) => match again.and_then(Again::job_text) {
             Some(text) => jobs(path, text, args, drive),
-            None => jobs(path, &read_text(path, HAND_WRITTEN_MAX, "a job file")?, args, drive),
+            None => {
+                let text = read_text(path, HAND_WRITTEN_MAX, "a job file")?;
+                // From here on, and in the report, the text has what the variables are now.
+                let text = fio::expanded(&text, |name| std::env::var(name).ok());
+                jobs(path, &text, args, drive)
+            }
         },
         (None, Some(path)) => {
             let Traced { work, notes, written_bytes } = traces::work(path, &args.replay, args.verify, drive)?;
@@ -440,8 +445,8 @@ fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<UserWor
     let path = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let work = OwnWork::jobs(&path.display().to_string(), text, args.verify);
     let work = work.map_err(|error| Failure::file(path, error))?;
-    let wrong = |error| Failure::file(path, error);
-    let jobs = work.as_jobs();
-    let written_bytes = own::written_bytes(jobs, drive, args.seed).map_err(wrong)?;
+    own::check_fit(text, drive, args.seed).map_err(|wrong| Failure::file(path, wrong))?;
+    let written_bytes =
+        own::written_bytes(work.as_jobs(), drive, args.seed).map_err(|error| Failure::file(path, error))?;
     Ok(UserWork { work, notes: Vec::new(), written_bytes })
 }

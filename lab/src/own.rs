@@ -313,6 +313,27 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
     Ok(notes)
 }
 
+/// What keeps the jobs of a file's `text` from `drive`: for each of them the first mistake, with its line.
+///
+/// # Errors
+/// All of these, in words.
+pub fn check_fit(text: &str, drive: Drive, seed: u64) -> Result<(), String> {
+    // A text with mistakes of its own has been refused before.
+    let jobs = fio::parse_with_lines(text).unwrap_or_default();
+    let wrong: Vec<String> = jobs
+        .iter()
+        .filter_map(|(job, lines)| {
+            let error = job.plans(drive, seed).err()?;
+            Some(format!("line {}: {error}", lines.of(error.option)))
+        })
+        .collect();
+    match &wrong[..] {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        several => Err(format!("{} mistakes\n  {}", several.len(), several.join("\n  "))),
+    }
+}
+
 /// Warnings about `work` on `drive` before it runs; the report has them, too.
 ///
 /// # Errors

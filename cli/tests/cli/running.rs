@@ -122,6 +122,13 @@ fn a_job_that_does_not_fit_leaves_the_image_usable() {
     place.write("large.fio", "[large]\nsize=1g\n");
     let error = place.refused(2, &["run", "tiny", "--job", "large.fio", "--image", "d.aster"]);
     assert!(error.contains("job \"large\": size: "), "{error}");
+    place.write("two.fio", "[a]\nrw=read\nbs=1000\n[b]\nrw=read\nbs=999\n");
+    let error = place.refused(2, &["run", "tiny", "--job", "two.fio"]);
+    for line in
+        ["2 mistakes\n", "\n  line 3: job \"a\": bs: 1000 is not", "\n  line 6: job \"b\": bs: 999 is not"]
+    {
+        assert!(error.contains(line), "{line}: {error}");
+    }
     place.report(&["run", "tiny", "--job", "read.fio", "--json", "--image", "d.aster"]);
 }
 

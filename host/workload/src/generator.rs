@@ -18,6 +18,8 @@ struct Lane {
     slots: u64,
     /// Next sequential offset inside the region.
     cursor: u64,
+    /// Where the last request began.
+    last: u64,
     /// Percentage of a random job's requests that are random.
     random_percent: u8,
     schedule: Schedule,
@@ -35,7 +37,7 @@ impl Lane {
         let (iops, rate) = (*of.of(&job.rate_iops), *of.of(&job.rate));
         let schedule = Schedule::new(iops, rate, job.poisson, sizes.smallest(), seed);
         let random_percent = *of.of(&job.random_percent);
-        Lane { sizes: sizes.clone(), align, slots, cursor: 0, random_percent, schedule }
+        Lane { sizes: sizes.clone(), align, slots, cursor: 0, last: 0, random_percent, schedule }
     }
 
     /// When its next request is due, counted from the start.
@@ -125,6 +127,11 @@ pub struct Generator {
     flush_every: u64,
     flush_at_end: bool,
     placement: Placement,
+    random_every: u32,
+    /// Requests up to the next random one.
+    until_random: u32,
+    repeats_between: bool,
+    gap: i64,
     read: Lane,
     write: Lane,
     trim: Lane,
@@ -180,6 +187,10 @@ impl Generator {
             flush_every: job.flush_every,
             flush_at_end: job.flush_at_end,
             placement,
+            random_every: job.random_every.max(1),
+            until_random: job.random_every.max(1),
+            repeats_between: job.repeats_between,
+            gap: job.gap,
             read,
             write,
             trim,
@@ -238,7 +249,7 @@ impl Generator {
             }
             self.loop_bytes = 0;
             for lane in [&mut self.read, &mut self.write, &mut self.trim] {
-                lane.cursor = 0;
+                (lane.cursor, lane.last) = (0, 0);
             }
         }
         let reads = match self.mix {
@@ -260,7 +271,18 @@ impl Generator {
         Some(request)
     }
 
+    /// Whether a random offset is due, of a random job.
+    fn random_is_due(&mut self) -> bool {
+        self.until_random -= 1;
+        let is_due = self.until_random == 0;
+        if is_due {
+            self.until_random = self.random_every;
+        }
+        is_due
+    }
+
     fn place(&mut self, kind: RequestKind) -> Request {
+        let is_due = self.random_is_due();
         let (lane, of) = match kind {
             RequestKind::Read => (&mut self.read, Direction::Read),
             RequestKind::Trim => (&mut self.trim, Direction::Trim),
@@ -270,12 +292,13 @@ impl Generator {
         };
         let length = u64::from(lane.sizes.pick(&mut self.rng));
         let goes_on = self.access == Access::Sequential
+            || !is_due
             || (lane.random_percent < 100 && self.rng.below(100) >= u64::from(lane.random_percent));
-        let inside = if goes_on {
-            if lane.cursor >= self.bytes {
-                lane.cursor = 0;
-            }
-            lane.cursor
+        let inside = if !is_due && self.repeats_between {
+            lane.last
+        } else if goes_on {
+            let next = next_in_order(lane.cursor, self.gap, self.start, self.bytes);
+            if next >= self.bytes { 0 } else { next }
         } else {
             let slot = self.placement.slot(lane.slots, |zones| of.of(zones), self.seed, &mut self.rng);
             // Directions of a mix share one range of slots: fold the slots in which this direction's block
@@ -283,13 +306,25 @@ impl Generator {
             slot % lane.slots * lane.align
         };
         let length = length.min(self.bytes - inside);
-        lane.cursor = inside + length;
+        (lane.cursor, lane.last) = (inside + length, inside);
         // The length came from a u32 and only shrank.
         let length = length as u32;
         let at = lane.schedule.next(length);
         let fua = self.fua && is_write(kind);
         Request { kind, offset: self.start + inside, length, fua, at }
     }
+}
+
+/// Where a request behind `cursor` begins inside of its region, as in fio: beyond the region's end one begins
+/// at its beginning, and before its beginning at its end. Backwards, the first one of a region that begins at
+/// the drive's beginning is there.
+fn next_in_order(cursor: u64, gap: i64, start: u64, bytes: u64) -> u64 {
+    let rewinds = gap < 0 && cursor == 0 && start > 0;
+    let cursor = if rewinds { bytes } else { cursor };
+    if gap == 0 || cursor == 0 {
+        return cursor;
+    }
+    cursor.checked_add_signed(gap).or_else(|| bytes.checked_add_signed(gap)).unwrap_or(0)
 }
 
 impl Source for Generator {

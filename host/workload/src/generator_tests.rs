@@ -338,3 +338,35 @@ fn a_percentage_is_random_and_the_rest_goes_on_where_the_last_one_ended() {
         "each direction by itself"
     );
 }
+
+fn offsets_in_blocks(lines: &str, count: usize) -> Vec<u64> {
+    let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
+    let plan = job.plans(Drive { bytes: 64 << 12, block_bytes: 4096 }, 0).unwrap().remove(0);
+    let mut generator = Generator::new(&plan);
+    let next = || generator.next_request().unwrap().map(|request| request.offset >> 12);
+    core::iter::from_fn(next).take(count).collect()
+}
+
+#[test]
+fn gaps_are_left_out_and_the_ends_of_the_region_join() {
+    assert_eq!(offsets_in_blocks("rw=write:4k\nsize=32k", 9), [0, 2, 4, 6, 0, 2, 4, 6, 0]);
+    assert_eq!(offsets_in_blocks("rw=write:8k\nsize=32k", 4), [0, 3, 6, 0]);
+    assert_eq!(offsets_in_blocks("rw=read:-8k\nsize=32k\noffset=16k", 9), [10, 9, 8, 7, 6, 5, 4, 10, 9]);
+    assert_eq!(offsets_in_blocks("rw=read:-8k\nsize=32k", 4), [0, 6, 5, 4]);
+    assert_eq!(offsets_in_blocks("rw=read:64m\nsize=32k", 3), [0, 0, 0]);
+    assert_eq!(offsets_in_blocks("rw=read:-64m\nsize=32k", 3), [0, 0, 0]);
+}
+
+#[test]
+fn every_nth_offset_is_random_and_those_between_go_on_or_stay() {
+    let goes_on = offsets_in_blocks("rw=randread:4\nnorandommap", 64);
+    assert_eq!(goes_on[..3], [0, 1, 2]);
+    let is_random = |at: &usize| (goes_on[*at - 1] + 1) % 64 != goes_on[*at];
+    let random: Vec<_> = (1..64).filter(is_random).collect();
+    assert!(random.iter().all(|at| at % 4 == 3) && random.len() > 12, "{random:?}");
+    let stays = offsets_in_blocks("rw=randread:4\nnorandommap\nrw_sequencer=identical", 64);
+    assert!(stays[3..].chunks(4).all(|four| four.iter().all(|&offset| offset == four[0])), "{stays:?}");
+    assert!(stays[3..].chunks(4).map(|four| four[0]).collect::<alloc::collections::BTreeSet<_>>().len() > 8);
+    let plain = offsets_in_blocks("rw=randread\nnorandommap", 64);
+    assert_eq!(offsets_in_blocks("rw=randread:1\nnorandommap", 64), plain);
+}

@@ -242,6 +242,12 @@ pub struct Job {
     /// Percentage of a random job's requests that are random; the others continue where the direction's last
     /// one ended.
     pub random_percent: PerDirection<u8>,
+    /// Of a random job: every so many requests, of all directions together, one is random. At least 1.
+    pub random_every: u32,
+    /// Those between are at the offset of their direction's last one, instead of where that ended.
+    pub repeats_between: bool,
+    /// Bytes that a sequential job leaves out behind each request; negative ones go back from its end.
+    pub gap: i64,
     /// Uniform random offsets visit every block once per pass.
     pub random_map: bool,
     /// The seed of the job's random numbers.
@@ -323,6 +329,9 @@ impl Default for Job {
             distribution: Distribution::Uniform,
             center: None,
             random_percent: PerDirection::all(100),
+            random_every: 1,
+            repeats_between: false,
+            gap: 0,
             random_map: true,
             seed: 0,
             repeatable: true,

@@ -101,6 +101,11 @@ impl Job {
                 }
             }
         }
+        if self.gap % i64::from(block) != 0 {
+            let problem =
+                format!("a gap of {} isn't a multiple of the drive's {block} byte blocks", self.gap);
+            return Err(fail("rw", problem));
+        }
         let place = |extent: Extent, option| {
             let bytes = extent.resolve(drive.bytes);
             match extent {

@@ -97,6 +97,13 @@ pub enum Problem {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// A value with an environment variable that isn't set.
+    NoVariable {
+        /// The option.
+        option: String,
+        /// The variable.
+        variable: String,
+    },
     /// An option that needs another one.
     Needs {
         /// The option that was given.
@@ -165,6 +172,9 @@ impl fmt::Display for Problem {
             }
             Problem::BadValue { option, value: None, allowed } => {
                 write!(f, "{option} has no value: expected {allowed}")
+            }
+            Problem::NoVariable { option, variable } => {
+                write!(f, "{option}: there is no environment variable \"{variable}\" of one line")
             }
             Problem::Needs { option, needs } => write!(f, "{option} needs {needs}"),
             Problem::Contradiction { what } => write!(f, "{what}"),

@@ -6,16 +6,20 @@
 //! refused. Anything else is an error that names the option, its line and the nearest known option.
 
 mod error;
+mod expression;
 mod option;
 mod options;
 mod others;
 mod section;
 mod shapes;
 mod values;
+mod variables;
 
 pub use error::{JobFileError, Mistake, Problem};
 pub use option::{FioOption, Treatment};
 pub use options::options;
+pub use section::Lines;
+pub use variables::expanded;
 
 use crate::Job;
 use alloc::string::ToString;
@@ -35,6 +39,14 @@ use section::Section;
 /// # Ok::<(), aster_workload::fio::JobFileError>(())
 /// ```
 pub fn parse(text: &str) -> Result<Vec<Job>, JobFileError> {
+    Ok(parse_with_lines(text)?.into_iter().map(|(job, _)| job).collect())
+}
+
+/// As [`parse`], with the lines of each job's options.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_lines(text: &str) -> Result<Vec<(Job, Lines)>, JobFileError> {
     let mut reader = Reader::default();
     let mut last_line = 1;
     // Some editors put a byte order mark at the beginning of a file.
@@ -68,7 +80,7 @@ struct OptionLine<'a> {
 struct Reader<'a> {
     global: Section,
     open: Option<Open<'a>>,
-    jobs: Vec<Job>,
+    jobs: Vec<(Job, Lines)>,
     mistakes: Mistakes,
     /// Whether a section has begun, even with a bad header. Lines outside of any section are thus reported
     /// once.
@@ -130,8 +142,9 @@ impl<'a> Reader<'a> {
         if section.is_faulty || self.mistakes.count() > before {
             return;
         }
+        let lines = section.lines();
         match section.into_job() {
-            Ok(job) => self.jobs.push(job),
+            Ok(job) => self.jobs.push((job, lines)),
             Err(mistakes) => mistakes.into_iter().for_each(|mistake| self.mistakes.add(mistake)),
         }
     }

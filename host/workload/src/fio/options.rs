@@ -8,7 +8,7 @@ use super::others::OTHERS;
 ///
 /// | group | options |
 /// |---|---|
-/// | what | `rw` `rwmixread` `rwmixwrite` `bs` `bsrange` `bssplit` `blockalign` `sync` `write_mode` `fsync` `fdatasync` `end_fsync` |
+/// | what | `rw` `rw_sequencer` `rwmixread` `rwmixwrite` `bs` `bsrange` `bssplit` `blockalign` `sync` `write_mode` `fsync` `fdatasync` `end_fsync` |
 /// | where | `offset` `offset_increment` `size` `random_distribution` `percentage_random` `norandommap` `randseed` `randrepeat` |
 /// | how much | `io_size` `number_ios` `loops` `runtime` `time_based` `ramp_time` `steadystate` `exitall` |
 /// | how fast | `iodepth` `ioengine` `numjobs` `rate` `rate_iops` `rate_process` `rate_min` `thinktime` `startdelay` `stonewall` |
@@ -22,7 +22,16 @@ pub(super) const OPTIONS: &[FioOption] = &[
         &["readwrite"],
         "randrw",
         "read, write, trim, randread, randwrite, randtrim, rw = readwrite, randrw, trimwrite, randtrimwrite. \
-         Default read",
+         Default read. randread:8, as any random one: every eighth request has a random offset, and those \
+         between go on as rw_sequencer says; write:4k, as any other one: 4 KiB are left out after each \
+         request, and with :-8k it goes back so far from the end of the last",
+    ),
+    effect(
+        "rw_sequencer",
+        &[],
+        "identical",
+        "between the random offsets of rw=randread:8: sequential, on from the direction's last request, or \
+         identical, at its offset again. Default sequential",
     ),
     effect("rwmixread", &[], "70", "percent of reads in a mix. Default 50"),
     effect(
@@ -311,7 +320,6 @@ pub(super) const OPTIONS: &[FioOption] = &[
     refused("directory", &[], "there is one drive, no files"),
     refused("opendir", &[], "there is one drive, no files"),
     refused("zonemode", &[], "the drive has no zones, so only fio's default, none, is taken"),
-    refused("rw_sequencer", &[], "give read, write or their random forms"),
     refused(
         "iodepth_batch",
         &["iodepth_batch_submit"],

@@ -3,6 +3,7 @@ use super::option::{FioOption, Treatment};
 use super::options;
 use super::shapes::{Criterion, STEADY, criterion, distribution, distribution_meant};
 use super::values::{self, KbBase, TimeUnit};
+use super::variables;
 use crate::steady::INTERVALS_MAX;
 use crate::{Access, ExitWhat, Job, Mix, SteadyState, Unmet};
 use alloc::collections::BTreeMap;
@@ -57,6 +58,23 @@ const COUNT: &str = "a whole number";
 const COUNT_ABOVE_0: &str = "a whole number above 0";
 const PERCENT: &str = "a whole number from 0 to 100";
 const PERCENTS: &str = "read[,write][,trim] whole numbers from 0 to 100";
+
+/// The lines of a job file from which a job comes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lines {
+    of_name: usize,
+    of_options: BTreeMap<&'static str, usize>,
+}
+
+impl Lines {
+    /// The last line that has this option, also one of a global section; that of the job's name if none has
+    /// it.
+    pub fn of(&self, option: &str) -> usize {
+        let alike: &[&str] = if option == "bs" { &["bs", "bsrange", "bssplit"] } else { &[option] };
+        let lines = alike.iter().filter_map(|option| self.of_options.get(option));
+        lines.max().copied().unwrap_or(self.of_name)
+    }
+}
 
 /// A section while its lines are read.
 #[derive(Clone, Debug)]
@@ -120,6 +138,9 @@ impl Section {
             }
             Treatment::Effect { .. } => {}
         }
+        if let Some(variable) = value.and_then(variables::left_over) {
+            return Err(Problem::NoVariable { option: name.to_string(), variable });
+        }
         self.given.insert(option.name, line);
         let (taken, allowed) = if matches!(option.treatment, Treatment::Effect { example: None }) {
             (self.set_flag(option, value), BOOLEAN)
@@ -157,7 +178,15 @@ impl Section {
         let base = self.kb_base;
         let job = &mut self.job;
         match option.name {
-            "rw" => (pattern(value).map(|(a, m)| (job.access, job.mix) = (a, m)), PATTERNS),
+            "rw" => (set_pattern(job, value, base), PATTERNS),
+            "rw_sequencer" => {
+                let repeats = match value {
+                    "sequential" => Some(false),
+                    "identical" => Some(true),
+                    _ => None,
+                };
+                (repeats.map(|on| job.repeats_between = on), "sequential or identical")
+            }
             "rwmixread" => (percent(value).map(|p| job.read_percent = p), PERCENT),
             "rwmixwrite" => (percent(value).map(|p| job.read_percent = 100 - p), PERCENT),
             "bs" => (put(&mut job.block_sizes, value, |v| values::fixed(v, base)), BLOCK),
@@ -322,6 +351,11 @@ impl Section {
         Mistake { line, problem, job: (line < self.line).then(|| self.job.name.clone()) }
     }
 
+    /// Where its options stand.
+    pub(super) fn lines(&self) -> Lines {
+        Lines { of_name: self.line, of_options: self.given.clone() }
+    }
+
     /// Makes the job, once its last line is read.
     ///
     /// # Errors
@@ -410,8 +444,32 @@ impl Section {
     }
 }
 
-const PATTERNS: &str =
-    "read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite or randtrimwrite";
+const PATTERNS: &str = "read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite \
+                        or randtrimwrite; behind random ones :8 or another number, behind others :4k or \
+                        another size";
+
+/// `randread:8` takes a random offset with every eighth request, `write:4k` leaves 4 KiB out after each.
+fn set_pattern(job: &mut Job, value: &str, base: KbBase) -> Taken {
+    let (name, modifier) = match value.split_once(':') {
+        Some((name, modifier)) => (name, Some(modifier)),
+        None => (value, None),
+    };
+    let (access, mix) = pattern(name)?;
+    let (mut random_every, mut gap) = (1, 0);
+    match (modifier, access) {
+        (None, _) => {}
+        (Some(every), Access::Random) => random_every = above_0(every, u64::from(u32::MAX))? as u32,
+        (Some(bytes), Access::Sequential) => {
+            let size = |text| values::size(text, base).and_then(|bytes| i64::try_from(bytes).ok());
+            gap = match bytes.strip_prefix('-') {
+                Some(back) => -size(back)?,
+                None => size(bytes)?,
+            };
+        }
+    }
+    (job.access, job.mix, job.random_every, job.gap) = (access, mix, random_every, gap);
+    Some(())
+}
 
 fn pattern(value: &str) -> Option<(Access, Mix)> {
     let (access, mix) = match value {

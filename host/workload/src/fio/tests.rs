@@ -2,7 +2,7 @@ use super::*;
 use crate::{Access, BlockSizes, Distribution, Extent, Figure, Mix, PerDirection, Zone};
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use aster_units::Duration;
 use proptest::prelude::*;
@@ -54,6 +54,44 @@ fn sizes_follow_kb_base() {
         assert!(message(&format!("[a]\nsize={bad}")).contains("expected a size"), "{bad}");
     }
     assert_eq!(size("size=100%"), Some(Extent::Percent(100)));
+}
+
+#[test]
+fn values_may_be_expressions() {
+    assert_eq!(one("size=(1024*1024)").size, Some(Extent::Bytes(1 << 20)));
+    assert_eq!(one("size=(1m + 4k*2)").size, Some(Extent::Bytes((1 << 20) + 8192)));
+    assert_eq!(one("kb_base=1000\nsize=(4k)").size, Some(Extent::Bytes(4000)));
+    assert_eq!(one("size=(20*2)%").size, Some(Extent::Percent(40)));
+    assert_eq!(one("bs=(4k*2),(2^12)").block_sizes.write, BlockSizes::Fixed(4096));
+    let range = BlockSizes::Range { min: 4096, max: 65_536 };
+    assert_eq!(one("bsrange=(8k-4k)-(64*1k)").block_sizes.read, range);
+    assert_eq!(one("iodepth=(2^5)").queue_depth, 32);
+    let run_time = |lines: &str| one(&format!("{lines}\ntime_based")).run_time;
+    assert_eq!(run_time("runtime=(1m+30s)"), Some(Duration::from_secs(90)));
+    assert_eq!(run_time("runtime=(500)"), Some(Duration::from_micros(500)), "whatever the option's unit");
+    assert!(message("[a]\nsize=(1/0)").contains("size=(1/0): expected a size"));
+    assert!(message("[a]\niodepth=(2k)").contains("expected a whole number"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_told_by_name() {
+    let told = message("[a]\nbs=${BS}\nsize=${");
+    assert!(told.contains("line 2: bs: there is no environment variable \"BS\""), "{told}");
+    assert!(told.contains("line 3: size=${: expected a size"), "{told}");
+}
+
+#[test]
+fn a_pattern_has_its_modifier() {
+    let modifiers = |line: &str| (one(line).random_every, one(line).gap);
+    assert_eq!(modifiers("rw=randread:8"), (8, 0));
+    assert_eq!(modifiers("rw=write:4k"), (1, 4096));
+    assert_eq!(modifiers("rw=rw:-8k"), (1, -8192));
+    assert_eq!(modifiers("rw=write:4k\nrw=read"), (1, 0));
+    for bad in ["randread:0", "randread:4k", "write:", "write:x", "randread:-1", "raed:8"] {
+        assert!(message(&format!("[a]\nrw={bad}")).contains("expected read, write"), "{bad}");
+    }
+    let gap = one("rw=write:1k").plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096 }, 0).unwrap_err();
+    assert!(gap.to_string().contains("rw: a gap of 1024 isn't a multiple"), "{gap}");
 }
 
 #[test]
@@ -148,7 +186,7 @@ fn errors_name_line_option_and_remedy() {
     assert_eq!(message("[a]\ntime_based\nrw=read"), "line 2: time_based needs runtime");
     assert_eq!(message("[global]\nbs=4k"), "line 2: no job: a file needs a section besides [global]");
     assert!(message("[a\nbs=4k").contains("brackets"));
-    assert!(message("[a]\nsize=${SIZE}").starts_with("line 2: size=${SIZE}: expected "));
+    assert!(message("[a]\nsize=$SIZE").starts_with("line 2: size=$SIZE: expected "));
     assert!(message("[a]\nsize=99999999999999t").contains("expected"));
 }
 
@@ -161,7 +199,8 @@ fn every_mistake_of_a_file_is_told_at_its_own_line() {
          line 2: unknown option \"BS\"; did you mean \"bs\"?\n  \
          line 4: rw=randreed: expected read, write, trim, randread, randwrite, randtrim, rw, readwrite, \
          randrw, \
-         trimwrite or randtrimwrite\n  \
+         trimwrite or randtrimwrite; behind random ones :8 or another number, behind others :4k or another \
+         size\n  \
          line 5: unknown option \"iodpeth\"; did you mean \"iodepth\"?\n  \
          line 7: option \"zonemode\" is refused: the drive has no zones, so only fio's default, none, \
          is taken"
@@ -190,6 +229,15 @@ fn options_that_contradict_each_other_are_told_at_the_last_of_their_lines() {
     );
     let two = message("[a]\ntime_based\nrate=1m\nrate_iops=5");
     assert!(two.contains("\n  line 2: time_based needs runtime\n  line 4: rate and"), "{two}");
+}
+
+#[test]
+fn a_jobs_options_have_their_lines() {
+    let jobs = parse_with_lines("[global]\nbs=4k\nrw=read\n[a]\nbs=8k\n\n[b]\nsize=1m\n").unwrap();
+    let of = |job: usize, option| jobs[job].1.of(option);
+    assert_eq!((of(0, "bs"), of(0, "rw"), of(0, "size")), (5, 3, 4));
+    assert_eq!((of(1, "bs"), of(1, "size"), of(1, "offset")), (2, 8, 7));
+    assert_eq!(parse_with_lines("[a]\nrw=read\nbsrange=4k-8k\n").unwrap()[0].1.of("bs"), 3);
 }
 
 #[test]
@@ -426,7 +474,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_values_never_panic(option in 0..options().count(), value in "[0-9a-z:/,.%=+-]{0,12}") {
+    fn arbitrary_values_never_panic(
+        option in 0..options().count(),
+        value in "[0-9a-z:/,.%=+()*^${}-]{0,12}",
+    ) {
         let name = options().nth(option).unwrap().name;
         if let Ok(jobs) = parse(&format!("[j]\n{name}={value}\nss_dur=4\n")) {
             // A job that parses can be laid out and generates requests, or is refused.

@@ -1,3 +1,4 @@
+use super::expression::{evaluate, is_expression};
 use crate::job::BlockSizes;
 use crate::{Extent, PerDirection, TIME_MAX};
 use alloc::vec::Vec;
@@ -29,8 +30,11 @@ fn of_unit(number: &str, unit: u64) -> Option<u64> {
     whole.checked_add((parts * u128::from(unit) / tenths) as u64)
 }
 
-/// A whole number, decimal or `0x` hexadecimal, without unit.
+/// A whole number, decimal or `0x` hexadecimal, without unit, or an expression of such numbers.
 pub(super) fn integer(text: &str) -> Option<u64> {
+    if is_expression(text) {
+        return evaluate(text, &|_| None);
+    }
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u64::from_str_radix(hex, 16).ok(),
         Some(_) => None,
@@ -39,12 +43,20 @@ pub(super) fn integer(text: &str) -> Option<u64> {
     }
 }
 
-/// A number with an optional size suffix.
+/// A number with an optional size suffix, or an expression of such numbers.
 pub(super) fn size(text: &str, base: KbBase) -> Option<u64> {
+    if is_expression(text) {
+        return evaluate(text, &|suffix| size_unit(suffix, base));
+    }
     if text.starts_with("0x") || text.starts_with("0X") {
         return integer(text);
     }
     let (number, suffix) = digits(text);
+    of_unit(number, size_unit(suffix, base)?)
+}
+
+/// What a size's suffix stands for.
+fn size_unit(suffix: &str, base: KbBase) -> Option<u64> {
     let suffix = suffix.to_ascii_lowercase();
     let letters = suffix.strip_suffix('b').unwrap_or(&suffix);
     let (letter, has_i) = match letters.strip_suffix('i') {
@@ -61,7 +73,7 @@ pub(super) fn size(text: &str, base: KbBase) -> Option<u64> {
         _ => return None,
     };
     let unit: u64 = if (base == KbBase::Binary) != has_i { 1024 } else { 1000 };
-    of_unit(number, unit.pow(power))
+    Some(unit.pow(power))
 }
 
 /// A size or a percentage of the drive.
@@ -84,19 +96,35 @@ pub(super) enum TimeUnit {
     Microseconds,
 }
 
-/// A time with an optional unit.
+/// A time with an optional unit, or an expression of times. Whatever the option, the unit there is the
+/// microsecond.
 pub(super) fn time(text: &str, default: TimeUnit) -> Option<Duration> {
-    let (number, unit) = digits(text);
-    let picos = match (unit.to_ascii_lowercase().as_str(), default) {
-        ("d", _) => PICOS_PER_SECOND.checked_mul(86_400)?,
-        ("h", _) => PICOS_PER_SECOND * 3_600,
-        ("m", _) => PICOS_PER_SECOND * 60,
-        ("s" | "sec", _) | ("", TimeUnit::Seconds) => PICOS_PER_SECOND,
-        ("ms" | "msec", _) => 1_000 * PICOS_PER_MICROSECOND,
-        ("us" | "usec", _) | ("", TimeUnit::Microseconds) => PICOS_PER_MICROSECOND,
-        _ => return None,
+    let picos = if is_expression(text) {
+        evaluate(text, &|unit| time_unit(unit).map(|picos| picos / PICOS_PER_MICROSECOND))?
+            .checked_mul(PICOS_PER_MICROSECOND)?
+    } else {
+        let (number, unit) = digits(text);
+        let picos = match (unit, default) {
+            ("", TimeUnit::Seconds) => PICOS_PER_SECOND,
+            ("", TimeUnit::Microseconds) => PICOS_PER_MICROSECOND,
+            (unit, _) => time_unit(unit)?,
+        };
+        of_unit(number, picos)?
     };
-    of_unit(number, picos).map(Duration::from_picos).filter(|&time| time <= TIME_MAX)
+    Some(Duration::from_picos(picos)).filter(|&time| time <= TIME_MAX)
+}
+
+/// A unit of time in picoseconds.
+fn time_unit(unit: &str) -> Option<u64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "d" => PICOS_PER_SECOND * 86_400,
+        "h" => PICOS_PER_SECOND * 3_600,
+        "m" => PICOS_PER_SECOND * 60,
+        "s" | "sec" => PICOS_PER_SECOND,
+        "ms" | "msec" => 1_000 * PICOS_PER_MICROSECOND,
+        "us" | "usec" => PICOS_PER_MICROSECOND,
+        _ => return None,
+    })
 }
 
 /// `read[,write][,trim]`: a missing value follows the one before it, an empty value keeps `current`.
@@ -129,7 +157,13 @@ pub(super) fn alignment(text: &str, base: KbBase) -> Option<u32> {
 
 /// `4k-64k` or `4k:64k`, in either order.
 pub(super) fn range(text: &str, base: KbBase) -> Option<BlockSizes> {
-    let (a, b) = text.split_once(['-', ':'])?;
+    // Not a minus within an expression.
+    let mut depth = 0i64;
+    let between = text.find(|c| {
+        depth += i64::from(c == '(') - i64::from(c == ')');
+        depth == 0 && (c == '-' || c == ':')
+    })?;
+    let (a, b) = (&text[..between], &text[between + 1..]);
     let (a, b) = (block(a, base)?, block(b, base)?);
     Some(BlockSizes::Range { min: a.min(b), max: a.max(b) })
 }
