@@ -153,7 +153,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         };
         console::note(&format!("{}{help}", warning.message));
     }
-    // All failures are reported; the last one ends the command.
+    // All failures are reported, causes before what followed from them; the last one ends the command.
     let mut failures: Vec<Failure> = problems.into_iter().chain(printed.err()).collect();
     match compared {
         Some(Compared::Same(text) | Compared::Other(text)) => console::note(&text),
@@ -173,21 +173,23 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     said_all(failures)
 }
 
-/// Reports all failures except the one that the command ends with: the first that is news to the user, which
-/// a closed output and an interruption aren't.
+/// Reports all failures except the last, with which the command ends, by the exit status of the first. A
+/// closed output and an interruption are no news to the user: they count where there is nothing else.
 ///
 /// # Errors
-/// That one, where there is any.
-fn said_all(mut failures: Vec<Failure>) -> Result<(), Failure> {
+/// The last one, where there is any.
+fn said_all(failures: Vec<Failure>) -> Result<(), Failure> {
     let is_news = |failure: &Failure| matches!(failure, Failure::Usage(_) | Failure::Run(_));
-    if failures.is_empty() {
-        return Ok(());
-    }
-    let last = failures.remove(failures.iter().position(is_news).unwrap_or(0));
-    for failure in failures.iter().filter(|failure| is_news(failure)) {
+    let (mut news, others): (Vec<_>, Vec<_>) = failures.into_iter().partition(is_news);
+    let Some(last) = news.pop() else { return others.into_iter().next().map_or(Ok(()), Err) };
+    for failure in &news {
         console::note(&format!("error: {failure}"));
     }
-    Err(last)
+    Err(match news.first() {
+        Some(Failure::Usage(_)) => Failure::usage(last),
+        Some(_) => Failure::run(last),
+        None => last,
+    })
 }
 
 /// A failure after the beginning of valid work.

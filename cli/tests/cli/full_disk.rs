@@ -249,6 +249,10 @@ const SERVE: [&str; 9] =
 
 /// A server that can't write to its image beyond a given byte, as with a quota or a full disk.
 fn limited(place: &Place) -> Drive {
+    Drive::serve(place, &mut limited_command(place, &SERVE))
+}
+
+fn limited_command(place: &Place, arguments: &[&str]) -> Command {
     // An image that is there: a new one would be longer than the limit allows.
     place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
     let run = ["run", "tiny", "--job", "one.fio", "--image", "d.aster", "--content", "full"];
@@ -257,9 +261,9 @@ fn limited(place: &Place) -> Drive {
     let limit = std::fs::metadata(place.path("d.aster")).unwrap().len() / 16 * 15;
     let program = place.command(&[]).get_program().to_owned();
     let mut command = Command::new("prlimit");
-    command.arg(format!("--fsize={limit}:")).arg(program).args(SERVE);
+    command.arg(format!("--fsize={limit}:")).arg(program).args(arguments);
     command.current_dir(place.path("")).stdin(Stdio::null());
-    Drive::serve(place, &mut command)
+    command
 }
 
 #[test]
@@ -280,6 +284,20 @@ fn a_drive_that_may_not_write_pauses_and_goes_on_by_itself_with_every_byte() {
     assert_eq!(place.aster(&["image", "check", "d.aster", "tiny"]).code, 0);
     let mut drive = Drive::serve(&place, &mut place.command(&SERVE));
     drive.verify(0..written);
+}
+
+#[test]
+fn a_run_whose_image_can_not_grow_says_so_before_what_failed_for_it() {
+    let place = Place::new();
+    place.write("all.fio", "[all]\nrw=write\nbs=64k\niodepth=4\n");
+    let mut command = limited_command(&place, &["run", "tiny", "--job", "all.fio", "--image", "d.aster"]);
+    let ended = command.args(["--content", "full"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    let at = |what: &str| said.find(what).unwrap_or_else(|| panic!("no {what}: {said}"));
+    assert!(
+        at("the drive reports: its image can't be used any more") < at("Attempted Write to Read Only Range")
+    );
 }
 
 #[test]
