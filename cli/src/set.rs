@@ -159,11 +159,26 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
     let overrides = arguments.iter().map(|a| Override::parse(a)).collect::<Result<Vec<_>, _>>()?;
     let mut table: Table =
         toml::from_str(text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    drop_other_placement(&mut table, &overrides);
     for change in &overrides {
         change.apply(&mut table)?;
     }
     let text = toml::to_string(&table).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     Profile::parse(name, &text).map_err(|error| blame(&overrides, error))
+}
+
+/// Where pages go has two keys, of which a profile has one: a file's gives way to the other one of the
+/// command line. The profile that an image keeps has one of them by default.
+fn drop_other_placement(table: &mut Table, overrides: &[Override]) {
+    let sets = |name: &str| overrides.iter().any(|o| o.value.is_some() && o.path == ["ftl", name]);
+    let other = match (sets("placement"), sets("assigner")) {
+        (true, false) => "assigner",
+        (false, true) => "placement",
+        _ => return,
+    };
+    if let Some(ftl) = table.get_mut("ftl").and_then(Value::as_table_mut) {
+        ftl.remove(other);
+    }
 }
 
 /// Refuses an argument that changes nothing: its key is one that nobody reads in this profile's drive.
@@ -254,6 +269,20 @@ mod tests {
         assert_eq!((changed.package.errors.fresh, changed.ecc.scrambler), (1e-7, false));
         assert_eq!(changed.restrict.blocks_per_lun, Some(16), "a table that the file doesn't have");
         assert_eq!(changed.geometry, tiny(&[]).unwrap().geometry, "the rest stays");
+    }
+
+    #[test]
+    fn a_placement_takes_the_place_of_the_files_by_either_of_its_keys() {
+        let (name, text) = SHIPPED.iter().find(|(name, _)| *name == "tiny").unwrap();
+        let kept = Profile::parse(name, text).unwrap().to_toml().unwrap();
+        assert!(kept.contains("assigner = "), "an image keeps every key");
+        let set = |text: &str, argument: &str| parse_with(name, text, &[argument.to_owned()]).unwrap();
+        let random = set(&kept, "ftl.placement=random");
+        assert_eq!(random.ftl.placement.as_deref(), Some("random"));
+        let kept = random.to_toml().unwrap();
+        assert_eq!(set(&kept, "ftl.assigner=way-first").ftl.placement, None);
+        let both = tiny(&["ftl.placement=random", "ftl.assigner=way-first"]).unwrap_err();
+        assert!(both.contains("must go beside ftl.placement"), "{both}");
     }
 
     #[test]

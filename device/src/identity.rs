@@ -20,6 +20,7 @@ const CAPACITY: &str = "geometry.capacity";
 const MAPPING_UNIT: &str = "ftl.mapping_unit_bytes";
 const MAPPING: &str = "ftl.mapping";
 const TABLE_BLOCKS: &str = "ftl.table_blocks";
+const PLACEMENT: &str = "ftl.placement";
 const LANES: &str = "channel.lanes";
 const DETECTOR: &str = "ecc.detector";
 const SYNDROMES: &str = "syndromes";
@@ -40,6 +41,8 @@ pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str
         TABLE_BLOCKS => Some("off"),
         DETECTOR => Some(SYNDROMES),
         TARGET => Some(NO_TARGET),
+        // It was kept by the name of the older key, which profiles still have.
+        PLACEMENT => value_of("ftl.assigner"),
         LANES => value_of("geometry.channels")?.parse().ok().map(usual_lanes),
         "restrict.planes" => value_of("geometry.planes"),
         "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
@@ -132,7 +135,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         (MAPPING_UNIT, profile.ftl.mapping_unit_bytes.to_string()),
         (MAPPING, mapping.to_owned()),
         (TABLE_BLOCKS, table_blocks.to_owned()),
-        ("ftl.assigner", profile.ftl.placement().to_owned()),
+        (PLACEMENT, profile.ftl.placement().to_owned()),
     ]
 }
 
