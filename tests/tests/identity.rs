@@ -25,7 +25,7 @@ fn ask(drive: Running) -> Identity {
     let buffer = host.alloc(IDENTIFY_BYTES as u64);
     let mut page = |cns: Cns, nsid| {
         let control = IdentifyDword10(0).with_cns(cns.raw());
-        let identify = Identify { control, nvm_set: 0 };
+        let identify = Identify { control, nvm_set: 0, command_set: 0 };
         let sqe = AdminCommand::Identify(identify).to_sqe(nsid, 0, buffer, 0);
         assert!(host.admin(sqe).status().is_success());
         let mut bytes = vec![0; IDENTIFY_BYTES];

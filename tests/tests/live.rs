@@ -109,7 +109,8 @@ fn identify(host: &mut Host) -> (String, u64) {
     let page = host.alloc(4096);
     let mut read = |cns, nsid| {
         let control = IdentifyDword10(0).with_cns(cns);
-        let sqe = AdminCommand::Identify(Identify { control, nvm_set: 0 }).to_sqe(nsid, 0, page, 0);
+        let sqe =
+            AdminCommand::Identify(Identify { control, nvm_set: 0, command_set: 0 }).to_sqe(nsid, 0, page, 0);
         assert!(host.admin(sqe).status().is_success());
         let mut bytes = vec![0; 4096];
         host.read(page, &mut bytes);

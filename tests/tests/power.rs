@@ -158,7 +158,7 @@ fn a_host_that_comes_while_the_drive_recovers_is_heard_at_once_and_its_data_foll
     let mut function = function.lose_power();
     function.enable();
     function.create_pair(1);
-    let identify = Identify { control: IdentifyDword10(0).with_cns(1), nvm_set: 0 };
+    let identify = Identify { control: IdentifyDword10(0).with_cns(1), nvm_set: 0, command_set: 0 };
     function.admin(AdminCommand::Identify(identify).to_sqe(0, 0, at, 0));
     assert!(function.device.is_booting(), "recovery was over before anybody could ask");
     for nth in [0, 39] {

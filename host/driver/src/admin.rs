@@ -95,7 +95,7 @@ impl<B: Bar + 'static> Driver<B> {
         into: &mut [u8; IDENTIFY_BYTES],
     ) -> Result<(), DriverError> {
         let control = IdentifyDword10(0).with_cns(cns.raw());
-        let command = AdminCommand::Identify(Identify { control, nvm_set: 0 });
+        let command = AdminCommand::Identify(Identify { control, nvm_set: 0, command_set: 0 });
         self.admin(command, nsid, Transfer::ToHost(into)).await?;
         Ok(())
     }

@@ -194,6 +194,8 @@ pub struct Identify {
     pub control: IdentifyDword10,
     /// NVM set identifier (command dword 11, bits 15:0).
     pub nvm_set: u16,
+    /// Command set identifier (bits 31:24 of the same; NVMe 2.0 §5.17): 0 is the NVM command set.
+    pub command_set: u8,
 }
 
 /// Get Features (NVMe 1.4 §5.13).
@@ -323,6 +325,7 @@ impl AdminCommand {
             AdminOpcode::Identify => AdminCommand::Identify(Identify {
                 control: IdentifyDword10(dword10),
                 nvm_set: dword11 as u16,
+                command_set: (dword11 >> 24) as u8,
             }),
             AdminOpcode::Abort => AdminCommand::Abort(AbortDword10(dword10)),
             AdminOpcode::SetFeatures => {
@@ -382,7 +385,9 @@ impl AdminCommand {
                 .with_dword(12, c.offset as u32)
                 .with_dword(13, (c.offset >> 32) as u32),
             AdminCommand::CreateIoCq(c) => sqe.with_dword(10, c.queue.0).with_dword(11, c.control.0),
-            AdminCommand::Identify(c) => sqe.with_dword(10, c.control.0).with_dword(11, u32::from(c.nvm_set)),
+            AdminCommand::Identify(c) => sqe
+                .with_dword(10, c.control.0)
+                .with_dword(11, u32::from(c.command_set) << 24 | u32::from(c.nvm_set)),
             AdminCommand::Abort(c) => sqe.with_dword(10, c.0),
             AdminCommand::SetFeatures(c) => sqe.with_dword(10, c.control.0).with_dword(11, c.dword11),
             AdminCommand::GetFeatures(c) => sqe.with_dword(10, c.control.0).with_dword(11, c.dword11),

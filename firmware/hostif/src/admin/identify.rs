@@ -34,6 +34,9 @@ const READS_ZEROES: u8 = 1;
 /// §5.15.2.3).
 const LIST_NSID_LIMIT: u32 = 0xffff_fffe;
 
+/// The identifier of the NVM command set (NVMe 2.0, figure 274).
+const NVM_COMMAND_SET: u8 = 0;
+
 impl Controller {
     pub(super) fn identify(
         &mut self,
@@ -62,6 +65,9 @@ impl Controller {
             Cns::NamespaceDescriptors if nsid == NSID => {
                 write_descriptors(&[NamespaceDescriptor::Uuid(uuid(&self.config))], scratch);
             }
+            // Limits beside MDTS: none. NVMe 1.4 doesn't know the structure, but hosts of today ask any
+            // controller for it, and a refusal would stand in the error log of each.
+            Cns::CommandSetController if command.command_set == NVM_COMMAND_SET => scratch.fill(0),
             Cns::Namespace | Cns::ActiveNamespaces | Cns::NamespaceDescriptors => {
                 return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
             }

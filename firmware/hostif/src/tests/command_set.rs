@@ -421,8 +421,11 @@ fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
 #[test]
 fn a_set_adds_to_what_the_controller_says_of_itself() {
     let identify = |bench: &mut Bench, cns: Cns, nsid| {
-        let command =
-            AdminCommand::Identify(Identify { control: IdentifyDword10(0).with_cns(cns.raw()), nvm_set: 0 });
+        let command = AdminCommand::Identify(Identify {
+            control: IdentifyDword10(0).with_cns(cns.raw()),
+            nvm_set: 0,
+            command_set: 0,
+        });
         assert!(bench.status(0, command.to_sqe(nsid, 0, DATA, 0)).is_success());
         memory(bench, DATA, 4096)
     };

@@ -24,7 +24,7 @@ use zerocopy::FromBytes;
 
 pub fn identify(cns: u8, nsid: u32) -> Sqe {
     let control = IdentifyDword10(0).with_cns(cns);
-    AdminCommand::Identify(Identify { control, nvm_set: 0 }).to_sqe(nsid, 0, DATA, 0)
+    AdminCommand::Identify(Identify { control, nvm_set: 0, command_set: 0 }).to_sqe(nsid, 0, DATA, 0)
 }
 pub fn log_page(log: u8, bytes: u64) -> Sqe {
     AdminCommand::GetLogPage(GetLogPage::new(log, bytes / 4)).to_sqe(NSID_ALL, 0, DATA, 0)
@@ -168,6 +168,15 @@ fn identify_tells_which_writes_suit_the_translation_best() {
     assert_eq!(told(Some(writes), BlockSize::Bytes512), (0b1_0000, [7, 7, 7, 7, 31]));
     assert_eq!(told(Some(writes), BlockSize::Bytes4096), (0b1_0000, [0, 0, 0, 0, 3]));
     assert_eq!(told(None, BlockSize::Bytes512), (0, [0; 5]));
+}
+
+/// What hosts ask for as they attach leaves no entry in the error log.
+#[test]
+fn a_controller_has_no_limits_of_the_nvm_command_set() {
+    let mut bench = Bench::ready(config());
+    let of_set = |set: u32| identify(Cns::CommandSetController.raw(), 0).with_dword(11, set << 24);
+    assert!(bench.fetch_page(of_set(0)).iter().all(|&byte| byte == 0));
+    assert!(bench.status(0, of_set(2)).is(Status::INVALID_FIELD), "zoned namespaces");
 }
 
 #[test]

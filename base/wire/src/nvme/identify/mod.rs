@@ -20,13 +20,15 @@ pub use namespace::{
 pub const IDENTIFY_BYTES: usize = 4096;
 
 wire_enum! {
-    /// Controller or namespace structure: what Identify returns (NVMe 1.4 §5.15.1).
+    /// Controller or namespace structure: what Identify returns (NVMe 1.4 §5.15.1, and NVMe 2.0 §5.17.2.6 for
+    /// what depends on a command set).
     pub enum Cns(u8) {
         Namespace = 0x00, "identify namespace";
         Controller = 0x01, "identify controller";
         ActiveNamespaces = 0x02, "active namespace ID list";
         NamespaceDescriptors = 0x03, "namespace identification descriptor list";
         NvmSets = 0x04, "NVM set list";
+        CommandSetController = 0x06, "identify controller for a command set";
         AllocatedNamespaces = 0x10, "allocated namespace ID list";
         AllocatedNamespace = 0x11, "identify namespace for an allocated namespace ID";
         NamespaceControllers = 0x12, "controllers attached to a namespace";
