@@ -186,6 +186,10 @@ impl Queues {
     pub fn waiting(&self, chip: usize, kind: QueueKind) -> u32 {
         self.waiting[chip][kind as usize]
     }
+    /// Whether any transaction waits for a chip.
+    pub fn is_any_waiting(&self, chip: usize) -> bool {
+        self.waiting[chip].iter().any(|&count| count > 0)
+    }
     /// The first transaction in a queue that is for `die`.
     pub fn head(&self, die: DieIndex, kind: QueueKind) -> Option<TransactionId> {
         self.lanes[die.at()][kind as usize].head

@@ -66,8 +66,30 @@ pub struct FilState {
     dies: Vec<DieState>,
     // Whether a channel carries something.
     busy: Vec<bool>,
-    // Dies of a channel that aren't idle, and transactions that wait for the channel's dies.
-    work: Vec<u32>,
+    loads: Vec<ChannelLoad>,
+}
+
+/// What there is to do on a channel.
+#[derive(Clone, Copy, Default)]
+struct ChannelLoad {
+    // Transactions that wait for its dies.
+    waiting: u32,
+    // Its dies that aren't idle, those of them with data in the register, and those whose array works.
+    at_work: u32,
+    loaded: u32,
+    executing: u32,
+}
+
+impl ChannelLoad {
+    /// The numbers in which a die in this state is counted.
+    fn of(&mut self, state: DieState) -> [Option<&mut u32>; 2] {
+        let at_work = (state != DieState::Idle).then_some(&mut self.at_work);
+        match state {
+            DieState::Loaded => [at_work, Some(&mut self.loaded)],
+            DieState::Executing(..) => [at_work, Some(&mut self.executing)],
+            _ => [at_work, None],
+        }
+    }
 }
 
 impl FilState {
@@ -79,7 +101,7 @@ impl FilState {
             queues: Queues::new(chips, bound),
             dies: vec![DieState::Idle; chips.total() as usize],
             busy: vec![false; channels],
-            work: vec![0; channels],
+            loads: vec![ChannelLoad::default(); channels],
         }
     }
     /// What a die does.
@@ -92,7 +114,7 @@ impl FilState {
     }
     /// Whether nothing waits and nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.work.iter().all(|&work| work == 0)
+        self.loads.iter().all(|load| load.waiting + load.at_work == 0)
     }
     /// Dies that aren't idle.
     pub fn at_work(&self) -> impl Iterator<Item = DieIndex> + '_ {
@@ -100,9 +122,19 @@ impl FilState {
         (0..).zip(&self.dies).filter(busy).map(|(die, _)| DieIndex(die))
     }
 
+    fn load(&mut self, die: DieIndex) -> &mut ChannelLoad {
+        &mut self.loads[self.chips.channel(die)]
+    }
+    fn set(&mut self, die: DieIndex, state: DieState) {
+        let before = core::mem::replace(&mut self.dies[die.at()], state);
+        let load = self.load(die);
+        load.of(before).into_iter().flatten().for_each(|count| *count -= 1);
+        load.of(state).into_iter().flatten().for_each(|count| *count += 1);
+    }
+
     /// A transaction has come.
     pub fn push(&mut self, id: TransactionId, transaction: Transaction) {
-        self.work[self.chips.channel(transaction.die)] += 1;
+        self.load(transaction.die).waiting += 1;
         self.queues.push(id, transaction);
     }
     /// Begins a step. `holds` says whether the die's channel is busy until [`FilState::passed`].
@@ -117,11 +149,12 @@ impl FilState {
                 let dies = &self.dies;
                 let taken = self.queues.take(die, kind, |of| dies[of.at()] == DieState::Idle);
                 assert_eq!(taken, id, "a queue keeps its order");
+                self.load(die).waiting -= 1;
                 DieState::Commanded(work)
             }
             (step, state) => unreachable!("{step:?} of a die that is {state:?}"),
         };
-        self.dies[die.at()] = state;
+        self.set(die, state);
         self.busy[self.chips.channel(die)] = holds;
     }
     /// Has a multi-plane operation carry out one more transaction, along with those of `taken`, which the
@@ -136,7 +169,7 @@ impl FilState {
             let goes = taken.iter().all(|other| transaction.goes_with(other));
             (goes && may_go(self, chip, kind)).then_some((kind, transaction))
         })?;
-        self.work[self.chips.channel(die)] -= 1;
+        self.load(die).waiting -= 1;
         Some((self.queues.take_along(die, kind), transaction))
     }
     /// What the die's channel carried has passed.
@@ -145,23 +178,22 @@ impl FilState {
     }
     /// The die's array has begun, or its status has said that it goes on: the next status is due at `poll`.
     pub fn executes(&mut self, die: DieIndex, poll: Instant) {
-        let state = &mut self.dies[die.at()];
-        let (DieState::Commanded(work) | DieState::Asked(work)) = *state else {
+        let state = self.die(die);
+        let (DieState::Commanded(work) | DieState::Asked(work)) = state else {
             unreachable!("an array begins in a die that is {state:?}");
         };
-        *state = DieState::Executing(work, poll);
+        self.set(die, DieState::Executing(work, poll));
     }
     /// A read's execution is over: its data wait in the register.
     pub fn loaded(&mut self, die: DieIndex) {
-        let state = &mut self.dies[die.at()];
+        let state = self.die(die);
         assert!(state.reads(), "data in a die that is {state:?}");
-        *state = DieState::Loaded;
+        self.set(die, DieState::Loaded);
     }
     /// The die's transaction is over, and those that have [joined](FilState::join) it.
     pub fn ended(&mut self, die: DieIndex) {
-        let state = core::mem::replace(&mut self.dies[die.at()], DieState::Idle);
-        assert_ne!(state, DieState::Idle, "an idle die has nothing that ends");
-        self.work[self.chips.channel(die)] -= 1;
+        assert_ne!(self.die(die), DieState::Idle, "an idle die has nothing that ends");
+        self.set(die, DieState::Idle);
     }
     /// The first instant at which a status is due, of the dies whose channel is idle.
     pub fn next_poll(&self) -> Option<Instant> {
@@ -192,10 +224,9 @@ impl Turns {
     /// What to do next at `now`. `None` if everything waits for something.
     pub fn next(&self, state: &FilState, now: Instant) -> Option<FilStep> {
         let channels = self.dies.len();
-        (0..channels).map(|n| (self.channel + n) % channels).find_map(|channel| {
-            let can = state.work[channel] > 0 && !state.busy[channel];
-            if can { self.of_channel(state, channel, now) } else { None }
-        })
+        (0..channels)
+            .map(|n| (self.channel + n) % channels)
+            .find_map(|channel| if state.busy[channel] { None } else { self.of_channel(state, channel, now) })
     }
     /// A step has been chosen: the next channel has the next turn, and of the channel the next die, or
     /// after a command the next chip.
@@ -214,19 +245,26 @@ impl Turns {
     /// What a channel that is idle carries next. What has been read goes out before a new command starts,
     /// and a status is asked for when there is nothing else to carry.
     fn of_channel(&self, state: &FilState, channel: usize, now: Instant) -> Option<FilStep> {
+        let load = &state.loads[channel];
         let of_channel = state.chips.of_channel();
         let first = channel as u32 * of_channel;
         let turn = self.dies[channel];
         let dies = || (0..of_channel).map(move |n| DieIndex(first + (turn + n) % of_channel));
-        let loaded = dies().find(|&die| state.die(die) == DieState::Loaded);
-        if let Some(die) = loaded {
-            return Some(FilStep::Transfer(die));
+        if load.loaded > 0 {
+            return dies().find(|&die| state.die(die) == DieState::Loaded).map(FilStep::Transfer);
         }
-        let ways = usize::from(state.chips.ways);
-        let mut chips = (0..ways).map(|n| channel * ways + (self.chips[channel] + n) % ways);
-        let command = chips.find_map(|chip| command(state, chip));
+        if load.waiting > 0 {
+            let ways = usize::from(state.chips.ways);
+            let mut chips = (0..ways).map(|n| channel * ways + (self.chips[channel] + n) % ways);
+            if let Some(command) = chips.find_map(|chip| command(state, chip)) {
+                return Some(command);
+            }
+        }
+        if load.executing == 0 {
+            return None;
+        }
         let due = |die: &DieIndex| matches!(state.die(*die), DieState::Executing(_, at) if at <= now);
-        command.or_else(|| dies().find(due).map(FilStep::Status))
+        dies().find(due).map(FilStep::Status)
     }
 }
 
@@ -234,7 +272,12 @@ impl Turns {
 /// queues holds for an idle die.
 fn command(state: &FilState, chip: usize) -> Option<FilStep> {
     let queues = &state.queues;
-    let idle = state.chips.dies_of(chip).filter(|&die| state.die(die) == DieState::Idle);
+    let has = |kind: &QueueKind| queues.waiting(chip, *kind) > 0;
+    let is_idle = |die| state.die(die) == DieState::Idle;
+    if !queues.is_any_waiting(chip) || !state.chips.dies_of(chip).any(is_idle) {
+        return None;
+    }
+    let idle = state.chips.dies_of(chip).filter(|&die| is_idle(die));
     let oldest = |kind: QueueKind, which: &dyn Fn(DieIndex) -> bool| {
         let heads =
             idle.clone().filter(|&die| which(die)).filter_map(|die| Some((die, queues.head(die, kind)?)));
@@ -244,10 +287,10 @@ fn command(state: &FilState, chip: usize) -> Option<FilStep> {
         FilStep::Command(_, _, id) => queues.arrived(id),
         _ => unreachable!("a queue holds commands"),
     };
-    let overdue = QueueKind::ALL.into_iter();
+    let overdue = QueueKind::ALL.into_iter().filter(has);
     let overdue = overdue.filter_map(|kind| oldest(kind, &|die| queues.is_overdue(die, kind)));
     overdue.min_by_key(arrived).or_else(|| {
-        let in_order = QueueKind::ALL.into_iter();
+        let in_order = QueueKind::ALL.into_iter().filter(has);
         in_order.filter(|&kind| may_go(state, chip, kind)).find_map(|kind| {
             // A program waits while another die of its chip reads.
             let free = |die: DieIndex| {
