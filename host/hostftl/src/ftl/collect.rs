@@ -39,7 +39,8 @@ const RETRIES: u32 = 3;
 /// One in so many erases at most is for wear levelling: 1.25 %. What it adds by the way, since data that were
 /// moved lie elsewhere when their groups are collected, takes up to another 0.7 % of H26's 2 %.
 const LEVELLED_IN: u64 = 80;
-/// While free groups are few, so many victims that make room come before each one whose data fade.
+/// While free groups are few, so many victims that make room come before each one whose data fade, or whose
+/// rows lack a page.
 const FOR_ROOM: u32 = 7;
 /// Page buffers of collection: rows of the victim, and copies.
 pub(super) const BUFFERS: usize = ROWS * LANES_MAX + COPIES;
@@ -253,7 +254,9 @@ impl Collector {
                 if !before.is_wear() && self.may_level(state) { self.for_wear(state) } else { None };
             victim = victim.or_else(|| state.groups.empty());
             if victim.is_none() && few && self.for_room >= FOR_ROOM {
-                victim = self.fading(state).or_else(|| self.for_repair(state));
+                victim = if state.groups.all_free() > RESERVE { state.groups.harmed() } else { None };
+                self.for_room = if victim.is_some() { 0 } else { self.for_room };
+                victim = victim.or_else(|| self.fading(state)).or_else(|| self.for_repair(state));
             }
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short();

@@ -111,16 +111,18 @@ impl Ftl {
         for _ in 0..TRIES {
             let Some((at, generation, area, page)) = self.begin_store(pages).await else { continue };
             let whole = self.program_table(table, generation, (at, area, page), pages).await;
-            let state = &mut *self.state.borrow_mut();
-            let State { keeping: Some(keeping), groups, .. } = state else { return false };
-            // Behind a page that failed, or that a loss of power has cut off, nothing is programmed.
-            keeping.next = whole.then_some((area, page + pages));
-            if whole {
-                let (blocks, newest) = (groups.members(at), keeping.newest);
-                let place = TablePlace { generation, newest, blocks, area, page };
-                place.write(&self.table_nvram);
-                keeping.place = Some(place);
-                return true;
+            {
+                let state = &mut *self.state.borrow_mut();
+                let State { keeping: Some(keeping), groups, .. } = state else { return false };
+                // Behind a page that failed, or that a loss of power has cut off, nothing is programmed.
+                keeping.next = whole.then_some((area, page + pages));
+                if whole {
+                    let (blocks, newest) = (groups.members(at), keeping.newest);
+                    let place = TablePlace { generation, newest, blocks, area, page };
+                    place.write(&self.table_nvram);
+                    keeping.place = Some(place);
+                    return true;
+                }
             }
             if self.is_stopped() {
                 return false;

@@ -388,14 +388,22 @@ impl Recovery<'_> {
                 groups.gained(place.page);
             }
         }
-        // The sums of a group's rows may be on a lane that doesn't answer.
-        let is_dead = |groups: &Groups, at: GroupPlace| {
+        // Members on lanes that don't answer. Sums of a group's rows may be among them.
+        let dead_members = |groups: &Groups, at: GroupPlace| {
             let of_die = dead.iter().filter(|&&(channel, die, _)| (channel, die) == (at.channel, at.die));
             let members = groups.members(at);
-            of_die
-                .map(|&(.., lane)| (lane, members[usize::from(lane)]))
-                .any(|(lane, block)| block != NO_BLOCK && !retired.has((at.channel, at.die, lane, block)))
+            let blocks = of_die.map(|&(.., lane)| (lane, members[usize::from(lane)]));
+            let counts = |lane, block| block != NO_BLOCK && !retired.has((at.channel, at.die, lane, block));
+            blocks.filter(|&(lane, block)| counts(lane, block)).count()
         };
+        let lost = |at: &&GroupPlace| of_groups[*at].counts && dead_members(&groups, **at) > 1;
+        if let Some(GroupPlace { channel, die, .. }) = of_groups.keys().find(lost) {
+            return Err(format!(
+                "{} lanes of channel {channel} don't answer on die {die}, and parity makes what one of them \
+                 held: older data would come back in place of the rest",
+                dead.iter().filter(|(c, d, _)| (c, d) == (channel, die)).count()
+            ));
+        }
         let torn = if config.raid.is_some() { self.torn(&blocks, &groups) } else { BTreeSet::new() };
         let mut stale = vec![];
         groups.found_erases(&erases_of(&blocks));
@@ -406,7 +414,7 @@ impl Recovery<'_> {
                     groups.corrected(at, corrected);
                     // The sums of its rows may be of another block.
                     let is_mended = config.raid.is_some() && table.mended.contains(&at);
-                    if harmed || is_mended || is_dead(&groups, at) {
+                    if harmed || is_mended || dead_members(&groups, at) > 0 {
                         groups.harm(at);
                     }
                     if torn.contains(&at) {

@@ -34,10 +34,11 @@ impl Ftl {
     ) -> SentRow {
         let of = row.of;
         state.frontier.take_summed(&mut state.groups, stream, &row);
-        let erase = (row.opens && state.groups.must_be_erased(of)).then(|| {
+        if row.opens {
+            // It holds nothing: what a block has that can't be written is no part of its rows.
             state.retired.retire(&self.nvram, &state.groups, of);
-            self.erase(state, of)
-        });
+        }
+        let erase = (row.opens && state.groups.must_be_erased(of)).then(|| self.erase(state, of));
         let members = state.groups.members(of);
         let padding = (self.padding, Records::default());
         let (mut at, mut buffers, mut records) = (vec![], vec![], vec![]);
