@@ -163,8 +163,8 @@ fn what_a_lane_held_that_is_dead_at_power_on_is_written_elsewhere() {
     }
 }
 
-/// The same on a drive whose groups have all been written before, under a load that leaves collection no rest:
-/// copies go to groups that were erased when the lane was alive.
+/// The same on a drive whose groups have all been written before, under a load that leaves collection no
+/// rest: copies go to groups that were erased when the lane was alive.
 #[test]
 fn a_drive_in_use_gets_its_redundancy_back_too() {
     for (raid, at_power_on) in [(RaidName::Fixed, false), (RaidName::Rotating, true)] {
