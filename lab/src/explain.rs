@@ -57,6 +57,7 @@ impl Kept {
 pub struct Collector {
     which: Which,
     first: u64,
+    work_began: Instant,
     /// A command that doesn't begin from the first until the second of these is not the slowest.
     within: Option<(Instant, Instant)>,
     histories: Histories,
@@ -70,6 +71,7 @@ impl Collector {
         Collector {
             which,
             first: u64::MAX,
+            work_began: Instant::ZERO,
             within: None,
             histories: Histories::default(),
             open: BTreeMap::new(),
@@ -77,11 +79,12 @@ impl Collector {
         }
     }
 
-    /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
+    /// The work begins at `now`: the command that is fetched next, the `first` of the run, is its number 1.
     /// Commands that begin before the first moment of `within`, or at or after the second, can't be the
     /// slowest.
-    pub fn begin(&mut self, first: u64, within: Option<(Instant, Instant)>) {
+    pub fn begin(&mut self, first: u64, now: Instant, within: Option<(Instant, Instant)>) {
         self.first = first;
+        self.work_began = now;
         self.within = within;
     }
 
@@ -111,7 +114,7 @@ impl Collector {
     /// commands, and so the host's software.
     pub fn explanation(&self, geometry: &Geometry, on_host: bool) -> Option<Explanation> {
         let (number, span, kept) = self.found.as_ref()?;
-        Some(Explanation::of(*number, span, kept, (geometry, on_host)))
+        Some(Explanation::of(*number, self.work_began, span, kept, (geometry, on_host)))
     }
 }
 
@@ -146,8 +149,10 @@ pub struct Explanation {
     pub length: u64,
     /// NVMe status field, 0 for success.
     pub status: u16,
-    /// Simulated time at which it began, in microseconds.
+    /// Simulated time at which it began, in microseconds from the beginning of the work, as `--from` counts.
     pub began_us: f64,
+    /// The same from power-on.
+    pub began_since_power_on_us: f64,
     /// How long it took, in microseconds.
     pub total_us: f64,
     /// What happened, in the order of time.
@@ -159,7 +164,13 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    fn of(number: u64, span: &CommandSpan, kept: &Kept, (geometry, on_host): (&Geometry, bool)) -> Self {
+    fn of(
+        number: u64,
+        work_began: Instant,
+        span: &CommandSpan,
+        kept: &Kept,
+        (geometry, on_host): (&Geometry, bool),
+    ) -> Self {
         let (began, ended) = span.ends();
         let mut steps: Vec<(Instant, ExplainedStep)> = stages(span, on_host)
             .chain(below(kept, geometry))
@@ -186,7 +197,8 @@ impl Explanation {
             offset: span.offset,
             length: span.length,
             status: span.status,
-            began_us: began.since(Instant::ZERO).as_micros_f64(),
+            began_us: began.since(work_began).as_micros_f64(),
+            began_since_power_on_us: began.since(Instant::ZERO).as_micros_f64(),
             total_us: total.as_micros_f64(),
             steps: steps.into_iter().map(|(_, step)| step).collect(),
             shares: shares(span, &kept.pieces, &kept.followed, total, on_host),
@@ -202,7 +214,12 @@ impl Explanation {
         if *length > 0 {
             let _ = write!(out, ", {length} B at {offset}");
         }
-        let _ = writeln!(out, ", {total_us:.3} µs, status {status:03X}h\n");
+        let _ = writeln!(out, ", {total_us:.3} µs, status {status:03X}h");
+        let _ = writeln!(
+            out,
+            "it began {:.3} µs after the work, {:.3} µs after power-on\n",
+            self.began_us, self.began_since_power_on_us
+        );
         let _ = writeln!(out, "{:>12}  {:>12}  what", "at µs", "took µs");
         for step in &self.steps {
             let indent = usize::from(step.depth) * 2;

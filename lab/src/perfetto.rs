@@ -50,6 +50,8 @@ pub struct PerfettoTrace<W: Write> {
     geometry: Geometry,
     firmware: Firmware,
     started: bool,
+    /// The zero of its times.
+    work_began: Instant,
     named: BTreeSet<(Group, u32)>,
     /// When the last piece on each lane ended: for each queue's commands, and for waiting operations.
     lanes: BTreeMap<(Group, u16), Vec<Instant>>,
@@ -67,12 +69,24 @@ impl<W: Write> PerfettoTrace<W> {
             geometry,
             firmware,
             started: false,
+            work_began: Instant::ZERO,
             named: BTreeSet::new(),
             lanes: BTreeMap::new(),
             flash_until: vec![Instant::ZERO; geometry.total_luns() as usize],
             link_until: [Instant::ZERO; 2],
             error: None,
         }
+    }
+
+    /// The work begins at `now`, from which times count. What began before is drawn from then on.
+    pub fn begin(&mut self, now: Instant) {
+        self.work_began = now;
+    }
+
+    /// Microseconds, the unit of trace events, after the work's beginning.
+    fn micros(&self, at: Instant) -> f64 {
+        let signed = i128::from(at.as_picos()) - i128::from(self.work_began.as_picos());
+        signed as f64 / 1e6
     }
 
     /// Draws a piece that has ended.
@@ -133,13 +147,13 @@ impl<W: Write> PerfettoTrace<W> {
         piece: &Piece,
     ) -> io::Result<()> {
         let (_, name) = described(&piece.activity, &self.geometry);
-        let (pid, ts) = (group as u32, micros(from));
+        let (pid, ts) = (group as u32, self.micros(from));
         let mut args = json!({});
         if let Some(command) = piece.command {
             args["command"] = command.into();
         }
         if from != piece.from {
-            args["began_us"] = micros(piece.from).into();
+            args["began_us"] = self.micros(piece.from).into();
         }
         match piece.activity {
             Activity::Command(span) => {
@@ -159,7 +173,8 @@ impl<W: Write> PerfettoTrace<W> {
             _ => {}
         }
         self.write(&json!({
-            "ph": "X", "pid": pid, "tid": track, "ts": ts, "dur": micros(to) - ts, "name": name, "args": args,
+            "ph": "X", "pid": pid, "tid": track, "ts": ts, "dur": self.micros(to) - ts, "name": name,
+            "args": args,
         }))?;
         let Some(id) = piece.command else { return Ok(()) };
         // A command's bar is written when it has ended; viewers order events by time.
@@ -171,7 +186,7 @@ impl<W: Write> PerfettoTrace<W> {
     }
 
     fn draw(&mut self, piece: &Piece) -> io::Result<()> {
-        let (mut from, to) = (piece.from, piece.to);
+        let (mut from, to) = (piece.from.max(self.work_began), piece.to.max(self.work_began));
         let place = match piece.activity {
             Activity::Command(span) => {
                 let lane = self.lane((Group::Commands, span.queue), from, to);
@@ -233,7 +248,7 @@ impl<W: Write> PerfettoTrace<W> {
         for stage in Stage::ALL {
             let Some(to) = span.at(stage) else { continue };
             if let Some(from) = before.replace(to) {
-                let (ts, to) = (micros(from), micros(to));
+                let (ts, to) = (self.micros(from), self.micros(to));
                 self.write(&json!({
                     "ph": "X", "pid": group as u32, "tid": track, "ts": ts, "dur": (to - ts).max(0.0),
                     "name": format!("until {}", stage.name()), "args": {},
@@ -253,11 +268,6 @@ impl<W: Write> PerfettoTrace<W> {
         lanes[free] = to;
         free as u32
     }
-}
-
-/// Microseconds, the unit of trace events.
-fn micros(at: Instant) -> f64 {
-    at.since(Instant::ZERO).as_micros_f64()
 }
 
 #[cfg(test)]

@@ -68,11 +68,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Write every event from power-on, or of a part of the work, to this file, one JSON object per line;
-    /// times in picoseconds
+    /// times in picoseconds, from power-on and, as work_ps, from the beginning of the work
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for
-    /// ui.perfetto.dev
+    /// ui.perfetto.dev; times count from the beginning of the work
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else

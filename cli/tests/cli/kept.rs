@@ -77,7 +77,10 @@ fn a_command_has_the_same_number_in_an_explanation_in_events_and_in_perfettos_tr
     }
     let number = |value: &Value| value.as_f64().unwrap();
     let ended = number(&told["began_us"]) + number(&told["total_us"]);
-    assert!((number(&named("CommandCompleted")["at_ps"]) / 1e6 - ended).abs() < 1e-3, "{own:?}");
+    let completed = named("CommandCompleted");
+    assert!((number(&completed["work_ps"]) / 1e6 - ended).abs() < 1e-3, "{own:?}");
+    let ended = number(&told["began_since_power_on_us"]) + number(&told["total_us"]);
+    assert!((number(&completed["at_ps"]) / 1e6 - ended).abs() < 1e-3, "{own:?}");
     let trace: Value = serde_json::from_str(&place.read("p.json")).unwrap();
     let bars = trace["traceEvents"].as_array().unwrap();
     let is_it = |bar: &&Value| bar["args"]["command"] == 37 && bar["args"]["host_id"].is_number();

@@ -190,7 +190,10 @@ fn a_read_is_followed_from_doorbell_to_array_at_the_times_of_its_events() {
     let mut events: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     for line in place.read("e.jsonl").lines() {
         let event: Value = serde_json::from_str(line).unwrap();
-        events.entry(number(&event["at_ps"])).or_default().push(event);
+        // Both count from the beginning of the work.
+        if let Some(at) = event["work_ps"].as_u64() {
+            events.entry(at).or_default().push(event);
+        }
     }
     let happened = |at: u64, name: &str, fields: &[(&str, u64)]| {
         let at_once = events.get(&at).map_or(&[][..], Vec::as_slice);

@@ -27,6 +27,7 @@ fn drawn(place: &Place, more: &[&str]) -> Vec<(u64, f64)> {
     place.report(&[&RUN[..], &["--json", "--perfetto", "p.json"], more].concat());
     let trace: Value = serde_json::from_str(&place.read("p.json")).unwrap();
     let bars = trace["traceEvents"].as_array().unwrap().iter();
+    let bars = bars.inspect(|bar| assert!(bar["ts"].is_null() || bar["ts"].as_f64() >= Some(0.0), "{bar}"));
     let commands =
         bars.filter(|bar| bar["ph"] == "X" && bar["pid"] == 1 && bar["args"]["host_id"].is_number());
     commands.map(|bar| (bar["args"]["command"].as_u64().unwrap(), bar["dur"].as_f64().unwrap())).collect()
@@ -45,6 +46,8 @@ fn events_of_a_window_are_those_of_the_whole_between_its_ends() {
     let began = ends(&work).0;
     assert!(work.len() < whole.len() && began > ends(&whole).0, "{}", work[0]);
     let part = events(&place, &["--from", "200us", "--until", "900us"]);
+    let in_work = |event: &Value| event["work_ps"].as_u64().unwrap();
+    assert!(part.iter().all(|event| (200_000_000..900_000_000).contains(&in_work(event))));
     let (first, last) = ends(&part);
     let wanted: Vec<_> = whole.iter().filter(|event| (first..=last).contains(&at(event))).cloned().collect();
     assert_eq!(part, wanted);
@@ -83,6 +86,11 @@ fn a_window_bounds_the_picture_and_the_command_that_is_explained() {
     assert!(!some.is_empty() && some.len() < all.len() / 2, "{} of {}", some.len(), all.len());
     let explain = ["explain", "tiny", "--job", "mixed.fio", "--precondition", "0", "--json"];
     let slowest = place.report(&explain);
+    // What an explanation or the picture says can be asked for as it is.
+    let began = slowest["began_us"].as_f64().unwrap();
+    let (from, until) = (format!("{:.3}us", began - 0.001), format!("{:.3}us", began + 0.001));
+    let alone = drawn(&place, &["--from", &from, "--until", &until, "--slowest", "1"]);
+    assert_eq!(alone.iter().map(|bar| bar.0).collect::<Vec<_>>(), [slowest["command"].as_u64().unwrap()]);
     let first = place.report(&[&explain[..], &["--until", "1us"]].concat());
     assert_ne!(first["command"], slowest["command"]);
     assert!(first["command"].as_u64().unwrap() <= 8, "one of those that began at once: {}", first["command"]);

@@ -57,7 +57,7 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
         match piece.activity {
             Activity::Command(span) => {
                 let kept = open.remove(&command).unwrap_or_default();
-                ended.push(Explanation::of(command, &span, &kept, (&geometry, on_host)));
+                ended.push(Explanation::of(command, Instant::ZERO, &span, &kept, (&geometry, on_host)));
             }
             _ => open.entry(command).or_default().hear(piece, histories),
         }

@@ -52,7 +52,7 @@ fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
 fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanation> {
     events.sort_by_key(|(at, _)| *at);
     let mut collector = Collector::new(which);
-    collector.begin(0, None);
+    collector.begin(0, Instant::ZERO, None);
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     for (at, event) in &events {
         lives.event(us(*at), event);
@@ -138,12 +138,15 @@ fn what_came_before_the_work_is_not_looked_at() {
     let mut collector = Collector::new(Which::Slowest);
     let mut events = [read(0, 500, 0), read(700, 50, 1)].concat();
     events.sort_by_key(|(at, _)| *at);
-    collector.begin(1, None);
+    collector.begin(1, us(600), None);
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     events.iter().for_each(|(at, event)| lives.event(us(*at), event));
     drop(lives);
     let found = collector.explanation(&SHAPE, false).unwrap();
-    assert_eq!((found.command, found.total_us, found.began_us), (1, 79.0, 700.0));
+    assert_eq!((found.command, found.total_us), (1, 79.0));
+    assert_eq!((found.began_us, found.began_since_power_on_us), (100.0, 700.0));
+    let said = "it began 100.000 µs after the work, 700.000 µs after power-on\n";
+    assert!(found.table().contains(said), "{}", found.table());
 }
 
 #[test]

@@ -86,6 +86,19 @@ fn an_operation_behind_another_is_drawn_from_its_end_and_says_when_it_began() {
 }
 
 #[test]
+fn times_count_from_the_beginning_of_the_work_and_none_is_before() {
+    let mut trace = PerfettoTrace::new(Vec::new(), SHAPE, firmware());
+    trace.begin(us(100));
+    let array = |from, to| piece(Activity::Array { lun: LunIndex(1), kind: 2 }, None, from, to);
+    [array(80, 130), array(140, 150)].iter().for_each(|piece| trace.hear(piece));
+    let all: Value = serde_json::from_slice(&trace.finish().unwrap()).unwrap();
+    let all = all["traceEvents"].as_array().unwrap().clone();
+    let times: Vec<_> = bars(&all).iter().map(|bar| (bar["ts"].as_f64(), bar["dur"].as_f64())).collect();
+    assert_eq!(times, [(Some(0.0), Some(30.0)), (Some(40.0), Some(10.0))]);
+    assert_eq!(bars(&all)[0]["args"]["began_us"], -20.0);
+}
+
+#[test]
 fn a_trace_of_nothing_is_a_trace() {
     assert_eq!(events(&[]), Vec::<Value>::new());
 }

@@ -8,7 +8,7 @@ use super::spans::{SLOTS, add};
 use super::window::WorkWindow;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{CommandSpan, Event, EventSink, Recorder, Spans, Tee};
-use aster_units::Instant;
+use aster_units::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,14 +20,28 @@ struct Lines<W: Write>(Rc<RefCell<Output<W>>>);
 
 struct Output<W: Write> {
     into: W,
+    window: WorkWindow,
     numbers: Numbers,
     error: Option<io::Error>,
 }
 
-/// One event as a JSON object with its time in picoseconds, its name, its fields by name, and the number of
-/// the command whose slot it names.
-fn write_line(into: &mut impl Write, at: Instant, event: &Event, number: Option<u64>) -> io::Result<()> {
-    write!(into, "{{\"at_ps\":{},\"event\":\"{}\"", at.as_picos(), event.kind().name())?;
+/// What a line has beside the event.
+#[derive(Clone, Copy, Default)]
+struct Context {
+    /// Time since the work's beginning, during the work.
+    in_work: Option<Duration>,
+    /// Number of the command whose slot the event names.
+    number: Option<u64>,
+}
+
+/// One event as a JSON object with its times in picoseconds, its name, its fields by name, and the command's
+/// number.
+fn write_line(into: &mut impl Write, at: Instant, event: &Event, context: Context) -> io::Result<()> {
+    write!(into, "{{\"at_ps\":{}", at.as_picos())?;
+    if let Some(in_work) = context.in_work {
+        write!(into, ",\"work_ps\":{}", in_work.as_picos())?;
+    }
+    write!(into, ",\"event\":\"{}\"", event.kind().name())?;
     let mut result = Ok(());
     event.for_each_field(|name, value| {
         if result.is_ok() {
@@ -35,7 +49,7 @@ fn write_line(into: &mut impl Write, at: Instant, event: &Event, number: Option<
         }
     });
     result?;
-    if let Some(number) = number {
+    if let Some(number) = context.number {
         write!(into, ",\"number\":{number}")?;
     }
     into.write_all(b"}\n")
@@ -52,12 +66,13 @@ impl<W: Write> Output<W> {
     fn hear(&mut self, at: Instant, event: &Event, counts: impl FnOnce(Instant) -> bool) {
         self.numbers.hear(event);
         if self.error.is_none() && counts(at) {
-            self.write(at, event, self.numbers.of(event));
+            let context = Context { in_work: self.window.in_work(at), number: self.numbers.of(event) };
+            self.write(at, event, context);
         }
     }
-    fn write(&mut self, at: Instant, event: &Event, number: Option<u64>) {
+    fn write(&mut self, at: Instant, event: &Event, context: Context) {
         if self.error.is_none() {
-            self.error = write_line(&mut self.into, at, event, number).err();
+            self.error = write_line(&mut self.into, at, event, context).err();
         }
     }
 }
@@ -78,7 +93,7 @@ struct OfSlowest {
     /// By firmware task.
     tasks: BTreeMap<u64, u64>,
     operations: BTreeMap<Operation, u64>,
-    slowest: Slowest<(Instant, Event, Option<u64>)>,
+    slowest: Slowest<(Instant, Event, Context)>,
 }
 
 impl OfSlowest {
@@ -137,7 +152,8 @@ impl EventSink for OfSlowest {
             return;
         }
         if let Some(command) = command {
-            self.slowest.hear(command, (at, *event, self.numbers.of(event)));
+            let context = Context { in_work: self.window.in_work(at), number: self.numbers.of(event) };
+            self.slowest.hear(command, (at, *event, context));
         }
         if let Some(span) = self.ended.take()
             && let Some(command) = self.numbers.of_slot(span.command.into())
@@ -174,7 +190,7 @@ impl EventFile {
     pub fn create(path: &Path, recorder: &Recorder, window: &WorkWindow) -> Result<Self, WatchError> {
         let into: Box<dyn Write> = Box::new(create(path)?);
         let numbers = Numbers::new(window.clone());
-        let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
+        let output = Rc::new(RefCell::new(Output { into, window: window.clone(), numbers, error: None }));
         if !window.chosen {
             recorder.attach(Lines(Rc::clone(&output)));
         }
@@ -219,7 +235,7 @@ impl EventFile {
         if let Some(slowest) = self.slowest.take() {
             let empty = Slowest::new(0, 0);
             let kept = std::mem::replace(&mut slowest.borrow_mut().slowest, empty);
-            kept.finish().for_each(|(at, event, number)| output.write(at, &event, number));
+            kept.finish().for_each(|(at, event, context)| output.write(at, &event, context));
         }
         let result = match output.error.take() {
             Some(error) => Err(error),
@@ -238,10 +254,15 @@ mod tests {
     fn a_line_names_time_event_and_fields() {
         let mut line = Vec::new();
         let event = Event::DoorbellWritten { queue: 3, completion: true, value: 7 };
-        write_line(&mut line, Instant::from_picos(12_345), &event, None).unwrap();
+        let at = Instant::from_picos(12_345);
+        write_line(&mut line, at, &event, Context::default()).unwrap();
+        let in_work = Some(Duration::from_picos(45));
+        write_line(&mut line, at, &event, Context { in_work, number: None }).unwrap();
         assert_eq!(
             String::from_utf8(line).unwrap(),
-            "{\"at_ps\":12345,\"event\":\"DoorbellWritten\",\"queue\":3,\"completion\":1,\"value\":7}\n"
+            "{\"at_ps\":12345,\"event\":\"DoorbellWritten\",\"queue\":3,\"completion\":1,\"value\":7}\n\
+             {\"at_ps\":12345,\"work_ps\":45,\"event\":\"DoorbellWritten\",\"queue\":3,\"completion\":1,\
+             \"value\":7}\n"
         );
     }
 
@@ -250,6 +271,7 @@ mod tests {
         let window = WorkWindow::new(WindowOptions::default());
         let into = Rc::new(RefCell::new(Output {
             into: Vec::new(),
+            window: window.clone(),
             numbers: Numbers::new(window.clone()),
             error: None,
         }));
@@ -284,8 +306,9 @@ mod tests {
         }
         let into: Box<dyn Write> = Box::new(Full);
         let recorder = Recorder::default();
-        let numbers = Numbers::new(WorkWindow::new(WindowOptions::default()));
-        let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
+        let window = WorkWindow::new(WindowOptions::default());
+        let numbers = Numbers::new(window.clone());
+        let output = Rc::new(RefCell::new(Output { into, window, numbers, error: None }));
         recorder.attach(Lines(Rc::clone(&output)));
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 1, ppa: 0 });
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 2, ppa: 0 });

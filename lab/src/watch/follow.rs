@@ -8,6 +8,7 @@ use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Activity, Lives, Piece};
+use aster_units::Instant;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::BufWriter;
@@ -118,12 +119,17 @@ impl Followers {
         *self.lives.borrow_mut() = Some(lives);
     }
 
-    /// The work begins.
-    pub fn begin(&self) {
+    /// The work begins at `now`.
+    pub fn begin(&self, now: Instant) {
         let first = self.lives.borrow().as_ref().map_or(0, |lives| lives.borrow().fetched());
         self.at_work.set(Some(first));
         if let Some(collector) = &self.collector {
-            collector.borrow_mut().begin(first, self.window.ends().filter(|_| self.window.chosen));
+            collector.borrow_mut().begin(first, now, self.window.ends().filter(|_| self.window.chosen));
+        }
+        if let Some(Perfetto { trace, .. }) = &self.perfetto
+            && let Some(trace) = trace.borrow_mut().as_mut()
+        {
+            trace.begin(now);
         }
     }
 

@@ -122,7 +122,7 @@ impl Watchers {
     /// The work begins.
     pub fn work_begins(&self, machine: &Machine) {
         self.window.begin(machine.now());
-        self.followers.begin();
+        self.followers.begin(machine.now());
         if let Some((monitor, interval)) = &self.monitor {
             monitor.attach(machine, *interval);
         }

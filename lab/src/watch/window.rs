@@ -28,6 +28,8 @@ pub struct WorkWindow {
     pub(super) chosen: bool,
     /// The first moment, and the first that is too late, during the work.
     open: Rc<Cell<Option<(Instant, Instant)>>>,
+    /// When the work began, from then on.
+    began: Rc<Cell<Option<Instant>>>,
 }
 
 impl WorkWindow {
@@ -38,12 +40,14 @@ impl WorkWindow {
             slowest: part.slowest,
             chosen: part != WindowOptions::default(),
             open: Rc::default(),
+            began: Rc::default(),
         }
     }
 
     /// The work begins.
     pub(super) fn begin(&self, now: Instant) {
         let after = |time: Duration| Instant::from_picos(now.as_picos().saturating_add(time.as_picos()));
+        self.began.set(Some(now));
         self.open.set(Some((after(self.from), self.until.map_or(Instant::MAX, after))));
     }
 
@@ -60,6 +64,12 @@ impl WorkWindow {
             );
             Warning::new("window-empty", message).with(values)
         })
+    }
+
+    /// How long after the work's beginning this is; `None` before, and when the work has ended.
+    pub(super) fn in_work(&self, at: Instant) -> Option<Duration> {
+        let since = at.as_picos().checked_sub(self.began.get()?.as_picos())?;
+        self.open.get().map(|_| Duration::from_picos(since))
     }
 
     /// The window's ends, while the work goes on.
