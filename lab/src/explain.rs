@@ -15,6 +15,7 @@ use names::{AT_WORK, COMPLETION, DIVIDE, FRONT, QUEUE, served, wait_name};
 use serde::Serialize;
 use shares::shares;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
 /// Which command is to be explained.
@@ -130,6 +131,8 @@ pub struct ExplainedStep {
     pub depth: u8,
     /// What it was.
     pub what: String,
+    /// Of transfers over the link that belong to one host DMA, how many are in this line; else 1.
+    pub transfers: u32,
 }
 
 /// A command's life.
@@ -175,7 +178,7 @@ impl Explanation {
         let mut steps: Vec<(Instant, ExplainedStep)> = stages(span, on_host)
             .chain(below(kept, geometry))
             .map(|step| {
-                let Drawn { from, to, depth, what } = step;
+                let Drawn { from, to, depth, what, transfers } = step;
                 (
                     from,
                     ExplainedStep {
@@ -183,6 +186,7 @@ impl Explanation {
                         took_us: to.since(from).as_micros_f64(),
                         depth,
                         what,
+                        transfers,
                     },
                 )
             })
@@ -251,6 +255,7 @@ struct Drawn {
     to: Instant,
     depth: u8,
     what: String,
+    transfers: u32,
 }
 
 /// What leads to each stage of a command, beside the work itself.
@@ -270,7 +275,8 @@ fn stages(span: &CommandSpan, on_host: bool) -> impl Iterator<Item = Drawn> + '_
     span.steps().filter_map(move |(stage, _)| {
         let to = span.at(stage)?;
         let from = before.replace(to).unwrap_or(to);
-        Some(Drawn { from, to, depth: 0, what: served(stage_name(stage), on_host).to_owned() })
+        let what = served(stage_name(stage), on_host).to_owned();
+        Some(Drawn { from, to, depth: 0, what, transfers: 1 })
     })
 }
 
@@ -375,14 +381,65 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
     }
 }
 
-fn below<'a>(kept: &'a Kept, geometry: &'a Geometry) -> impl Iterator<Item = Drawn> + 'a {
-    let own = kept.pieces.iter().map(|piece| {
+/// Whether it is a transfer over the link, or its wait for the link.
+fn is_over_link(piece: &Piece) -> bool {
+    matches!(piece.activity, Activity::Link { .. } | Activity::LinkQueued { .. })
+}
+
+/// Transfers over the link, and waits for it, those of one host DMA as one step: where firmware builds
+/// packets, there is one for each.
+fn gathered(over_link: &[&Piece], moves: &[&Piece], geometry: &Geometry) -> Vec<Drawn> {
+    let mut steps: Vec<Drawn> = Vec::new();
+    let mut of_move: BTreeMap<(usize, bool, bool), (usize, u64)> = BTreeMap::new();
+    for piece in over_link {
+        let (waits, from_host, bytes) = match piece.activity {
+            Activity::LinkQueued { from_host, bytes } => (true, from_host, bytes),
+            Activity::Link { from_host, bytes } => (false, from_host, bytes),
+            _ => continue,
+        };
         let (depth, what) = described(&piece.activity, geometry);
-        Drawn { from: piece.from, to: piece.to, depth, what }
+        let drawn = Drawn { from: piece.from, to: piece.to, depth, what, transfers: 1 };
+        let holds = |of: &&Piece| of.task == piece.task && of.from <= piece.from && piece.from <= of.to;
+        let Some(of) = moves.iter().position(holds) else {
+            steps.push(drawn);
+            continue;
+        };
+        match of_move.entry((of, waits, from_host)) {
+            Entry::Vacant(free) => {
+                free.insert((steps.len(), u64::from(bytes)));
+                steps.push(drawn);
+            }
+            Entry::Occupied(mut taken) => {
+                let (at, all) = taken.get_mut();
+                *all += u64::from(bytes);
+                let step = &mut steps[*at];
+                (step.from, step.to) = (step.from.min(drawn.from), step.to.max(drawn.to));
+                step.transfers += 1;
+                let (transfers, direction) = (step.transfers, direction(from_host));
+                step.what = match waits {
+                    true => format!("{all} B in {transfers} transfers {direction} wait for the link"),
+                    false => format!("link: {all} B {direction} in {transfers} transfers"),
+                };
+            }
+        }
+    }
+    steps
+}
+
+fn below<'a>(kept: &'a Kept, geometry: &'a Geometry) -> impl Iterator<Item = Drawn> + 'a {
+    let (over_link, others): (Vec<&Piece>, Vec<&Piece>) =
+        kept.pieces.iter().partition(|piece| is_over_link(piece));
+    let moves: Vec<&Piece> =
+        others.iter().copied().filter(|piece| matches!(piece.activity, Activity::Transfer { .. })).collect();
+    let own = others.into_iter().map(|piece| {
+        let (depth, what) = described(&piece.activity, geometry);
+        Drawn { from: piece.from, to: piece.to, depth, what, transfers: 1 }
     });
+    let own = own.chain(gathered(&over_link, &moves, geometry));
     let holders = kept.followed.iter().map(|Followed { piece, .. }| {
         let (_, what) = described(&piece.activity, geometry);
-        Drawn { from: piece.from, to: piece.to, depth: 3, what: format!("its holder: {what}") }
+        let what = format!("its holder: {what}");
+        Drawn { from: piece.from, to: piece.to, depth: 3, what, transfers: 1 }
     });
     own.chain(holders)
 }

@@ -203,6 +203,13 @@ fn a_command_of_softssd_is_told_by_its_phases() {
         let all = explained(&profile, std::slice::from_ref(&fill), &[reads, writes], true);
         add_up(&all);
         assert_eq!(all.len(), 601);
+        // A packet has 256 bytes at most; those of a transfer are one line.
+        let whole = all.iter().flat_map(|told| &told.steps).find(|step| step.transfers == 16);
+        let whole = whole.expect("a sector to the host");
+        assert_eq!(whole.what, "link: 4096 B to the host in 16 transfers");
+        let lines =
+            |told: &Explanation| told.steps.iter().filter(|step| step.what.starts_with("link: ")).count();
+        assert!(all.iter().all(|told| lines(told) < 40), "{}", all[100].table());
         for part in ["ECC engine: ", "what the front end adds", "completion entry", READ_ARRAY, CHANNEL, CORE]
         {
             let part = spent(&all, |what| what.contains(part));
