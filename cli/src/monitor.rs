@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use aster_device::Profile;
+use aster_device::profile::{MappingName, TransportName};
 use aster_run_virtual::events::monitor::ShippedModule;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -26,17 +27,15 @@ fn shipped_module() -> impl TypedValueParser<Value = ShippedModule> {
 }
 
 impl ModulesArgs {
-    /// The modules, each once, for a drive of this profile. That of the temperature goes with a sensor.
+    /// The modules, each once, for a drive of this profile: without those of what it doesn't have.
     ///
     /// # Errors
-    /// When one is named twice, or `each_way` is given without a module that has entries for ways, or the
-    /// module of the temperature is named without a sensor.
+    /// When one is named twice, or `each_way` is given without a module that has entries for ways, or one is
+    /// named of what the drive doesn't have.
     pub(crate) fn chosen(&self, profile: &Profile, each_way: bool) -> Result<Vec<ShippedModule>, Failure> {
-        let has_sensor = profile.board.thermal.is_some();
-        let is_named = self.list.as_ref().is_some_and(|list| list.contains(&ShippedModule::Temperature));
-        if is_named && !has_sensor {
-            let reason = "--monitor-modules: the drive has no temperature sensor (board.thermal)";
-            return Err(Failure::usage(reason));
+        let named = self.list.iter().flatten();
+        if let Some(lack) = named.filter_map(|&module| lack_of(module, profile)).next() {
+            return Err(Failure::usage(format!("--monitor-modules: the drive has no {lack}")));
         }
         let list = self.list.as_deref().unwrap_or(&ShippedModule::ALL);
         for (place, module) in list.iter().enumerate() {
@@ -50,7 +49,22 @@ impl ModulesArgs {
         if each_way && !list.contains(&ShippedModule::Ways) {
             return Err(Failure::usage("--monitor-ways: --monitor-modules leaves the module ways out"));
         }
-        let suits = |&module: &ShippedModule| has_sensor || module != ShippedModule::Temperature;
-        Ok(list.iter().copied().filter(suits).collect())
+        Ok(list.iter().copied().filter(|&module| lack_of(module, profile).is_none()).collect())
     }
+}
+
+/// What a drive of this profile would need for a module and doesn't have.
+fn lack_of(module: ShippedModule, profile: &Profile) -> Option<&'static str> {
+    let (has, lack) = match module {
+        ShippedModule::Temperature => (profile.board.thermal.is_some(), "temperature sensor (board.thermal)"),
+        ShippedModule::Packets => {
+            (profile.host.transport == TransportName::Tlp, "packets (host.transport = \"tlp\")")
+        }
+        ShippedModule::MapCache => {
+            let is_paged = profile.ftl.mapping == MappingName::DemandPaged;
+            (is_paged, "map on flash (ftl.mapping = \"demand-paged\")")
+        }
+        _ => return None,
+    };
+    (!has).then_some(lack)
 }

@@ -16,6 +16,7 @@ use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_ecc::EccStats;
+use aster_events::monitor::{Counter, Counters};
 use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
@@ -509,6 +510,29 @@ impl Device {
             stacks: array.stacks.as_ref().map(|stacks| stacks.stats()),
             thermal: self.temperature(),
         }
+    }
+    /// What the operation monitor reads of this drive beside its events.
+    pub fn counters(&self) -> Counters {
+        let below = match &self.under {
+            Under::Array(_) => Counters::default(),
+            Under::Drive(below) => below.drive().counters(),
+        };
+        // They don't keep the drive: its events go to the monitor that has them.
+        let packets = self.face.link.packets().map(|port| -> Counter {
+            let port = Rc::downgrade(port);
+            Rc::new(move || {
+                let stats = port.upgrade().map(|port| port.stats()).unwrap_or_default();
+                [stats.sent, stats.received + stats.requests.map_or(0, |requests| requests.handled)]
+            })
+        });
+        let map = self.face.translation.counter("map_hits").map(|_| -> Counter {
+            let translation = Rc::downgrade(&self.face.translation);
+            Rc::new(move || {
+                let Some(translation) = translation.upgrade() else { return [0; 2] };
+                ["map_hits", "map_misses"].map(|name| translation.counter(name).unwrap_or(0))
+            })
+        });
+        Counters { packets: packets.or(below.packets), map: map.or(below.map) }
     }
     /// What the temperature sensor has told, if the drive with the flash has one.
     pub fn temperature(&self) -> Option<ThermalStats> {

@@ -4,6 +4,7 @@
 //! Modules only listen: simulated time is the same with and without them, and they use no host bandwidth
 //! (C48).
 
+mod counted;
 mod firmware;
 mod module;
 mod modules;
@@ -11,6 +12,7 @@ mod names;
 mod shipped;
 mod temperature;
 
+pub use counted::{Counter, Counters, MapCache, Packets};
 pub use firmware::FirmwareTime;
 pub use module::{EntryKind, MonitorModule, TableEntry};
 pub use modules::{

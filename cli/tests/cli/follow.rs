@@ -223,6 +223,47 @@ fn the_monitors_modules_are_chosen_by_name() {
     assert!(place.refused(2, &twice).contains("ways stands there twice"));
 }
 
+/// S3, S24: a drive has columns for its cores, for packets that firmware builds, and for a map on flash.
+#[test]
+fn the_monitor_shows_cores_packets_and_the_maps_hits() {
+    let place = with_job();
+    let on_flash = ["--set", "ftl.mapping=demand-paged", "--set", "ftl.over_provisioning_percent=60"];
+    let run = ["run", "softssd-small", "--job", "mixed.fio", "--monitor", "m.csv", "--json"];
+    let report = place.report(&[&run[..], &on_flash].concat());
+    let table = place.read("m.csv");
+    let names: Vec<_> = table.lines().next().unwrap().split(',').collect();
+    let rows: Vec<Vec<f64>> =
+        table.lines().skip(1).map(|row| row.split(',').map(|v| v.parse().unwrap_or(0.0)).collect()).collect();
+    let of = |row: &[f64], name: &str| {
+        row[names.iter().position(|n| *n == name).unwrap_or_else(|| panic!("no {name}"))]
+    };
+    let cores = names.iter().filter(|n| n.starts_with("core_") && n.ends_with("_utilisation")).count() - 1;
+    assert!(cores > 1, "{names:?}");
+    for row in &rows {
+        let all: f64 = (0..cores).map(|core| of(row, &format!("core_{core}_utilisation"))).sum();
+        assert!((all / cores as f64 - of(row, "core_utilisation")).abs() < 1e-9, "{row:?}");
+    }
+    // Those of boot are not of the work.
+    let last = rows.last().unwrap();
+    let told = |name: &str, most: &Value| {
+        let (told, most) = (of(last, name), number(most));
+        assert!(told > 0.5 * most && told <= most, "{name}: {told} of {most}");
+    };
+    told("packets_built_total", &report["parts"]["tlp_sent"]);
+    told("map_hits_total", &report["translation"]["map_hits"]);
+    let seconds = |row: &[f64]| (of(row, "until_us") - of(row, "from_us")) / 1e6;
+    let built: f64 = rows.iter().map(|row| of(row, "packets_built_per_second") * seconds(row)).sum();
+    assert!((built - of(last, "packets_built_total")).abs() < 0.01, "{built}");
+    for (module, lack) in [("packets", "host.transport"), ("map_cache", "ftl.mapping")] {
+        let run = ["run", "tiny", "--job", "mixed.fio", "--monitor", "m.csv", "--monitor-modules", module];
+        let refused = place.refused(2, &run);
+        assert!(refused.contains("the drive has no ") && refused.contains(lack), "{refused}");
+    }
+    place.report(&["run", "tiny", "--job", "mixed.fio", "--monitor", "m.csv", "--json"]);
+    let table = place.read("m.csv");
+    assert!(!table.contains("packets_") && !table.contains("map_hit"), "{table}");
+}
+
 /// H1, C45: a drive with a temperature sensor has columns for it, one without has none.
 #[test]
 fn the_monitor_shows_the_temperature_of_a_drive_that_has_a_sensor() {

@@ -21,8 +21,9 @@ pub fn insert<F: FnMut(&[TableEntry], Sample<'_>)>(
     device: &Device,
     each_way: bool,
 ) {
+    let counters = device.counters();
     for module in modules {
-        let module = module.build(device.geometry(), device.firmware(), each_way);
+        let module = module.build_with(device.geometry(), device.firmware(), &counters, each_way);
         monitor.insert(at, module).expect("modules that come along have names of their own");
     }
     // The latest reading may stay the latest one for long.

@@ -6,15 +6,15 @@ use super::names::ShippedModule;
 use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::vec;
+use alloc::string::String;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 
 /// The cores' time by function of the firmware.
 pub struct FirmwareTime {
     cores: u8,
-    /// The time of each array controller's core: passed since the last sample, and in the samples before.
-    controllers: Vec<[u128; 2]>,
+    /// Cores that have entries of their own: each of several.
+    own: Vec<OwnCore>,
     /// The entry of each function; none for functions that the firmware doesn't have.
     places: [Option<usize>; Function::COUNT],
     functions: Vec<Function>,
@@ -26,6 +26,14 @@ pub struct FirmwareTime {
     /// The latest pieces of work. A core runs ahead of the clock, so a piece may reach beyond the end of
     /// a sample.
     work: VecDeque<Work>,
+}
+
+/// A core with entries of its own.
+struct OwnCore {
+    core: u8,
+    name: String,
+    /// Its time that has passed since the last sample, and in the samples before.
+    time: [u128; 2],
 }
 
 /// A piece of work that no sample has counted yet, or not all of it.
@@ -40,16 +48,22 @@ struct Work {
 const PIECES_MAX: usize = 1024;
 
 impl FirmwareTime {
-    /// One entry per function that costs time.
+    /// One entry per function that costs time, and per core where there are several.
     pub fn new(firmware: &Firmware) -> Self {
         let mut places = [None; Function::COUNT];
         for (place, function) in firmware.functions.iter().enumerate() {
             places[usize::from(function.number())] = Some(place);
         }
         let functions = firmware.functions.clone();
+        let several = if firmware.cores > 1 { firmware.cores } else { 0 };
+        // Those of array controllers come behind the others.
+        let mut own: Vec<_> = (0..several)
+            .map(|core| OwnCore { core, name: firmware.core_name(core).replace(' ', "_"), time: [0; 2] })
+            .collect();
+        own.sort_by_key(|of| (1..=firmware.controllers).contains(&of.core));
         FirmwareTime {
             cores: firmware.cores.max(1),
-            controllers: vec![[0; 2]; firmware.controllers.into()],
+            own,
             places,
             functions,
             over: [0; Function::COUNT],
@@ -61,9 +75,8 @@ impl FirmwareTime {
     fn count(&mut self, core: u8, function: Function, took: Duration) {
         let picos = u128::from(took.as_picos());
         self.over[usize::from(function.number())] += picos;
-        let controller = core.checked_sub(1).and_then(|n| self.controllers.get_mut(usize::from(n)));
-        if let Some([over, _]) = controller {
-            *over += picos;
+        if let Some(own) = self.own.iter_mut().find(|own| own.core == core) {
+            own.time[0] += picos;
         }
     }
 }
@@ -87,15 +100,13 @@ impl MonitorModule for FirmwareTime {
                 TableEntry::total(&format!("firmware_{name}_seconds"), function.summary()),
             ]
         });
-        let controllers = (0..self.controllers.len()).flat_map(|n| {
-            let (share, seconds) =
-                (format!("controller_{n}_utilisation"), format!("controller_{n}_busy_seconds"));
+        let own = self.own.iter().flat_map(|OwnCore { name, .. }| {
             [
-                TableEntry::new(share, "share of the time in which this array controller's core works"),
-                TableEntry::total(&seconds, "seconds that this array controller's core worked"),
+                TableEntry::new(format!("{name}_utilisation"), "share of the time in which this core works"),
+                TableEntry::total(&format!("{name}_busy_seconds"), "seconds that this core worked"),
             ]
         });
-        all.into_iter().chain(each).chain(controllers).collect()
+        all.into_iter().chain(each).chain(own).collect()
     }
     fn event(&mut self, at: Instant, event: &Event) {
         let Event::FirmwareWorked { core, function, picoseconds, .. } = *event else { return };
@@ -120,7 +131,7 @@ impl MonitorModule for FirmwareTime {
         });
         self.work = work;
         let (all, rest) = entries.split_at_mut(2);
-        let (each, of_controllers) = rest.split_at_mut(2 * self.functions.len());
+        let (each, of_cores) = rest.split_at_mut(2 * self.functions.len());
         let whole = over.as_picos() as f64 * f64::from(self.cores);
         let mut worked = 0.0;
         let functions = core::mem::take(&mut self.over).into_iter().zip(&mut self.before).zip(self.places);
@@ -135,7 +146,8 @@ impl MonitorModule for FirmwareTime {
         }
         all[0] = worked;
         all[1] = seconds(self.before.iter().sum());
-        for ([time, before], entries) in self.controllers.iter_mut().zip(of_controllers.chunks_exact_mut(2)) {
+        for (own, entries) in self.own.iter_mut().zip(of_cores.chunks_exact_mut(2)) {
+            let [time, before] = &mut own.time;
             entries[0] = *time as f64 / over.as_picos() as f64;
             *before += core::mem::take(time);
             entries[1] = seconds(*before);

@@ -21,11 +21,15 @@ pub enum ShippedModule {
     FirmwareTime,
     /// [`Temperature`](super::Temperature).
     Temperature,
+    /// [`Packets`](super::Packets).
+    Packets,
+    /// [`MapCache`](super::MapCache).
+    MapCache,
 }
 
 impl ShippedModule {
     /// All of them.
-    pub const ALL: [ShippedModule; 9] = [
+    pub const ALL: [ShippedModule; 11] = [
         ShippedModule::Bandwidth,
         ShippedModule::WriteAmplification,
         ShippedModule::OutstandingCommands,
@@ -35,6 +39,8 @@ impl ShippedModule {
         ShippedModule::BitErrors,
         ShippedModule::FirmwareTime,
         ShippedModule::Temperature,
+        ShippedModule::Packets,
+        ShippedModule::MapCache,
     ];
 
     /// The name by which it is chosen and removed.
@@ -49,6 +55,8 @@ impl ShippedModule {
             ShippedModule::BitErrors => "bit_errors",
             ShippedModule::FirmwareTime => "firmware_time",
             ShippedModule::Temperature => "temperature",
+            ShippedModule::Packets => "packets",
+            ShippedModule::MapCache => "map_cache",
         }
     }
 
@@ -62,8 +70,10 @@ impl ShippedModule {
             ShippedModule::Ways => "how busy the arrays behind chip enables are",
             ShippedModule::FlashLatency => "how many flash operations there are, and how long they take",
             ShippedModule::BitErrors => "what the ECC corrects, and what it can't",
-            ShippedModule::FirmwareTime => "the cores' time by function of the firmware",
+            ShippedModule::FirmwareTime => "the cores' time, each core's and by function of the firmware",
             ShippedModule::Temperature => "how warm the drive is, if it has a temperature sensor",
+            ShippedModule::Packets => "packets, where firmware is PCIe's transaction layer",
+            ShippedModule::MapCache => "what a map on flash finds in memory",
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::module::MonitorModule;
 use super::names::ShippedModule;
 use super::{
-    Bandwidth, BitErrors, Channels, FirmwareTime, FlashLatency, OutstandingCommands, Temperature, Ways,
-    WriteAmplification,
+    Bandwidth, BitErrors, Channels, Counters, FirmwareTime, FlashLatency, MapCache, OutstandingCommands,
+    Packets, Temperature, Ways, WriteAmplification,
 };
 use crate::Firmware;
 use alloc::boxed::Box;
@@ -12,8 +12,18 @@ use aster_units::Geometry;
 
 impl ShippedModule {
     /// Makes the module for a drive of this geometry and firmware. With `each_way`, every way has an
-    /// entry of its own.
+    /// entry of its own. What drives count beside their events goes by [`ShippedModule::build_with`].
     pub fn build(self, geometry: &Geometry, firmware: &Firmware, each_way: bool) -> Box<dyn MonitorModule> {
+        self.build_with(geometry, firmware, &Counters::default(), each_way)
+    }
+    /// The same for a drive that counts this beside its events.
+    pub fn build_with(
+        self,
+        geometry: &Geometry,
+        firmware: &Firmware,
+        counters: &Counters,
+        each_way: bool,
+    ) -> Box<dyn MonitorModule> {
         match self {
             ShippedModule::Bandwidth => Box::new(Bandwidth::default()),
             ShippedModule::WriteAmplification => Box::new(WriteAmplification::new(geometry)),
@@ -24,6 +34,8 @@ impl ShippedModule {
             ShippedModule::BitErrors => Box::new(BitErrors::default()),
             ShippedModule::FirmwareTime => Box::new(FirmwareTime::new(firmware)),
             ShippedModule::Temperature => Box::new(Temperature::default()),
+            ShippedModule::Packets => Box::new(Packets::new(counters)),
+            ShippedModule::MapCache => Box::new(MapCache::new(counters)),
         }
     }
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::fixtures::{SHAPE, us};
 use crate::{Firmware, Function};
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec;
 use core::cell::RefCell;
@@ -28,7 +29,8 @@ fn value(row: &Row, name: &str) -> f64 {
     row.2.iter().find(|(entry, _)| entry == name).unwrap_or_else(|| panic!("no entry {name}")).1
 }
 fn all() -> Vec<Box<dyn MonitorModule>> {
-    ShippedModule::ALL.map(|module| module.build(&SHAPE, &firmware(), true)).into()
+    let counters = Counters { packets: Some(Rc::new(|| [0; 2])), map: Some(Rc::new(|| [0; 2])) };
+    ShippedModule::ALL.map(|module| module.build_with(&SHAPE, &firmware(), &counters, true)).into()
 }
 
 fn firmware() -> Firmware {
@@ -39,7 +41,7 @@ fn firmware() -> Firmware {
 fn each_module_has_a_name_and_entries_of_its_own() {
     // A duplicate name would be refused.
     let rows = samples(all(), &[], 1);
-    assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 6 + 2);
+    assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 10 + 2 + 4 + 3);
     for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
         assert_eq!(module.name(), shipped.name());
     }
@@ -415,9 +417,34 @@ fn the_cores_time_goes_to_the_functions_that_took_it_and_to_the_sample_in_which_
     assert_eq!((row(0, "core_utilisation"), row(1, "core_utilisation")), (0.4, 0.25), "of two cores");
 }
 
-/// G24: the cores of array controllers have entries of their own, those of other firmware don't.
 #[test]
-fn each_array_controllers_core_has_its_share() {
+fn what_the_drive_counts_is_told_since_the_last_sample_and_since_the_module_was_made() {
+    let now = Rc::new(core::cell::Cell::new([100, 7]));
+    let read = Rc::clone(&now);
+    let counter: Counter = Rc::new(move || read.get());
+    let counters = Counters { packets: Some(Rc::clone(&counter)), map: Some(counter) };
+    let mut packets = Packets::new(&counters);
+    let mut map = MapCache::new(&counters);
+    let mut sample = || {
+        let (mut of_packets, mut of_map) = ([f64::NAN; 4], [f64::NAN; 3]);
+        packets.sample(us(0), Duration::from_micros(10), &mut of_packets);
+        map.sample(us(0), Duration::from_micros(10), &mut of_map);
+        (of_packets.map(f64::round), of_map)
+    };
+    now.set([106, 9]);
+    assert_eq!(sample(), ([600_000.0, 6.0, 200_000.0, 2.0], [0.75, 6.0, 2.0]));
+    now.set([107, 9]);
+    assert_eq!(sample(), ([100_000.0, 7.0, 0.0, 2.0], [1.0, 7.0, 2.0]));
+    let (idle, of_map) = sample();
+    assert_eq!((idle, of_map[1..].to_vec()), ([0.0, 7.0, 0.0, 2.0], vec![7.0, 2.0]));
+    assert!(of_map[0].is_nan(), "no look-up");
+    let without = Counters::default();
+    assert!(Packets::new(&without).entries().is_empty() && MapCache::new(&without).entries().is_empty());
+}
+
+/// G24, S2: each of several cores has entries of its own, those of array controllers by that name.
+#[test]
+fn each_of_several_cores_has_its_share() {
     let firmware = Firmware { cores: 4, controllers: 2, ..firmware() };
     let mut module = FirmwareTime::new(&firmware);
     let names: Vec<_> = module.entries().iter().map(|entry| entry.name.clone()).collect();
@@ -433,7 +460,12 @@ fn each_array_controllers_core_has_its_share() {
     }
     let mut entries = vec![f64::NAN; names.len()];
     module.sample(us(5), Duration::from_micros(5), &mut entries);
-    assert_eq!(entries[names.len() - 4..], [0.4, 2e-6, 0.8, 4e-6]);
+    assert_eq!(entries[names.len() - 8..], [0.2, 1e-6, 1.0, 5e-6, 0.4, 2e-6, 0.8, 4e-6]);
+    let own: Vec<_> = names[names.len() - 8..].iter().step_by(2).map(String::as_str).collect();
+    let expected = ["core_0", "core_3", "controller_0", "controller_1"].map(|of| format!("{of}_utilisation"));
+    assert_eq!(own, expected);
+    let alone = FirmwareTime::new(&Firmware { cores: 1, controllers: 0, ..firmware.clone() });
+    assert!(!alone.entries().iter().any(|entry| entry.name.starts_with("core_0")), "it is all there is");
     assert_eq!(entries[0], 0.6, "12 of the 20 microseconds of four cores");
     let called: Vec<_> = (0..4).map(|core| firmware.core_name(core)).collect();
     assert_eq!(called, ["core 0", "controller 0", "controller 1", "core 3"]);
