@@ -53,6 +53,11 @@ impl Arrivals {
         self.exec.schedule(at, self.id.get().expect("registered in start"), 0);
     }
 
+    /// Writes on their way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.queue.borrow().len()
+    }
+
     /// Delivers all writes on their way. A read or a configuration request pushes the posted writes before
     /// it (PCIe 4.0 §2.4.1). It is answered now, so they arrive now, too.
     pub(crate) fn push_through(&self) {

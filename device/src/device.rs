@@ -21,8 +21,8 @@ use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell,
-    ReadTag, TranslationStats, TranslationView,
+    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, POSTED_WRITES,
+    QueueDoorbell, ReadTag, TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -368,10 +368,36 @@ impl Device {
     }
     /// Sends a posted write to a BAR now. It arrives one link latency later, or earlier with the next
     /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer. As a packet it has its
-    /// effect when firmware has taken it.
+    /// effect when firmware has taken it. Any number may be
+    /// sent: whoever may write without end looks at [`Device::takes_register_writes`] first.
     #[inline]
     pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         self.bar_write_at(self.face.exec.now(), bar, offset, size, value);
+    }
+    /// Register writes of the host that the drive has not taken: on their way, without credits, or behind
+    /// others that firmware works on.
+    pub fn register_writes(&self) -> usize {
+        let ahead = match self.face.link.register_packets() {
+            Some(link) => link.host_writes_waiting(),
+            None => self.face.front.writes_waiting(),
+        };
+        self.face.arrivals.under_way() + ahead
+    }
+    /// Whether the host has credits for one more register write. Run modes whose host may write without end
+    /// let it wait meanwhile; a driver of ours never has many under way.
+    #[inline]
+    pub fn takes_register_writes(&self) -> bool {
+        self.register_writes() < POSTED_WRITES
+    }
+    /// Lets the drive work until the host has credits for a register write, for [`READ_WITHIN`] at most.
+    /// Returns whether it has some.
+    pub fn wait_for_credits(&self, mut step: impl FnMut(Instant)) -> bool {
+        let until = self.now() + READ_WITHIN;
+        while !self.takes_register_writes() {
+            let Some(at) = self.next_deadline().filter(|at| *at <= until) else { return false };
+            step(at);
+        }
+        true
     }
     /// As [`Device::bar_write`], sent at a time that may be ahead of the drive's clock. A time in the past
     /// counts as now.

@@ -90,7 +90,7 @@ pub mod plug {
         AdminAnswer, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded,
         DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece,
         FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState,
-        Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement,
+        Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement,
         Promises, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView,
         Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
         status_of,

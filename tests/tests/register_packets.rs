@@ -2,7 +2,7 @@
 //! where they come as calls.
 
 use aster_device::Media;
-use aster_device::plug::{BarRead, ReadTag};
+use aster_device::plug::{BarRead, POSTED_WRITES, ReadTag};
 use aster_device::profile::{Profile, TransportName};
 use aster_events::Recorder;
 use aster_ports::tlp::{RequestStats, TlpStats};
@@ -11,6 +11,7 @@ use aster_tests::fuzz::Function;
 use aster_tests::mixed::{keeps_every_byte_over_losses_of_power, mixed};
 use aster_tests::{drive, events_of, job, machine, profile, run_with};
 use aster_units::{Duration, Instant};
+use aster_wire::nvme::admin::{AdminCommand, Identify, IdentifyDword10};
 use aster_wire::nvme::registers::Register;
 use aster_workload::runner::{Contents, Statistics};
 use aster_workload::{Access, Extent, Job, Mix, RequestKind};
@@ -212,6 +213,39 @@ fn a_host_has_32_reads_outstanding() {
     function.run_for(Duration::from_micros(200));
     assert_eq!(function.register(Register::Version), 0x0001_0400);
     assert_eq!(function.device.take_bar_read(first), Some(u64::MAX), "the oldest answer made room");
+}
+
+/// A host that rings one doorbell over and over, for commands that it gives meanwhile. With credits it
+/// waits, and what is under way never grows; each command is carried out.
+#[test]
+fn a_host_that_rings_without_end_waits_for_credits_and_loses_no_doorbell() {
+    for as_packets in [true, false] {
+        let mut function = Function::of(packets(|p| {
+            p.host.register_packets = as_packets;
+            p.costs.nvme_register = 6_000;
+        }));
+        function.must_come_up_after_a_reset();
+        let (mut most, mut ended) = (0, 0);
+        for command in 0..150u16 {
+            let identify =
+                AdminCommand::Identify(Identify { control: IdentifyDword10(1), nvm_set: 0, command_set: 0 });
+            function.push(0, identify.to_sqe(0, command, Function::data(), 0));
+            for _ in 0..30 {
+                assert!(function.ring_with_credits(0), "{command}");
+                most = most.max(function.device.register_writes());
+            }
+            // The queue has 16 entries, and firmware does nothing else while accesses come without a pause.
+            function.run_until("room for a command", |f| {
+                ended += u16::from(f.reap(0).is_some());
+                command - ended <= 12
+            });
+        }
+        function.run_until("the last one", |f| {
+            ended += u16::from(f.reap(0).is_some());
+            ended == 150
+        });
+        assert!((32..=POSTED_WRITES + 16).contains(&most), "packets {as_packets}: {most}");
+    }
 }
 
 /// More writes than there are credits: those wait for firmware, and none is lost.

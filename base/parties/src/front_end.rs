@@ -130,6 +130,10 @@ pub trait FrontEndPiece {
     fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError>;
 }
 
+/// Register writes that a host has under way at most: it has credits for no more, and whoever writes waits
+/// (PCIe 4.0 §2.6.1).
+pub const POSTED_WRITES: usize = 64;
+
 /// A running front end, as the rest of the drive and the run mode see it.
 pub trait FrontEnd {
     /// Reads `size` bytes (1, 2, 4 or 8) of a BAR as of now. The BAR has these bytes, and they are not
@@ -144,6 +148,11 @@ pub trait FrontEnd {
     }
     /// A write of `size` bytes (1, 2, 4 or 8), the low bytes of `value`, arrives at a BAR now.
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64);
+    /// Writes that have arrived and have had no effect yet. Firmware that needs time for each of them says
+    /// so, and run modes let their host wait while there are many.
+    fn writes_waiting(&self) -> usize {
+        0
+    }
     /// Function-level reset (PCIe 4.0 §6.6.2): sets the registers to their values after power-on. The
     /// drive may not touch host memory any more, so the front end raises the link's epoch
     /// ([`LinkPort::raise_epoch`]). The board resets configuration space.

@@ -43,7 +43,9 @@ pub use command_data::{DataMover, DataPart, data_parts};
 pub use command_set::{
     AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,
 };
-pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
+pub use front_end::{
+    FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView, POSTED_WRITES,
+};
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds, PowerReport, PowerValue};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use operations::Operations;

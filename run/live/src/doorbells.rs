@@ -152,7 +152,8 @@ impl Doorbells {
         self.shadow = vec![0; words];
     }
 
-    /// Rings the doorbells that the client has written in memory; returns true when there were some. It calls
+    /// Rings the doorbells that the client has written in memory, while the drive takes them; returns true
+    /// when there were some. It calls
     /// `now` only then: the drive's clock may be far behind because the drive slept or has much to do, and no
     /// command may begin before it was issued.
     #[inline]
@@ -162,7 +163,7 @@ impl Doorbells {
         memory: &GuestMemory,
         now: impl Fn() -> Option<Instant>,
     ) -> bool {
-        let mut sent = None;
+        let (mut sent, mut waits) = (None, false);
         // If the host takes its buffer away, its I/O queues can't be rung any more.
         let lost = self.buffer.is_some_and(|at| memory.read_words(at.shadow, &mut self.shadow).is_err());
         let Some(Page { mapping: page, .. }) = &self.page else { return false };
@@ -176,12 +177,18 @@ impl Doorbells {
                 None => continue,
             };
             if value != watched.value {
+                // The host writes no faster than the drive takes it. The value stays where it is, and what is
+                // there at the next look counts, as doorbells do.
+                if !device.takes_register_writes() {
+                    waits = true;
+                    continue;
+                }
                 watched.value = value;
                 let sent = *sent.get_or_insert_with(|| now().unwrap_or_else(|| device.now()));
                 device.bar_write_at(sent, 0, watched.offset, 4, value.into());
             }
         }
-        sent.is_some()
+        sent.is_some() || waits
     }
 
     /// A message has written a doorbell. Returns false if no queue has it: then it is an ordinary register

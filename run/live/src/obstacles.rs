@@ -24,6 +24,8 @@ pub(crate) enum Obstacle {
     Waiting,
     /// A region is longer than its file.
     ShortFile,
+    /// The drive takes no register writes any more.
+    Deaf,
 }
 
 impl Obstacle {
@@ -38,7 +40,8 @@ impl Obstacle {
             Obstacle::Asleep => 5,
             Obstacle::Waiting => 6,
             Obstacle::ShortFile => 7,
-            Obstacle::Refused(command) => 8 + command.min(55),
+            Obstacle::Deaf => 8,
+            Obstacle::Refused(command) => 9 + command.min(54),
         }
     }
 }

@@ -306,6 +306,13 @@ impl Session {
                 }
                 continue;
             }
+            // A client that writes without end waits, as it would for credits of the link.
+            if !device.wait_for_credits(|at| self.step(device, at)) {
+                self.obstacles.meet(Obstacle::Deaf, || {
+                    "the drive's firmware takes no register writes any more: the client's are lost".into()
+                });
+                continue;
+            }
             let is_doorbell = piece.region == PciRegion::Bar0
                 && piece.size == 4
                 && self.doorbells.write(device, &self.memory, piece.offset, value as u32);
@@ -367,6 +374,11 @@ fn pieces(access: &RegionAccess, bytes_of: impl Fn(PciRegion) -> u64) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_device::Media;
+    use aster_device::plug::{POSTED_WRITES, Recorder};
+    use aster_device::profile::shipped;
+    use aster_units::Duration;
+    use aster_wire::nvme::registers::Register;
     use proptest::prelude::*;
 
     fn access(region: PciRegion, offset: u64, count: u32) -> RegionAccess {
@@ -395,6 +407,34 @@ mod tests {
             access(PciRegion::Rom, 0, 0),
         ] {
             assert_eq!(pieces(&refused, bytes_of).err(), Some(Errno::INVAL), "{refused:?}");
+        }
+    }
+
+    /// A client of a drive whose firmware needs 100 µs for a register access. Its messages come without a
+    /// pause, and nothing but them lets the drive work.
+    #[test]
+    fn a_client_that_writes_without_end_waits_and_no_write_is_lost() {
+        for packets in [false, true] {
+            let mut profile = shipped("softssd-small").unwrap();
+            profile.host.register_packets = packets;
+            profile.costs.nvme_register = 120_000;
+            let recorder = Recorder::default();
+            let device = Device::power_on("live", &profile, None, Media::fresh(), &recorder).unwrap();
+            // Memory Space and Bus Master Enable.
+            device.config_write(0x04, 2, 0x0006);
+            let mut session = Session::new(&device).unwrap();
+            let (mut most, began) = (0, device.now());
+            for n in 0..3_000u32 {
+                let queues = access(PciRegion::Bar0, Register::AdminQueueAttributes.offset(), 4);
+                session.write(&device, queues, &(n % 4_000).to_le_bytes()).unwrap();
+                most = most.max(device.register_writes());
+            }
+            assert!(most <= POSTED_WRITES, "packets {packets}: {most}");
+            let took = device.now().since(began);
+            assert!(took > Duration::from_millis(280), "packets {packets}: {took} for 3,000");
+            let last = session.bar_read(&device, 0, Register::AdminQueueAttributes.offset() as u32, 4);
+            assert_eq!(last, 2_999, "packets {packets}");
+            assert!(session.obstacles.take().is_empty());
         }
     }
 

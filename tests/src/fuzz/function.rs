@@ -291,6 +291,17 @@ impl Function {
     pub fn ring(&self, queue: u16) {
         self.doorbell(queue, DoorbellKind::SubmissionTail, self.ends[usize::from(queue)].tail);
     }
+    /// The same for a host that waits for credits; false if it gets none.
+    pub fn ring_with_credits(&mut self, queue: u16) -> bool {
+        let until = self.device.now() + READ_WITHIN;
+        while !self.device.takes_register_writes() {
+            if !self.step(until) {
+                return false;
+            }
+        }
+        self.ring(queue);
+        true
+    }
     /// How many messages a vector of a queue pair has sent since the last call.
     pub fn signals(&mut self, vector: u16) -> u64 {
         std::mem::take(&mut self.messages[usize::from(vector)])

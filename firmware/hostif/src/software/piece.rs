@@ -197,6 +197,12 @@ impl FrontEnd for SoftwareFrontEnd {
             }
         }
     }
+    fn writes_waiting(&self) -> usize {
+        match &self.accesses {
+            Accesses::Calls(registers) => registers.writes_waiting(),
+            Accesses::AtOnce | Accesses::Packets(_) => 0,
+        }
+    }
     fn function_reset(&self) {
         match &self.accesses {
             Accesses::AtOnce => {}

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::Function;
 use aster_exec::{Exec, WaitCell};
-use aster_parties::{BarRead, ReadTag};
+use aster_parties::{BarRead, POSTED_WRITES, ReadTag};
 use core::cell::{Cell, RefCell};
 
 /// Reads that the host may have outstanding. One more is answered by all ones, as one that nobody answers.
@@ -30,7 +30,8 @@ pub(super) struct Registers {
     time: CoreTime,
     cycles: u64,
     front: Rc<NvmeFrontEnd>,
-    /// As many writes as the host has posted.
+    /// At most [`READS`] reads, and the writes that the host may have under way: run modes let it wait where
+    /// there are many ([`FrontEnd::writes_waiting`](aster_parties::FrontEnd::writes_waiting)).
     arrived: RefCell<VecDeque<Access>>,
     wait: WaitCell,
     /// At most [`READS`], the oldest first.
@@ -47,7 +48,7 @@ impl Registers {
             time,
             cycles,
             front: Rc::clone(front),
-            arrived: RefCell::default(),
+            arrived: RefCell::new(VecDeque::with_capacity(READS + POSTED_WRITES)),
             wait: WaitCell::default(),
             reads: RefCell::new(VecDeque::with_capacity(READS)),
             next: Cell::new(0),
@@ -78,6 +79,10 @@ impl Registers {
     fn arrive(&self, access: Access) {
         self.arrived.borrow_mut().push_back(access);
         self.wait.wake(&self.exec);
+    }
+    /// See [`FrontEnd::writes_waiting`](aster_parties::FrontEnd::writes_waiting).
+    pub(super) fn writes_waiting(&self) -> usize {
+        self.arrived.borrow().iter().filter(|access| matches!(access.kind, Kind::Write(_))).count()
     }
     /// See [`FrontEnd::take_read`](aster_parties::FrontEnd::take_read).
     pub(super) fn take_read(&self, tag: ReadTag) -> Option<u64> {

@@ -82,6 +82,10 @@ impl<T> Waiting<T> {
     pub(super) fn grant(&mut self, class: Class, more: Credit) {
         self.credits[class.index()].grant(more);
     }
+    /// Packets of a class that wait.
+    pub(super) fn of_class(&self, class: Class) -> usize {
+        self.queues[class.index()].len()
+    }
     /// Packets that wait.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {

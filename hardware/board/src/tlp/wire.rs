@@ -94,6 +94,10 @@ impl<T> TlpWire<T> {
     pub fn grant(&mut self, class: Class, more: Credit) {
         self.waiting.grant(class, more);
     }
+    /// Packets of a class that wait for credits.
+    pub(super) fn waiting_of(&self, class: Class) -> usize {
+        self.waiting.of_class(class)
+    }
     /// Packets that wait for credits.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {

@@ -51,6 +51,11 @@ impl TlpLink {
             self.send_access(offset, bytes, request);
         }
     }
+    /// Writes of the host that wait for credits: those of the core are for 32 more. Nothing else that is
+    /// posted goes down.
+    pub fn host_writes_waiting(&self) -> usize {
+        self.down.borrow().waiting_of(Class::Posted)
+    }
     /// The host takes the answer to a read.
     pub fn take_read(&self, tag: ReadTag) -> Option<u64> {
         self.side().accesses.borrow_mut().take(tag.0)
