@@ -87,13 +87,14 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord, Decoded,
-        DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece,
-        FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts, MediaHealth, MediaState,
-        Namespace, NvmeView, NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement,
-        Promises, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView,
-        Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
-        status_of,
+        AdminAnswer, BARS, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord,
+        Decoded, DoorbellBuffer, DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts,
+        FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts, Issued, ListAt,
+        MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
+        PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement, PreferredWrites, Promises,
+        QueueDoorbell, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
+        TargetView, Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
+        VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
@@ -120,6 +121,7 @@ pub mod plug {
         TaskScheduler, Tasks, Worker, spawn_workers,
     };
     pub use aster_txn::{Descriptor, Direction, Txn};
+    pub use aster_wire::nvme::registers::Doorbell;
     pub use aster_wire::nvme::{Sqe, Status};
     pub use aster_wire::onfi;
     pub use aster_wire::pcie::{BarKind, ClassCode};
