@@ -10,7 +10,7 @@ use std::process::Output;
 
 #[test]
 fn the_example_runs() {
-    example::main().unwrap();
+    assert_eq!(example::main(), std::process::ExitCode::SUCCESS);
 }
 
 /// The example as a part of this test, in a process of its own for what it prints.

@@ -14,7 +14,7 @@ const PLACEMENT: &str = include_str!("../../examples/own-policies/src/placement.
 #[test]
 fn the_example_runs() {
     std::env::set_current_dir(examples::folder("own-policies")).unwrap();
-    example::main().unwrap();
+    assert_eq!(example::main(), std::process::ExitCode::SUCCESS);
 }
 
 /// The example as a part of this test, in a process of its own for what it prints.

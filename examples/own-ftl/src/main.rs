@@ -15,6 +15,7 @@ use aster_lab::watch::{Watch, Watchers};
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Our FTL beside Aster's: a profile chooses it by `ftl.kind = "own-log"`.
 pub fn pieces() -> Pieces {
@@ -30,20 +31,32 @@ fn run(profile: &Profile, job: &str, fill: bool, image: Option<&Path>) -> Result
     let place = Place::of_pieces(&pieces(), &setup, image)?;
     let watchers = Watchers::new(&Watch::default())?;
     let outcome = own::run(&setup, pieces(), work, place, watchers, &mut |_phase, _share| true)?;
+    outcome.report.warnings.iter().for_each(|warning| eprintln!("{}", warning.message));
     match outcome.problems.into_iter().next() {
         Some(problem) => Err(problem.into()),
         None => Ok(outcome.report),
     }
 }
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+/// What is wrong is told in words: a bad key by file, line and reason.
+pub fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string("own.toml")?;
     let own = Profile::parse_with(&pieces(), "own.toml", &text)?;
     let mut ours = own.clone();
     ours.ftl.kind = "page-mapping".to_owned();
 
     // The same job on a filled drive, with either FTL: what is read must be what was written.
-    let job = "[mixed]\nrw=randrw\nbs=16k\nsize=24m\niodepth=16\nnumber_ios=4000\n";
+    let job = "[mixed]\nrw=randrw\nbs=16k\nsize=24m\nio_size=64m\niodepth=16\nnumber_ios=4000\n";
     for (whose, profile) in [("own", &own), ("Aster's", &ours)] {
         let report = run(profile, job, true, None)?;
         let kinds = &report.tasks[0].kinds;

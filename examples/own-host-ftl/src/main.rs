@@ -11,6 +11,7 @@ use aster_lab::torture::{self, Here, Plan};
 use aster_lab::watch::{Watch, Watchers};
 use std::error::Error;
 use std::ops::ControlFlow;
+use std::process::ExitCode;
 
 /// Our FTL beside Aster's: a profile chooses it by `target.kind = "own-host-log"`.
 fn pieces() -> Pieces {
@@ -19,7 +20,18 @@ fn pieces() -> Pieces {
     })
 }
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+/// What is wrong is told in words: a bad key by file, line and reason.
+pub fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
     let mut profile = shipped("pocket-ocssd")?;
     profile.target = Some(TargetProfile { kind: "own-host-log".to_owned(), ..TargetProfile::default() });
 

@@ -17,6 +17,7 @@ use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::path::Path;
+use std::process::ExitCode;
 use std::rc::Rc;
 
 /// An operation: does the package answer READ ID at address 20h with "ONFI" (ONFI 5.1, READ ID)?
@@ -103,7 +104,18 @@ fn write_json(report: &RunReport, path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(std::fs::write(path, serde_json::to_string_pretty(report)?)?)
 }
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+/// What is wrong is told in words: a bad key by file, line and reason.
+pub fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
     let profile = shipped("tiny")?;
 
     // One channel with eight LUNs, no FTL: our arbiter chooses who owns it.

@@ -10,6 +10,7 @@ use aster_lab::report::RunReport;
 use aster_lab::watch::{Watch, Watchers};
 use placement::Stripes;
 use std::error::Error;
+use std::process::ExitCode;
 use victims::CostAgeTimes;
 
 /// Nine of ten writes go to a tenth of the drive.
@@ -45,7 +46,18 @@ fn profile(victims: Option<&str>, placement: Option<&str>) -> Result<Profile, Bo
     Ok(profile)
 }
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+/// What is wrong is told in words: a bad key by file, line and reason.
+pub fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
     for victims in [Some("greedy"), Some("cost-benefit"), None] {
         let report = run(profile(victims, None)?)?;
         let (waf, moved) = (report.drive.waf.unwrap_or(0.0), report.drive.firmware.programs.gc);
