@@ -260,7 +260,9 @@ impl Collector {
             }
             if victim.is_none() && few {
                 victim = state.groups.emptiest_short();
-                let all = state.homeless || state.waits_for_place;
+                // Copies need room as well, such as those of rows that a loss of power has cut off.
+                let is_short = state.groups.all_free() <= state.left_to_collection();
+                let all = state.homeless || state.waits_for_place || is_short;
                 victim = victim.or_else(|| state.groups.chosen(&mut *self.victims, all));
                 self.for_room += u32::from(victim.is_some() && self.for_room < FOR_ROOM);
             }

@@ -203,15 +203,12 @@ impl Ftl {
             _ => HostStatus::WriteFault,
         }
     }
-    /// The host's pages aren't taken any more. Those that have no place get what is left, or stay in memory.
+    /// No page can be written any more. Those that have no place stay in memory: what is left of the free
+    /// groups is needed by collection after the next power-on.
     pub fn stop(&self, condition: DriveState) {
         if !self.is_stopped() || condition == DriveState::Failed {
             self.condition.set(condition);
-            self.state.borrow_mut().place_anew();
             self.tell_media();
-        }
-        if condition == DriveState::ReadOnly {
-            self.pump();
         }
         self.wake_all();
     }
