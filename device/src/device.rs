@@ -368,8 +368,8 @@ impl Device {
     }
     /// Sends a posted write to a BAR now. It arrives one link latency later, or earlier with the next
     /// non-posted access. It is dropped if the BAR doesn't exist or doesn't answer. As a packet it has its
-    /// effect when firmware has taken it. Any number may be
-    /// sent: whoever may write without end looks at [`Device::takes_register_writes`] first.
+    /// effect when firmware has taken it. Any number may be sent: whoever may write without end looks at
+    /// [`Device::takes_register_writes`] first.
     #[inline]
     pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
         self.bar_write_at(self.face.exec.now(), bar, offset, size, value);

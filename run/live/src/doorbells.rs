@@ -153,9 +153,8 @@ impl Doorbells {
     }
 
     /// Rings the doorbells that the client has written in memory, while the drive takes them; returns true
-    /// when there were some. It calls
-    /// `now` only then: the drive's clock may be far behind because the drive slept or has much to do, and no
-    /// command may begin before it was issued.
+    /// when there were some. It calls `now` only then: the drive's clock may be far behind because the drive
+    /// slept or has much to do, and no command may begin before it was issued.
     #[inline]
     pub(crate) fn poll(
         &mut self,
