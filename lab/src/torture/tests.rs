@@ -225,9 +225,8 @@ fn the_papers_ftl_writes_data_anew_and_takes_nothing_along() {
     }
 }
 
-/// H30: hot data that leave their region when the power goes are there, in one region or the other.
-#[test]
-fn the_papers_ftl_moves_data_between_regions_and_takes_nothing_along() {
+/// Regions that hot data leave soon.
+fn regions_of_short_blocks() -> Profile {
     let mut profile = profile("host-ftl-small");
     let target = profile.target.as_mut().expect("a target");
     (target.wear_window, target.region_percent) = (Some(4), Some(0.0));
@@ -236,10 +235,29 @@ fn the_papers_ftl_moves_data_between_regions_and_takes_nothing_along() {
     // Groups of two short blocks, so that eighty of them are erased between two losses of power.
     (profile.geometry.channels, profile.geometry.pages_per_block) = (2, 2);
     profile.channel.lanes = Some(2);
-    let report = go(&profile, Content::Fingerprint, 5, cuts(40, 500));
+    profile
+}
+
+/// H30: hot data that leave their region when the power goes are there, in one region or the other.
+#[test]
+fn the_papers_ftl_moves_data_between_regions_and_takes_nothing_along() {
+    let report = go(&regions_of_short_blocks(), Content::Fingerprint, 5, cuts(40, 500));
     assert!(report.failure.is_none(), "{:#?}", report.failure);
     let seen = report.seen;
     assert!(seen.levelled > 0 && seen.drive_cuts > 5 && seen.host_cuts > 5, "{seen:?}");
+}
+
+/// In this life the drive came up read-only when pages that waited for room could get the reserve of
+/// collection.
+#[test]
+fn the_papers_ftl_keeps_its_reserve_for_the_next_power_on() {
+    let life = Case { seed: 14, rounds: vec![0, 2, 3, 4], depth: DEPTH, cut_recovery: true };
+    let plan = Plan { name: "host-ftl-small".into(), seed: life.seed, cuts: None, only: Some(life) };
+    let profile = regions_of_short_blocks();
+    let mut here = Here::new("host-ftl-small", &profile, Some(Content::Fingerprint));
+    let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+    assert!(report.seen.drive_cuts + report.seen.host_cuts > 3, "{:?}", report.seen);
 }
 
 /// H20: what is asked for while the drive is away reaches it in order, so that no group is erased behind the
