@@ -9,11 +9,11 @@ use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::wave::{WaveFilter, WaveTap};
+use aster_events::Recorder;
 use aster_lab::channel::{self, BenchStage, ChannelReport, Setup};
 use aster_lab::watch::{Tell, WaveFile};
 use aster_lab::words::counted;
 use aster_run_bench::{BenchWork, set_rate};
-use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
 use clap::ValueEnum;
 

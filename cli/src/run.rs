@@ -18,10 +18,10 @@ use aster_lab::namespace::bytes_to_write;
 use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
-use aster_lab::run::workload::{Drive, fio};
 use aster_lab::warning::Warning;
 use aster_lab::watch::{Heard, MonitorWatch, SpanReport, Watch, Watchers};
 use aster_lab::words::counted;
+use aster_workload::{Drive, fio};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -4,10 +4,10 @@
 use crate::failure::Failure;
 use crate::pty::Pty;
 use aster_device::{Device, StatisticsLog};
+use aster_events::Recorder;
+use aster_events::monitor::{EntryKind, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_lab::watch::{insert, object};
 use aster_run_live::Status;
-use aster_run_virtual::events::Recorder;
-use aster_run_virtual::events::monitor::{EntryKind, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -316,7 +316,7 @@ fn response(head: &[u8], page: &Mutex<String>) -> (&'static str, &'static str, S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_run_virtual::events::Event;
+    use aster_events::Event;
 
     fn still() -> Status {
         Status {
@@ -428,8 +428,7 @@ mod tests {
             ..aster_device::profile::shipped("tiny").unwrap().array_geometry()
         };
         let modules = [ShippedModule::Channels, ShippedModule::Ways, ShippedModule::BitErrors];
-        let firmware =
-            aster_run_virtual::events::Firmware { cores: 1, controllers: 0, functions: Vec::new() };
+        let firmware = aster_events::Firmware { cores: 1, controllers: 0, functions: Vec::new() };
         let entries: Vec<_> =
             modules.iter().flat_map(|module| module.build(&geometry, &firmware, true).entries()).collect();
         let values = vec![1.0 / 3.0; entries.len()];

@@ -5,11 +5,11 @@ use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;
 use crate::files::{STANDARD_INPUT, is_standard_input};
 use aster_lab::own::OwnWork;
-use aster_lab::run::workload::Drive;
-use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
 use aster_lab::traces::{Choice, Survey, TraceFile, TraceOptions, survey};
 use aster_lab::warning::Warning;
 use aster_lab::words::counted;
+use aster_workload::Drive;
+use aster_workload::trace::{Beyond, Times, Unaligned};
 use std::path::Path;
 
 /// The name for all devices.

@@ -4,11 +4,11 @@ use crate::latency::Spread;
 use crate::report::{KindReport, rate_text};
 use aster_device::control::SegmentKind;
 use aster_device::profile::{ControllerName, Profile};
+use aster_events::Recorder;
 use aster_run_bench::{
     Bench, BenchError, BenchOperation, BenchWork, FlashStatus, Limits, Pattern, Prepared, Ran, Sample,
     WorkKind,
 };
-use aster_run_virtual::events::Recorder;
 use aster_units::Content;
 use serde::Serialize;
 use std::collections::BTreeMap;

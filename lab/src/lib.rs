@@ -34,6 +34,3 @@ pub mod warning;
 pub mod watch;
 pub mod wave;
 pub mod words;
-
-pub use aster_device as device;
-pub use aster_run_virtual as run;

@@ -5,7 +5,7 @@
 //! from a command to what was done for it.
 
 use crate::explain::described;
-use aster_run_virtual::events::{Activity, Firmware, Piece, Stage};
+use aster_events::{Activity, Firmware, Piece, Stage};
 use aster_units::{Geometry, Instant};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,9 +3,9 @@
 
 use aster_device::profile::{ContentKind, ControllerName, CorrectionName, DetectorName, Profile};
 use aster_device::{Device, DriveStats, Media};
+use aster_driver::{DriverError, QueueId};
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{DriverError, QueueId};
 use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
 use aster_units::{BlockAddr, Duration, Instant, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;

@@ -3,8 +3,8 @@
 
 use aster_device::profile::{MappingName, Profile};
 use aster_device::{DriveState, Media};
+use aster_driver::{Driver, DriverError, QueueId, Range};
 use aster_events::Recorder;
-use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range};
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::{cases, machine, profile};
 use aster_units::{Content, Duration, LunIndex, Rng};

@@ -3,9 +3,9 @@
 
 use aster_device::Media;
 use aster_device::profile::{CorrectionName, Profile};
+use aster_driver::{DriverError, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{DriverError, QueueId};
 use aster_tests::{machine, small};
 use aster_units::{Content, Duration};
 use std::rc::Rc;

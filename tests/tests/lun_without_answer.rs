@@ -5,7 +5,7 @@ use aster_device::Media;
 use aster_device::profile::{CommandName, Profile};
 use aster_driver::{Config, Moved, QueueId};
 use aster_events::Recorder;
-use aster_run_virtual::openchannel::{BlockFlags, Drive, METADATA_BYTES, Place, Status, VectorError};
+use aster_openchannel::{BlockFlags, Drive, METADATA_BYTES, Place, Status, VectorError};
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::{config, profile};
 use aster_units::{Duration, LunAddr};

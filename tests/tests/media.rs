@@ -2,9 +2,9 @@
 
 use aster_device::profile::{MappingName, Profile};
 use aster_device::{DriveState, Media};
+use aster_driver::{DriverError, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{DriverError, QueueId};
 use aster_tests::{SMALL, machine, profile, small_beside};
 use aster_units::{BlockAddr, Duration, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;

@@ -5,9 +5,7 @@ use aster_device::Media;
 use aster_device::profile::{Profile, TableBlocksName};
 use aster_driver::{Config, DriverError, Moved, QueueId};
 use aster_events::Recorder;
-use aster_run_virtual::openchannel::{
-    BlockFlags, Drive, Identity, METADATA_BYTES, Place, Status, VectorError,
-};
+use aster_openchannel::{BlockFlags, Drive, Identity, METADATA_BYTES, Place, Status, VectorError};
 use aster_run_virtual::{Machine, VirtualBar};
 use aster_tests::{config, job, profile, run, versioned};
 use aster_units::{BlockAddr, LunIndex};

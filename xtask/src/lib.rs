@@ -5,6 +5,7 @@
 //! - [`circles`]: files that use each other; [`modules`] reads who uses whom.
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
 //! - [`lockfiles`]: lock files outside of the workspace have what our crates use.
+//! - [`reexports`]: no room hands another one on as a whole.
 //! - [`requirements`]: ids that are cited have a line in `docs/requirements.md`.
 //! - [`manifest`]: what every `Cargo.toml` must say.
 //! - [`source`]: what source files must hold and must not name.
@@ -21,6 +22,7 @@ pub mod lexer;
 pub mod lockfiles;
 pub mod manifest;
 pub mod modules;
+pub mod reexports;
 pub mod requirements;
 pub mod source;
 mod violation;
@@ -47,6 +49,7 @@ pub fn check(workspace: &workspace::Workspace) -> Report {
     violations.extend(manifest::check(&workspace.members));
     violations.extend(lockfiles::check(&workspace.members, &workspace.lock_files));
     violations.extend(source::check(&workspace.sources));
+    violations.extend(reexports::check(&workspace.sources));
     violations.extend(columns::check(&workspace.files()));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
     violations.extend(requirements::check(&workspace.files()));

@@ -1,6 +1,6 @@
 //! `aster open-channel`.
 
-use aster_run_virtual::openchannel::BlockFlags;
+use aster_openchannel::BlockFlags;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

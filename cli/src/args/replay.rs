@@ -1,7 +1,7 @@
 //! How a trace is replayed.
 
-use aster_lab::run::workload::trace::{Format, SPEED_RECORDED, Times};
 use aster_lab::traces::Placing;
+use aster_workload::trace::{Format, SPEED_RECORDED, Times};
 use clap::{Args, ValueEnum};
 
 /// Most requests of a trace in flight.

@@ -62,7 +62,7 @@ fn commands_are_words_of_their_own_and_others_are_refused_by_name() {
 /// A drive and its console, whose attendant a test calls.
 fn opened(folder: &Path) -> (Device, DebugConsole, Attendant) {
     let profile = aster_device::profile::shipped("tiny").unwrap();
-    let recorder = aster_run_virtual::events::Recorder::default();
+    let recorder = aster_events::Recorder::default();
     let media = aster_device::Media::fresh();
     let device = Device::power_on("tiny", &profile, None, media, &recorder).unwrap();
     let (console, attendant) = DebugConsole::open(&folder.join("uart"), &device).unwrap();

@@ -1,6 +1,6 @@
 //! Addresses as people write them.
 
-use aster_run_virtual::openchannel::{ADDRESSES_MAX, Format, Place};
+use aster_openchannel::{ADDRESSES_MAX, Format, Place};
 use aster_units::Geometry;
 
 /// What an address names. Parts that it leaves out stand for all values of a drive.
@@ -164,7 +164,7 @@ fn set<T: std::str::FromStr>(part: &mut Option<T>, name: &str, value: &str) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_run_virtual::openchannel::AddressFormat;
+    use aster_openchannel::AddressFormat;
 
     /// The 64 GB layout of the slides (O8).
     const SLIDES: Geometry = Geometry {

@@ -2,11 +2,9 @@
 
 use crate::console;
 use crate::failure::Failure;
+use aster_driver::DriverError;
 use aster_lab::words::counted;
-use aster_run_virtual::driver::DriverError;
-use aster_run_virtual::openchannel::{
-    BlockFlags, FieldBits, Format, Identity12, Place, Status, VectorError, meaning,
-};
+use aster_openchannel::{BlockFlags, FieldBits, Format, Identity12, Place, Status, VectorError, meaning};
 use aster_units::Geometry;
 use serde::Serialize;
 use std::collections::BTreeSet;

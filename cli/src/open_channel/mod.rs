@@ -15,10 +15,10 @@ use address::{Addresses, Unit};
 use answer::{Done, Identified, Sector, Table, Vector, refused_by};
 use aster_device::Media;
 use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile, TargetProfile};
+use aster_driver::{Config, QueueId};
+use aster_events::Recorder;
 use aster_lab::words::counted;
-use aster_run_virtual::driver::{Config, QueueId};
-use aster_run_virtual::events::Recorder;
-use aster_run_virtual::openchannel::{BlockFlags, Drive, Format, Identity, METADATA_BYTES, Moved, Place};
+use aster_openchannel::{BlockFlags, Drive, Format, Identity, METADATA_BYTES, Moved, Place};
 use aster_run_virtual::{ImageError, Machine, RunError, VirtualBar, keep_profile, open_image};
 use aster_units::Content;
 use chunks::{Geometry, Report};
@@ -200,7 +200,7 @@ impl Host {
             for place in luns {
                 reports.push(Report::of(place, &drive.chunks(place.channel, place.lun).await?));
             }
-            Ok::<_, aster_run_virtual::openchannel::OpenError>(reports)
+            Ok::<_, aster_openchannel::OpenError>(reports)
         })?;
         Report::print_all(&reports.map_err(Failure::run)?, json)
     }
@@ -213,7 +213,7 @@ impl Host {
                 let states = drive.table(place.channel, place.lun).await?;
                 tables.push(Table::of(drive.geometry(), place, &states));
             }
-            Ok::<_, aster_run_virtual::openchannel::OpenError>(tables)
+            Ok::<_, aster_openchannel::OpenError>(tables)
         })?;
         Table::print_all(&tables.map_err(Failure::run)?, json)
     }

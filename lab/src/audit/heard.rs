@@ -2,9 +2,7 @@
 
 use crate::watch::SLOTS;
 use aster_driver::{CommandName, QueueId};
-use aster_run_virtual::events::{
-    CommandSpan, Event, EventSink, FlashSpans, LatencyHistogram, SpanTable, Spans, Wait,
-};
+use aster_events::{CommandSpan, Event, EventSink, FlashSpans, LatencyHistogram, SpanTable, Spans, Wait};
 use aster_units::{Duration, Geometry, Instant};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

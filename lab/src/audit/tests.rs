@@ -2,10 +2,10 @@ use super::*;
 use aster_device::Media;
 use aster_device::profile::{EmmcProfile, MappingName, Profile, shipped};
 use aster_driver::Config;
+use aster_events::{Counters, EventKind, Recorder};
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::{Counters, EventKind, Recorder};
-use aster_run_virtual::workload::runner::{Contents, HostTask, OnFailure, Runner};
-use aster_run_virtual::workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
+use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 
 const REQUESTS: u64 = 400;
 

@@ -3,7 +3,7 @@
 use super::heard::{FLASH_KINDS, Heard, LunWork, Phase};
 use crate::explain::kind_name;
 use aster_device::{Device, DriveStats};
-use aster_run_virtual::events::{FlashKind, LatencyHistogram, Stage, Wait};
+use aster_events::{FlashKind, LatencyHistogram, Stage, Wait};
 use aster_units::{Duration, Instant, LunIndex};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -4,8 +4,8 @@ use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
 use aster_device::units::{ChannelId, Content, Instant};
 use aster_device::wave::{Change, Label, Level, Signal, WaveFilter, WaveTap, Waveform};
+use aster_events::Recorder;
 use aster_run_bench::{Bench, BenchOperation, BenchWork, FlashStatus, Pattern, Sample};
-use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
 /// A transaction on the bus.

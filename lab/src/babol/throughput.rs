@@ -6,8 +6,8 @@ use crate::experiment::ExperimentError;
 use crate::words::counted;
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::Content;
+use aster_events::Recorder;
 use aster_run_bench::Bench;
-use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 use std::fmt;
 

@@ -7,7 +7,7 @@ use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::{CostFile, ExperimentError};
 use aster_device::profile::{ControllerName, Profile};
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use serde::Serialize;
 
 /// Reads of one channel by both controllers.

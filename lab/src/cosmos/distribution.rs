@@ -6,7 +6,7 @@ use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
 use aster_device::profile::AssignerName;
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use aster_units::{Geometry, Lpn, LunAddr};
 use serde::Serialize;
 

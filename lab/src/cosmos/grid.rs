@@ -5,7 +5,7 @@ use super::drive::{AccessPattern, Measured, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use serde::Serialize;
 
 /// One drive under one work.

@@ -4,7 +4,7 @@ use super::drive::{AccessPattern, PaperDrive, Setup};
 use super::mode::Mode;
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
-use aster_run_virtual::events::{Event, EventSink, Recorder};
+use aster_events::{Event, EventSink, Recorder};
 use aster_units::Instant;
 use serde::Serialize;
 use std::cell::RefCell;

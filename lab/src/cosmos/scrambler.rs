@@ -9,8 +9,8 @@
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
+use aster_events::Recorder;
 use aster_run_bench::{Bench, FlashOp, FlashRequest, FlashStatus, Outcome, Target};
-use aster_run_virtual::events::Recorder;
 use aster_units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, SectorRange};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use super::drive::{AccessPattern, Measured, PaperDrive, Setup};
 use super::mode::{Mode, ROWS};
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use serde::Serialize;
 
 /// A row: one mode and direction.

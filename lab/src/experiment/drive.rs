@@ -3,9 +3,9 @@
 use super::error::ExperimentError;
 use aster_device::profile::Profile;
 use aster_device::{Media, Pieces};
+use aster_driver::{Config, QueueId};
+use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::{Config, QueueId};
-use aster_run_virtual::events::Recorder;
 use aster_units::{Content, Duration};
 use aster_workload::Job;
 use aster_workload::RequestKind;

@@ -6,10 +6,10 @@ use crate::watch::add_lives;
 use aster_device::Media;
 use aster_device::profile::{ContentKind, MappingName, Profile, TargetProfile, shipped};
 use aster_driver::Config;
+use aster_events::{Lives, Recorder, Wait};
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::{Lives, Recorder, Wait};
-use aster_run_virtual::workload::runner::{Contents, HostTask, OnFailure, Runner};
-use aster_run_virtual::workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
+use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 use std::cell::RefCell;
 use std::rc::Rc;
 

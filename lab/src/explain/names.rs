@@ -1,6 +1,6 @@
 //! What instants of a command's life are called.
 
-use aster_run_virtual::events::{Activity, Wait};
+use aster_events::{Activity, Wait};
 
 pub(super) const QUEUE: &str = "submission queue, fetching the entry";
 pub(super) const FRONT: &str = "front end: decoding, checking, waiting for the FTL";

@@ -1,6 +1,6 @@
 use super::names::*;
 use super::*;
-use aster_run_virtual::events::{Event, EventSink, Lives, Wait};
+use aster_events::{Event, EventSink, Lives, Wait};
 use aster_units::Duration;
 
 const SHAPE: Geometry = Geometry {
@@ -196,7 +196,7 @@ fn the_table_tells_steps_in_the_order_of_time() {
 
 #[test]
 fn a_slices_firmware_has_a_share_of_its_own_and_other_tasks_firmware_is_not_the_commands() {
-    use aster_run_virtual::events::Function;
+    use aster_events::Function;
     let worked = |task, function: Function, us: u64| Event::FirmwareWorked {
         core: 0,
         function: function.number(),

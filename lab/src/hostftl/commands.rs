@@ -4,10 +4,10 @@
 use super::plan::Plan;
 use crate::experiment::ExperimentError;
 use aster_device::{Media, Pieces};
+use aster_driver::Config;
+use aster_events::Recorder;
 use aster_hostftl::bench::{CommandBench, CommandKind, CommandLoad};
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::Config;
-use aster_run_virtual::events::Recorder;
 use aster_units::{Content, Duration};
 use serde::Serialize;
 use std::cell::Cell;

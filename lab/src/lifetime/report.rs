@@ -2,8 +2,8 @@
 
 use super::levelling::Levelling;
 use aster_device::profile::Profile;
+use aster_driver::DriverError;
 use aster_run_virtual::RunError;
-use aster_run_virtual::driver::DriverError;
 use serde::Serialize;
 use std::ops::ControlFlow;
 

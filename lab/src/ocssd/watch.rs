@@ -2,8 +2,8 @@
 //! name.
 
 use super::blocks::{BlockCounts, Blocks};
-use aster_run_virtual::events::monitor::{Channels, MonitorModule, OutstandingCommands};
-use aster_run_virtual::events::{Event, EventSink, FlashKind};
+use aster_events::monitor::{Channels, MonitorModule, OutstandingCommands};
+use aster_events::{Event, EventSink, FlashKind};
 use aster_units::{Duration, Geometry, Instant};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
 use super::*;
-use aster_run_virtual::events::CommandSpan;
-use aster_run_virtual::events::{Event, EventSink, Function, Spans};
+use aster_events::CommandSpan;
+use aster_events::{Event, EventSink, Function, Spans};
 use aster_units::{Duration, LunIndex};
 use std::cell::Cell;
 

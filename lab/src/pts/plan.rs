@@ -2,9 +2,9 @@
 
 use aster_device::profile::{Profile, RestrictProfile};
 use aster_device::{BuildError, Media, Pieces, namespace_with};
+use aster_driver::Config;
+use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::Config;
-use aster_run_virtual::events::Recorder;
 use aster_targets::with_ours;
 use aster_units::{Content, Duration};
 use aster_workload::Drive;

@@ -4,8 +4,8 @@ use super::plan::Plan;
 use crate::experiment::{Done, ExperimentDrive, ExperimentError};
 use aster_device::Pieces;
 use aster_device::profile::Profile;
-use aster_run_virtual::driver::Config;
-use aster_run_virtual::events::Recorder;
+use aster_driver::Config;
+use aster_events::Recorder;
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 
 /// What the threads of a host ask for, each with a number of requests outstanding.

@@ -7,7 +7,7 @@ use super::threads::STAGGER;
 use crate::experiment::ExperimentError;
 use aster_device::Pieces;
 use aster_device::profile::{Profile, TransportName};
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use serde::Serialize;
 
 /// Fig 11.

@@ -6,7 +6,7 @@ use super::plan::{MapCachePlan, Plan};
 use crate::experiment::ExperimentError;
 use aster_device::Pieces;
 use aster_device::profile::{MappingName, Profile, TransportName};
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use aster_workload::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDirection};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use super::drive::{PaperDrive, Work};
 use super::plan::Plan;
 use super::threads::{STAGGER, quantile};
 use crate::experiment::ExperimentError;
-use aster_run_virtual::events::{Event, EventSink, Recorder};
+use aster_events::{Event, EventSink, Recorder};
 use aster_units::{Duration, Instant};
 use serde::Serialize;
 use std::cell::RefCell;

@@ -3,7 +3,7 @@
 use super::drive::{PaperDrive, Work};
 use super::plan::Plan;
 use crate::experiment::{Done, ExperimentError};
-use aster_run_virtual::events::Recorder;
+use aster_events::Recorder;
 use aster_units::Duration;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use super::durability::{Change, Durability};
 use aster_device::plug::Promises;
+use aster_driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
 use aster_run_virtual::VirtualBar;
-use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
 use aster_units::{Content, Duration, Rng, mix64};
 use aster_workload::content::{Identity, fill, tag, version_of, version_of_tag};
 use std::cell::{Cell, RefCell};

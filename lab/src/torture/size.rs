@@ -2,9 +2,9 @@
 
 use aster_device::profile::Profile;
 use aster_device::{Media, Pieces};
+use aster_driver::Config;
+use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::Config;
-use aster_run_virtual::events::Recorder;
 use aster_units::Content;
 
 /// Over-provisioning that is tried where a small drive has no room with its own: percent.

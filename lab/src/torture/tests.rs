@@ -1,9 +1,9 @@
 use super::*;
 use aster_device::profile::{COSMOS, CommandName, EmmcProfile, MappingName, Profile, RaidName, shipped};
 use aster_device::{BadBlock, Pieces};
+use aster_driver::Config;
+use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::Config;
-use aster_run_virtual::events::Recorder;
 use aster_units::{BlockAddr, Content};
 use std::collections::BTreeSet;
 

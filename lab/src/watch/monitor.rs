@@ -2,9 +2,9 @@
 
 use super::error::{WatchError, create};
 use aster_device::{Device, ThermalStats};
+use aster_events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
+use aster_events::{Event, EventSink};
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
-use aster_run_virtual::events::{Event, EventSink};
 use aster_units::{Duration, Instant};
 use serde_json::{Map, Value};
 use std::cell::RefCell;

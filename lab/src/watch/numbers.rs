@@ -2,7 +2,7 @@
 
 use super::window::WorkWindow;
 use crate::explain::in_work;
-use aster_run_virtual::events::Event;
+use aster_events::Event;
 use std::collections::BTreeMap;
 
 /// Numbers the commands of the work by the slots that they are in. Commands that were fetched before the work

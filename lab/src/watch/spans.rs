@@ -1,11 +1,11 @@
 //! Where the work's commands spent their time, and how long flash operations took.
 
 use crate::words::counted;
-use aster_run_virtual::Machine;
-use aster_run_virtual::events::{
+use aster_events::{
     CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Lives,
     Piece, SpanTable, Spans, Stage, Tee,
 };
+use aster_run_virtual::Machine;
 use aster_units::Instant;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};

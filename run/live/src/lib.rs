@@ -25,5 +25,3 @@ pub use connection::MESSAGE_BYTES_MAX;
 pub use pace::Pace;
 pub use serve::{ServeError, Server};
 pub use status::{Lateness, Status};
-
-pub use aster_device as device;

@@ -11,8 +11,3 @@ pub use image::{
     make_image, open_image, open_image_live,
 };
 pub use machine::{Machine, RunError, VirtualBar};
-
-pub use aster_driver as driver;
-pub use aster_events as events;
-pub use aster_openchannel as openchannel;
-pub use aster_workload as workload;

@@ -1,8 +1,8 @@
 //! Lives in which a lane dies, and drives that have come to their end.
 
 use super::{LOG_BLOCKS_MIN, Life, SHORT, good_of_first, log_blocks};
+use aster_driver::CriticalWarning;
 use aster_run_virtual::Machine;
-use aster_run_virtual::driver::CriticalWarning;
 use aster_units::{Duration, LunIndex, Rng};
 use std::rc::Rc;
 
