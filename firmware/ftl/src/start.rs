@@ -168,11 +168,11 @@ pub struct FtlHandle<M: Mapping = ResidentMap>(Parts<M>);
 impl<M: Mapping> FtlHandle<M> {
     /// What it has done.
     pub fn stats(&self) -> TranslationStats {
-        *self.0.journal.stats()
+        *self.0.journal.runtime().stats()
     }
     /// What it can do.
     pub fn state(&self) -> DriveState {
-        self.0.journal.stats().state
+        self.0.journal.runtime().stats().state
     }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.
@@ -193,11 +193,11 @@ impl<M: Mapping> FtlHandle<M> {
         let mapped = lpn.0 < self.0.journal.host_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
-        at.map(|at| self.0.journal.config.page_in_lun(self.0.journal.units.page_of(at)))
+        at.map(|at| self.0.journal.runtime().config.page_in_lun(self.0.journal.runtime().units.page_of(at)))
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {
-        self.0.journal.config.log_blocks_per_lun() as u32
+        self.0.journal.runtime().config.log_blocks_per_lun() as u32
     }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
@@ -218,7 +218,7 @@ impl<M: Mapping> FtlHandle<M> {
         self.0.checkpoint.copy_counters(each);
     }
     pub(crate) fn config(&self) -> &FtlConfig {
-        &self.0.journal.config
+        &self.0.journal.runtime().config
     }
     #[cfg(test)]
     pub(crate) fn parts(&self) -> &Parts<M> {

@@ -11,11 +11,11 @@ use aster_ports::host::HostStatus;
 impl<M: Mapping> Cache<M> {
     /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
     pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
-        self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
-        if self.journal.config.is_paced() {
+        self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
+        if self.runtime.config.is_paced() {
             return Ok(self.lock_in_order(frame, want).await);
         }
-        let mut clean_only = self.journal.blocks().table().any_full();
+        let mut clean_only = self.blocks.table().any_full();
         loop {
             let step = self.buffer.borrow_mut().request(frame, want, clean_only);
             match step {
@@ -32,16 +32,16 @@ impl<M: Mapping> Cache<M> {
     }
     pub(super) fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
         if hit {
-            self.journal.count(|s| s.buffer_hits += 1);
-            self.journal.emit(|| Event::BufferHit {
-                task: self.journal.task(),
+            self.runtime.count(|s| s.buffer_hits += 1);
+            self.runtime.emit(|| Event::BufferHit {
+                task: self.runtime.task(),
                 lpn: frame.0,
                 buffer: entry.0,
             });
         } else {
-            self.journal.count(|s| s.buffer_misses += 1);
-            self.journal.emit(|| Event::BufferMissed {
-                task: self.journal.task(),
+            self.runtime.count(|s| s.buffer_misses += 1);
+            self.runtime.emit(|| Event::BufferMissed {
+                task: self.runtime.task(),
                 lpn: frame.0,
                 buffer: entry.0,
             });
@@ -54,7 +54,7 @@ impl<M: Mapping> Cache<M> {
     /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
     /// it.
     pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
-        if self.journal.config.is_paced() {
+        if self.runtime.config.is_paced() {
             return self.reserve_dirty_in_order().await;
         }
         loop {
@@ -80,21 +80,21 @@ impl<M: Mapping> Cache<M> {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
             None => (self.journal.any_entry_waiters(), ANY_BUFFER),
         };
-        self.journal.waiting_for(Wait::BufferEntry, buffer, self.journal.woken(queue)).await;
+        self.runtime.waiting_for(Wait::BufferEntry, buffer, self.runtime.woken(queue)).await;
     }
     /// Wakes the tasks that wait for a change of this entry or of any.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
-        if self.journal.config.is_paced() {
+        if self.runtime.config.is_paced() {
             self.grant_dirty();
         }
         let waiters = &self.entry_waiters[entry.index()];
-        if self.journal.recorder.is_on()
+        if self.runtime.recorder.is_on()
             && !(waiters.is_empty() && self.journal.any_entry_waiters().is_empty())
         {
-            self.journal.emit(|| Event::EntryReleased { task: self.journal.task(), buffer: entry.0 });
+            self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
         }
-        waiters.wake_all(self.journal.exec());
-        self.journal.any_entry_waiters().wake_all(self.journal.exec());
+        waiters.wake_all(self.runtime.exec());
+        self.journal.any_entry_waiters().wake_all(self.runtime.exec());
     }
 }

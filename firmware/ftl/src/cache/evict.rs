@@ -21,7 +21,7 @@ impl<M: Mapping> Cache<M> {
     /// # Errors
     /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
-        if self.journal.config.pages_at_once() > 1 || self.journal.units.per_page() > 1 {
+        if self.runtime.config.pages_at_once() > 1 || self.runtime.units.per_page() > 1 {
             return self.evict_packed(entry).await;
         }
         let (frame, _) = self.to_evict(entry);
@@ -30,17 +30,17 @@ impl<M: Mapping> Cache<M> {
         };
         // The page is pinned before its program: nothing may happen between the program's end and the
         // change of the map.
-        let Ok(pin) = pin!(self.mapping, self.journal.units.first_of(frame)) else {
+        let Ok(pin) = pin!(self.mapping, self.runtime.units.first_of(frame)) else {
             return self.evicted(entry, frame, Err(HostStatus::WriteFault));
         };
-        self.fill(entry, self.journal.pages().whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.pages.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &room, &pin).await
     }
     /// The logical page of an entry that is being evicted, and the granules that it lacks even after its
     /// fill.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Frame, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.frame(entry), self.journal.pages().whole_page() & !buffer.valid(entry))
+        (buffer.frame(entry), self.pages.whole_page() & !buffer.valid(entry))
     }
     /// Evicts a filled entry of one unit by itself, as [`Cache::evict`] does; `pin` is on its unit.
     pub(crate) async fn evict_filled(
@@ -52,7 +52,7 @@ impl<M: Mapping> Cache<M> {
         let (frame, lost) = self.to_evict(entry);
         let written = if lost == 0 {
             self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
-            let lun = self.journal.blocks().lun_of(frame);
+            let lun = self.blocks.lun_of(frame);
             self.program_host(lun, BufferId(entry.0), |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await
         } else {
             self.program_with_losses(room, pin, entry, lost).await
@@ -69,8 +69,8 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
-        self.journal
-            .emit(|| Event::PageEvicted { lpn: frame.0, ppa: self.journal.config.page_in_lun(ppa).0 });
+        self.runtime
+            .emit(|| Event::PageEvicted { lpn: frame.0, ppa: self.runtime.config.page_in_lun(ppa).0 });
         Ok(ppa)
     }
     /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may
@@ -84,14 +84,10 @@ impl<M: Mapping> Cache<M> {
         lost: Granules,
     ) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
-        self.journal.pages().copy_granules(
-            BufferId(entry.0),
-            copy,
-            self.journal.pages().whole_page() & !lost,
-        );
-        self.journal.pages().note_lost(copy, lost);
-        self.note_owner(self.mapping.page(pin), copy, self.journal.pages().sectors_of(lost));
-        let lun = self.journal.blocks().lun_of(self.to_evict(entry).0);
+        self.pages.copy_granules(BufferId(entry.0), copy, self.pages.whole_page() & !lost);
+        self.pages.note_lost(copy, lost);
+        self.note_owner(self.mapping.page(pin), copy, self.pages.sectors_of(lost));
+        let lun = self.blocks.lun_of(self.to_evict(entry).0);
         let written = self.program_host(lun, copy, |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await;
         self.give_merge_buffer(copy);
         written
@@ -101,11 +97,11 @@ impl<M: Mapping> Cache<M> {
         let record = OobRecord {
             kind: PageKind::Data,
             lpn: lpn.0,
-            sequence: self.journal.blocks().next_sequence(),
+            sequence: self.blocks.next_sequence(),
             lost_sectors,
             copy: 0,
         };
-        self.journal.pages().put_record(buffer, &record);
+        self.pages.put_record(buffer, &record);
     }
     /// Programs a page, and has `moved` change the map. If the program fails, tries again in another block.
     pub(crate) async fn program_host(
@@ -134,22 +130,22 @@ impl<M: Mapping> Cache<M> {
         lun: LunIndex,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
-        let turn = self.journal.blocks().take_turn(lun).await;
+        let turn = self.blocks.take_turn(lun).await;
         let begun = loop {
             if let Some(begun) =
                 self.journal.begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host).await
             {
                 break Ok(begun);
             }
-            if self.journal.blocks().table().is_full(lun) || self.journal.log_has_ended() {
+            if self.blocks.table().is_full(lun) || self.journal.log_has_ended() {
                 break Err(HostStatus::ReadOnly);
             }
-            self.journal.blocks().ask_collector(lun);
-            self.journal.blocks().wait_room(lun).await;
+            self.blocks.ask_collector(lun);
+            self.blocks.wait_room(lun).await;
         };
-        self.journal.blocks().end_turn(lun, turn);
+        self.blocks.end_turn(lun, turn);
         if begun.is_ok() {
-            self.journal.blocks().host_pays(lun, from.len());
+            self.blocks.host_pays(lun, from.len());
         }
         begun
     }

@@ -46,8 +46,8 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
         mut transfer: Option<&mut HostTransfer>,
     ) -> Filled {
-        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-        self.journal.core.settle().await;
+        self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
+        self.runtime.core.settle().await;
         let (frame, missing) = {
             let buffer = self.buffer.borrow();
             (buffer.frame(entry), wanted & !buffer.valid(entry))
@@ -55,7 +55,7 @@ impl<M: Mapping> Cache<M> {
         if missing == 0 {
             return Filled::NotAtAll;
         }
-        let units = self.journal.pages().units_of(missing);
+        let units = self.pages.units_of(missing);
         loop {
             let lie = match self.page_at_hand(frame) {
                 Some(lie) => lie,
@@ -68,7 +68,7 @@ impl<M: Mapping> Cache<M> {
             let (page, whole) = match lie {
                 Lie::InPage { page, whole } => (page, whole),
                 Lie::Nowhere => {
-                    self.journal.pages().zero(BufferId(entry.0), missing);
+                    self.pages.zero(BufferId(entry.0), missing);
                     self.buffer.borrow_mut().add_valid(entry, missing);
                     return Filled::Unmapped;
                 }
@@ -77,9 +77,9 @@ impl<M: Mapping> Cache<M> {
                     return Filled::FromFlash;
                 }
             };
-            let sectors = span(self.journal.pages().sectors_of(missing));
-            let asked = self.journal.pages().granules_of_units(units);
-            let read = self.journal.pages().granules_of(sectors.mask());
+            let sectors = span(self.pages.sectors_of(missing));
+            let asked = self.pages.granules_of_units(units);
+            let read = self.pages.granules_of(sectors.mask());
             if self.may_read_into(entry, read, asked) {
                 let transfer = transfer.take().filter(|_| whole);
                 let into = BufferId(entry.0);
@@ -105,7 +105,7 @@ impl<M: Mapping> Cache<M> {
             };
             let lost = self.read_frame(page, frame, units, sectors, merge, cause, None).await;
             let good = missing & !lost;
-            self.journal.pages().copy_granules(merge, BufferId(entry.0), good);
+            self.pages.copy_granules(merge, BufferId(entry.0), good);
             self.buffer.borrow_mut().add_valid(entry, good);
             self.give_merge_buffer(merge);
             return Filled::FromFlash;
@@ -121,17 +121,17 @@ impl<M: Mapping> Cache<M> {
     /// Where a frame of one unit lies, if its entry of the map is at hand.
     #[inline]
     fn page_at_hand(&self, frame: Frame) -> Option<Lie> {
-        let one = self.journal.units.per_page() == 1;
-        let pin = if one { self.mapping.try_pin(self.journal.units.first_of(frame)) } else { None };
+        let one = self.runtime.units.per_page() == 1;
+        let pin = if one { self.mapping.try_pin(self.runtime.units.first_of(frame)) } else { None };
         Some(self.lie_of_page(self.mapping.get(&pin?)))
     }
     fn lie_of_page(&self, at: Upa) -> Lie {
-        let page = self.journal.units.page_of(at);
+        let page = self.runtime.units.page_of(at);
         if at.is_some() { Lie::InPage { page, whole: true } } else { Lie::Nowhere }
     }
     /// Where units of a frame lie now.
     async fn where_is(&self, frame: Frame, units: Units) -> Result<Lie, MappingFault> {
-        let shape = self.journal.units;
+        let shape = self.runtime.units;
         if shape.per_page() == 1 {
             let pin = pin!(self.mapping, shape.first_of(frame))?;
             return Ok(self.lie_of_page(self.mapping.get(&pin)));
@@ -165,18 +165,18 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) -> Granules {
-        self.journal.blocks().table_mut().read_begins(page);
+        self.blocks.table_mut().read_begins(page);
         let outcome = match transfer {
             Some(transfer) => self.read_for_host(page, frame, sectors, into, transfer).await,
-            None => self.journal.blocks().read(page, sectors, into, cause).await,
+            None => self.blocks.read(page, sectors, into, cause).await,
         };
         self.page_read(page, &outcome);
-        self.lost_in(page, &outcome, sectors, into, self.journal.units.units_in(frame, units))
+        self.lost_in(page, &outcome, sectors, into, self.runtime.units.units_in(frame, units))
     }
     /// A read that kept the page's block from being erased has ended.
     pub(super) fn page_read(&self, page: Ppa, outcome: &Outcome) {
-        self.journal.blocks().read_over(page);
-        self.journal.blocks().check_retention(page, outcome, false);
+        self.blocks.read_over(page);
+        self.blocks.check_retention(page, outcome, false);
     }
     /// The granules that are lost of a page that was read, in which these logical units should stand in these
     /// slots.
@@ -188,32 +188,31 @@ impl<M: Mapping> Cache<M> {
         into: BufferId,
         mut expected: impl Iterator<Item = (u32, Lpn)>,
     ) -> Granules {
-        let (lost, record) = self.journal.media().judge(outcome, sectors, into);
+        let (lost, record) = self.media.judge(outcome, sectors, into);
         if lost != 0 {
-            let told = self.journal.config.page_in_lun(page);
-            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(told)));
+            let told = self.runtime.config.page_in_lun(page);
+            self.runtime.count(|s| s.first_lost = s.first_lost.or(Some(told)));
         }
         if let Some(record) = record
             && !expected.all(|(slot, lpn)| self.is_unit_of(&record, into, slot, lpn))
         {
             // Data of another unit must never be returned as this one's.
-            self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return self.journal.pages().granules_of(sectors.mask());
+            self.runtime.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
+            return self.pages.granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
-                let failed =
-                    self.journal.pages().failed_granules(outcome) & self.journal.pages().granules_of(lost);
-                self.journal.pages().take_notes(into, lost & record.lost_sectors, failed)
+                let failed = self.pages.failed_granules(outcome) & self.pages.granules_of(lost);
+                self.pages.take_notes(into, lost & record.lost_sectors, failed)
             }
-            _ => self.journal.pages().granules_of(lost),
+            _ => self.pages.granules_of(lost),
         }
     }
     fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
         record.kind == PageKind::Data
-            && match self.journal.units.per_page() {
+            && match self.runtime.units.per_page() {
                 1 => record.lpn == lpn.0,
-                _ => self.journal.pages().unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn),
+                _ => self.pages.unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn),
             }
     }
 }

@@ -31,7 +31,7 @@ impl<M: Mapping> Cache<M> {
             {
                 return;
             }
-            let count = found.pages.len().min(self.journal.config.merge_buffers() as usize);
+            let count = found.pages.len().min(self.runtime.config.merge_buffers() as usize);
             let mut buffers = [BufferId(0); PAGES_MAX];
             let buffers = &mut buffers[..count];
             self.take_merge_buffers(buffers).await;
@@ -39,11 +39,11 @@ impl<M: Mapping> Cache<M> {
             let looked_up = self.pages_of(entry, frame, &mut missing, &mut found).await;
             if looked_up.is_ok() {
                 found.truncate(buffers.len());
-                found.pages.iter().for_each(|&page| self.journal.blocks().table_mut().read_begins(page));
+                found.pages.iter().for_each(|&page| self.blocks.table_mut().read_begins(page));
                 self.gather(entry, &mut found, buffers, missing, cause).await;
                 // Those that could not be read are not tried again.
                 let tried = found.units.iter().fold(0, |all, unit| all | 1 << unit.to);
-                missing &= !self.journal.pages().granules_of_units(tried);
+                missing &= !self.pages.granules_of_units(tried);
             } else {
                 missing = 0;
             }
@@ -59,7 +59,7 @@ impl<M: Mapping> Cache<M> {
         missing: &mut Granules,
         found: &mut Scattered,
     ) -> Result<(), MappingFault> {
-        let (shape, pages) = (self.journal.units, self.journal.pages());
+        let (shape, pages) = (self.runtime.units, &self.pages);
         let units = pages.units_of(*missing);
         let pins = self.mapping.pin_all(shape.units_in(frame, units).map(|(_, lpn)| lpn)).await?;
         found.clear();
@@ -96,8 +96,8 @@ impl<M: Mapping> Cache<M> {
             if let (Some(&page), Some(&into)) = (found.pages.get(next), buffers.get(next)) {
                 let sectors = self.sectors_of(found, next, missing);
                 let begun = match found.in_flight.is_empty() {
-                    true => Some(self.journal.blocks().begin_read(page, sectors, into, cause).await),
-                    false => self.journal.blocks().try_read(page, sectors, into, cause),
+                    true => Some(self.blocks.begin_read(page, sectors, into, cause).await),
+                    false => self.blocks.try_read(page, sectors, into, cause),
                 };
                 if let Some(tag) = begun {
                     found.in_flight.push_back((next, into, sectors, tag));
@@ -106,15 +106,15 @@ impl<M: Mapping> Cache<M> {
                 }
             }
             let Some((of, from, sectors, tag)) = found.in_flight.pop_front() else { return };
-            let outcome = self.journal.media().done(tag).await;
+            let outcome = self.media.done(tag).await;
             self.page_read(found.pages[of], &outcome);
             self.take_units(entry, (found, of), from, (sectors, &outcome), missing);
         }
     }
     /// The sectors of a page that hold what is missing of its units.
     fn sectors_of(&self, found: &Scattered, page: usize, missing: Granules) -> SectorRange {
-        let pages = self.journal.pages();
-        if !self.journal.config.partial_reads {
+        let pages = &self.pages;
+        if !self.runtime.config.partial_reads {
             return pages.whole();
         }
         let there =
@@ -130,7 +130,7 @@ impl<M: Mapping> Cache<M> {
         (sectors, outcome): (SectorRange, &Outcome),
         missing: Granules,
     ) {
-        let pages = self.journal.pages();
+        let pages = &self.pages;
         let expected = found.of(page).map(|unit| (unit.slot, unit.lpn));
         let lost = self.lost_in(found.pages[page], outcome, sectors, from, expected);
         for unit in found.of(page) {

@@ -29,18 +29,18 @@ impl<M: Mapping> Cache<M> {
         transfer: &mut HostTransfer,
     ) -> Outcome {
         if !self.port.chains_dma() {
-            return self.journal.blocks().read(ppa, sectors, into, Cause::Host).await;
+            return self.blocks.read(ppa, sectors, into, Cause::Host).await;
         }
-        self.journal.count(|s| s.flash_reads.host += 1);
-        self.journal.blocks().count_disturbance(ppa);
-        self.journal.spend(Function::HostDma, self.journal.config.costs.dma);
-        self.journal.core.settle().await;
+        self.runtime.count(|s| s.flash_reads.host += 1);
+        self.blocks.count_disturbance(ppa);
+        self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
+        self.runtime.core.settle().await;
         let owner = PageOwner(frame.0);
         let also = |tag| {
             transfer.begun = self.port.submit_dma(DmaRequest { after: Some(tag), ..transfer.request });
         };
-        let tag = self.journal.media().begin_read_expecting(owner, ppa, sectors, into, also).await;
-        let outcome = self.journal.media().done(tag).await;
+        let tag = self.media.begin_read_expecting(owner, ppa, sectors, into, also).await;
+        let outcome = self.media.done(tag).await;
         // If the read didn't bring the expected page, the transfer was abandoned before the read was
         // answered.
         if let Some(begun) = transfer.begun

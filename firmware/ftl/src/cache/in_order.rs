@@ -26,8 +26,8 @@ impl<M: Mapping> Cache<M> {
             }
             // There may be a clean entry for the next one as well, which may have looked before this one.
             if let Some(turn) = turn.take() {
-                self.entry_turns.leave(self.journal.exec(), turn);
-                self.journal.any_entry_waiters().wake_all(self.journal.exec());
+                self.entry_turns.leave(self.runtime.exec(), turn);
+                self.journal.any_entry_waiters().wake_all(self.runtime.exec());
             }
             match step {
                 LockResult::Locked { entry, lock, hit } => {
@@ -53,7 +53,7 @@ impl<M: Mapping> Cache<M> {
                 continue;
             };
             if let Err(status) = self.evict(entry).await {
-                if !self.dirty_turns.leave(self.journal.exec(), turn) {
+                if !self.dirty_turns.leave(self.runtime.exec(), turn) {
                     self.return_reserve();
                 }
                 return Err(status);
@@ -68,7 +68,7 @@ impl<M: Mapping> Cache<M> {
             if !self.buffer.borrow_mut().reserve_dirty() {
                 break;
             }
-            self.dirty_turns.leave(self.journal.exec(), first);
+            self.dirty_turns.leave(self.runtime.exec(), first);
         }
     }
 }

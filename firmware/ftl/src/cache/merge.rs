@@ -12,10 +12,10 @@ impl<M: Mapping> Cache<M> {
         buffer[0]
     }
     pub(super) async fn take_merge_buffers(&self, of: &mut [BufferId]) {
-        let taken = self.merging.take(self.journal.exec(), of);
-        self.journal.waiting(Wait::MergeBuffer, taken).await;
+        let taken = self.merging.take(self.runtime.exec(), of);
+        self.runtime.waiting(Wait::MergeBuffer, taken).await;
     }
     pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
-        self.merging.give(self.journal.exec(), buffer);
+        self.merging.give(self.runtime.exec(), buffer);
     }
 }

@@ -27,7 +27,7 @@ impl<M: Mapping> Cache<M> {
     /// As [`Cache::evict`], but evicts other entries of the LUN to the same page and word line.
     pub(crate) async fn evict_packed(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         // For all that may go along.
-        let most = self.journal.config.pages_at_once() * self.journal.units.per_page();
+        let most = self.runtime.config.pages_at_once() * self.runtime.units.per_page();
         let Ok(room) = room!(self.mapping, most) else {
             let (frame, _) = self.to_evict(entry);
             return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
@@ -58,10 +58,10 @@ impl<M: Mapping> Cache<M> {
     }
     /// Chooses those that go along with the entry, and their pages. All are marked as being evicted.
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
-        let per_page = self.journal.units.per_page();
+        let per_page = self.runtime.units.per_page();
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.journal.blocks().lun_of(buffer.frame(entry));
-        let pages_max = self.journal.config.pages_at_once() as usize;
+        let lun = self.blocks.lun_of(buffer.frame(entry));
+        let pages_max = self.runtime.config.pages_at_once() as usize;
         packing.chosen.push((entry, 0));
         packing.room.push(per_page - buffer.dirty_units(entry).count_ones());
         loop {
@@ -70,10 +70,8 @@ impl<M: Mapping> Cache<M> {
             if room == 0 {
                 break;
             }
-            self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
-            let fit = |frame, units: Units| {
-                units.count_ones() <= room && self.journal.blocks().lun_of(frame) == lun
-            };
+            self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
+            let fit = |frame, units: Units| units.count_ones() <= room && self.blocks.lun_of(frame) == lun;
             let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, fit) else { break };
             let units = buffer.dirty_units(one).count_ones();
             let page = packing.room.iter().position(|&room| room >= units).unwrap_or(packing.room.len());
@@ -98,18 +96,18 @@ impl<M: Mapping> Cache<M> {
             (buffer.frame(one), buffer.dirty_units(one))
         };
         let pinned = packing.units.len();
-        for (from, lpn) in self.journal.units.units_in(frame, units) {
+        for (from, lpn) in self.runtime.units.units_in(frame, units) {
             let Ok(pin) = pin!(self.mapping, lpn) else {
                 packing.units.truncate(pinned);
                 return Some(self.evicted(one, frame, Err(HostStatus::WriteFault)));
             };
             packing.units.push(PackedUnit { entry: one, from, slot: from, pin });
         }
-        let all = self.journal.pages().granules_of_units(units);
+        let all = self.pages.granules_of_units(units);
         self.fill(one, all, Cause::Merge, None).await;
         if self.lost_of(one, all) == 0 {
             packing.entries.push(one);
-        } else if self.journal.units.per_page() > 1 {
+        } else if self.runtime.units.per_page() > 1 {
             packing.entries.push(one);
             *has_lost = true;
         } else {
@@ -131,12 +129,12 @@ impl<M: Mapping> Cache<M> {
         room: &M::Room,
         packing: &mut Packing<M::Pin>,
     ) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.journal.blocks().lun_of(self.to_evict(*packing.entries.first()?).0);
+        let lun = self.blocks.lun_of(self.to_evict(*packing.entries.first()?).0);
         let count = packing.pages.iter().filter(|page| page.needs_buffer()).count();
         let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         if count > 0 {
-            let taking = self.packing.take(self.journal.exec(), &mut taken[..count]);
-            self.journal.waiting(Wait::MergeBuffer, taking).await;
+            let taking = self.packing.take(self.runtime.exec(), &mut taken[..count]);
+            self.runtime.waiting(Wait::MergeBuffer, taking).await;
         }
         let mut taken = taken.into_iter();
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
@@ -177,7 +175,7 @@ impl<M: Mapping> Cache<M> {
         if !page.needs_buffer() {
             return;
         }
-        let pages = self.journal.pages();
+        let pages = &self.pages;
         let alone = page.entries.len() == 1;
         let mut lost = 0;
         for (at, unit) in (0..).zip(&mut packing.units[page.units.clone()]) {
@@ -192,12 +190,12 @@ impl<M: Mapping> Cache<M> {
     }
     /// Writes the OOB record of a page that is about to be programmed.
     fn note_owners(&self, packing: &Packing<M::Pin>, page: usize) {
-        let sequence = self.journal.blocks().next_sequence();
+        let sequence = self.blocks.next_sequence();
         let page = &packing.pages[page];
         let units = packing.units[page.units.clone()]
             .iter()
             .map(|unit| (unit.slot, UnitRecord { lpn: self.mapping.page(&unit.pin), sequence, copy: 0 }));
-        self.journal.pages().put_units(page.buffer, page.lost_sectors, units);
+        self.pages.put_units(page.buffer, page.lost_sectors, units);
     }
     /// Ends the eviction of a page's entries; the result of `first` is kept.
     fn packed_ended(
@@ -209,7 +207,7 @@ impl<M: Mapping> Cache<M> {
     ) {
         let page = &packing.pages[page];
         if page.needs_buffer() {
-            self.packing.give(self.journal.exec(), page.buffer);
+            self.packing.give(self.runtime.exec(), page.buffer);
         }
         for &entry in &packing.entries[page.entries.clone()] {
             let (frame, _) = self.to_evict(entry);

@@ -1,3 +1,4 @@
+use crate::blocks::pool::BlockPool;
 use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Lock};
 use crate::cache::packed::Packing;
@@ -6,8 +7,11 @@ use crate::cache::scattered::Scattered;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
+use crate::media::requests::Media;
 use crate::page::buffers::Granules;
+use crate::page::buffers::PageBuffers;
 use crate::terms::reused::Reused;
+use crate::terms::runtime::Runtime;
 use crate::terms::units::{Frame, Units};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -33,12 +37,16 @@ pub(crate) struct Cache<M: Mapping> {
     pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) media: Rc<Media>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) runtime: Rc<Runtime>,
 }
 
 impl<M: Mapping> Cache<M> {
     pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
-        let config = &journal.config;
+        let config = &journal.runtime().config;
         let workers = usize::from(config.slice_workers);
         Cache {
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
@@ -51,6 +59,10 @@ impl<M: Mapping> Cache<M> {
             dirty_turns: Turns::with_capacity(workers),
             port,
             mapping,
+            blocks: Rc::clone(journal.blocks()),
+            media: Rc::clone(journal.media()),
+            pages: Rc::clone(journal.pages()),
+            runtime: Rc::clone(journal.runtime()),
             journal,
         }
     }
@@ -86,14 +98,14 @@ impl<M: Mapping> Cache<M> {
     /// Returns the reservation for one more dirty entry.
     pub(crate) fn return_reserve(&self) {
         self.buffer.borrow_mut().return_reserve();
-        if self.journal.config.is_paced() {
+        if self.runtime.config.is_paced() {
             self.grant_dirty();
-            self.journal.any_entry_waiters().wake_all(self.journal.exec());
+            self.journal.any_entry_waiters().wake_all(self.runtime.exec());
         }
     }
     // Granules of the units that only the entry holds.
     fn dirty_granules(&self, buffer: &DataBuffer, entry: EntryId) -> Granules {
-        self.journal.pages().granules_of_units(buffer.dirty_units(entry))
+        self.pages.granules_of_units(buffer.dirty_units(entry))
     }
     /// Forgets those of an entry's granules that flash has.
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
@@ -103,7 +115,7 @@ impl<M: Mapping> Cache<M> {
     }
     /// Empties units of an exclusively locked entry that are no longer mapped.
     pub(crate) fn drop_units(&self, entry: EntryId, units: Units) {
-        let granules = self.journal.pages().granules_of_units(units);
+        let granules = self.pages.granules_of_units(units);
         self.buffer.borrow_mut().discard_units(entry, units, granules);
         self.unlock(entry, Lock::Exclusive);
     }
@@ -111,7 +123,7 @@ impl<M: Mapping> Cache<M> {
     pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
         let mut buffer = self.buffer.borrow_mut();
         buffer.add_valid(entry, granules);
-        buffer.make_dirty(entry, self.journal.pages().units_of(granules));
+        buffer.make_dirty(entry, self.pages.units_of(granules));
     }
     /// Turns an exclusive lock into a shared one, so that other readers get in.
     pub(crate) fn share(&self, entry: EntryId) {

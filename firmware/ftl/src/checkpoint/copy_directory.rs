@@ -50,7 +50,7 @@ impl<M: Mapping> Checkpoint<M> {
     }
     async fn read_header(&self, copy: u32) -> Option<Header> {
         let mut block = vec![0; EMMC_BLOCK_BYTES];
-        self.emmc()?.read(&self.journal.core, copy * self.copy_blocks(), &mut block).await;
+        self.emmc()?.read(&self.runtime.core, copy * self.copy_blocks(), &mut block).await;
         Header::decode(&block)
     }
     /// The directory of a stored map, where a copy of it is whole.
@@ -61,7 +61,7 @@ impl<M: Mapping> Checkpoint<M> {
         let Directory { mut bytes, .. } = self.no_directory();
         let first = copy * self.copy_blocks() + HEADER_BLOCKS;
         for (block, part) in (first..).zip(bytes.chunks_mut(EMMC_BLOCK_BYTES)) {
-            self.emmc()?.read(&self.journal.core, block, part).await;
+            self.emmc()?.read(&self.runtime.core, block, part).await;
         }
         let is_whole = header.of == MapId::of(stored)
             && header.entries == self.mapping.map().directory_entries()
@@ -90,9 +90,9 @@ impl<M: Mapping> Checkpoint<M> {
         let first = copy as u32 * self.copy_blocks();
         let blocks = directory.bytes.chunks(EMMC_BLOCK_BYTES);
         for (block, part) in (first + HEADER_BLOCKS..).zip(blocks) {
-            emmc.write(&self.journal.core, block, part).await;
+            emmc.write(&self.runtime.core, block, part).await;
         }
-        emmc.write(&self.journal.core, first, &header.encode()).await;
+        emmc.write(&self.runtime.core, first, &header.encode()).await;
         all[copy] = Some(header.of);
         self.copies.of.set(all);
         self.copies.count(|counts| counts.written += 1);

@@ -21,11 +21,11 @@ impl<M: Mapping> Checkpoint<M> {
         // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
         // erased blocks.
         if let Err(status) = self.journal.log_trims().await {
-            self.journal.blocks().resume_gc();
+            self.blocks.resume_gc();
             return status;
         }
         // One block per LUN is erased at a time, all LUNs side by side.
-        let luns = self.journal.geometry.total_luns();
+        let luns = self.runtime.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(0)).await);
@@ -37,26 +37,24 @@ impl<M: Mapping> Checkpoint<M> {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
         self.journal.media_changed();
-        self.journal.blocks().resume_gc();
+        self.blocks.resume_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
-        let block = self.journal.blocks().table().next_used(lun, first)?;
-        self.journal.blocks().table_mut().take_used(block);
-        let buffer = self.journal.pages().dram().borrow().metadata_buffer(lun.0);
+        let block = self.blocks.table().next_used(lun, first)?;
+        self.blocks.table_mut().take_used(block);
+        let buffer = self.pages.dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
         Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and gives the block its new state. True if its data are gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
-        let erased = self.journal.media().done(tag).await.status == FlashStatus::Done;
+        let erased = self.media.done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
-        let state = self.journal.blocks().table().state(block);
+        let state = self.blocks.table().state(block);
         match state {
             BlockState::Retired => {}
-            BlockState::Open | BlockState::Closed if erased => {
-                self.journal.blocks().table_mut().erased(block)
-            }
+            BlockState::Open | BlockState::Closed if erased => self.blocks.table_mut().erased(block),
             _ => self.journal.retire(lun, block),
         }
         erased || !self.is_readable(block).await
@@ -65,12 +63,11 @@ impl<M: Mapping> Checkpoint<M> {
     /// anyway.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer =
-            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
-        let whole = self.journal.pages().whole();
-        let first = self.journal.blocks().table().first_page(block);
-        for page in 0..u32::from(self.journal.geometry.pages_per_block) {
-            let outcome = self.journal.blocks().read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
+        let whole = self.pages.whole();
+        let first = self.blocks.table().first_page(block);
+        for page in 0..u32::from(self.runtime.geometry.pages_per_block) {
+            let outcome = self.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
@@ -83,7 +80,7 @@ impl<M: Mapping> Checkpoint<M> {
         false
     }
     fn place_of(&self, block: BlockIndex) -> (LunIndex, BlockAddr) {
-        let blocks = self.journal.blocks().table();
+        let blocks = self.blocks.table();
         (blocks.lun_of(block), blocks.block_addr(block))
     }
 }

@@ -57,8 +57,8 @@ impl<M: Mapping> Checkpoint<M> {
         stored: &StoredMap,
         directory: Option<Directory>,
     ) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.journal.blocks().table().total();
-        let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
+        let total = self.blocks.table().total();
+        let capacity = stored.blocks.len() as u64 * u64::from(self.runtime.geometry.pages_per_block);
         // The first check bounds `pages`, so that the number of places can't overflow.
         if u64::from(stored.pages) > capacity
             || u64::from(map_stripes::places(stored.pages)) > capacity
@@ -89,20 +89,20 @@ impl<M: Mapping> Checkpoint<M> {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = self.journal.pages().whole();
+        let whole = self.pages.whole();
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
             while next < stored.pages
                 && result.is_ok()
-                && in_flight.len() < self.journal.geometry.total_luns() as usize
+                && in_flight.len() < self.runtime.geometry.total_luns() as usize
             {
                 let nth = next.checked_sub(self.journal.table_pages());
                 let tag = if nth.is_some_and(|nth| loading.is_at_hand(nth)) {
                     None
                 } else {
                     let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
-                    let blocks = self.journal.blocks();
+                    let blocks = &self.blocks;
                     Some(blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await)
                 };
                 in_flight.push_back((next, tag));
@@ -111,13 +111,13 @@ impl<M: Mapping> Checkpoint<M> {
             let Some((page, tag)) = in_flight.pop_front() else { break };
             let content = match tag {
                 Some(tag) => {
-                    let outcome = self.journal.media().done(tag).await;
+                    let outcome = self.media.done(tag).await;
                     let buffer = self.map_buffer(page);
                     let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
                     if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                         result = Err(BootError::MapUnreadable { page });
                     }
-                    Some(self.journal.pages().dram().borrow().page(buffer).to_vec())
+                    Some(self.pages.dram().borrow().page(buffer).to_vec())
                 }
                 None => self.page_at_hand(page, loading),
             };
@@ -135,7 +135,7 @@ impl<M: Mapping> Checkpoint<M> {
     fn page_at_hand(&self, page: u32, loading: &Loading) -> Option<Vec<u8>> {
         let nth = page.checked_sub(self.journal.table_pages())?;
         let of_map = *loading.pages.get(nth as usize)?;
-        loading.directory.as_ref()?.page(of_map, self.journal.geometry.page_bytes as usize)
+        loading.directory.as_ref()?.page(of_map, self.runtime.geometry.page_bytes as usize)
     }
     async fn decode_page(
         &self,
@@ -161,7 +161,7 @@ impl<M: Mapping> Checkpoint<M> {
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.journal.blocks().table().total() as usize;
+        let total = self.blocks.table().total() as usize;
         let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
         for (word, bytes) in (page as usize * words.len()..).zip(words) {
             if let Some(present) = loading.present.get_mut(word) {

@@ -34,8 +34,8 @@ impl<M: Mapping> Checkpoint<M> {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.journal.pages().dram().borrow_mut().page_mut(into).copy_from_slice(&content);
-        self.journal.count(|s| s.map_pages_restored += 1);
+        self.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.runtime.count(|s| s.map_pages_restored += 1);
         true
     }
     /// What is left of the parity of a page's stripe. `None` if that parity can't be read.
@@ -45,7 +45,7 @@ impl<M: Mapping> Checkpoint<M> {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.journal.pages().dram().borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.pages.dram().borrow().page(buffer));
                     parity |= matches!(part, StripePart::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -58,17 +58,12 @@ impl<M: Mapping> Checkpoint<M> {
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
-        let mut left =
-            Left { sum: self.journal.pages().dram().borrow().page(parity).to_vec(), lost: Vec::new() };
+        let mut left = Left { sum: self.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
             if let Some(buffer) = self.read_part(stored, place).await {
-                map_stripes::add_to_group(
-                    &mut left.sum,
-                    other,
-                    self.journal.pages().dram().borrow().page(buffer),
-                );
+                map_stripes::add_to_group(&mut left.sum, other, self.pages.dram().borrow().page(buffer));
                 continue;
             }
             let alone = match of_page.contains(&place) {
@@ -103,20 +98,18 @@ impl<M: Mapping> Checkpoint<M> {
     }
     /// Reads the page at a place of a stored map. `None` if it is unreadable or was never stored.
     async fn read_part(&self, stored: &StoredMap, place: u32) -> Option<BufferId> {
-        let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
+        let capacity = stored.blocks.len() as u64 * u64::from(self.runtime.geometry.pages_per_block);
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer =
-            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
         let at = self.journal.map_place(&stored.blocks, place);
-        let outcome =
-            self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Metadata).await;
+        let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
         self.journal
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)
     }
     fn zeroes(&self) -> Vec<u8> {
-        vec![0; self.journal.geometry.page_bytes as usize]
+        vec![0; self.runtime.geometry.page_bytes as usize]
     }
 }

@@ -21,9 +21,9 @@ impl<M: Mapping> Checkpoint<M> {
         if self.journal.counters_exhausted() {
             return HostStatus::Success;
         }
-        self.journal.blocks().resume_gc();
+        self.blocks.resume_gc();
         let blocks = self.blocks_for(self.journal.map_pages() + self.journal.table_pages());
-        self.collector.collect_ahead(blocks.div_ceil(self.journal.geometry.total_luns())).await;
+        self.collector.collect_ahead(blocks.div_ceil(self.runtime.geometry.total_luns())).await;
         self.collector.pause_gc().await;
         self.journal.lock_storing().await;
         let stored = self.store_map(true).await;
@@ -35,7 +35,7 @@ impl<M: Mapping> Checkpoint<M> {
             return HostStatus::Success;
         }
         let found_again = self.end_without_map().await;
-        self.journal.blocks().resume_gc();
+        self.blocks.resume_gc();
         match found_again {
             Ok(()) => HostStatus::Success,
             Err(_) => HostStatus::WriteFault,

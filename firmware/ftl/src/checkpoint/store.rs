@@ -121,13 +121,13 @@ impl<M: Mapping> Checkpoint<M> {
                     let of = MapId::of(&stored);
                     let before = self.journal.replace_stored_map(stored);
                     self.release_map_blocks(&before.blocks);
-                    self.journal.count(|s| s.checkpoints += 1);
+                    self.runtime.count(|s| s.checkpoints += 1);
                     // A future of its own, so that those of all who store a map stay small.
                     Box::pin(self.write_copy(of)).await;
                     return true;
                 }
                 Err(StoreError::Failed(block)) => {
-                    self.journal.blocks().table_mut().fail_map_block(block);
+                    self.blocks.table_mut().fail_map_block(block);
                     self.journal.media_changed();
                     reclaimed = false;
                 }
@@ -151,20 +151,20 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
-        let buffer = self.journal.pages().dram().borrow().metadata_buffer(0);
+        let buffer = self.pages.dram().borrow().metadata_buffer(0);
         loop {
-            let Some(block) = take(&mut self.journal.blocks().table_mut()) else { return };
+            let Some(block) = take(&mut self.blocks.table_mut()) else { return };
             let (lun, addr) = {
-                let blocks = self.journal.blocks().table();
+                let blocks = self.blocks.table();
                 (blocks.lun_of(block), blocks.block_addr(block))
             };
             match self.journal.erase(lun, addr, buffer).await.status {
-                FlashStatus::Done => self.journal.blocks().table_mut().erased(block),
+                FlashStatus::Done => self.blocks.table_mut().erased(block),
                 _ => self.journal.retire(lun, block),
             }
-            self.journal.blocks().table_mut().erase_ended(lun);
-            self.journal.blocks().ask_collector(lun);
-            self.journal.blocks().room_changed(lun);
+            self.blocks.table_mut().erase_ended(lun);
+            self.blocks.ask_collector(lun);
+            self.blocks.room_changed(lun);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
@@ -174,7 +174,7 @@ impl<M: Mapping> Checkpoint<M> {
                 .filter(|&page| !self.mapping.is_empty(Lpn(page * per_page), per_page))
                 .collect()
         };
-        let page_bytes = self.journal.geometry.page_bytes as usize;
+        let page_bytes = self.runtime.geometry.page_bytes as usize;
         let pages = self.journal.table_pages() + present.len() as u32;
         let groups = self.group_parities(pages);
         let mut storing = Storing {
@@ -191,7 +191,7 @@ impl<M: Mapping> Checkpoint<M> {
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
         let (mut failed, mut begun) = (None, 0);
         for place in 0..map_stripes::places(pages) + groups {
-            if in_flight.len() == self.journal.config.map_buffers() as usize {
+            if in_flight.len() == self.runtime.config.map_buffers() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
@@ -206,15 +206,15 @@ impl<M: Mapping> Checkpoint<M> {
             }
             self.encode_part(&mut storing, part, buffer);
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.journal.blocks().table().block_of(at);
+            let block = self.blocks.table().block_of(at);
             in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
         // A word line that was begun is completed even after a failure, since its pages wait for each other.
-        for place in begun..begun.next_multiple_of(self.journal.config.pages_at_once()) {
+        for place in begun..begun.next_multiple_of(self.runtime.config.pages_at_once()) {
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.journal.blocks().table().block_of(at);
-            let padding = BufferId(self.journal.config.padding_buffer());
+            let block = self.blocks.table().block_of(at);
+            let padding = BufferId(self.runtime.config.padding_buffer());
             in_flight.push_back((self.journal.begin_map_program(at, padding, Cause::Padding).await, block));
         }
         while !in_flight.is_empty() {
@@ -233,12 +233,12 @@ impl<M: Mapping> Checkpoint<M> {
     /// Waits for the oldest program. Returns its block if it has failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
         let (tag, block) = in_flight.pop_front()?;
-        let outcome = self.journal.media().done(tag).await;
+        let outcome = self.media.done(tag).await;
         (outcome.status != FlashStatus::Done).then_some(block)
     }
     /// Takes blocks for a stored map from all LUNs in turn.
     fn take_map_blocks(&self, wanted: u32) -> Result<Vec<BlockIndex>, StoreError> {
-        let luns = self.journal.geometry.total_luns();
+        let luns = self.runtime.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
         // A LUN that already holds its share of the older map's blocks gives more only if no other LUN can:
@@ -246,7 +246,7 @@ impl<M: Mapping> Checkpoint<M> {
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
-                match self.journal.blocks().table_mut().take_for_map(LunIndex(at), within_share) {
+                match self.blocks.table_mut().take_for_map(LunIndex(at), within_share) {
                     Some(block) => {
                         new.push(block);
                         refused = 0;
@@ -263,7 +263,7 @@ impl<M: Mapping> Checkpoint<M> {
         Err(StoreError::NoRoom)
     }
     fn release_map_blocks(&self, given_up: &[BlockIndex]) {
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         for &block in given_up {
             if blocks.state(block) == BlockState::Map {
                 blocks.release_from_map(block);
@@ -271,19 +271,19 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.journal.pages().dram().borrow().metadata_buffer(place % self.journal.config.map_buffers())
+        self.pages.dram().borrow().metadata_buffer(place % self.runtime.config.map_buffers())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);
-        places.div_ceil(u32::from(self.journal.geometry.pages_per_block))
+        places.div_ceil(u32::from(self.runtime.geometry.pages_per_block))
     }
     /// The number of groups whose parity is stored: all for which the blocks set aside for a map have room. A
     /// drive that was never written has nothing to lose, and stores none.
     fn group_parities(&self, pages: u32) -> u32 {
-        if self.journal.blocks().last_sequence() == 0 {
+        if self.blocks.last_sequence() == 0 {
             return 0;
         }
-        let most = self.journal.config.map_blocks() * u64::from(self.journal.geometry.pages_per_block);
+        let most = self.runtime.config.map_blocks() * u64::from(self.runtime.geometry.pages_per_block);
         let left = most.saturating_sub(u64::from(map_stripes::places(pages)));
         map_stripes::groups(pages).min(left as u32)
     }
@@ -295,7 +295,7 @@ impl<M: Mapping> Checkpoint<M> {
     }
     // Parts come in the order of their places. One of the map has been put into `storing` just now.
     fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
-        let mut dram = self.journal.pages().dram().borrow_mut();
+        let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             StripePart::Content(page) => {
@@ -326,21 +326,21 @@ impl<M: Mapping> Checkpoint<M> {
         }
         let (lpn, sequence) = (part.lpn(), self.generation.get());
         OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }
-            .encode_as(self.journal.units, oob);
+            .encode_as(self.runtime.units, oob);
     }
     /// Makes a page of the map what the log knows: without changes that a loss of power could still undo.
     fn undo_in_map(&self, page: u32, content: &mut [u8]) {
         let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;
         let pages = first as u32..(first + per_page) as u32;
-        for (lpn, from) in self.journal.blocks().table().to_undo(pages) {
+        for (lpn, from) in self.blocks.table().to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;
             content[at..at + MAP_ENTRY_BYTES as usize].copy_from_slice(&(!from.0).to_le_bytes());
         }
     }
     fn encode_table(&self, present: &[u32], page: u32, content: &mut [u8]) {
         content.fill(0);
-        let blocks = self.journal.blocks().table();
+        let blocks = self.blocks.table();
         let entry_bytes = BLOCK_ENTRY_BYTES as usize;
         let present_words = self.journal.present_bytes() / entry_bytes;
         let first = page as usize * (content.len() / entry_bytes);

@@ -131,22 +131,22 @@ struct NoRoom;
 
 /// Collects the garbage of one LUN, for ever.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
-    let depth = collector.journal.config.gc_buffers_per_lun();
-    let per_page = collector.journal.units.per_page() as usize;
+    let depth = collector.runtime.config.gc_buffers_per_lun();
+    let per_page = collector.runtime.units.per_page() as usize;
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(collector.journal.config.gc_buffer(lun.0, slot))).collect(),
+        buffers: (0..depth).map(|slot| BufferId(collector.runtime.config.gc_buffer(lun.0, slot))).collect(),
         own: collector.own_buffer(lun),
         room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
         copies: Vec::with_capacity(PAGES_PER_WORD_LINE_MAX * per_page),
     };
-    collector.journal.booted().await;
+    collector.runtime.booted().await;
     loop {
-        let victim = collector.journal.blocks().wait_collector(lun, || collector.begin_victim(lun)).await;
+        let victim = collector.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
         let emptied = match collector.room_for(lun, victim).await {
             Ok(room) => {
@@ -158,8 +158,8 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
-                collector.journal.blocks().table_mut().journal_moves(victim);
-                collector.journal.count(|s| {
+                collector.blocks.table_mut().journal_moves(victim);
+                collector.runtime.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Refresh);
                 });
@@ -169,7 +169,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                 // There may still be room: a block may have lost its last valid page in the meantime, and an
                 // erase may have ended.
                 let hope = {
-                    let mut blocks = collector.journal.blocks().table_mut();
+                    let mut blocks = collector.blocks.table_mut();
                     blocks.return_victim(victim);
                     // The moves made so far are journaled, although the victim is not empty yet.
                     blocks.journal_deferred(lun);
@@ -192,13 +192,13 @@ impl<M: Mapping> Collector<M> {
     /// Chooses a victim if the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // No block can be erased without a log, which must record the erase.
-        if self.journal.blocks().is_gc_paused()
-            || self.journal.state() == DriveState::Failed
+        if self.blocks.is_gc_paused()
+            || self.runtime.state() == DriveState::Failed
             || self.journal.log_has_ended()
         {
             return None;
         }
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         // The only block that will be free is still being erased. A victim chosen now would find no room.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
@@ -225,7 +225,7 @@ impl<M: Mapping> Collector<M> {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && self.journal.blocks().is_room_wanted(lun);
+            let stuck = blocks.is_stuck(lun) && self.blocks.is_room_wanted(lun);
             drop(blocks);
             if stuck {
                 self.end_writes(lun);
@@ -239,12 +239,12 @@ impl<M: Mapping> Collector<M> {
         blocks.copies_out_of(victim.block);
         drop(blocks);
         let units =
-            u64::from(self.journal.geometry.pages_per_block) * u64::from(self.journal.units.per_page());
-        self.journal.blocks().begin_paying(lun, valid.into(), units);
+            u64::from(self.runtime.geometry.pages_per_block) * u64::from(self.runtime.units.per_page());
+        self.blocks.begin_paying(lun, valid.into(), units);
         self.gc_active.set(self.gc_active.get() + 1);
-        self.journal.count(|s| s.gc_runs += 1);
-        self.journal.emit(|| {
-            let config = &self.journal.config;
+        self.runtime.count(|s| s.gc_runs += 1);
+        self.runtime.emit(|| {
+            let config = &self.runtime.config;
             let block = config.block_in_lun(lun, block).0;
             Event::VictimChosen { lun: config.lun_and_plane(lun).0.0, block, valid }
         });
@@ -253,11 +253,11 @@ impl<M: Mapping> Collector<M> {
     /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
-        self.journal.blocks().table_mut().set_full(lun);
+        self.blocks.table_mut().set_full(lun);
         self.journal.set_state(DriveState::ReadOnly);
-        self.journal.blocks().room_changed(lun);
-        self.journal.any_entry_waiters().wake_all(self.journal.exec());
-        self.journal.blocks().ask_flush();
+        self.blocks.room_changed(lun);
+        self.journal.any_entry_waiters().wake_all(self.runtime.exec());
+        self.blocks.ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
@@ -267,15 +267,15 @@ impl<M: Mapping> Collector<M> {
         reason: Reason,
         moves: &mut Moves<M::Pin, M::Room>,
     ) -> Result<(), NoRoom> {
-        let first = self.journal.blocks().table().first_page(victim);
+        let first = self.blocks.table().first_page(victim);
         let mut next = first.0;
-        let end = first.0 + u32::from(self.journal.geometry.pages_per_block);
+        let end = first.0 + u32::from(self.runtime.geometry.pages_per_block);
         let mut result = Ok(());
         // Nothing is left to be read of the victim: what comes now is of the next one.
         let mut completes = false;
         let mut portion = 0;
         loop {
-            if moves.ready.len() >= self.journal.config.pages_at_once() as usize {
+            if moves.ready.len() >= self.runtime.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
             // Levelling and refresh are not urgent: they move one page at a time, with pauses for the host.
@@ -296,8 +296,8 @@ impl<M: Mapping> Collector<M> {
                 if self.is_wanted(from) {
                     moves.take(buffer);
                     portion = portion.saturating_sub(1);
-                    let whole = self.journal.pages().whole();
-                    let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
+                    let whole = self.pages.whole();
+                    let tag = self.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
                 }
             }
@@ -342,20 +342,19 @@ impl<M: Mapping> Collector<M> {
         let taken = |ppa| {
             let packed = moves.packing.iter().flat_map(|packing| &packing.units);
             let mut units = moves.ready.iter().flat_map(|ready| &ready.units).chain(packed);
-            units.any(|unit| self.journal.units.page_of(unit.from) == ppa)
+            units.any(|unit| self.runtime.units.page_of(unit.from) == ppa)
         };
-        let from = self.journal.blocks().table_mut().page_to_copy(lun, taken);
+        let from = self.blocks.table_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = self.buffer_to_read(moves, from) else { return false };
         moves.take(buffer);
-        let tag =
-            self.journal.blocks().begin_read(from, self.journal.pages().whole(), buffer, Cause::Gc).await;
+        let tag = self.blocks.begin_read(from, self.pages.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
     /// Begins to program pages that have been read, as many as are programmed together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
-        let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
+        let count = moves.ready.len().min(self.runtime.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (buffer, ready) in buffers.iter_mut().zip(&moves.ready) {
             *buffer = ready.buffer;
@@ -385,7 +384,7 @@ impl<M: Mapping> Collector<M> {
         };
         let going = moves.ready.drain(..count);
         for (Ready { buffer, units, attempt }, (to, tag)) in going.zip(programs.data()) {
-            let from = units.first().map_or(Ppa::NONE, |unit| self.journal.units.page_of(unit.from));
+            let from = units.first().map_or(Ppa::NONE, |unit| self.runtime.units.page_of(unit.from));
             let stage = MoveStage::Programming { units, to, attempt };
             moves.in_flight.push_back(Move { buffer, from, tag, stage });
         }
@@ -400,7 +399,7 @@ impl<M: Mapping> Collector<M> {
     ) where
         M::Pin: 'u,
     {
-        let per_page = self.journal.units.per_page() as usize;
+        let per_page = self.runtime.units.per_page() as usize;
         copies.clear();
         for units in pages {
             let first = copies.len();
@@ -419,14 +418,14 @@ impl<M: Mapping> Collector<M> {
     ) -> Result<MoveResult<M::Pin>, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
-                let outcome = self.journal.media().done(at.tag).await;
+                let outcome = self.media.done(at.tag).await;
                 if outcome.status == FlashStatus::Uncorrectable {
                     let is_own = at.buffer.0 >= self.data_buffers();
-                    self.journal.blocks().table_mut().suspect(at.from, is_own);
+                    self.blocks.table_mut().suspect(at.from, is_own);
                 }
-                self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
-                let whole = self.journal.pages().whole();
-                let (lost, record) = self.journal.media().judge(&outcome, whole, at.buffer);
+                self.runtime.spend(Function::GarbageCollector, self.runtime.config.costs.move_page);
+                let whole = self.pages.whole();
+                let (lost, record) = self.media.judge(&outcome, whole, at.buffer);
                 let mut units = moves.list();
                 let looked_up = self.units_to_move(at.from, at.buffer, record, &mut units).await;
                 if looked_up.is_err() || units.is_empty() {
@@ -438,7 +437,7 @@ impl<M: Mapping> Collector<M> {
                     }
                     return Ok(MoveResult::Over);
                 }
-                Ok(match self.journal.units.per_page() {
+                Ok(match self.runtime.units.per_page() {
                     1 => self.page_to_move(&at, &outcome, lost, record, units),
                     _ => self.page_to_pack(&at, &outcome, lost, record, units),
                 })
@@ -451,10 +450,10 @@ impl<M: Mapping> Collector<M> {
                     let room = moves.room.as_ref().expect("a victim is begun with room for its changes");
                     self.mapping.moved(room, to, moved.map(|unit| (unit.slot, &unit.pin)));
                     for unit in &units {
-                        let (lpn, to) = (self.mapping.page(&unit.pin), self.journal.units.at(to, unit.slot));
+                        let (lpn, to) = (self.mapping.page(&unit.pin), self.runtime.units.at(to, unit.slot));
                         if self.mapping.get(&unit.pin) == to {
-                            self.journal
-                                .emit(|| Event::PageMoved { lpn: lpn.0, ppa: self.journal.told(to).0 });
+                            self.runtime
+                                .emit(|| Event::PageMoved { lpn: lpn.0, ppa: self.runtime.told(to).0 });
                         }
                     }
                     moves.keep(units);
@@ -479,12 +478,12 @@ impl<M: Mapping> Collector<M> {
         units: &mut Vec<MovedUnit<M::Pin>>,
     ) -> Result<(), MappingFault> {
         let is_data = record.is_some_and(|record| record.kind == PageKind::Data);
-        for slot in 0..self.journal.units.per_page() {
-            let from = self.journal.units.at(page, slot);
+        for slot in 0..self.runtime.units.per_page() {
+            let from = self.runtime.units.at(page, slot);
             if !self.counts(from) {
                 continue;
             }
-            let mut named = if is_data { self.journal.pages().unit_record(buffer, slot) } else { None };
+            let mut named = if is_data { self.pages.unit_record(buffer, slot) } else { None };
             let mut owner = match &named {
                 Some(unit) => self.named_owner(unit.lpn, from).await?,
                 None => None,
@@ -516,7 +515,7 @@ impl<M: Mapping> Collector<M> {
         record: Option<OobRecord>,
         units: Vec<MovedUnit<M::Pin>>,
     ) -> MoveResult<M::Pin> {
-        let pages = self.journal.pages();
+        let pages = &self.pages;
         let named = record.filter(|_| units.iter().all(|unit| unit.is_known));
         let lost = if named.is_some() { lost } else { pages.whole().mask() };
         pages.put_units(at.buffer, lost, units.iter().map(|unit| (unit.slot, unit.record)));
@@ -542,8 +541,8 @@ impl<M: Mapping> Collector<M> {
         record: Option<OobRecord>,
         units: Vec<MovedUnit<M::Pin>>,
     ) -> MoveResult<M::Pin> {
-        let pages = self.journal.pages();
-        let is_whole = units.len() == self.journal.units.per_page() as usize;
+        let pages = &self.pages;
+        let is_whole = units.len() == self.runtime.units.per_page() as usize;
         let is_known = units.iter().all(|unit| unit.is_known);
         if is_whole && is_known && lost == 0 {
             pages.put_units(at.buffer, 0, units.iter().map(|unit| (unit.slot, unit.record)));
@@ -571,8 +570,8 @@ impl<M: Mapping> Collector<M> {
         lost: Granules,
         completes: bool,
     ) {
-        let (pages, per_page) = (self.journal.pages(), self.journal.units.per_page());
-        let at_once = self.journal.config.pages_at_once() as usize;
+        let (pages, per_page) = (&self.pages, self.runtime.units.per_page());
+        let at_once = self.runtime.config.pages_at_once() as usize;
         let only_this = completes && moves.packing.is_some();
         for mut unit in units.drain(..) {
             let Moves { packing, buffers, lists, .. } = moves;
@@ -612,23 +611,23 @@ impl<M: Mapping> Collector<M> {
         }
     }
     fn put_packed(&self, buffer: BufferId, units: &[MovedUnit<M::Pin>], lost: Granules) {
-        let pages = self.journal.pages();
+        let pages = &self.pages;
         pages.note_lost(buffer, lost);
         let records = units.iter().map(|unit| (unit.slot, unit.record));
         pages.put_units(buffer, pages.sectors_of(lost), records);
     }
     /// The buffer for pages of the map itself, which keep their bytes whatever is kept of data.
     fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
-        let buffer = self.journal.config.own_gc_buffer(lun)?;
-        Some(self.journal.pages().dram().borrow().metadata_buffer(buffer))
+        let buffer = self.runtime.config.own_gc_buffer(lun)?;
+        Some(self.pages.dram().borrow().metadata_buffer(buffer))
     }
     fn data_buffers(&self) -> u32 {
-        self.journal.pages().dram().borrow().data_buffers()
+        self.pages.dram().borrow().data_buffers()
     }
     /// Room in the map for what a victim holds, and for the pages of others that complete its word lines.
     async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
-        let valid = self.journal.blocks().table().valid(victim);
-        let others = (self.journal.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
+        let valid = self.blocks.table().valid(victim);
+        let others = (self.runtime.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
         self.mapping.room_to_collect(lun, valid + others).await
     }
     /// The buffer that a page is read into; where pages are packed, one is left for that.
@@ -636,7 +635,7 @@ impl<M: Mapping> Collector<M> {
         if self.mapping.is_own(page) {
             return moves.own;
         }
-        let left = if self.journal.units.per_page() > 1 { 1 } else { 0 };
+        let left = if self.runtime.units.per_page() > 1 { 1 } else { 0 };
         moves.buffers.front().copied().filter(|_| moves.buffers.len() > left)
     }
     /// A pin on the logical unit that a record names, if the map has it at `from`.
@@ -656,16 +655,16 @@ impl<M: Mapping> Collector<M> {
         Ok((self.mapping.get(&pin) == from).then_some(pin))
     }
     fn counts(&self, from: Upa) -> bool {
-        self.journal.blocks().table().counts(from)
+        self.blocks.table().counts(from)
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
     fn is_wanted(&self, from: Ppa) -> bool {
-        self.journal.blocks().table().counts_in(from)
+        self.blocks.table().counts_in(from)
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
-        while self.journal.blocks().table().valid(victim) > 0 {
+        while self.blocks.table().valid(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
                 self.journal.pad_line(lun, Stream::Host).await;
@@ -673,7 +672,7 @@ impl<M: Mapping> Collector<M> {
                 // Another translation page may never come.
                 self.journal.pad_line(lun, Stream::Mapping).await;
             } else if !begun {
-                self.journal.blocks().wait_durable(lun).await;
+                self.blocks.wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
                 self.journal.pad_line(lun, Stream::Gc).await;
             }
@@ -681,14 +680,14 @@ impl<M: Mapping> Collector<M> {
     }
     /// Moves one page out of the block that will be collected next. False if no page can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
-        let from = self.journal.blocks().table_mut().page_to_copy(lun, |_| false);
+        let from = self.blocks.table_mut().page_to_copy(lun, |_| false);
         let buffer = from.and_then(|from| match self.mapping.is_own(from) {
             true => moves.own,
             false => moves.buffers.front().copied(),
         });
         let Some((from, buffer)) = from.zip(buffer) else { return false };
-        let whole = self.journal.pages().whole();
-        let tag = self.journal.blocks().begin_read(from, whole, buffer, Cause::Gc).await;
+        let whole = self.pages.whole();
+        let tag = self.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
@@ -733,16 +732,16 @@ impl<M: Mapping> Collector<M> {
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
     /// else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
-        self.gc_free_blocks.set(free.max(self.journal.config.collects_at()));
+        self.gc_free_blocks.set(free.max(self.runtime.config.collects_at()));
         // Garbage collection that waits for a word line of the host has to complete it now.
         self.collects_ahead.set(true);
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks().durable_changed(lun);
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+            self.blocks.durable_changed(lun);
         }
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             loop {
                 let (enough, gain) = {
-                    let blocks = self.journal.blocks().table();
+                    let blocks = self.blocks.table();
                     let gain = blocks.has_victim(lun) && !blocks.is_full(lun);
                     (blocks.free(lun) > free as usize, gain && !self.journal.log_has_ended())
                 };
@@ -750,21 +749,21 @@ impl<M: Mapping> Collector<M> {
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.journal.blocks().ask_collector(lun);
+                self.blocks.ask_collector(lun);
                 let mut waited = false;
                 self.journal.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
             }
         }
         self.collects_ahead.set(false);
-        self.gc_free_blocks.set(self.journal.config.collects_at());
+        self.gc_free_blocks.set(self.runtime.config.collects_at());
     }
     /// Whether a stream has begun a word line of a LUN and not completed it.
     fn is_line_begun(&self, lun: LunIndex, stream: Stream) -> bool {
-        self.journal.blocks().table().next_of_line(lun, stream).is_some()
+        self.blocks.table().next_of_line(lun, stream).is_some()
     }
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
-        self.journal.blocks().pause_gc();
+        self.blocks.pause_gc();
         // A collector may wait for an open word line that no one else will complete.
         self.journal.pad_lines().await;
         self.journal.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;
@@ -772,8 +771,8 @@ impl<M: Mapping> Collector<M> {
         self.mapping.map().idle().await;
         self.journal.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks().table_mut().journal_deferred(lun);
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+            self.blocks.table_mut().journal_deferred(lun);
         }
     }
 }

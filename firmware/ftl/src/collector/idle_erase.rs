@@ -16,14 +16,14 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     loop {
         collector
             .idle_waiter
-            .wait(collector.journal.exec(), || collector.may_erase_ahead().then_some(()))
+            .wait(collector.runtime.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
-        let commands = collector.journal.stats().commands;
-        let gap = collector.journal.config.background_gap;
+        let commands = collector.runtime.stats().commands;
+        let gap = collector.runtime.config.background_gap;
         if gap > Duration::ZERO {
-            collector.journal.exec().sleep(gap).await;
+            collector.runtime.exec().sleep(gap).await;
         }
-        if collector.may_erase_ahead() && collector.journal.stats().commands == commands {
+        if collector.may_erase_ahead() && collector.runtime.stats().commands == commands {
             // One log page for all of them, not one for each as it is erased.
             let logged = collector.journal.log_trims().await;
             // That may have taken a while.
@@ -37,29 +37,29 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 impl<M: Mapping> Collector<M> {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
-        self.journal.blocks().table().may_be_emptied()
-            && self.journal.state() == DriveState::Ready
-            && !self.journal.blocks().is_gc_paused()
+        self.blocks.table().may_be_emptied()
+            && self.runtime.state() == DriveState::Ready
+            && !self.blocks.is_gc_paused()
             && !self.journal.is_storing()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }
     /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
     fn begin_to_erase_ahead(&self) {
-        self.journal.blocks().table_mut().forget_emptied();
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            if self.journal.blocks().table().has_empty(lun) {
+        self.blocks.table_mut().forget_emptied();
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+            if self.blocks.table().has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.journal.blocks().ask_collector(lun);
+                self.blocks.ask_collector(lun);
             }
         }
     }
     /// The LUN's garbage collection has done with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
-            let mut blocks = self.journal.blocks().table_mut();
+            let mut blocks = self.blocks.table_mut();
             blocks.note_emptied(lun);
         }
-        self.idle_waiter.wake(self.journal.exec());
+        self.idle_waiter.wake(self.runtime.exec());
     }
 }

@@ -15,25 +15,25 @@ impl<M: Mapping> Collector<M> {
     /// Otherwise waits until the host has paid for a portion, but not for long, and not at all while somebody
     /// waits for what collection gains.
     pub(super) async fn next_portion(&self, lun: LunIndex) -> u32 {
-        if !self.journal.config.is_paced() {
+        if !self.runtime.config.is_paced() {
             return u32::MAX;
         }
-        let portion = u32::from(self.journal.config.gc_depth);
+        let portion = u32::from(self.runtime.config.gc_depth);
         for _ in 0..LOOKS_MAX {
-            if self.is_pressed(lun) || self.journal.blocks().spend_paid(lun, portion) {
+            if self.is_pressed(lun) || self.blocks.spend_paid(lun, portion) {
                 break;
             }
-            self.journal.exec().sleep(LOOK).await;
+            self.runtime.exec().sleep(LOOK).await;
         }
         portion
     }
     fn is_pressed(&self, lun: LunIndex) -> bool {
-        let blocks = self.journal.blocks();
+        let blocks = &self.blocks;
         blocks.is_gc_paused()
             || self.journal.is_storing()
-            || self.journal.state() != DriveState::Ready
+            || self.runtime.state() != DriveState::Ready
             || self.collects_ahead.get()
-            || self.gc_free_blocks.get() > self.journal.config.collects_at()
+            || self.gc_free_blocks.get() > self.runtime.config.collects_at()
             || blocks.is_room_wanted(lun)
             || blocks.table().host_pages_left(lun) == 0
     }

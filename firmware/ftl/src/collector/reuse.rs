@@ -14,39 +14,39 @@ impl<M: Mapping> Collector<M> {
     /// Erases a block that holds no valid page, or retires it. `own` is the buffer for pages of the map
     /// itself.
     pub(super) async fn reuse(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) {
-        self.journal.blocks().wait_unread(lun, block).await;
+        self.blocks.wait_unread(lun, block).await;
         let (state, addr) = {
-            let blocks = self.journal.blocks().table();
+            let blocks = self.blocks.table();
             (blocks.state(block), blocks.block_addr(block))
         };
         // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
         // pages in the erased block.
         if self.journal.log_trims().await.is_err() {
-            return self.journal.blocks().table_mut().return_victim(block);
+            return self.blocks.table_mut().return_victim(block);
         }
         let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
         let erased = fit && {
-            let buffer = BufferId(self.journal.config.gc_buffer(lun.0, 0));
+            let buffer = BufferId(self.runtime.config.gc_buffer(lun.0, 0));
             self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
-            self.journal.blocks().table_mut().erased(block);
-            if self.journal.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
+            self.blocks.table_mut().erased(block);
+            if self.runtime.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
                 self.journal.media_changed();
             }
         } else {
             self.journal.retire(lun, block);
         }
-        self.journal.blocks().room_changed(lun);
+        self.blocks.room_changed(lun);
         self.journal.room_for_map_changed();
     }
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).
     async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
-        let Some(suspect) = self.journal.blocks().table().suspect_of(block) else { return false };
-        let of_data = BufferId(self.journal.config.gc_buffer(lun.0, 0));
+        let Some(suspect) = self.blocks.table().suspect_of(block) else { return false };
+        let of_data = BufferId(self.runtime.config.gc_buffer(lun.0, 0));
         let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
-        let whole = self.journal.pages().whole();
-        let outcome = self.journal.blocks().read(suspect.page, whole, buffer, Cause::Gc).await;
+        let whole = self.pages.whole();
+        let outcome = self.blocks.read(suspect.page, whole, buffer, Cause::Gc).await;
         outcome.status == FlashStatus::Uncorrectable
     }
 }

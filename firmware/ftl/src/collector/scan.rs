@@ -20,26 +20,26 @@ const STANDSTILL: Duration = Duration::from_millis(1000);
 
 /// Scans for ever.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
-    let interval = collector.journal.config.scan_interval;
+    let interval = collector.runtime.config.scan_interval;
     if interval == Duration::ZERO {
         return;
     }
-    collector.journal.booted().await;
-    let (mut done, mut since) = (0, collector.journal.exec().now());
+    collector.runtime.booted().await;
+    let (mut done, mut since) = (0, collector.runtime.exec().now());
     loop {
-        collector.journal.exec().sleep(interval).await;
-        let now = collector.journal.exec().now();
+        collector.runtime.exec().sleep(interval).await;
+        let now = collector.runtime.exec().now();
         if collector.commands_in_work() == 0 || collector.work_done() != done {
             (done, since) = (collector.work_done(), now);
         } else if now.since(since) >= STANDSTILL {
             collector
                 .scan_waiter
-                .wait(collector.journal.exec(), || (collector.work_done() != done).then_some(()))
+                .wait(collector.runtime.exec(), || (collector.work_done() != done).then_some(()))
                 .await;
             continue;
         }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
-        if collector.journal.state() == DriveState::Ready && !collector.journal.blocks().is_shut_down() {
+        if collector.runtime.state() == DriveState::Ready && !collector.blocks.is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
                 None => collector.scan_one().await,
@@ -51,31 +51,31 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 impl<M: Mapping> Collector<M> {
     /// Grows with whatever the drive does but for the scan.
     fn work_done(&self) -> u64 {
-        let s = self.journal.stats();
+        let s = self.runtime.stats();
         let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
         let taken = self.host_activity.taken.get();
         operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
     }
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
-        self.journal.blocks().table_mut().read_begins(ppa);
+        self.blocks.table_mut().read_begins(ppa);
         let is_own = self.mapping.is_own(ppa);
         let buffer = match is_own {
             true => {
-                let of_metadata = self.journal.config.metadata_scan_buffer();
-                self.journal.pages().dram().borrow().metadata_buffer(of_metadata)
+                let of_metadata = self.runtime.config.metadata_scan_buffer();
+                self.pages.dram().borrow().metadata_buffer(of_metadata)
             }
-            false => BufferId(self.journal.config.scan_buffer()),
+            false => BufferId(self.runtime.config.scan_buffer()),
         };
-        let whole = self.journal.pages().whole();
-        let outcome = self.journal.blocks().read(ppa, whole, buffer, Cause::Scan).await;
-        self.journal.blocks().read_over(ppa);
-        self.journal.blocks().check_retention(ppa, &outcome, is_own);
+        let whole = self.pages.whole();
+        let outcome = self.blocks.read(ppa, whole, buffer, Cause::Scan).await;
+        self.blocks.read_over(ppa);
+        self.blocks.check_retention(ppa, &outcome, is_own);
     }
     /// The next page that counts.
     fn next_to_scan(&self) -> Option<Ppa> {
-        let (luns, blocks) = (self.journal.geometry.total_luns(), self.journal.blocks().table());
-        let pages = self.journal.geometry.blocks_per_lun * u32::from(self.journal.geometry.pages_per_block);
+        let (luns, blocks) = (self.runtime.geometry.total_luns(), self.blocks.table());
+        let pages = self.runtime.geometry.blocks_per_lun * u32::from(self.runtime.geometry.pages_per_block);
         for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
             let at = self.scan_at.get();
             self.scan_at.set((at + 1) % (luns * pages));
@@ -91,13 +91,13 @@ impl<M: Mapping> Collector<M> {
     }
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
-        let gap = self.journal.config.background_gap;
-        let is_pressed = self.journal.blocks().is_gc_paused()
+        let gap = self.runtime.config.background_gap;
+        let is_pressed = self.blocks.is_gc_paused()
             || self.journal.is_storing()
-            || self.journal.state() != DriveState::Ready
-            || self.journal.blocks().table().free(lun) <= self.gc_free_blocks.get() as usize;
+            || self.runtime.state() != DriveState::Ready
+            || self.blocks.table().free(lun) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {
-            self.journal.exec().sleep(gap).await;
+            self.runtime.exec().sleep(gap).await;
         }
     }
 }

@@ -35,9 +35,8 @@ impl<M: Mapping> Collector<M> {
             return None;
         }
         let stored = self.journal.stored_map();
-        let there = stored.blocks.len() as u32 * u32::from(self.journal.geometry.pages_per_block);
-        let groups =
-            if self.journal.blocks().last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+        let there = stored.blocks.len() as u32 * u32::from(self.runtime.geometry.pages_per_block);
+        let groups = if self.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
         let (line, copy) = (nth / self.journal.log_copies(), nth % self.journal.log_copies());
@@ -54,10 +53,9 @@ impl<M: Mapping> Collector<M> {
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer =
-            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.metadata_scan_buffer());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.metadata_scan_buffer());
         let (at, commit) = (self.place_of_metadata(page), self.journal.naming_log_page());
-        let outcome = self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Scan).await;
+        let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
         if self.journal.is_storing() || self.journal.naming_log_page() != commit {
             return;
@@ -67,7 +65,7 @@ impl<M: Mapping> Collector<M> {
             MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
         };
         let fades =
-            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.journal.config.refresh);
+            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.refresh);
         if !is_there || fades {
             self.metadata_round.borrow_mut().break_off();
             self.journal.renew_map();

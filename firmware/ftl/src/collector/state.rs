@@ -1,8 +1,12 @@
+use crate::blocks::pool::BlockPool;
 use crate::collector::activity::HostActivity;
 use crate::collector::metadata_round::MetadataRound;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
+use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_exec::WaitCell;
@@ -27,22 +31,31 @@ pub(crate) struct Collector<M: Mapping> {
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) media: Rc<Media>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) runtime: Rc<Runtime>,
 }
 
 impl<M: Mapping> Collector<M> {
     pub(crate) fn new(mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
+        let runtime = Rc::clone(journal.runtime());
         Collector {
             scan_at: Cell::new(0),
             metadata_round: RefCell::default(),
             scan_waiter: WaitCell::default(),
-            gc_free_blocks: Cell::new(journal.config.collects_at()),
+            gc_free_blocks: Cell::new(runtime.config.collects_at()),
             gc_active: Cell::new(0),
             collects_ahead: Cell::new(false),
-            erases_ahead: (0..journal.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
+            erases_ahead: (0..runtime.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
             idle_waiter: WaitCell::default(),
             host_activity: HostActivity::default(),
             mapping,
+            blocks: Rc::clone(journal.blocks()),
+            media: Rc::clone(journal.media()),
+            pages: Rc::clone(journal.pages()),
+            runtime,
             journal,
         }
     }
@@ -54,7 +67,7 @@ impl<M: Mapping> Collector<M> {
         let HostActivity { in_work, taken } = &self.host_activity;
         in_work.set(in_work.get() + 1);
         taken.set(taken.get() + 1);
-        self.scan_waiter.wake(self.journal.exec());
+        self.scan_waiter.wake(self.runtime.exec());
     }
     /// A command has been completed; `look` wakes who else waits for that. What waits for the host to leave
     /// the drive alone comes after that.
@@ -71,6 +84,6 @@ impl<M: Mapping> Collector<M> {
     }
     /// Something has ended that kept the drive from erasing ahead.
     pub(crate) fn look_for_rest(&self) {
-        self.idle_waiter.wake(self.journal.exec());
+        self.idle_waiter.wake(self.runtime.exec());
     }
 }

@@ -15,11 +15,11 @@ impl<M: Mapping> Host<M> {
     /// When a trim can't be journaled any more.
     pub(crate) async fn make_durable(&self, command: CommandId) -> Result<(), HostStatus> {
         let others =
-            self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
-        self.journal.waiting(Wait::Slices, others).await;
-        let order = self.journal.blocks().table().programs_begun();
+            self.flush_waiters.wait(self.runtime.exec(), || self.is_last_slice(command).then_some(()));
+        self.runtime.waiting(Wait::Slices, others).await;
+        let order = self.blocks.table().programs_begun();
         // A LUN whose pages are safe stays so.
-        let luns = || (0..self.journal.geometry.total_luns()).map(LunIndex);
+        let luns = || (0..self.runtime.geometry.total_luns()).map(LunIndex);
         let mut begun = self.padding.borrow();
         for lun in luns() {
             if !self.is_safe(lun, order) {
@@ -36,13 +36,13 @@ impl<M: Mapping> Host<M> {
                     // The line may have been completed, and may even be durable, if this task waited for
                     // the LUN's queue.
                     None if self.is_safe(lun, order) => break,
-                    None => self.journal.blocks().wait_durable(lun).await,
+                    None => self.blocks.wait_durable(lun).await,
                 }
             }
         }
         self.journal.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.journal.blocks().table().are_safe(lun, order)
+        self.blocks.table().are_safe(lun, order)
     }
 }

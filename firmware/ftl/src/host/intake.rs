@@ -15,26 +15,26 @@ const UNMAP_RUN: u32 = 256;
 
 /// Takes commands for ever.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
-    host.journal.booted().await;
+    host.runtime.booted().await;
     host.mapping.map().settled().await;
     loop {
         let command = host.port.next_command().await;
-        host.journal.spend(Function::NvmeManager, host.journal.config.costs.command);
-        host.journal.emit(|| Event::CommandStarted {
+        host.runtime.spend(Function::NvmeManager, host.runtime.config.costs.command);
+        host.runtime.emit(|| Event::CommandStarted {
             command: command.id.0,
             offset: command.offset,
             length: command.length,
         });
         let ahead =
-            host.journal.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
+            host.runtime.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
         host.commands.borrow_mut().begin(command.id, ahead);
         host.collector.command_begins();
-        let status = match refusal(host.journal.state(), command.op) {
+        let status = match refusal(host.runtime.state(), command.op) {
             Some(status) => status,
             None => {
-                let assigns = host.journal.config.first_access == FirstAccess::Assigns && reads(command.op);
-                if (changes(command.op) || assigns) && host.journal.blocks().is_gc_paused() {
-                    host.journal.blocks().resume_gc();
+                let assigns = host.runtime.config.first_access == FirstAccess::Assigns && reads(command.op);
+                if (changes(command.op) || assigns) && host.blocks.is_gc_paused() {
+                    host.blocks.resume_gc();
                 }
                 host.cut(&command).await
             }
@@ -68,15 +68,15 @@ impl<M: Mapping> Host<M> {
     /// Ends a part of a command, and completes the command if it was the last part.
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);
-        self.flush_waiters.wake_all(self.journal.exec());
+        self.flush_waiters.wake_all(self.runtime.exec());
         if let Some(completion) = ended {
-            self.journal.spend(Function::NvmeManager, self.journal.config.costs.complete);
-            self.journal.core.settle().await;
-            self.journal.emit(|| Event::CommandFinished { command: id.0 });
-            self.journal.count(|s| s.commands += 1);
+            self.runtime.spend(Function::NvmeManager, self.runtime.config.costs.complete);
+            self.runtime.core.settle().await;
+            self.runtime.emit(|| Event::CommandFinished { command: id.0 });
+            self.runtime.count(|s| s.commands += 1);
             self.port.complete(completion);
             let idle = Rc::clone(&self.commands.borrow().idle);
-            self.collector.command_ends(|| idle.wake(self.journal.exec()));
+            self.collector.command_ends(|| idle.wake(self.runtime.exec()));
         }
     }
     async fn cut(&self, command: &HostCommand) -> HostStatus {
@@ -100,7 +100,7 @@ impl<M: Mapping> Host<M> {
                 // unmapped it.
                 self.wait_until_alone().await;
                 let bytes =
-                    u64::from(self.journal.logical_pages()) * u64::from(self.journal.geometry.page_bytes);
+                    u64::from(self.journal.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
                 // After the format no power cut may bring the old data back.
@@ -126,18 +126,18 @@ impl<M: Mapping> Host<M> {
     }
     async fn send(&self, slice: Slice) {
         self.commands.borrow_mut().add(slice.command);
-        self.slices.push(self.journal.exec(), slice).await;
+        self.slices.push(self.runtime.exec(), slice).await;
     }
     fn check_range(&self, offset: u64, length: u64) {
-        let granule = u64::from(self.journal.pages().granule_bytes());
-        let end = u64::from(self.journal.logical_pages()) * u64::from(self.journal.geometry.page_bytes);
+        let granule = u64::from(self.pages.granule_bytes());
+        let end = u64::from(self.journal.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }
     /// Sends one slice for each page of the range.
     async fn cut_range(&self, command: CommandId, work: SliceWork, offset: u64, length: u64) {
         self.check_range(offset, length);
-        let page_bytes = u64::from(self.journal.geometry.page_bytes);
+        let page_bytes = u64::from(self.runtime.geometry.page_bytes);
         let mut done = 0;
         while done < length {
             let at = offset + done;
@@ -158,7 +158,7 @@ impl<M: Mapping> Host<M> {
     /// Unmaps the range's whole units, and writes zeroes to the partial units at its ends.
     async fn cut_zeroes(&self, command: CommandId, offset: u64, length: u64, fua: bool) {
         self.check_range(offset, length);
-        let page_bytes = u64::from(self.journal.geometry.page_bytes);
+        let page_bytes = u64::from(self.runtime.geometry.page_bytes);
         let (end, whole_from) = (offset + length, offset.next_multiple_of(page_bytes));
         let whole_to = end / page_bytes * page_bytes;
         if whole_from >= whole_to {
@@ -180,7 +180,7 @@ impl<M: Mapping> Host<M> {
     /// As [`Host::cut_zeroes`] for a part of a frame, from `offset` to before `end`.
     async fn cut_zeroes_in_frame(&self, command: CommandId, offset: u64, end: u64, fua: bool) {
         let (unit, page) =
-            (u64::from(self.journal.config.unit_bytes()), u64::from(self.journal.geometry.page_bytes));
+            (u64::from(self.runtime.config.unit_bytes()), u64::from(self.runtime.geometry.page_bytes));
         let zero = SliceWork::Zero { fua };
         let (from, to) = (offset.next_multiple_of(unit), end / unit * unit);
         if from >= to {
@@ -201,7 +201,7 @@ impl<M: Mapping> Host<M> {
     /// be endless: these writes have been cut into slices, and no worker waits for the intake.
     async fn cut_flush(&self, command: CommandId) {
         let told = || (self.commands.borrow().early_writes == 0).then_some(());
-        self.flush_waiters.wait(self.journal.exec(), told).await;
+        self.flush_waiters.wait(self.runtime.exec(), told).await;
         self.cut_evictions(command).await;
         let work = SliceWork::MakeDurable;
         self.send(Slice { command, work, frame: Frame(0), start: 0, bytes: 0, data_offset: 0 }).await;
@@ -232,10 +232,10 @@ impl<M: Mapping> Host<M> {
     }
     async fn wait_until_alone(&self) {
         let idle = Rc::clone(&self.commands.borrow().idle);
-        idle.wait(self.journal.exec(), || (self.collector.commands_in_work() == 1).then_some(())).await;
+        idle.wait(self.runtime.exec(), || (self.collector.commands_in_work() == 1).then_some(())).await;
     }
     async fn wait_for_slices(&self, command: CommandId) {
         let alone = || self.is_last_slice(command).then_some(());
-        self.slices.drained(self.journal.exec(), alone).await;
+        self.slices.drained(self.runtime.exec(), alone).await;
     }
 }

@@ -17,7 +17,7 @@ use aster_units::BufferId;
 impl<M: Mapping> Host<M> {
     /// Reads part of a page from its entry, which is first filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.journal.count(|s| s.host_pages_read += 1);
+        self.runtime.count(|s| s.host_pages_read += 1);
         // With force unit access no transfer goes along with the read: between the two, the entry's dirty
         // granules are written to flash.
         let mut transfer = None;
@@ -30,7 +30,7 @@ impl<M: Mapping> Host<M> {
                 Some(mapped) => !mapped,
                 None => filled == Filled::Unmapped,
             };
-        self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
+        self.runtime.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
             None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
@@ -40,11 +40,11 @@ impl<M: Mapping> Host<M> {
     }
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.journal.count(|s| s.host_pages_read += 1);
+        self.runtime.count(|s| s.host_pages_read += 1);
         let (entry, _) = self.lock_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
-        let equal = self.journal.pages().is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        let equal = self.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.cache.give_merge_buffer(scratch);
         self.cache.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)?;
@@ -59,7 +59,7 @@ impl<M: Mapping> Host<M> {
         fua: bool,
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<(EntryId, Filled), HostStatus> {
-        if self.journal.config.first_access == FirstAccess::Assigns {
+        if self.runtime.config.first_access == FirstAccess::Assigns {
             self.assign(slice).await;
         }
         let (entry, filled) = self.lock_to_read(slice, transfer).await?;
@@ -76,7 +76,7 @@ impl<M: Mapping> Host<M> {
                 let at = self.mapping.get(&pin);
                 drop(pin);
                 if at.is_some() {
-                    self.journal.make_page_durable(self.journal.units.page_of(at)).await;
+                    self.journal.make_page_durable(self.runtime.units.page_of(at)).await;
                 } else {
                     // A log that has ended accepts no trim. The read is served nevertheless.
                     let _ended = self.journal.log_trims().await;
@@ -88,8 +88,8 @@ impl<M: Mapping> Host<M> {
     /// What of a slice is nowhere becomes zeroes of which flash knows nothing yet, so that eviction gives
     /// them a place (S26). A drive that takes no writes leaves it where it is, and the read goes on.
     async fn assign(&self, slice: &Slice) {
-        let units = self.journal.pages().units_of(self.granules_in(slice));
-        let ready = self.journal.state() == DriveState::Ready;
+        let units = self.pages.units_of(self.granules_in(slice));
+        let ready = self.runtime.state() == DriveState::Ready;
         if !ready || self.nowhere(slice, units, self.cache.find(slice.frame)).await == 0 {
             return;
         }
@@ -98,8 +98,8 @@ impl<M: Mapping> Host<M> {
             // Another slice was here before.
             0 => self.cache.return_reserve(),
             units => {
-                let granules = self.journal.pages().granules_of_units(units);
-                self.journal.pages().zero(BufferId(entry.0), granules);
+                let granules = self.pages.granules_of_units(units);
+                self.pages.zero(BufferId(entry.0), granules);
                 self.cache.written(entry, granules);
             }
         }
@@ -108,7 +108,7 @@ impl<M: Mapping> Host<M> {
     /// Those of a frame's units that neither flash has nor `entry`; none where the map can't be read, which
     /// the read finds out, too.
     async fn nowhere(&self, slice: &Slice, units: Units, entry: Option<EntryId>) -> Units {
-        let shape = self.journal.units;
+        let shape = self.runtime.units;
         let all = || shape.units_in(slice.frame, units);
         let Ok(pins) = self.mapping.pin_all(all().map(|(_, unit)| unit)).await else { return 0 };
         let here = entry.map_or(0, |entry| self.cache.dirty_units(slice.frame, entry));
@@ -126,10 +126,10 @@ impl<M: Mapping> Host<M> {
         let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
         let mut filled = Filled::NotAtAll;
         if lock == Lock::Exclusive {
-            let all = if self.journal.config.partial_reads {
+            let all = if self.runtime.config.partial_reads {
                 granules
             } else {
-                self.journal.pages().granules_of_units(self.journal.pages().units_of(granules))
+                self.pages.granules_of_units(self.pages.units_of(granules))
             };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
@@ -138,8 +138,8 @@ impl<M: Mapping> Host<M> {
             filled = self.cache.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.journal.pages().granule_bytes());
-                let byte = u64::from(slice.frame.0) * u64::from(self.journal.geometry.page_bytes) + of_page;
+                let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
+                let byte = u64::from(slice.frame.0) * u64::from(self.runtime.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.cache.unlock(entry, Lock::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);

@@ -1,3 +1,4 @@
+use crate::blocks::pool::BlockPool;
 use crate::cache::state::Cache;
 use crate::checkpoint::state::Checkpoint;
 use crate::collector::state::Collector;
@@ -6,7 +7,9 @@ use crate::host::slices::Slices;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
+use crate::page::buffers::PageBuffers;
 use crate::terms::reused::Reused;
+use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::WaitQueue;
@@ -30,6 +33,9 @@ pub(crate) struct Host<M: Mapping> {
     pub(super) cache: Rc<Cache<M>>,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) runtime: Rc<Runtime>,
 }
 
 impl<M: Mapping> Host<M> {
@@ -38,14 +44,17 @@ impl<M: Mapping> Host<M> {
         let journal = Rc::clone(&checkpoint.journal);
         Host {
             port,
-            commands: RefCell::new(Commands::new(journal.config.command_slots)),
-            slices: Slices::new(journal.config.slice_workers),
-            flush_waiters: WaitQueue::with_capacity(usize::from(journal.config.slice_workers) + 1),
-            padding: Reused::with_capacity(usize::from(journal.config.slice_workers)),
+            commands: RefCell::new(Commands::new(journal.runtime().config.command_slots)),
+            slices: Slices::new(journal.runtime().config.slice_workers),
+            flush_waiters: WaitQueue::with_capacity(usize::from(journal.runtime().config.slice_workers) + 1),
+            padding: Reused::with_capacity(usize::from(journal.runtime().config.slice_workers)),
             checkpoint,
             collector,
             cache,
             mapping,
+            blocks: Rc::clone(journal.blocks()),
+            pages: Rc::clone(journal.pages()),
+            runtime: Rc::clone(journal.runtime()),
             journal,
         }
     }

@@ -21,12 +21,12 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 impl<M: Mapping> Host<M> {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
-        self.journal.pages().granules_at(slice.start, slice.bytes)
+        self.pages.granules_at(slice.start, slice.bytes)
     }
     /// The logical units that a slice touches.
     pub(crate) fn units_of(&self, slice: &Slice) -> impl Iterator<Item = Lpn> + use<M> {
-        let units = self.journal.pages().units_of(self.granules_in(slice));
-        self.journal.units.units_in(slice.frame, units).map(|(_, lpn)| lpn)
+        let units = self.pages.units_of(self.granules_in(slice));
+        self.runtime.units.units_in(slice.frame, units).map(|(_, lpn)| lpn)
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {
@@ -51,8 +51,8 @@ impl<M: Mapping> Host<M> {
     }
     #[inline]
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
-        self.journal.spend(Function::HostDma, self.journal.config.costs.dma);
-        self.journal.core.settle().await;
+        self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
+        self.runtime.core.settle().await;
         self.follow_transfer(request, compare, self.port.dma(request)).await
     }
     /// Moves data that was read for the host. If the transfer was submitted with the read, only waits for
@@ -71,17 +71,17 @@ impl<M: Mapping> Host<M> {
         compare: bool,
         moved: impl Future<Output = Result<(), DmaError>>,
     ) -> Result<(), DmaError> {
-        self.journal.emit(|| Event::TransferQueued {
-            task: self.journal.task(),
+        self.runtime.emit(|| Event::TransferQueued {
+            task: self.runtime.task(),
             from_host: request.direction == DmaDirection::FromHost,
             bytes: request.length,
             buffer: request.buffer.0,
             compare,
         });
         let result = moved.await;
-        self.journal.emit(|| Event::TransferEnded { task: self.journal.task(), failed: result.is_err() });
+        self.runtime.emit(|| Event::TransferEnded { task: self.runtime.task(), failed: result.is_err() });
         if result.is_ok() {
-            self.journal.count(|s| match request.direction {
+            self.runtime.count(|s| match request.direction {
                 DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
                 // The data may be for a compare. `write_slice` counts bytes written.
                 DmaDirection::FromHost => {}

@@ -12,14 +12,13 @@ impl<M: Mapping> Host<M> {
     /// they read as zeroes afterwards. With force unit
     /// access the trim is journaled, so that no power cut brings the old data back.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
-        let all = self.journal.units.all();
-        let part =
-            if slice.bytes == 0 { all } else { self.journal.pages().units_of(self.granules_in(slice)) };
+        let all = self.runtime.units.all();
+        let part = if slice.bytes == 0 { all } else { self.pages.units_of(self.granules_in(slice)) };
         for frame in (slice.frame.0..slice.frame.0 + pages).map(Frame) {
             let room = room!(self.mapping, part.count_ones()).map_err(|_| HostStatus::ReadOnly)?;
             // The units are pinned first, since that may wait: what isn't in the buffer must be unmapped
             // right after the look into the buffer.
-            let mut units = self.journal.units.units_in(frame, part).map(|(_, lpn)| lpn);
+            let mut units = self.runtime.units.units_in(frame, part).map(|(_, lpn)| lpn);
             let first = units.next().ok_or(HostStatus::WriteFault)?;
             let first = pin!(self.mapping, first).map_err(|_| HostStatus::WriteFault)?;
             let others = self.mapping.pin_all(units).await.map_err(|_| HostStatus::WriteFault)?;

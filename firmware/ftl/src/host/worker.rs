@@ -10,13 +10,13 @@ use aster_ports::host::HostStatus;
 /// Carries out one slice after the other, for ever.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
     loop {
-        let slice = host.slices.next(host.journal.exec(), worker).await;
-        host.journal.spend(Function::NvmCommandManager, host.journal.config.costs.slice);
-        host.journal.emit(|| Event::SliceStarted {
+        let slice = host.slices.next(host.runtime.exec(), worker).await;
+        host.runtime.spend(Function::NvmCommandManager, host.runtime.config.costs.slice);
+        host.runtime.emit(|| Event::SliceStarted {
             command: slice.command.0,
             lpn: slice.frame.0,
             write: !matches!(slice.work, SliceWork::Read { .. } | SliceWork::Compare { .. }),
-            task: host.journal.task(),
+            task: host.runtime.task(),
         });
         let result = match slice.work {
             SliceWork::Read { fua } => host.read_slice(&slice, fua).await,
@@ -27,8 +27,8 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
             SliceWork::Evict { entry } => host.cache.flush_entry(entry, slice.frame).await,
             SliceWork::MakeDurable => host.make_durable(slice.command).await,
         };
-        host.journal.emit(|| Event::SliceEnded { task: host.journal.task() });
+        host.runtime.emit(|| Event::SliceEnded { task: host.runtime.task() });
         host.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;
-        host.slices.ended.wake(host.journal.exec());
+        host.slices.ended.wake(host.runtime.exec());
     }
 }

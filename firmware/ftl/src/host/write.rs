@@ -13,7 +13,7 @@ impl<M: Mapping> Host<M> {
     /// Writes part of a page into its entry (RxDMA). The slice is done then. With force unit access it is
     /// done when the page is durable on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.journal.count(|s| s.host_pages_written += 1);
+        self.runtime.count(|s| s.host_pages_written += 1);
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
@@ -21,7 +21,7 @@ impl<M: Mapping> Host<M> {
             self.cache.unlock(entry, Lock::Exclusive);
             return Err(status);
         }
-        self.journal.count(|s| s.host_bytes_written += u64::from(slice.bytes));
+        self.runtime.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
     }
     /// Transfers the slice's data to its exclusively locked entry. If the transfer fails half-way, the
@@ -33,7 +33,7 @@ impl<M: Mapping> Host<M> {
             let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.journal.pages().copy_granules(staged, BufferId(entry.0), granules);
+                self.pages.copy_granules(staged, BufferId(entry.0), granules);
             }
             self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -59,7 +59,7 @@ impl<M: Mapping> Host<M> {
         }
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.journal.pages().zero(BufferId(entry.0), granules);
+        self.pages.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
     /// The slice's entry, and the right to make it dirty.
@@ -74,12 +74,12 @@ impl<M: Mapping> Host<M> {
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         self.cache.written(entry, granules);
         if fua {
-            let units = self.journal.pages().units_of(granules);
+            let units = self.pages.units_of(granules);
             let (frame, at) = self.cache.evict_locked(entry).await?;
             self.journal.make_page_durable(at).await;
             // If a unit was unmapped before it was durable, the journal has no record of it. The trim must
             // then be journaled, or a power cut would bring back the data from before the write.
-            let written = self.journal.units.units_in(frame, units).map(|(_, lpn)| lpn);
+            let written = self.runtime.units.units_in(frame, units).map(|(_, lpn)| lpn);
             let is_unmapped = self.mapping.is_one_unmapped(written).await;
             let is_unmapped = is_unmapped.map_err(|_| HostStatus::WriteFault)?;
             return if is_unmapped { self.journal.log_trims().await } else { Ok(()) };

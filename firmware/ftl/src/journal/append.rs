@@ -60,10 +60,10 @@ impl Journal {
         is_current: impl Fn(Lpn, Upa) -> bool,
         cause: Cause,
     ) -> Option<Programs> {
-        self.core.settle().await;
+        self.runtime.core.settle().await;
         loop {
             let tried = self.media.queued(|| self.try_programs(lun, stream, from, copies, &is_current));
-            let begun = self.waiting(Wait::FlashQueue, tried).await;
+            let begun = self.runtime.waiting(Wait::FlashQueue, tried).await;
             match begun {
                 Begun::Programs(programs) => {
                     for at in 0..programs.all().count() {
@@ -96,7 +96,7 @@ impl Journal {
         copies: &[(Lpn, Upa)],
         is_current: impl Fn(Lpn, Upa) -> bool,
     ) -> Option<Begun> {
-        let count = self.config.pages_at_once() as usize;
+        let count = self.runtime.config.pages_at_once() as usize;
         let next = self.blocks.table_mut().next_page(lun, stream);
         let first = match next {
             Next::Page(first) => first,
@@ -108,8 +108,8 @@ impl Journal {
         }
         // A stream may go on in the block of another: what goes to one block has one source.
         let source = self.blocks.table().filled_by(first).source();
-        let padding = BufferId(self.config.padding_buffer());
-        let per_page = self.units.per_page() as usize;
+        let padding = BufferId(self.runtime.config.padding_buffer());
+        let per_page = self.runtime.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
             let nth = (page - first.0) as usize;
@@ -128,7 +128,7 @@ impl Journal {
     /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
     /// none is begun.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
-        let from = BufferId(self.config.padding_buffer());
+        let from = BufferId(self.runtime.config.padding_buffer());
         let tried = self.media.queued(|| {
             let next = self.blocks.table().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
@@ -136,7 +136,7 @@ impl Journal {
             self.blocks.take_page(lun, ppa, &[]);
             Some(Some((ppa, tag)))
         });
-        let begun = self.waiting(Wait::FlashQueue, tried).await;
+        let begun = self.runtime.waiting(Wait::FlashQueue, tried).await;
         begun.inspect(|_| self.count_program(Cause::Padding))
     }
     fn count_program(&self, cause: Cause) {
@@ -196,7 +196,7 @@ mod tests {
             parts.run();
             assert_eq!(parts.journal.media.room(), 7);
             assert!(is_outdated(&parts.journal));
-            let stats = *parts.journal.stats();
+            let stats = *parts.journal.runtime().stats();
             let counts = (stats.flash_erases.gc, stats.flash_programs.metadata);
             assert_eq!(counts, if erases { (1, 0) } else { (0, 1) });
         }

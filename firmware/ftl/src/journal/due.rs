@@ -12,7 +12,7 @@ use aster_units::LunIndex;
 
 impl Journal {
     fn data_programs(&self) -> u64 {
-        let programs = self.stats().flash_programs;
+        let programs = self.runtime.stats().flash_programs;
         programs.host + programs.gc
     }
     /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
@@ -21,19 +21,19 @@ impl Journal {
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
         let pending = blocks.pending();
         let lists = self.log.borrow().lists_bytes + RANGE_BYTES * pending.opened();
-        let room = (self.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
+        let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
         pending.bytes() >= room || blocks.opens_fast()
     }
     /// Waits until a log page is due.
     pub(super) async fn log_due(&self) {
-        self.log_wanted.wait(self.exec(), || self.log_is_due().then_some(())).await;
+        self.log_wanted.wait(self.runtime.exec(), || self.log_is_due().then_some(())).await;
     }
     /// Waits until the map is to be stored.
     pub(crate) async fn checkpoint_due(&self) {
-        self.checkpoint_wanted.wait(self.exec(), || self.checkpoint_is_due().then_some(())).await;
+        self.checkpoint_wanted.wait(self.runtime.exec(), || self.checkpoint_is_due().then_some(())).await;
     }
     fn log_is_due(&self) -> bool {
-        self.log.borrow().asked && !self.log.borrow().ended && self.state() != DriveState::Booting
+        self.log.borrow().asked && !self.log.borrow().ended && self.runtime.state() != DriveState::Booting
     }
     /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
     /// again.
@@ -62,7 +62,7 @@ impl Journal {
         // A map stored just now has made all the room there is to make, unless somebody waits for more.
         let short = log.short && (log.number > log.commit || log.asked);
         let due = log.renew || short || since >= self.checkpoint_pages();
-        due && !log.ended && self.marked_dirty.get() && self.state() != DriveState::Booting
+        due && !log.ended && self.marked_dirty.get() && self.runtime.state() != DriveState::Booting
     }
     /// Has the map stored anew, which takes the place of the one before and of the log behind that.
     #[cold]
@@ -95,12 +95,12 @@ impl Journal {
     }
     /// Has the map stored if that is due.
     pub(crate) fn ask_for_checkpoint(&self) {
-        self.checkpoint_wanted.wake(self.exec());
+        self.checkpoint_wanted.wake(self.runtime.exec());
     }
     /// Has a log page written as soon as there is room for one.
     pub(crate) fn ask_for_log(&self) {
         self.log.borrow_mut().asked = true;
-        self.log_wanted.wake(self.exec());
+        self.log_wanted.wake(self.runtime.exec());
     }
     /// Waits until another log page has been written, or none can be.
     pub(crate) async fn next_log_page(&self) {
@@ -110,7 +110,7 @@ impl Journal {
             let log = self.log.borrow();
             (log.number > before || log.ended).then_some(())
         };
-        self.waiting(Wait::LogPage, self.log_waiters.wait(self.exec(), done)).await;
+        self.runtime.waiting(Wait::LogPage, self.log_waiters.wait(self.runtime.exec(), done)).await;
     }
     /// Waits until the log knows all trims so far.
     ///
@@ -151,7 +151,7 @@ impl Journal {
                 let log = self.log.borrow();
                 (log.number > before || log.ended || full(&log)).then_some(())
             };
-            self.log_waiters.wait(self.exec(), done).await;
+            self.log_waiters.wait(self.runtime.exec(), done).await;
         }
     }
 }

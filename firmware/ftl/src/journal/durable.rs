@@ -84,7 +84,7 @@ impl Journal {
     pub(crate) async fn pad_lines(&self) {
         loop {
             let mut begun = Vec::new();
-            for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
                 for stream in Stream::ALL {
                     begun.extend(self.begin_padding(lun, stream).await);
                 }
@@ -123,7 +123,7 @@ mod tests {
             let begun = journal.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(journal.program_done(ppa, tag).await);
-            let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.units.first_in(ppa) };
+            let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.runtime().units.first_in(ppa) };
             journal.blocks.table_mut().moved(change);
             journal.blocks.line_durable(ppa);
             programmed.set(ppa);
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(parts.journal.blocks.table().safety(page), Safety::Open);
         assert_eq!(made_durable(&parts, page), (1, true));
         assert_eq!(parts.journal.blocks.table().safety(page), Safety::Safe);
-        assert_eq!(parts.journal.stats().flash_programs.padding, 1);
+        assert_eq!(parts.journal.runtime().stats().flash_programs.padding, 1);
         assert_eq!(made_durable(&parts, page), (0, true), "once is enough");
     }
 

@@ -10,10 +10,10 @@ use aster_units::LunIndex;
 impl Journal {
     /// The drive is read-only, or will be once it is up: it was when its power went.
     pub(crate) fn takes_no_writes(&self) -> bool {
-        self.was_read_only.get() || self.state() == DriveState::ReadOnly
+        self.was_read_only.get() || self.runtime.state() == DriveState::ReadOnly
     }
     pub(crate) fn set_state(&self, state: DriveState) {
-        self.count(|s| s.state = state);
+        self.runtime.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
             self.blocks.table_mut().stop_evacuating();
             // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
@@ -27,7 +27,7 @@ impl Journal {
     /// Tells the watcher how the media are.
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
-            let needed = self.config.blocks_needed_per_lun() as u32;
+            let needed = self.runtime.config.blocks_needed_per_lun() as u32;
             let blocks = self.blocks.table();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
             // block goes bad.
@@ -35,14 +35,16 @@ impl Journal {
                 0 => 100 * u32::from(blocks.good(lun) == blocks.factory_good(lun)),
                 spare => blocks.good(lun).saturating_sub(needed) * 100 / spare,
             };
-            let available_spare =
-                (0..self.geometry.total_luns()).map(|lun| spare_percent(LunIndex(lun))).min().unwrap_or(0);
+            let available_spare = (0..self.runtime.geometry.total_luns())
+                .map(|lun| spare_percent(LunIndex(lun)))
+                .min()
+                .unwrap_or(0);
             drop(blocks);
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
-                read_only: self.state() == DriveState::ReadOnly,
-                rebuilt: self.stats().boot == Boot::Rebuilt,
-                erases: self.stats().flash_erases.total(),
+                read_only: self.runtime.state() == DriveState::ReadOnly,
+                rebuilt: self.runtime.stats().boot == Boot::Rebuilt,
+                erases: self.runtime.stats().flash_erases.total(),
             });
         }
     }
@@ -54,12 +56,14 @@ impl Journal {
             blocks.retire(block);
             (blocks.block_addr(block), blocks.good(lun))
         };
-        self.count(|s| s.grown_bad_blocks += 1);
-        self.emit(|| Event::BlockRetired {
-            lun: self.config.lun_and_plane(lun).0.0,
-            block: self.config.block_in_lun(lun, addr).0,
+        self.runtime.count(|s| s.grown_bad_blocks += 1);
+        self.runtime.emit(|| Event::BlockRetired {
+            lun: self.runtime.config.lun_and_plane(lun).0.0,
+            block: self.runtime.config.block_in_lun(lun, addr).0,
         });
-        if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
+        if u64::from(good) < self.runtime.config.blocks_needed_per_lun()
+            && self.runtime.state() == DriveState::Ready
+        {
             self.set_state(DriveState::ReadOnly);
         } else {
             self.media_changed();
@@ -101,8 +105,10 @@ mod tests {
     #[test]
     fn spare_blocks_are_those_of_the_lun_that_has_fewest() {
         let (parts, told) = watched();
-        let (all, needed) =
-            (parts.journal.geometry.blocks_per_lun, parts.journal.config.blocks_needed_per_lun() as u32);
+        let (all, needed) = (
+            parts.journal.runtime().geometry.blocks_per_lun,
+            parts.journal.runtime().config.blocks_needed_per_lun() as u32,
+        );
         let spare = all - needed;
         let first = LUN.0 * all;
         for bad in 0..=spare {
@@ -113,8 +119,8 @@ mod tests {
             // One more than there were to spare, and the LUN can't take the host's data any more.
             assert_eq!(state.read_only, bad == spare, "{bad} of {spare}");
         }
-        assert_eq!(parts.journal.stats().grown_bad_blocks, u64::from(spare + 1));
-        assert_eq!(parts.journal.state(), DriveState::ReadOnly);
+        assert_eq!(parts.journal.runtime().stats().grown_bad_blocks, u64::from(spare + 1));
+        assert_eq!(parts.journal.runtime().state(), DriveState::ReadOnly);
         assert!(parts.journal.log.borrow().asked, "a loss of power must not make the drive forget it");
     }
 

@@ -66,7 +66,7 @@ pub(crate) async fn run(drive: Rc<Journal>) {
 impl Journal {
     /// Copies of a log page, one word line in all.
     pub(crate) fn log_copies(&self) -> u32 {
-        self.config.log_copies()
+        self.runtime.config.log_copies()
     }
     /// The first page of a line of a block of the log.
     pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
@@ -84,7 +84,8 @@ impl Journal {
     /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
     /// more the drive takes no more writes.
     pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit<'_>>) -> Written {
-        let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(commit.is_some())).await;
+        let ready =
+            self.log_waiters.wait(self.runtime.exec(), || self.begin_log_page(commit.is_some())).await;
         if !ready {
             return Written::No;
         }
@@ -102,7 +103,7 @@ impl Journal {
         } else {
             self.end_log().await;
         }
-        self.log_waiters.wake_all(self.exec());
+        self.log_waiters.wake_all(self.runtime.exec());
         match written {
             false => Written::No,
             true if whole => Written::All,
@@ -140,7 +141,7 @@ impl Journal {
             log.needed_from = log.map_begun_at;
             log.renew = false;
         }
-        self.count(|s| s.log_pages += 1);
+        self.runtime.count(|s| s.log_pages += 1);
         if let Some((slot, line)) = log.at.as_mut() {
             *line += 1;
             let (slot, number) = (*slot, log.number);
@@ -162,10 +163,11 @@ impl Journal {
     /// before it is listed.
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table_mut().choose_free_to_list(lun, self.config.free_list_max());
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+            self.blocks.table_mut().choose_free_to_list(lun, self.runtime.config.free_list_max());
             loop {
-                let unverified = self.blocks.table().first_unverified(lun, self.config.free_list_max());
+                let unverified =
+                    self.blocks.table().first_unverified(lun, self.runtime.config.free_list_max());
                 let Some(block) = unverified else { break };
                 let first = self.blocks.table().first_page(block);
                 let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
@@ -175,7 +177,7 @@ impl Journal {
         }
     }
     fn log_buffer(&self) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(self.config.log_buffer())
+        self.pages.dram().borrow().metadata_buffer(self.runtime.config.log_buffer())
     }
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
@@ -197,7 +199,7 @@ impl Journal {
             collected: blocks.collected().collect(),
             read_only: self.takes_no_writes(),
         };
-        let page_bytes = self.geometry.page_bytes as usize;
+        let page_bytes = self.runtime.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
         // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
         header.ranges = blocks.ranges(blocks.pending().entries().iter());
@@ -208,7 +210,7 @@ impl Journal {
         let mut whole = true;
         if let Some(commit) = commit {
             // Runs of stale pages can wait for another page; a writer that needs a listed block can't.
-            let named = self.geometry.total_luns() as usize * self.config.free_list_max();
+            let named = self.runtime.geometry.total_luns() as usize * self.runtime.config.free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
             header.stale = blocks.stale_runs(&header.ranges, commit.stale_from, |lpn| (commit.place_of)(lpn));
@@ -224,8 +226,8 @@ impl Journal {
                 }
             }
         }
-        let luns = self.geometry.total_luns();
-        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.config.free_list_max());
+        let luns = self.runtime.geometry.total_luns();
+        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.runtime.config.free_list_max());
         header.free_list.reserve_exact(most * luns as usize);
         for lun in (0..luns).map(LunIndex) {
             header.free_list.extend(blocks.list_free(lun, most));
@@ -239,7 +241,7 @@ impl Journal {
         let count = blocks.pending().fitting(room);
         header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
-        if self.config.map_cache().is_some() {
+        if self.runtime.config.map_cache().is_some() {
             log.in_page.clear();
             log.in_page.extend(blocks.pending().entries().iter().take(count));
         }
@@ -248,7 +250,7 @@ impl Journal {
         header.encode(blocks.pending(), count, content);
         let number = header.number;
         OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }
-            .encode_as(self.units, oob);
+            .encode_as(self.runtime.units, oob);
         Encoded { buffer, logged: blocks.take_pending(count), whole, read_only: header.read_only }
     }
 
@@ -316,7 +318,7 @@ impl Journal {
         // One copy after the other; all together where a line is programmed as a whole.
         for copy in 0..copies {
             in_flight.push_back(self.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
-            if self.config.whole_lines && copy + 1 < copies {
+            if self.runtime.config.whole_lines && copy + 1 < copies {
                 continue;
             }
             while let Some(tag) = in_flight.pop_front() {
@@ -333,10 +335,10 @@ impl Journal {
     #[cold]
     pub(crate) fn give_up_storing(&self) {
         self.log.borrow_mut().uses_reserve = true;
-        if self.state() == DriveState::Ready {
+        if self.runtime.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
-        self.log_waiters.wake_all(self.exec());
+        self.log_waiters.wake_all(self.runtime.exec());
         self.blocks.ask_flush();
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
@@ -355,15 +357,15 @@ impl Journal {
             (log.writing, log.ended, log.short) = (false, true, true);
         }
         self.blocks.table_mut().end_free_list();
-        if self.state() == DriveState::Ready {
+        if self.runtime.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
         self.store_root(false);
         // Those that wait for room learn that there will be none.
-        (0..self.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
-        self.any_entry_waiters.wake_all(self.exec());
+        (0..self.runtime.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
+        self.any_entry_waiters.wake_all(self.runtime.exec());
         self.blocks.ask_flush();
-        self.gc_idle.wake(self.exec());
+        self.gc_idle.wake(self.runtime.exec());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power
     /// makes it forget that: one that recovery will look at.
@@ -373,9 +375,9 @@ impl Journal {
             let mut dram = self.pages.dram().borrow_mut();
             let (content, oob) = dram.page_and_oob_mut(buffer);
             content.fill(0);
-            OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode_as(self.units, oob);
+            OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode_as(self.runtime.units, oob);
         }
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             self.blocks.table_mut().open_listed_at_power_on(lun);
             let Some(programs) = self.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();

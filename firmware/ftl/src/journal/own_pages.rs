@@ -61,7 +61,7 @@ impl Journal {
     }
     /// A number that differs between drives whose stored maps don't fit each other.
     pub(crate) fn shape(&self) -> u64 {
-        let (g, rows) = (&self.geometry, &self.restriction);
+        let (g, rows) = (&self.runtime.geometry, &self.runtime.restriction);
         let parts = [
             u64::from(g.channels),
             u64::from(g.ways),
@@ -69,21 +69,21 @@ impl Journal {
             u64::from(g.blocks_per_lun),
             u64::from(g.pages_per_block),
             u64::from(g.page_bytes),
-            u64::from(self.logical_pages) | self.config.map_units() << 32,
+            u64::from(self.logical_pages) | self.runtime.config.map_units() << 32,
             self.placed,
-            self.config.content as u64
-                | u64::from(self.config.pages_at_once() - 1) << 8
+            self.runtime.config.content as u64
+                | u64::from(self.runtime.config.pages_at_once() - 1) << 8
                 | u64::from(rows.page_step - 1) << 16
                 | u64::from(rows.array.planes - rows.planes) << 32
-                | u64::from(self.units.per_page() - 1) << 48,
+                | u64::from(self.runtime.units.per_page() - 1) << 48,
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
     pub(crate) fn entries_per_page(&self) -> usize {
-        self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
+        self.runtime.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
     }
     pub(crate) fn map_pages(&self) -> u32 {
-        (self.config.stored_entries() as usize).div_ceil(self.entries_per_page()) as u32
+        (self.runtime.config.stored_entries() as usize).div_ceil(self.entries_per_page()) as u32
     }
     // The bits before the block table, in bytes.
     pub(crate) fn present_bytes(&self) -> usize {
@@ -91,17 +91,17 @@ impl Journal {
     }
     pub(crate) fn table_pages(&self) -> u32 {
         let bytes = u64::from(self.blocks.table().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
-        bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
+        bytes.div_ceil(u64::from(self.runtime.geometry.page_bytes)) as u32
     }
     /// Pages of data after which the map is stored again.
     pub(crate) fn checkpoint_pages(&self) -> u64 {
-        match self.config.checkpoint_pages {
+        match self.runtime.config.checkpoint_pages {
             0 => PAGES_A_MAP_PAGE * u64::from(self.map_pages() + self.table_pages()),
             pages => u64::from(pages),
         }
     }
     pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
-        let (count, at_once) = (map_blocks.len() as u32, self.config.pages_at_once());
+        let (count, at_once) = (map_blocks.len() as u32, self.runtime.config.pages_at_once());
         let (line, in_line) = (place / at_once, place % at_once);
         let first = self.blocks.table().first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
@@ -121,7 +121,7 @@ impl Journal {
     }
     pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<LogEntry>)> {
         let dram = self.pages.dram().borrow();
-        let record = OobRecord::decode_as(self.units, dram.oob(buffer))?;
+        let record = OobRecord::decode_as(self.runtime.units, dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;
         if !whole || record.kind != PageKind::Log {
             return None;

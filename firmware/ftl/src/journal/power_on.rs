@@ -27,18 +27,18 @@ impl Journal {
     }
     // The blocks set aside for the log, in the order of their use.
     fn lay_out_log(&self, is_good: impl Fn(BlockIndex) -> bool) {
-        let luns = self.geometry.total_luns();
+        let luns = self.runtime.geometry.total_luns();
         let blocks = self.blocks.table();
         let slot = |n: u32| {
             let block = blocks.block_index(LunIndex(n % luns), BlockAddr(n / luns));
             LogSlot { block, last: 0, good: is_good(block) }
         };
-        let slots = (luns * self.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
+        let slots = (luns * self.runtime.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
         let mut log = self.log.borrow_mut();
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
-        log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
-        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.free_list_max();
+        log.lines_per_slot = u32::from(self.runtime.geometry.pages_per_block) / self.log_copies();
+        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.runtime.config.free_list_max();
     }
 
     // ---- looking for it ----

@@ -15,14 +15,13 @@ use aster_parties::{MediaState, NvramSlice};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use core::cell::{Cell, Ref, RefCell};
-use core::ops::Deref;
 
 type MediaWatcher = Box<dyn Fn(MediaState)>;
 
 /// What makes every change of flash, and keeps of it what is needed to find everything again. No borrow of a
 /// cell lives across an await.
 pub(crate) struct Journal {
-    runtime: Rc<Runtime>,
+    pub(super) runtime: Rc<Runtime>,
     pub(super) logical_pages: u32,
     // Tells the placement of pages from others.
     pub(super) placed: u64,
@@ -48,15 +47,6 @@ pub(crate) struct Journal {
     pub(super) gc_idle: WaitCell,
     // It took no more writes when its power went.
     pub(super) was_read_only: Cell<bool>,
-}
-
-/// Core, configuration, statistics and events, which every part of the FTL uses at every step.
-impl Deref for Journal {
-    type Target = Runtime;
-
-    fn deref(&self) -> &Runtime {
-        &self.runtime
-    }
 }
 
 impl Journal {
@@ -101,19 +91,24 @@ impl Journal {
 
     // ---- the rooms below ----
 
+    /// Core, configuration, statistics and events.
+    #[inline]
+    pub(crate) fn runtime(&self) -> &Rc<Runtime> {
+        &self.runtime
+    }
     /// The pages in their buffers.
     #[inline]
-    pub(crate) fn pages(&self) -> &PageBuffers {
+    pub(crate) fn pages(&self) -> &Rc<PageBuffers> {
         &self.pages
     }
     /// The flash. What changes it goes through the journal.
     #[inline]
-    pub(crate) fn media(&self) -> &Media {
+    pub(crate) fn media(&self) -> &Rc<Media> {
         &self.media
     }
     /// The blocks.
     #[inline]
-    pub(crate) fn blocks(&self) -> &BlockPool {
+    pub(crate) fn blocks(&self) -> &Rc<BlockPool> {
         &self.blocks
     }
     /// Pages' worth of mapping units that the host sees.
@@ -124,11 +119,11 @@ impl Journal {
     /// Mapping units that the host sees: those with the least numbers.
     #[inline]
     pub(crate) fn host_units(&self) -> u32 {
-        self.logical_pages * self.units.per_page()
+        self.logical_pages * self.runtime.units.per_page()
     }
     /// Mapping units that there are, with those that hold the map itself.
     pub(crate) fn all_units(&self) -> u32 {
-        self.host_units() + self.config.map_units() as u32
+        self.host_units() + self.runtime.config.map_units() as u32
     }
 
     // ---- the map that is stored ----
@@ -149,21 +144,21 @@ impl Journal {
     /// [`Journal::unlock_storing`].
     pub(crate) async fn lock_storing(&self) {
         let lock = || (!self.storing.replace(true)).then_some(());
-        self.log_waiters.wait(self.exec(), lock).await;
+        self.log_waiters.wait(self.runtime.exec(), lock).await;
     }
     /// The next map may be stored.
     pub(crate) fn unlock_storing(&self) {
         self.storing.set(false);
-        self.log_waiters.wake_all(self.exec());
+        self.log_waiters.wake_all(self.runtime.exec());
     }
     /// Waits for room for a stored map: an erased block, or a log that has run full.
     pub(crate) async fn room_for_map(&self) {
         let mut waited = false;
-        self.map_room.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+        self.map_room.wait(self.runtime.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
     }
     /// A block was erased, which a stored map may wait for.
     pub(crate) fn room_for_map_changed(&self) {
-        self.map_room.wake(self.exec());
+        self.map_room.wake(self.runtime.exec());
     }
 
     // ---- who else waits for the journal ----
@@ -174,11 +169,11 @@ impl Journal {
     }
     /// Waits until `done`, which is asked whenever a LUN's garbage collection has ended with a victim.
     pub(crate) async fn collection_ended(&self, done: impl FnMut() -> Option<()>) {
-        self.gc_idle.wait(self.exec(), done).await;
+        self.gc_idle.wait(self.runtime.exec(), done).await;
     }
     /// A LUN's garbage collection has ended with a victim.
     pub(crate) fn end_collection(&self) {
-        self.gc_idle.wake(self.exec());
+        self.gc_idle.wake(self.runtime.exec());
     }
     /// Calls `watcher` whenever [`MediaState`] changes.
     pub(crate) fn watch_media(&self, watcher: MediaWatcher) {

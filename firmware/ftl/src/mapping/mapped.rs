@@ -1,7 +1,9 @@
+use crate::blocks::pool::BlockPool;
 use crate::blocks::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::terms::reused::{Borrowed, Reused};
+use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
@@ -14,13 +16,21 @@ pub(crate) struct Mapped<M: Mapping> {
     // Pins of the tasks that hold several.
     pins: Reused<Vec<M::Pin>>,
     pub(crate) journal: Rc<Journal>,
+    blocks: Rc<BlockPool>,
+    runtime: Rc<Runtime>,
 }
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
         assert_eq!(map.pages(), journal.all_units(), "a mapping has as many units as it was asked for");
-        let pins = Reused::with_capacity(usize::from(journal.config.slice_workers));
-        Mapped { map, pins, journal }
+        let pins = Reused::with_capacity(usize::from(journal.runtime().config.slice_workers));
+        Mapped {
+            map,
+            pins,
+            blocks: Rc::clone(journal.blocks()),
+            runtime: Rc::clone(journal.runtime()),
+            journal,
+        }
     }
     /// The mapping itself.
     pub(crate) fn map(&self) -> &M {
@@ -58,7 +68,7 @@ impl<M: Mapping> Mapped<M> {
     /// Whether a page holds a part of the map itself.
     #[inline]
     pub(crate) fn is_own(&self, page: Ppa) -> bool {
-        self.map.is_own(self.journal.units.first_in(page))
+        self.map.is_own(self.runtime.units.first_in(page))
     }
     /// Pins on all of these units.
     pub(crate) async fn pin_all(
@@ -163,13 +173,13 @@ impl<M: Mapping> Mapped<M> {
         M::Pin: 'p,
     {
         for (slot, pin) in units {
-            let (lpn, to) = (self.map.page(pin), self.journal.units.at(page, slot));
-            self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
+            let (lpn, to) = (self.map.page(pin), self.runtime.units.at(page, slot));
+            self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
             let from = self.map.set(room, pin, to);
-            self.journal.blocks().table_mut().moved(Change { lpn, from, to });
-            self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: self.journal.told(to).0 });
+            self.blocks.table_mut().moved(Change { lpn, from, to });
+            self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: self.runtime.told(to).0 });
         }
-        self.journal.blocks().line_durable(page);
+        self.blocks.line_durable(page);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, room: &M::Room, pin: &M::Pin) {
@@ -178,12 +188,12 @@ impl<M: Mapping> Mapped<M> {
         }
         let lpn = self.map.page(pin);
         self.journal.mark_dirty();
-        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
-        let sequence = self.journal.blocks().next_sequence();
+        self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
+        let sequence = self.blocks.next_sequence();
         let from = self.map.set(room, pin, Upa::NONE);
-        let lun = self.journal.blocks().lun_of(self.journal.units.frame_of(lpn));
-        self.journal.blocks().table_mut().unmapped(lun, lpn, from, sequence);
+        let lun = self.blocks.lun_of(self.runtime.units.frame_of(lpn));
+        self.blocks.table_mut().unmapped(lun, lpn, from, sequence);
         self.journal.after_program(lun);
-        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
+        self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
     }
 }

@@ -20,18 +20,18 @@ impl MapStore {
     }
     /// The LUN that a unit lies in.
     pub(super) fn lun_of(&self, unit: Lpn) -> LunIndex {
-        self.0.blocks().lun_of(self.0.units.frame_of(unit))
+        self.0.blocks().lun_of(self.0.runtime().units.frame_of(unit))
     }
     /// Begins to read a page. Until [`MapStore::end_read`] its block isn't erased.
     pub(super) async fn begin_read(&self, at: Upa, into: BufferId) -> Tag {
-        let page = self.0.units.page_of(at);
+        let page = self.0.runtime().units.page_of(at);
         self.0.blocks().table_mut().read_begins(page);
         self.0.blocks().begin_read(page, self.0.pages().whole(), into, Cause::Metadata).await
     }
     /// Ends a read. Whether the page is whole, and the unit's.
     pub(super) async fn end_read(&self, unit: Lpn, at: Upa, into: BufferId, tag: Tag) -> bool {
         let outcome = self.0.media().done(tag).await;
-        let page = self.0.units.page_of(at);
+        let page = self.0.runtime().units.page_of(at);
         self.0.blocks().read_over(page);
         self.0.blocks().check_retention(page, &outcome, true);
         let (lost, record) = self.0.media().judge(&outcome, self.0.pages().whole(), into);

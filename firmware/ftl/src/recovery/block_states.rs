@@ -75,7 +75,7 @@ impl<M: Mapping> Recovery<M> {
             let before = entry.state;
             entry.state = uses.state_of(block, before);
             if uses.is_unlogged(block, before, entry.state) {
-                self.journal.blocks().table_mut().must_log(LogEntry::Opened(block));
+                self.blocks.table_mut().must_log(LogEntry::Opened(block));
             }
         }
         let is_log = |entry: &BlockEntry| entry.state == BlockState::Log;
@@ -91,7 +91,7 @@ impl<M: Mapping> Recovery<M> {
     /// What is left of its free list may be written without a further log page.
     pub(super) fn mark_unverified(&self, log: &LogRead) {
         let free_list = &log.last().free_list;
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         for block in (0..blocks.total()).map(BlockIndex) {
             if !free_list.contains(&block) && blocks.state(block) == BlockState::Free {
                 blocks.set_unverified(block);
@@ -103,12 +103,12 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Has the blocks with torn pages collected.
     pub(super) fn evacuate_torn(&self, probe: &Probe) {
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         probe.torn().for_each(|block| blocks.evacuate(block));
     }
     /// Puts all blocks where the table says.
     pub(super) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         for (block, &entry) in (0..).map(BlockIndex).zip(table) {
             blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
         }
@@ -128,11 +128,11 @@ impl<M: Mapping> Recovery<M> {
         }
     }
     fn count_valid(&self, at: Upa) -> Result<(), &'static str> {
-        let ppa = self.journal.units.page_of(at);
-        if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
+        let ppa = self.runtime.units.page_of(at);
+        if u64::from(ppa.0) >= self.runtime.geometry.total_pages() {
             return Err("a logical page lies beyond the drive");
         }
-        let mut blocks = self.journal.blocks().table_mut();
+        let mut blocks = self.blocks.table_mut();
         if blocks.is_valid(at) {
             return Err("two logical pages lie in the same place");
         }

@@ -23,7 +23,7 @@ use aster_units::{BufferId, Instant, LunIndex};
 /// Spawns the task that boots the drive.
 pub(crate) fn start<M: Mapping>(recovery: &Rc<Recovery<M>>) {
     let booting = Rc::clone(recovery);
-    recovery.journal.core.spawn(async move {
+    recovery.runtime.core.spawn(async move {
         let result = booting.boot().await;
         booting.finish_boot(result);
     });
@@ -121,17 +121,17 @@ impl<M: Mapping> Recovery<M> {
     /// Clears what a way that failed has left, so that the next one begins as the first did.
     fn forget_everything(&self) {
         self.mapping.forget_everything();
-        self.journal.blocks().clear();
+        self.blocks.clear();
         self.journal.forget_log();
-        let padding = BufferId(self.journal.config.padding_buffer());
-        self.journal.pages().put_record(padding, &OobRecord::padding());
+        let padding = BufferId(self.runtime.config.padding_buffer());
+        self.pages.put_record(padding, &OobRecord::padding());
     }
     /// Loads the state that a shutdown has stored.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
         if root.shape != self.journal.shape() {
             return Err(BootError::OtherDrive);
         }
-        self.journal.blocks().set_sequence(root.sequence);
+        self.blocks.set_sequence(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_units().await?;
@@ -141,21 +141,21 @@ impl<M: Mapping> Recovery<M> {
     }
     fn finish_boot(&self, result: Result<Boot, BootError>) {
         let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
-            self.journal.blocks().table_mut().keep_for_map(lun);
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+            self.blocks.table_mut().keep_for_map(lun);
         }
         self.journal.end_log_boot();
         self.mapping.map().booted();
-        let boot_nanos = self.journal.core.now().since(Instant::ZERO).as_nanos();
-        self.journal.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
+        let boot_nanos = self.runtime.core.now().since(Instant::ZERO).as_nanos();
+        self.runtime.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
             Ok((boot, state)) => {
-                self.journal.count(|s| s.boot = boot);
+                self.runtime.count(|s| s.boot = boot);
                 self.journal.note_counters();
                 let read_only = self.journal.log_has_ended() || self.journal.was_read_only();
                 self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // The map is stored again before it loses more pages than its parities can restore.
-                if self.journal.state() == DriveState::Ready && self.journal.stats().map_pages_restored > 0 {
+                if self.runtime.state() == DriveState::Ready && self.runtime.stats().map_pages_restored > 0 {
                     self.journal.renew_map();
                 }
             }
@@ -164,15 +164,15 @@ impl<M: Mapping> Recovery<M> {
                 self.journal.set_state(DriveState::Failed);
             }
         }
-        self.journal.end_boot();
-        self.journal.blocks().ask_flush();
+        self.runtime.end_boot();
+        self.blocks.ask_flush();
     }
     /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
     /// one that has been written becomes read-only. Failing blocks don't count.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
-        let needed = self.journal.config.blocks_needed_per_lun();
-        let blocks = self.journal.blocks().table();
-        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+        let needed = self.runtime.config.blocks_needed_per_lun();
+        let blocks = self.blocks.table();
+        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             let good = blocks.good(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };

@@ -123,7 +123,7 @@ impl<M: Mapping> Recovery<M> {
     /// The slots that have log pages, each with the number of its first page, in the order of these numbers.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
         let slots = self.journal.slot_blocks();
-        let luns = self.journal.geometry.total_luns() as usize;
+        let luns = self.runtime.geometry.total_luns() as usize;
         let mut found = Vec::new();
         // One slot per LUN makes a round. The slots of a round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
@@ -133,14 +133,14 @@ impl<M: Mapping> Recovery<M> {
                 tags.push(self.begin_whole_read(first, self.probe_buffer(n)).await);
             }
             for (n, tag) in tags.into_iter().enumerate() {
-                let outcome = self.journal.media().done(tag).await;
+                let outcome = self.media.done(tag).await;
                 let slot = round * luns + n;
                 let mut page = self.journal.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
                     // If a loss of power tore this line, it is the slot's last. If there is a line behind it,
                     // the first one was whole once; reading the slot then finds out which pages are missing.
-                    let lines = u32::from(self.journal.geometry.pages_per_block) / self.journal.log_copies();
+                    let lines = u32::from(self.runtime.geometry.pages_per_block) / self.journal.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
                     }
@@ -159,8 +159,8 @@ impl<M: Mapping> Recovery<M> {
     /// All pages of a slot, and its first erased line. Torn lines are left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<LogEntry>)>, u32) {
         let block = self.journal.slot_block(slot);
-        let lines = u32::from(self.journal.geometry.pages_per_block) / self.journal.log_copies();
-        let ahead = LINES_AHEAD.min(self.journal.geometry.total_luns() as usize);
+        let lines = u32::from(self.runtime.geometry.pages_per_block) / self.journal.log_copies();
+        let ahead = LINES_AHEAD.min(self.runtime.geometry.total_luns() as usize);
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
@@ -170,7 +170,7 @@ impl<M: Mapping> Recovery<M> {
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
-            let outcome = self.journal.media().done(tag).await;
+            let outcome = self.media.done(tag).await;
             if outcome.erased {
                 erased = erased.min(line);
             }
@@ -187,13 +187,11 @@ impl<M: Mapping> Recovery<M> {
     /// Reads the copies on a line, from number `from` on, until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
-        let buffer =
-            self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
         let first = self.journal.log_line(block, line);
         for copy in from..self.journal.log_copies() {
             let at = Ppa(first.0 + copy);
-            let outcome =
-                self.journal.blocks().read(at, self.journal.pages().whole(), buffer, Cause::Metadata).await;
+            let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
             let page = self.journal.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;

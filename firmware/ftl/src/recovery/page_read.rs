@@ -21,7 +21,7 @@ pub(super) enum Probed {
 impl<M: Mapping> Recovery<M> {
     /// Begins to read a whole page.
     pub(super) async fn begin_whole_read(&self, at: Ppa, into: BufferId) -> Tag {
-        self.journal.blocks().begin_read(at, self.journal.pages().whole(), into, Cause::Metadata).await
+        self.blocks.begin_read(at, self.pages.whole(), into, Cause::Metadata).await
     }
     /// What a page that was read as a whole holds.
     pub(super) fn found(&self, outcome: &Outcome, buffer: BufferId) -> Probed {
@@ -29,27 +29,27 @@ impl<M: Mapping> Recovery<M> {
             return Probed::Erased;
         }
         // A page whose program has ended has a readable sector, unless the medium has lost all of it.
-        let all = self.journal.pages().whole().mask();
+        let all = self.pages.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => true,
         };
-        let record = if torn { None } else { self.journal.pages().record(buffer) };
+        let record = if torn { None } else { self.pages.record(buffer) };
         // No drive gives out a number that leaves no room for greater ones.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Probed::Torn, Probed::Page)
     }
     /// What a page of data that was found says of the unit in a slot.
     pub(super) fn unit_found(&self, record: &OobRecord, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
-        let unit = self.journal.pages().unit_record(buffer, slot)?;
+        let unit = self.pages.unit_record(buffer, slot)?;
         (record.kind == PageKind::Data && unit.sequence <= COUNT_MAX).then_some(unit)
     }
     /// A buffer for the `n`th of the metadata pages that are read side by side.
     pub(super) fn probe_buffer(&self, n: usize) -> BufferId {
-        self.journal.pages().dram().borrow().metadata_buffer(n as u32)
+        self.pages.dram().borrow().metadata_buffer(n as u32)
     }
     /// A buffer for the `n`th of the data pages that are read side by side. It keeps content as they do.
     pub(super) fn data_buffer(&self, n: usize) -> BufferId {
-        BufferId(self.journal.config.gc_buffer(n as u32, 0))
+        BufferId(self.runtime.config.gc_buffer(n as u32, 0))
     }
 }

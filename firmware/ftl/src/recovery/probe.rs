@@ -131,10 +131,10 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Reads blocks from a page on to their first erased page. All LUNs work side by side.
     pub(super) async fn probe(&self, ranges: &[(BlockIndex, u32)]) -> Probe {
-        let luns = self.journal.geometry.total_luns();
+        let luns = self.runtime.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
-            let lun = self.journal.blocks().table().lun_of(block);
+            let lun = self.blocks.table().lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
         let mut probe = Probe::default();
@@ -143,7 +143,7 @@ impl<M: Mapping> Recovery<M> {
             in_flight.extend(self.begin_probe(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
-            let outcome = self.journal.media().done(tag).await;
+            let outcome = self.media.done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut buffer = self.data_buffer(lun);
                 let mut found = self.found(&outcome, buffer);
@@ -170,15 +170,15 @@ impl<M: Mapping> Recovery<M> {
         buffer: BufferId,
     ) -> impl Iterator<Item = (Upa, UnitRecord)> {
         let record = if let Probed::Page(record) = found { Some(record) } else { None };
-        let slots = 0..self.journal.units.per_page();
+        let slots = 0..self.runtime.units.per_page();
         let units = slots.filter_map(move |slot| {
             let unit = self.unit_found(&record?, buffer, slot)?;
-            Some((self.journal.units.at(page, slot), unit))
+            Some((self.runtime.units.at(page, slot), unit))
         });
         units.filter(|(_, unit)| unit.lpn.0 < self.mapping.pages())
     }
     async fn begin_probe(&self, lun: usize, todo: &mut VecDeque<(BlockIndex, u32)>) -> Option<(usize, Tag)> {
-        let end = u32::from(self.journal.geometry.pages_per_block);
+        let end = u32::from(self.runtime.geometry.pages_per_block);
         while todo.front().is_some_and(|(_, page)| *page >= end) {
             todo.pop_front();
         }
@@ -191,15 +191,15 @@ impl<M: Mapping> Recovery<M> {
     #[cold]
     async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
         let buffer = self.scratch();
-        let (at, whole) = (self.ppa_of(block, page), self.journal.pages().whole());
-        let outcome = self.journal.blocks().read(at, whole, buffer, Cause::Metadata).await;
+        let (at, whole) = (self.ppa_of(block, page), self.pages.whole());
+        let outcome = self.blocks.read(at, whole, buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     fn scratch(&self) -> BufferId {
-        self.journal.pages().dram().borrow().metadata_buffer(self.journal.config.scratch_buffer())
+        self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer())
     }
     fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
-        Ppa(self.journal.blocks().table().first_page(block).0 + page)
+        Ppa(self.blocks.table().first_page(block).0 + page)
     }
 }
 

@@ -61,10 +61,10 @@ impl<M: Mapping> Recovery<M> {
                 () => BlockState::Free,
             };
             self.adopt_as(block, state);
-            self.journal.count(|s| s.factory_bad_blocks += u64::from(bad));
+            self.runtime.count(|s| s.factory_bad_blocks += u64::from(bad));
         }
         {
-            let blocks = self.journal.blocks().table();
+            let blocks = self.blocks.table();
             self.journal.judge_slots(|block| blocks.state(block) != BlockState::Bad);
         }
         self.journal.begin_new_log(probe.log_number(), |block| probe.log_number_in(block));
@@ -85,48 +85,41 @@ impl<M: Mapping> Recovery<M> {
             })?;
         }
         self.mapping.map().only_restored().await;
-        self.journal.blocks().set_sequence(probe.sequence());
+        self.blocks.set_sequence(probe.sequence());
         self.checkpoint.generation().set(probe.generation());
         Ok(())
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
-        let mut spares = vec![Spare::default(); self.journal.blocks().table().total() as usize];
-        let luns = self.journal.geometry.total_luns();
+        let mut spares = vec![Spare::default(); self.blocks.table().total() as usize];
+        let luns = self.runtime.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
         while let Some(MarkRead { lun, block, last, tag }) = in_flight.pop_front() {
-            let outcome = self.journal.media().done(tag).await;
-            let index = self.journal.blocks().table().block_index(lun, block);
+            let outcome = self.media.done(tag).await;
+            let index = self.blocks.table().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
                 // A page that can't be read raw may still be readable with correction.
-                let first = self.journal.blocks().table().first_page(index);
+                let first = self.blocks.table().first_page(index);
                 let read = self
-                    .journal
-                    .blocks()
-                    .read(first, self.journal.pages().whole(), self.data_buffer(lun.index()), Cause::Metadata)
+                    .blocks
+                    .read(first, self.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
                     .await;
                 let other = self
-                    .journal
-                    .blocks()
-                    .read(
-                        first,
-                        self.journal.pages().whole(),
-                        self.probe_buffer(lun.index()),
-                        Cause::Metadata,
-                    )
+                    .blocks
+                    .read(first, self.pages.whole(), self.probe_buffer(lun.index()), Cause::Metadata)
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
-                    return Err(BootError::Scan { lun, block, error: self.journal.media().last_fault(lun) });
+                    return Err(BootError::Scan { lun, block, error: self.media.last_fault(lun) });
                 }
                 spare.written = true;
             } else {
                 self.note_spare(spare, lun, last);
             }
             let next = if last { BlockAddr(block.0 + 1) } else { block };
-            if next.0 < self.journal.geometry.blocks_per_lun {
+            if next.0 < self.runtime.geometry.blocks_per_lun {
                 in_flight.push_back(self.begin_step(lun, next, !last).await);
             }
         }
@@ -134,12 +127,11 @@ impl<M: Mapping> Recovery<M> {
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> MarkRead {
         // A maker marks one of the two pages. ONFI asks hosts to check both.
-        let tag =
-            self.journal.media().begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
+        let tag = self.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
         MarkRead { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.journal.pages().dram().borrow();
+        let dram = self.pages.dram().borrow();
         let bytes = dram.oob(self.probe_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;
@@ -148,6 +140,6 @@ impl<M: Mapping> Recovery<M> {
     /// Adopts a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
-        self.journal.blocks().table_mut().adopt(block, entry).expect("a state alone contradicts nothing");
+        self.blocks.table_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

@@ -97,12 +97,12 @@ impl<M: Mapping> Recovery<M> {
     ) -> Result<Trims, NoRecovery> {
         let mut replay = Replay {
             logical_units: self.mapping.pages(),
-            physical_units: self.journal.config.physical_units(),
+            physical_units: self.runtime.config.physical_units(),
             table,
             trims: Trims::default(),
         };
         for entry in log.entries() {
-            self.journal.spend(Function::Recovery, self.journal.config.costs.replay);
+            self.runtime.spend(Function::Recovery, self.runtime.config.costs.replay);
             let Remapped { pages, to } = replay.apply(entry).ok_or(NoRecovery::Unreadable)?;
             for lpn in pages {
                 self.mapping.restore(Lpn(lpn), to, true).await.map_err(|_| NoRecovery::Unreadable)?;

@@ -1,10 +1,14 @@
 //! The state of recovery.
 
+use crate::blocks::pool::BlockPool;
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
+use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
@@ -14,6 +18,10 @@ pub(crate) struct Recovery<M: Mapping> {
     pub(super) checkpoint: Rc<Checkpoint<M>>,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) media: Rc<Media>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) runtime: Rc<Runtime>,
 }
 
 impl<M: Mapping> Recovery<M> {
@@ -23,6 +31,10 @@ impl<M: Mapping> Recovery<M> {
             checkpoint: Rc::clone(checkpoint),
             mapping: Rc::clone(&checkpoint.mapping),
             journal: Rc::clone(&checkpoint.journal),
+            blocks: Rc::clone(checkpoint.journal.blocks()),
+            media: Rc::clone(checkpoint.journal.media()),
+            pages: Rc::clone(checkpoint.journal.pages()),
+            runtime: Rc::clone(checkpoint.journal.runtime()),
         }
     }
     /// Why the drive could not boot.

@@ -101,7 +101,7 @@ impl<M: Mapping> Recovery<M> {
         trims: &Trims,
     ) -> Result<Vec<Version>, NoRecovery> {
         let last = log.last();
-        let units_per_block = self.journal.blocks().table().units_per_block();
+        let units_per_block = self.blocks.table().units_per_block();
         let stale = StalePages::listed_by(log.headers(), units_per_block);
         let counts = |version: &Version| !stale.has(version.at);
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
@@ -140,21 +140,21 @@ impl<M: Mapping> Recovery<M> {
         unsure: &[Unsure<'_>],
         newer: &mut Vec<Version>,
     ) {
-        let depth = self.journal.geometry.total_luns() as usize;
+        let depth = self.runtime.geometry.total_luns() as usize;
         let (mut in_flight, mut next) = (VecDeque::new(), 0);
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.buffer_for(unsure[next].chosen.lpn, next % depth);
-                let page = self.journal.units.page_of(unsure[next].mapped);
+                let page = self.runtime.units.page_of(unsure[next].mapped);
                 in_flight.push_back((next, self.begin_whole_read(page, buffer).await));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return };
-            let outcome = self.journal.media().done(tag).await;
+            let outcome = self.media.done(tag).await;
             let buffer = self.buffer_for(unsure[n].chosen.lpn, n % depth);
             let here = match self.found(&outcome, buffer) {
                 Probed::Page(record) => {
-                    self.unit_found(&record, buffer, self.journal.units.slot_of(unsure[n].mapped))
+                    self.unit_found(&record, buffer, self.runtime.units.slot_of(unsure[n].mapped))
                 }
                 Probed::Erased | Probed::Torn => None,
             };
@@ -169,7 +169,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, at, .. } in versions {
             self.mapping.restore(lpn, at, false).await.map_err(|_| NoRecovery::Unreadable)?;
-            self.journal.blocks().table_mut().must_log(LogEntry::Map { lpn, at });
+            self.blocks.table_mut().must_log(LogEntry::Map { lpn, at });
         }
         Ok(())
     }

@@ -443,7 +443,7 @@ impl<M: MadeForTests> AnyBench<M> {
             self.exec.advance_to(self.exec.next_deadline().expect("a look-up ends"));
         }
         let at = found.take().filter(|at| at.is_some());
-        at.map(|at| self.ftl.parts().journal.units.page_of(at))
+        at.map(|at| self.ftl.parts().journal.runtime().units.page_of(at))
     }
     /// What the drive is doing.
     pub fn dump(&self) -> std::string::String {

@@ -22,7 +22,7 @@ fn parts() -> UpperParts {
 }
 /// Has a page's entry filled with some granules; gives the entry, and what it holds then.
 fn fill(parts: &UpperParts, page: Lpn, wanted: Granules) -> (EntryId, Granules) {
-    let (cache, frame) = (Rc::clone(&parts.cache), parts.journal.units.frame_of(page));
+    let (cache, frame) = (Rc::clone(&parts.cache), parts.journal.runtime().units.frame_of(page));
     parts.run(async move {
         let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
         cache.fill(entry, wanted, Cause::Host, None).await;
@@ -41,7 +41,7 @@ fn an_unmapped_page_is_filled_with_zeroes_and_without_flash() {
     let parts = parts();
     let (entry, valid) = fill(&parts, PAGE, FIRST);
     assert_eq!((valid, holds(&parts, entry).0), (FIRST, 0));
-    assert_eq!(parts.journal.stats().flash_reads.total(), 0);
+    assert_eq!(parts.journal.runtime().stats().flash_reads.total(), 0);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_mapped_page_is_filled_with_the_sectors_that_are_wanted() {
     parts.forget(PAGE);
     let (entry, valid) = fill(&parts, PAGE, SECOND);
     assert_eq!((valid, holds(&parts, entry).1), (SECOND, 7));
-    assert_eq!(parts.journal.stats().flash_reads.host, 1);
+    assert_eq!(parts.journal.runtime().stats().flash_reads.host, 1);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_an_entry_lacks_is_merged_from_the_old_page_before_it_is_evicted() {
     let at = parts.write(PAGE, SECOND, 2);
     let (content, _) = parts.stored(at);
     assert!(content[..4096].iter().all(|&byte| byte == 1) && content[4096..].iter().all(|&byte| byte == 2));
-    assert_eq!(parts.journal.stats().flash_reads.merge, 1);
+    assert_eq!(parts.journal.runtime().stats().flash_reads.merge, 1);
 }
 
 /// The new page must not pass for whole.
@@ -101,13 +101,13 @@ fn a_page_that_names_another_owner_fills_nothing() {
     let record = parts.stored(at).1;
     parts.cells.borrow_mut().set_record(at, &OobRecord { lpn: PAGE.0 + 1, ..record });
     assert_eq!(fill(&parts, PAGE, FIRST | SECOND).1, 0);
-    assert_eq!(parts.journal.stats().uncorrectable_sectors, 2);
+    assert_eq!(parts.journal.runtime().stats().uncorrectable_sectors, 2);
 }
 
 #[test]
 fn a_page_whose_program_fails_goes_to_another_block() {
     let parts = parts();
-    let lun = parts.journal.blocks().lun_of(parts.journal.units.frame_of(PAGE));
+    let lun = parts.journal.blocks().lun_of(parts.journal.runtime().units.frame_of(PAGE));
     parts.cells.borrow_mut().next_programs_fail.push(lun);
     let at = parts.write_page(PAGE, 3);
     assert_eq!((parts.page_of(PAGE), parts.cells.borrow().grown_bad()), (at, 1));

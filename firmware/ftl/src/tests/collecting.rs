@@ -43,7 +43,7 @@ fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
     // As a shutdown does to have room.
     let collecting = parts.clone();
     let free = parts.journal.blocks().table().free(LUN) as u32;
-    parts.journal.core.spawn(async move { collecting.collector.collect_ahead(free).await });
+    parts.journal.runtime().core.spawn(async move { collecting.collector.collect_ahead(free).await });
     bench.rest();
     assert!(bench.cells.borrow().next_programs_fail.is_empty(), "no copy was tried so often");
     assert!(!parts.journal.blocks().table().is_full(LUN));
@@ -84,7 +84,7 @@ fn a_collected_block_is_listed_until_its_moves_are_journaled() {
     let before = record(&bench, counts);
     let collecting = parts.clone();
     let free = parts.journal.blocks().table().free(LUN) as u32;
-    parts.journal.core.spawn(async move { collecting.collector.collect_ahead(free).await });
+    parts.journal.runtime().core.spawn(async move { collecting.collector.collect_ahead(free).await });
     let emptied = || parts.journal.blocks().table().collected().any(|block| block == victim);
     while !emptied() {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the block is being emptied"));

@@ -20,7 +20,8 @@ struct Victim {
 fn victim() -> Victim {
     let config = config(Content::Full);
     let parts = UpperParts::new(config);
-    let of_lun = |lpn: &Lpn| parts.journal.blocks().lun_of(parts.journal.units.frame_of(*lpn)) == LUN;
+    let of_lun =
+        |lpn: &Lpn| parts.journal.blocks().lun_of(parts.journal.runtime().units.frame_of(*lpn)) == LUN;
     let count = usize::from(config.geometry.pages_per_block);
     let pages: Vec<_> = (0..parts.mapping.pages()).map(Lpn).filter(of_lun).take(count).collect();
     let at: Vec<Ppa> = (1..).zip(&pages).map(|(byte, &lpn)| parts.write_page(lpn, byte)).collect();
@@ -68,7 +69,7 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
     }
     assert_eq!(victim.state(), BlockState::Free);
     assert_eq!(victim.parts.cells.borrow().erases[victim.block.at()], 1);
-    assert_eq!(victim.parts.journal.stats().flash_programs.gc, victim.pages.len() as u64);
+    assert_eq!(victim.parts.journal.runtime().stats().flash_programs.gc, victim.pages.len() as u64);
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn what_the_host_has_written_anew_or_unmapped_is_not_copied() {
     let written = victim.parts.write_page(victim.pages[1], 77);
     victim.parts.mapping.unmap(&(), &victim.pages[2]);
     victim.collect();
-    assert_eq!(victim.parts.journal.stats().flash_programs.gc, victim.pages.len() as u64 - 2);
+    assert_eq!(victim.parts.journal.runtime().stats().flash_programs.gc, victim.pages.len() as u64 - 2);
     assert_eq!(victim.moved(1).0, written);
     assert!(!victim.parts.mapping.place_of_pinned(victim.pages[2]).is_some());
     assert_eq!(victim.state(), BlockState::Free);
@@ -88,7 +89,7 @@ fn what_the_host_has_written_anew_or_unmapped_is_not_copied() {
 fn a_page_that_is_unmapped_while_it_is_copied_stays_unmapped() {
     let victim = victim();
     victim.begin();
-    while victim.parts.journal.stats().flash_programs.gc == 0 {
+    while victim.parts.journal.runtime().stats().flash_programs.gc == 0 {
         victim.parts.step();
     }
     let page = victim.pages[0];
@@ -146,5 +147,5 @@ fn nothing_is_collected_while_collection_is_paused() {
     victim.parts.journal.blocks().table_mut().evacuate(victim.block);
     victim.parts.journal.blocks().ask_collector(LUN);
     victim.parts.rest();
-    assert_eq!((victim.state(), victim.parts.journal.stats().gc_runs), (BlockState::Closed, 0));
+    assert_eq!((victim.state(), victim.parts.journal.runtime().stats().gc_runs), (BlockState::Closed, 0));
 }

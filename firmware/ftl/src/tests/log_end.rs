@@ -283,7 +283,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     parts.journal.blocks().pause_gc();
     let ended = Rc::new(Cell::new(false));
     let (collecting, end) = (parts.clone(), Rc::clone(&ended));
-    parts.journal.core.spawn(async move {
+    parts.journal.runtime().core.spawn(async move {
         collecting.collector.collect_ahead(1000).await;
         end.set(true);
     });

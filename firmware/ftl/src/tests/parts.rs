@@ -72,7 +72,7 @@ impl JournalAlone {
         let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
         let journal =
             Rc::new(Journal::new(&core, Setup::from(config), dram, flash, nvram, Recorder::default()));
-        journal.count(|stats| stats.state = DriveState::Ready);
+        journal.runtime().count(|stats| stats.state = DriveState::Ready);
         let total = journal.blocks().table().total();
         for block in (0..total).map(BlockIndex) {
             let (state, stream) = (BlockState::Free, Stream::Host);
@@ -84,7 +84,7 @@ impl JournalAlone {
     /// As after a log page that lists free blocks of each LUN.
     pub fn list_free_blocks(&self) {
         let mut blocks = self.journal.blocks().table_mut();
-        for lun in 0..self.journal.geometry.total_luns() {
+        for lun in 0..self.journal.runtime().geometry.total_luns() {
             blocks.list_free(LunIndex(lun), 2).for_each(drop);
         }
         blocks.free_listed();
@@ -98,7 +98,7 @@ impl JournalAlone {
         let mut programs = 0;
         loop {
             self.run();
-            let luns = (0..self.journal.geometry.total_luns()).map(LunIndex);
+            let luns = (0..self.journal.runtime().geometry.total_luns()).map(LunIndex);
             let port = self.journal.media().port();
             let begun: Vec<_> = luns.filter_map(|lun| port.try_next(lun, |_| 0)).collect();
             if begun.is_empty() {

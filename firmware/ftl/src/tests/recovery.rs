@@ -180,14 +180,14 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
             bench.trim(0, 1);
         }
         let parts = bench.ftl.parts().clone();
-        let buffer = BufferId(parts.journal.config.gc_buffer(0, 0));
+        let buffer = BufferId(parts.journal.runtime().config.gc_buffer(0, 0));
         parts.journal.pages().put_record(buffer, &record);
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
-        parts.journal.core.spawn(async move {
+        parts.journal.runtime().core.spawn(async move {
             let lun = copying.journal.blocks().lun_of(Frame(0));
-            let mut copies = vec![(Lpn(0), copying.journal.units.first_in(from))];
-            copies.resize(copying.journal.units.per_page() as usize, (Lpn(0), Upa::NONE));
+            let mut copies = vec![(Lpn(0), copying.journal.runtime().units.first_in(from))];
+            copies.resize(copying.journal.runtime().units.per_page() as usize, (Lpn(0), Upa::NONE));
             let begun = copying
                 .journal
                 .begin_programs(

@@ -96,7 +96,7 @@ impl UpperParts {
         let len = journal.pages().granule_bytes() as usize;
         self.run(async move {
             cache.reserve_dirty().await.unwrap();
-            let frame = journal.units.frame_of(page);
+            let frame = journal.runtime().units.frame_of(page);
             let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
             let into = BufferId(entry.0);
             for (nth, bytes) in journal.pages().dram().borrow_mut().page_mut(into).chunks_mut(len).enumerate()
@@ -115,15 +115,15 @@ impl UpperParts {
     }
     /// The physical page that a logical page is in.
     pub fn page_of(&self, page: Lpn) -> Ppa {
-        self.journal.units.page_of(self.mapping.place_of_pinned(page))
+        self.journal.runtime().units.page_of(self.mapping.place_of_pinned(page))
     }
     /// Whether a physical page's first unit is valid.
     pub fn is_valid(&self, page: Ppa) -> bool {
-        self.journal.blocks().table().is_valid(self.journal.units.first_in(page))
+        self.journal.blocks().table().is_valid(self.journal.runtime().units.first_in(page))
     }
     /// Takes a page out of the cache.
     pub fn forget(&self, page: Lpn) {
-        let (cache, frame) = (Rc::clone(&self.cache), self.journal.units.frame_of(page));
+        let (cache, frame) = (Rc::clone(&self.cache), self.journal.runtime().units.frame_of(page));
         self.run(async move {
             let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
             cache.drop_entry(entry);

@@ -40,14 +40,14 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
             Work::Page(page) => map.flush(page, buffer).await,
             Work::Pad(page) => map.make_safe(page).await,
             Work::PadAll => {
-                for lun in (0..map.journal().geometry.total_luns()).map(LunIndex) {
+                for lun in (0..map.runtime().geometry.total_luns()).map(LunIndex) {
                     map.journal().pad_line(lun, Stream::Host).await;
                 }
             }
         }
         map.active.set(map.active.get() - 1);
         map.settle();
-        map.idle_waiters.wake_all(map.journal().exec());
+        map.idle_waiters.wake_all(map.runtime().exec());
         map.journal().blocks().ask_flush();
     }
 }
@@ -73,7 +73,7 @@ impl Demand {
         !self.room_waiters.is_empty() || budget.is_overdrawn() || (is_short && !is_paused)
     }
     fn next_work(&self) -> Option<Work> {
-        if self.is_booting.get() || self.journal().state() == DriveState::Booting {
+        if self.is_booting.get() || self.runtime().state() == DriveState::Booting {
             return None;
         }
         self.take_told();
@@ -128,15 +128,15 @@ impl Demand {
                 self.journal().ask_for_log();
                 return None;
             }
-            let luns = (0..self.journal().geometry.total_luns()).map(LunIndex);
+            let luns = (0..self.runtime().geometry.total_luns()).map(LunIndex);
             let is_begun = |lun: LunIndex| blocks.table().next_of_line(lun, Stream::Host).is_some();
             if luns.clone().any(is_begun) {
                 return Some(Work::PadAll);
             }
             // What is left are programs in flight, and copies out of a victim in work.
         }
-        if !comes && self.journal().state() != DriveState::Ready && !self.is_hopeless.replace(true) {
-            self.room_waiters.wake_all(self.journal().exec());
+        if !comes && self.runtime().state() != DriveState::Ready && !self.is_hopeless.replace(true) {
+            self.room_waiters.wake_all(self.runtime().exec());
         }
         None
     }
@@ -213,7 +213,7 @@ impl Demand {
             return Outcome::Nowhere;
         }
         let moved = |at: Ppa| {
-            let to = journal.units.first_in(at);
+            let to = journal.runtime().units.first_in(at);
             let from = self.directory.borrow_mut().set(page, to);
             journal.blocks().table_mut().moved(Change { lpn: unit, from, to });
             if let Some(copy) = self.clean.borrow_mut().page_mut(page) {

@@ -25,7 +25,7 @@ impl Demand {
     }
     /// Waits until some page has been read. `MapMissed` has told of it.
     pub(super) async fn wait_loaded(&self) {
-        self.journal().woken(&self.load_waiters).await;
+        self.runtime().woken(&self.load_waiters).await;
     }
     /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
     pub(super) async fn load(&self, page: u32) -> bool {
@@ -50,7 +50,7 @@ impl Demand {
         };
         self.give_buffer(buffer);
         self.loading.borrow_mut().retain(|loading| loading.page != page);
-        self.load_waiters.wake_all(self.journal().exec());
+        self.load_waiters.wake_all(self.runtime().exec());
         is_there
     }
     /// What is being read of a page is out of date, or isn't.
@@ -60,12 +60,12 @@ impl Demand {
         }
     }
     async fn take_buffer(&self) -> BufferId {
-        let taken = self.buffer_waiters.wait(self.journal().exec(), || self.buffers.borrow_mut().pop());
-        self.journal().waiting(Wait::MergeBuffer, taken).await
+        let taken = self.buffer_waiters.wait(self.runtime().exec(), || self.buffers.borrow_mut().pop());
+        self.runtime().waiting(Wait::MergeBuffer, taken).await
     }
     fn give_buffer(&self, buffer: BufferId) {
         self.buffers.borrow_mut().push(buffer);
-        self.buffer_waiters.wake_one(self.journal().exec());
+        self.buffer_waiters.wake_one(self.runtime().exec());
     }
     /// Gives `each` all units that are mapped, with their places, until it says false. While booting, rows
     /// that say what their page says are dropped.

@@ -84,7 +84,7 @@ impl Drop for DemandRoom {
         if left > 0 {
             self.map.budget.borrow_mut().give_back(self.whose, left);
             let map = &self.map;
-            map.room_waiters.wake_all(map.journal().exec());
+            map.room_waiters.wake_all(map.runtime().exec());
         }
     }
 }
@@ -156,8 +156,8 @@ impl Mapping for DemandMap {
     }
     async fn pin(&self, unit: Lpn) -> Result<DemandPin, MappingFault> {
         self.0.count(|counts| counts.misses += 1);
-        let (journal, (page, _)) = (self.0.journal(), self.0.entry_of(unit));
-        journal.emit(|| Event::MapMissed { task: journal.task(), page });
+        let (runtime, (page, _)) = (self.0.runtime(), self.0.entry_of(unit));
+        runtime.emit(|| Event::MapMissed { task: runtime.task(), page });
         let brought = loop {
             if let Some(pin) = self.at_hand(unit) {
                 break Ok(pin);
@@ -169,7 +169,7 @@ impl Mapping for DemandMap {
                 break Err(MappingFault { page: unit });
             }
         };
-        journal.emit(|| Event::MapBrought { task: journal.task() });
+        runtime.emit(|| Event::MapBrought { task: runtime.task() });
         brought
     }
     fn page(&self, pin: &DemandPin) -> Lpn {
@@ -213,15 +213,15 @@ impl Mapping for DemandMap {
     }
     fn start(&self) {
         let journal = self.0.journal();
-        for n in 0..journal.config.flush_buffers() {
-            let of_metadata = journal.config.flush_buffer(n);
+        for n in 0..journal.runtime().config.flush_buffers() {
+            let of_metadata = journal.runtime().config.flush_buffer(n);
             let buffer = journal.pages().dram().borrow().metadata_buffer(of_metadata);
-            journal.core.spawn(flush::run(Rc::clone(&self.0), buffer));
+            journal.runtime().core.spawn(flush::run(Rc::clone(&self.0), buffer));
         }
     }
     async fn idle(&self) {
         let is_idle = || (self.0.active.get() == 0).then_some(());
-        self.0.idle_waiters.wait(self.0.journal().exec(), is_idle).await;
+        self.0.idle_waiters.wait(self.0.runtime().exec(), is_idle).await;
     }
     async fn settled(&self) {
         self.0.journal().blocks().ask_flush();
@@ -229,7 +229,7 @@ impl Mapping for DemandMap {
             let is_over = self.0.is_hopeless.get() || !self.0.budget.borrow().is_overdrawn();
             is_over.then_some(())
         };
-        self.0.room_waiters.wait(self.0.journal().exec(), is_settled).await;
+        self.0.room_waiters.wait(self.0.runtime().exec(), is_settled).await;
     }
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let counts = self.0.counts.get();

@@ -6,6 +6,7 @@ use crate::mapping::demand::clean::Clean;
 use crate::mapping::demand::directory::Directory;
 use crate::mapping::demand::rows::Rows;
 use crate::mapping::store::MapStore;
+use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -78,7 +79,7 @@ impl Demand {
     /// An empty map. All memory is taken now.
     pub(super) fn new(store: MapStore, pages: u32) -> Self {
         let journal = Rc::clone(store.journal());
-        let config = &journal.config;
+        let config = &journal.runtime().config;
         let sizes = config.map_sizes().expect("a configuration that was checked has a cache for its map");
         let cache = config.map_cache().expect("a map on flash has a cache");
         let (luns, workers) = (config.geometry.total_luns(), usize::from(config.slice_workers));
@@ -117,6 +118,9 @@ impl Demand {
     }
     pub(super) fn journal(&self) -> &Journal {
         self.store.journal()
+    }
+    pub(super) fn runtime(&self) -> &Runtime {
+        self.store.journal().runtime()
     }
     pub(super) fn count(&self, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.counts.get();
@@ -158,7 +162,7 @@ impl Demand {
             }
         };
         waits(true);
-        let taken = self.room_waiters.wait(self.journal().exec(), || {
+        let taken = self.room_waiters.wait(self.runtime().exec(), || {
             let taken = self.take_room(whose, changes);
             if taken.is_none() {
                 // Each time: who writes may have looked for work while nobody waited, since all were about to
@@ -167,7 +171,7 @@ impl Demand {
             }
             if taken.is_some() { Some(taken) } else { self.is_hopeless.get().then_some(None) }
         });
-        let taken = self.journal().waiting(Wait::MapRoom, taken).await;
+        let taken = self.runtime().waiting(Wait::MapRoom, taken).await;
         waits(false);
         taken
     }
@@ -177,7 +181,7 @@ impl Demand {
             let waits = |lun: LunIndex| self.collector_waits[lun.index()].get();
             self.budget.borrow_mut().cleaned(rows, waits);
             self.is_hopeless.set(false);
-            self.room_waiters.wake_all(self.journal().exec());
+            self.room_waiters.wake_all(self.runtime().exec());
         }
     }
 }

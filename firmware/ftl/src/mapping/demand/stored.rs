@@ -59,7 +59,7 @@ impl Demand {
     /// is refused by its checksum, but that is only known at its end.
     pub(super) fn take_stored(&self, first: u32, from: &[u8]) {
         let (mut directory, mut rows) = (self.directory.borrow_mut(), self.rows.borrow_mut());
-        let places = self.journal().config.physical_units();
+        let places = self.runtime().config.physical_units();
         let is_valid = |at: Upa| !at.is_some() || u64::from(at.0) < places;
         let mut unit = None;
         for (entry, bytes) in (first..).zip(from.chunks_exact(4)) {

@@ -85,7 +85,7 @@ fn a_read_looks_its_page_up_once() {
 fn a_stored_map_with_places_beyond_the_drive_says_nothing_and_breaks_nothing() {
     let bench = Bench::fresh(config(Content::Full));
     let map = bench.ftl.parts().mapping.map();
-    let rows_at = bench.ftl.parts().journal.config.stored_rows_at();
+    let rows_at = bench.ftl.parts().journal.runtime().config.stored_rows_at();
     let pair = |unit: u32, at: u32| [unit + 1, !at].map(u32::to_le_bytes).concat();
     let load = |first, from: &[u8]| drop(map.load(Lpn(first), from));
     load(0, &[7; 64]);
