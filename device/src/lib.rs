@@ -22,6 +22,7 @@ mod media;
 mod nvram;
 mod on_host;
 mod one_channel;
+mod parse;
 mod pci;
 mod pieces;
 pub mod profile;

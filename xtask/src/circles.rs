@@ -1,9 +1,9 @@
 //! Refuses circles: files of a crate that use each other, directly or through other files, are one concept
-//! in several files. Rooms must not form circles either.
+//! in several files. The same holds of folders, each with all that is in it, and of rooms.
 //!
-//! `xtask/known-circles.toml` lists the circles that existed when the rule was introduced. That list only
-//! shrinks: the check refuses a circle that isn't part of an entry, and an entry that lists files that
-//! aren't in a circle any more.
+//! `xtask/known-circles.toml` lists the circles that existed when the rules were introduced. Those lists only
+//! shrink: the check refuses a circle that isn't part of an entry, and an entry that lists what isn't in a
+//! circle any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,15 @@ struct Known {
     /// Files of each.
     #[serde(default)]
     circles: Vec<BTreeSet<String>>,
+    /// Folders, and files beside them, of each.
+    #[serde(default)]
+    folders: Vec<BTreeSet<String>>,
 }
 
-/// Files that use each other, and how.
+/// Files, or folders with all that is in them, that use each other, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circle {
-    /// Its files.
+    /// Its files or folders. `x.rs` and what is in `x/` are the folder `x`.
     pub files: BTreeSet<String>,
     /// The uses among them.
     pub uses: Vec<Use>,
@@ -38,17 +41,55 @@ pub struct Circle {
 /// A file that isn't Rust.
 pub fn find(sources: &[SourceFile]) -> Result<Vec<Circle>, Violation> {
     let uses = modules::uses(sources).map_err(|(path, error)| Violation::new(path, error))?;
+    Ok(circles_of(uses.iter().map(|used| (used.from.as_str(), used.to.as_str(), used))))
+}
+
+/// The circles among folders, and the files beside them, in each folder of each crate.
+///
+/// # Errors
+/// A file that isn't Rust.
+pub fn find_folders(sources: &[SourceFile]) -> Result<Vec<Circle>, Violation> {
+    let uses = modules::uses(sources).map_err(|(path, error)| Violation::new(path, error))?;
+    let apart = uses.iter().filter_map(|used| Some((used, folders_apart(&used.from, &used.to)?)));
+    // Two files beside each other are for `find`: one that is a module with a folder is that folder.
+    let circles = circles_of(apart.map(|(used, (from, to))| (from, to, used)));
+    let has_folder = |circle: &Circle| {
+        let is_within =
+            |file: &str, part: &str| file.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
+        circle.files.iter().any(|part| {
+            circle.uses.iter().any(|used| is_within(&used.from, part) || is_within(&used.to, part))
+        })
+    };
+    Ok(circles.into_iter().filter(has_folder).collect())
+}
+
+/// Where the paths of two files of a crate part: what each of them is, or is in, there. `None` if one is the
+/// other's parent.
+fn folders_apart<'a>(from: &'a str, to: &'a str) -> Option<(&'a str, &'a str)> {
+    let shared = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
+    let folder = from[..shared].rfind('/')? + 1;
+    let part = |path: &'a str| {
+        let end = path[folder..].find('/').map_or(path.len(), |end| folder + end);
+        path[..end].strip_suffix(".rs").unwrap_or(&path[..end])
+    };
+    let is_parent = |part: &str| ["lib", "main", "mod"].contains(&&part[folder..]);
+    let (from, to) = (part(from), part(to));
+    (from != to && !is_parent(from) && !is_parent(to)).then_some((from, to))
+}
+
+fn circles_of<'a>(edges: impl Iterator<Item = (&'a str, &'a str, &'a Use)>) -> Vec<Circle> {
+    let edges: Vec<_> = edges.collect();
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for used in &uses {
-        next.entry(&used.from).or_default().insert(&used.to);
+    for (from, to, _) in &edges {
+        next.entry(from).or_default().insert(to);
     }
-    let circles = strongly_connected(&modules::files_of(&uses), &next);
-    let whole = circles.into_iter().map(|files| {
-        let among = |used: &&Use| files.contains(used.from.as_str()) && files.contains(used.to.as_str());
-        let uses = uses.iter().filter(among).cloned().collect();
+    let nodes = edges.iter().flat_map(|(from, to, _)| [*from, *to]).collect();
+    let whole = strongly_connected(&nodes, &next).into_iter().map(|files| {
+        let among = edges.iter().filter(|(from, to, _)| files.contains(from) && files.contains(to));
+        let uses = among.map(|(.., used)| (*used).clone()).collect();
         Circle { files: files.into_iter().map(String::from).collect(), uses }
     });
-    Ok(whole.collect())
+    whole.collect()
 }
 
 /// Sets of at least two nodes that reach each other.
@@ -77,39 +118,47 @@ fn reach<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTre
     found
 }
 
-/// Refuses circles of files that `known` doesn't list, and entries of `known` that are no circles any
-/// more.
+/// Refuses circles of files and of folders that `known` doesn't list, and entries of `known` that are no
+/// circles any more.
 pub fn check(sources: &[SourceFile], known: &str) -> Vec<Violation> {
     let known: Known = match toml::from_str(known) {
         Ok(known) => known,
         Err(error) => return vec![Violation::new(KNOWN_CIRCLES, error.to_string())],
     };
-    let circles = match find(sources) {
-        Ok(circles) => circles,
-        Err(violation) => return vec![violation],
-    };
+    match (find(sources), find_folders(sources)) {
+        (Ok(files), Ok(folders)) => {
+            let mut violations = check_of("files", &files, &known.circles);
+            violations.extend(check_of("folders", &folders, &known.folders));
+            violations
+        }
+        (Err(violation), _) | (_, Err(violation)) => vec![violation],
+    }
+}
+
+/// Checks circles of `what` against those that are known.
+fn check_of(what: &str, circles: &[Circle], known: &[BTreeSet<String>]) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for circle in &circles {
-        if !known.circles.iter().any(|entry| circle.files.is_subset(entry)) {
-            violations.push(refusal(circle, &known));
+    for circle in circles {
+        if !known.iter().any(|entry| circle.files.is_subset(entry)) {
+            violations.push(refusal(what, circle, known));
         }
     }
     let in_circles: BTreeSet<&String> = circles.iter().flat_map(|circle| &circle.files).collect();
-    for file in known.circles.iter().flatten().filter(|file| !in_circles.contains(file)) {
+    for file in known.iter().flatten().filter(|file| !in_circles.contains(file)) {
         let message = format!("{file} is in no circle any more: remove it here");
         violations.push(Violation::new(KNOWN_CIRCLES, message));
     }
     violations
 }
 
-fn refusal(circle: &Circle, known: &Known) -> Violation {
-    let grown = known.circles.iter().find(|entry| !entry.is_disjoint(&circle.files));
+fn refusal(what: &str, circle: &Circle, known: &[BTreeSet<String>]) -> Violation {
+    let grown = known.iter().find(|entry| !entry.is_disjoint(&circle.files));
     let what = match grown {
         Some(entry) => {
             let new: Vec<&str> = circle.files.difference(entry).map(String::as_str).collect();
-            format!("a known circle of files has grown by {}", new.join(", "))
+            format!("a known circle of {what} has grown by {}", new.join(", "))
         }
-        None => format!("a circle of {} files", circle.files.len()),
+        None => format!("a circle of {} {what}", circle.files.len()),
     };
     let mut message = format!("{what}: move what both need to a file below them");
     for used in &circle.uses {
@@ -301,6 +350,49 @@ mod tests {
         assert_eq!(violations.len(), 1);
         assert!(violations[0].message.starts_with("a known circle of files has grown by room/x/src/c.rs"));
         assert_eq!(check(&[], "circle = 1")[0].place, KNOWN_CIRCLES);
+    }
+
+    /// Folders that use each other by files that don't.
+    const FOLDERS: [(&str, &str); 6] = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "mod x;"),
+        ("a/x.rs", "use crate::b::y::Y;"),
+        ("b/mod.rs", "pub mod y; mod z;"),
+        ("b/y.rs", "pub struct Y;"),
+        ("b/z.rs", "use crate::a::A;"),
+    ];
+
+    #[test]
+    fn folders_that_use_each_other_are_refused() {
+        let with = |change: &[(&'static str, &'static str)]| {
+            let of = |path| change.iter().find(|(other, _)| *other == path);
+            let files = FOLDERS.map(|file| *of(file.0).unwrap_or(&file));
+            let said = check(&sources(&files), "");
+            said.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let circle = with(&[("a.rs", "mod x; pub struct A;")]);
+        assert_eq!(
+            circle,
+            ["room/x/src/a: a circle of 2 folders: move what both need to a file below them\
+              \n    room/x/src/a/x.rs:1 uses room/x/src/b/y.rs (crate::b::y::Y)\
+              \n    room/x/src/b/z.rs:1 uses room/x/src/a.rs (crate::a::A)"]
+        );
+        assert_eq!(with(&[("a.rs", "mod x; pub struct A;"), ("b/z.rs", "")]), Vec::<String>::new());
+        // A parent that uses its folder, and what is within one folder.
+        let within = [("a.rs", "mod x; fn f() { x::g() }"), ("b/z.rs", "use super::y::Y;")];
+        assert_eq!(with(&within), Vec::<String>::new());
+    }
+
+    #[test]
+    fn known_circles_of_folders_pass_but_may_only_shrink() {
+        let mut files = FOLDERS;
+        files[1].1 = "mod x; pub struct A;";
+        let known = "folders = [[\"room/x/src/a\", \"room/x/src/b\"]]";
+        assert_eq!(check(&sources(&files), known), []);
+        files[5].1 = "";
+        let said = check(&sources(&files), known);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].message.contains("no circle any more"), "{}", said[0]);
     }
 
     #[test]

@@ -85,11 +85,14 @@ pub const PLACES: Places = Places { step_of, shared: &[] };
 
 /// The step that a function of a file belongs to.
 fn step_of(file: &str, function: &str) -> Option<&'static str> {
+    if file == "firmware/sched/src/loop_operation.rs" {
+        return Some("loop_finish");
+    }
     if let Some(file) = file.strip_prefix("firmware/sched/src/cosmos/") {
         return Some(match (file, function) {
             ("big_loop.rs", "run") | ("exchange.rs", "take_operations" | "deliver") => "loop_pass",
             // Counters, the bell and the buses: the board has these in hardware or not at all.
-            ("big_loop.rs" | "stats.rs", _) => return None,
+            ("big_loop.rs", _) => return None,
             ("exchange.rs", "take_command" | "answer_commands") => "command",
             (
                 "status.rs",

@@ -28,7 +28,7 @@ pub(super) fn range(key: &'static str, value: f64, low: f64, high: f64) -> Resul
 
 /// Refuses `ftl.assigner` together with `ftl.placement` in a profile's keys, even if it has its default
 /// value.
-pub(super) fn check_placed_once(keys: &toml::Table) -> Result<(), Refused> {
+pub(crate) fn check_placed_once(keys: &toml::Table) -> Result<(), Refused> {
     let given = |key: &str| keys.get("ftl")?.get(key)?.as_str();
     match (given("assigner"), given("placement")) {
         (Some(_), Some(placement)) => Err(placed_twice(placement)),
@@ -42,7 +42,7 @@ fn placed_twice(placement: &str) -> Refused {
 }
 
 impl Profile {
-    pub(super) fn check(&self) -> Result<(), Refused> {
+    pub(crate) fn check(&self) -> Result<(), Refused> {
         self.check_geometry()?;
         self.check_package()?;
         self.check_channel()?;

@@ -30,7 +30,7 @@ impl std::error::Error for ProfileError {}
 
 impl ProfileError {
     /// `text` isn't valid TOML.
-    pub(super) fn of_syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn of_syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().trim();
         let line = error.span().map(|span| line_of(text, span.start));
         let number = message.strip_prefix("invalid type: integer `").and_then(|rest| rest.split_once('`'));
@@ -55,7 +55,7 @@ impl ProfileError {
     /// A key is unknown, missing, or has a value that it doesn't take. `unfit` says what the value must
     /// be, and `choices` what a key that is missing may be, if that is one of several names. `path` is where
     /// serde was in the merged text of profile and package.
-    pub(super) fn of_serde(
+    pub(crate) fn of_serde(
         file: &str,
         text: &str,
         (path, error): (&Path, &toml::de::Error),
@@ -97,7 +97,7 @@ impl ProfileError {
         ProfileError { file: file.to_owned(), line, key: Some(full), reason }
     }
 
-    pub(super) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {
+    pub(crate) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {
         ProfileError { file: file.to_owned(), line: find_key(text, key), key: Some(key.to_owned()), reason }
     }
 }

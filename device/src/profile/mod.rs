@@ -27,11 +27,9 @@ mod target;
 mod unread;
 mod words;
 
-use crate::pieces::Pieces;
-
 pub use board::{EmmcProfile, PowerProfile, ThermalProfile};
 pub use capacity::NamedCapacity;
-pub(crate) use check::geometry_key;
+pub(crate) use check::{check_placed_once, geometry_key};
 pub use cores::{CoresProfile, TasksName};
 pub use costs::CostsProfile;
 pub use ecc::{CorrectionName, DetectorName, EccProfile, PlacementName};
@@ -39,6 +37,7 @@ pub use error::ProfileError;
 pub(crate) use error::not_one_of;
 pub use ftl::{CollectionName, FirstAccessName, MappingName, TableBlocksName};
 pub use host::{ArbitrationName, HostProfile, NVME_SOFTWARE, TransportName};
+pub(crate) use package::with_part;
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SlowLunProfile, SuspendProfile,
@@ -52,87 +51,10 @@ pub use schema::{
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};
-pub(crate) use target::TARGETS;
 pub use target::{BLOCK, NO_TARGET, RaidName, TargetProfile};
+pub(crate) use target::{KINDS, TARGETS};
 pub use words::read;
-
-impl Profile {
-    /// Parses a profile. `name` stands for the file in errors.
-    ///
-    /// # Errors
-    /// Names file, line and key, and says what is allowed.
-    pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
-        Profile::parse_with(&Pieces::default(), name, text)
-    }
-
-    /// As [`Profile::parse`], for a profile that may also name a reader's own `pieces`.
-    ///
-    /// # Errors
-    /// As [`Profile::parse`].
-    pub fn parse_with(pieces: &Pieces, name: &str, text: &str) -> Result<Self, ProfileError> {
-        let syntax = |error: toml::de::Error| ProfileError::of_syntax(name, text, &error);
-        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
-        let merged = package::with_part(name, text, &table)?;
-        let read = match &merged {
-            None => serde_path_to_error::deserialize(toml::Deserializer::parse(text).map_err(syntax)?),
-            Some(merged) => serde_path_to_error::deserialize(toml::Value::Table(merged.clone())),
-        };
-        let mut profile: Profile = read.map_err(|error| {
-            let table = merged.as_ref().unwrap_or(&table);
-            let unfit = |message: &str| words::reason(table, error.path(), message);
-            let choices = |missing: &str| (missing == "target.kind").then(|| target::KINDS.to_owned());
-            ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit, choices)
-        })?;
-        let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
-        if let Some(none) = profile.target.take_if(|target| target.kind == NO_TARGET)
-            && let Some(key) = none.given().first()
-        {
-            let reason = format!(
-                "must be absent with target.kind = \"{NO_TARGET}\": without a target nobody reads it, so \
-                 leave kind alone in [target]"
-            );
-            return Err(fail(&format!("target.{key}"), reason));
-        }
-        let keys = merged.as_ref().unwrap_or(&table);
-        let chooses_blocks = profile.geometry.capacity.is_some() && profile.geometry.blocks_per_lun == 0;
-        if chooses_blocks {
-            crate::guess_blocks(&mut profile);
-        }
-        let by_capacity = |key| match key {
-            "geometry.blocks_per_lun" if chooses_blocks => "geometry.capacity",
-            key => key,
-        };
-        check::check_placed_once(keys)
-            .and_then(|()| profile.check())
-            .map_err(|(key, reason)| fail(by_capacity(key), reason))?;
-        if chooses_blocks {
-            crate::choose_blocks(&mut profile).map_err(|reason| fail("geometry.capacity", reason))?;
-            profile.check().map_err(|(key, reason)| fail(by_capacity(key), reason))?;
-        }
-        crate::check_capacity(&profile).map_err(|reason| fail("geometry.capacity", reason))?;
-        // Some errors show only when the parts are put together.
-        crate::check_with(pieces, &profile, None).map_err(|error| {
-            let (key, reason) = error.blame();
-            fail(&key, reason)
-        })?;
-        let fresh = crate::FreshErrors::of(&profile).map_err(|error| {
-            let (key, reason) = error.blame();
-            fail(&key, reason)
-        })?;
-        if fresh.lost > UNREADABLE {
-            let crate::FreshErrors { bits, corrected, expected, .. } = fresh;
-            return Err(fail(
-                "package.errors.fresh",
-                format!(
-                    "must leave new pages readable: {expected:.1} of the {bits} bits of a chunk and its \
-                     parity are wrong on average in the worst, and {corrected} are corrected; lower it, or \
-                     raise ecc.corrected and ecc.designed"
-                ),
-            ));
-        }
-        Ok(profile)
-    }
-}
+pub(crate) use words::reason;
 
 impl Profile {
     /// The whole profile as text, with all defaults filled in. [`Profile::parse`] reads the same profile
@@ -158,9 +80,6 @@ impl Profile {
         })
     }
 }
-
-/// A profile is refused if this share of the chunks in new pages can't be read.
-const UNREADABLE: f64 = 0.5;
 
 #[cfg(test)]
 mod keys;

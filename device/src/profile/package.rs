@@ -284,7 +284,7 @@ const TABLES: [&str; 2] = ["geometry", "package"];
 
 /// The package that `profile` names by `package.part`, overridden by the profile's own keys. `None` when it
 /// names none. `name` and `text` stand for the profile in errors.
-pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Option<Table>, ProfileError> {
+pub(crate) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Option<Table>, ProfileError> {
     let package = profile.get("package").and_then(Value::as_table);
     let Some(part) = package.and_then(|package| package.get("part")) else { return Ok(None) };
     let fail = |reason| ProfileError::of_value(name, text, "package.part", reason);

@@ -7,7 +7,7 @@ pub const BLOCK: &str = "block";
 /// The name that stands for no target at all, as images call it: the host sees the drive itself.
 pub const NO_TARGET: &str = "none";
 /// What `target.kind` may be, in words.
-pub(super) const KINDS: &str = "\"block\" for a drive that has an FTL of its own, \"hostftl\" or \
+pub(crate) const KINDS: &str = "\"block\" for a drive that has an FTL of its own, \"hostftl\" or \
                                 \"page-mapping\" for one that takes command frames, \"pblk\" or \
                                 \"page-mapping\" for an open-channel drive, or \"none\" for no target";
 /// Targets of ours. What makes them stands on the host, and not in this crate.
@@ -96,7 +96,7 @@ pub struct TargetProfile {
 
 impl TargetProfile {
     /// The keys beside [`TargetProfile::kind`] that are given.
-    pub(super) fn given(&self) -> Vec<String> {
+    pub(crate) fn given(&self) -> Vec<String> {
         let table = toml::Table::try_from(self).unwrap_or_default();
         table.into_iter().map(|(key, _)| key).filter(|key| key != "kind").collect()
     }

@@ -43,7 +43,7 @@ pub(super) fn unit_of(key: &str) -> String {
 }
 
 /// Says what is wrong with the value at `path` of `table`, where serde gave `message`.
-pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
+pub(crate) fn reason(table: &Table, path: &Path, message: &str) -> String {
     let Some(found) = value_at(table, path) else { return message.to_owned() };
     let is_entry = path.iter().any(|part| matches!(part, Segment::Seq { .. }));
     let (must, is) = if is_entry { ("each must", "one is") } else { ("must", "is") };

@@ -1,5 +1,3 @@
-mod polling;
-
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::{Function, Recorder};
@@ -192,6 +190,12 @@ impl Lun {
     /// Whether it has been given up for good ([`PollPolicy::for_good`]).
     pub fn is_dead(&self) -> bool {
         self.port.is_given_up(self.slot)
+    }
+    /// It has been busy for longer than the policy's patience.
+    pub(crate) fn never_ready(&self) {
+        if self.config.poll.for_good {
+            self.port.give_up(self.slot);
+        }
     }
     /// Gives up all LUNs behind the chip enable.
     pub fn give_up_package(&self) {

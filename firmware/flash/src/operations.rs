@@ -11,6 +11,7 @@ mod erase;
 mod gang;
 mod lanes;
 mod planes;
+mod polling;
 mod program;
 mod raw;
 mod read;

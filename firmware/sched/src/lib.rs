@@ -22,6 +22,8 @@ mod controllers;
 pub mod cosmos;
 pub mod fil;
 mod gate;
+mod loop_operation;
+mod loop_stats;
 mod pass_through;
 mod scheduler;
 mod tasks;

@@ -1,7 +1,7 @@
 //! The flash scheduler as an exchangeable part of the drive.
 
-use crate::cosmos::LoopStats;
 use crate::gate::BringUpGate;
+use crate::loop_stats::LoopStats;
 use crate::tasks::Tasks;
 use alloc::boxed::Box;
 use alloc::rc::Rc;

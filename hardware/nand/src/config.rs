@@ -1,10 +1,10 @@
 //! The configuration of an array, and why an array can't be built.
 
 use crate::bus::BusConfig;
+use crate::damage::DamagedPage;
 use crate::errors::ErrorModel;
 use crate::faults::FailureModel;
 use crate::identity::Identity;
-use crate::store::DamagedPage;
 use crate::timing::ArrayTiming;
 use crate::variant::Variant;
 use aster_ports::layout::PageLayout;

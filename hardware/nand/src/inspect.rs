@@ -2,9 +2,10 @@
 
 use crate::array::{NandArray, NandCells};
 use crate::config::NandConfig;
+use crate::damage::DamagedPage;
 use crate::errors::put_in_order;
 use crate::faults::Injected;
-use crate::store::{DamagedPage, Die, Flags, Totals};
+use crate::store::{Die, Flags, Totals};
 use alloc::vec::Vec;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, LunIndex, PageInBlock, Rng};

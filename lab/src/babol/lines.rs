@@ -15,7 +15,7 @@ const SOURCES: [&str; 4] = [
 const SHARED: [(&str, &str); 3] = [
     (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready"),
     (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready_within"),
-    (include_str!("../../../firmware/flash/src/lun/polling.rs"), "poll_ready"),
+    (include_str!("../../../firmware/flash/src/operations/polling.rs"), "poll_ready"),
 ];
 
 /// An operation's lines.

@@ -1,15 +1,15 @@
 //! The loop itself, and how it waits.
 
 use super::dependency::DependencyChecker;
-use super::operation::Operation;
 use super::packer::{OperationPacker, Packed};
 use super::priority::{Candidate, PriorityManager};
 use super::state::StateManager;
 use super::station::ReservationStation;
-use super::stats::{LoopPart, LoopStats, PARTS};
 use super::{DMA_UNIT_BYTES, LoopConfig};
 use crate::bell::Bell;
 use crate::gate::BringUpGate;
+use crate::loop_operation::Operation;
+use crate::loop_stats::{LoopPart, LoopStats, PARTS};
 use crate::scheduler::CoreBuses;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;

@@ -1,7 +1,7 @@
 //! The dependency checker (Fig 8): it decides which operations of a set may go to the reservation station
 //! (C32, C33).
 
-use super::operation::{Operation, OperationKind, SetId};
+use crate::loop_operation::{Operation, OperationKind, SetId};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -2,8 +2,8 @@
 //! completions back.
 
 use super::big_loop::{BigLoop, Payload, TakenCommand};
-use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
+use crate::loop_operation::{OperationKind, SetId};
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag};
 use aster_ports::host::{CommandId, DmaDirection, DmaError, DmaRequest, DmaTag, HostOp, HostStatus};

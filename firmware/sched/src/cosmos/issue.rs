@@ -3,11 +3,11 @@
 
 use super::DMA_UNIT_BYTES;
 use super::big_loop::{BigLoop, DmaInFlight};
-use super::operation::{Operation, OperationKind};
 use super::priority::Candidate;
 use super::state::{WayStage, WayState};
-use super::stats::LoopPart;
 use super::status::flash_kind;
+use crate::loop_operation::{Operation, OperationKind};
+use crate::loop_stats::LoopPart;
 use aster_events::{Event, Function};
 use aster_ports::flash::FlashOp;
 use aster_ports::host::DmaRequest;

@@ -22,20 +22,18 @@ mod big_loop;
 pub mod dependency;
 mod exchange;
 mod issue;
-pub mod operation;
 pub mod packer;
 mod piece;
 pub mod priority;
 mod retry;
 pub mod state;
 pub mod station;
-mod stats;
 mod status;
 
+pub use crate::loop_operation::{Operation, OperationKind, SetId};
+pub use crate::loop_stats::{LoopPart, LoopStats, PARTS};
 pub use big_loop::{BigLoop, LoopPorts};
-pub use operation::{Operation, OperationKind, SetId};
 pub use piece::Cosmos;
-pub use stats::{LoopPart, LoopStats, PARTS};
 
 use aster_units::{Duration, Geometry};
 use aster_wire::onfi::command_set::ReadRetry;

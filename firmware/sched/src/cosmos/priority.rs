@@ -1,6 +1,6 @@
 //! The priority manager: in which order a channel's operations are issued (Table 2, C36, C41).
 
-use super::operation::OperationKind;
+use crate::loop_operation::OperationKind;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::LunIndex;

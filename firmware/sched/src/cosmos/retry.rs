@@ -1,7 +1,7 @@
 //! Read retry: repeats a read that can't be corrected, at other levels if the package has any (C39, C40).
 
 use super::big_loop::BigLoop;
-use super::operation::{Operation, OperationKind};
+use crate::loop_operation::{Operation, OperationKind};
 use aster_ports::flash::{Feature, FlashStatus, Outcome};
 use aster_units::LunIndex;
 

@@ -1,6 +1,6 @@
 //! The reservation station (Fig 11): operations that may be carried out, in queues (C35).
 
-use super::operation::Operation;
+use crate::loop_operation::Operation;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::LunIndex;

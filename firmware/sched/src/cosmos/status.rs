@@ -1,9 +1,9 @@
 //! The status checker: it finds which operations have ended, and how (C38, C39, C40).
 
 use super::big_loop::{BigLoop, DmaInFlight, Payload};
-use super::operation::{Operation, OperationKind};
 use super::state::{Verdict, WayStage, WayState};
-use super::stats::LoopPart;
+use crate::loop_operation::{Operation, OperationKind};
+use crate::loop_stats::LoopPart;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashOp, FlashStatus, MAX_TARGETS, Outcome, PageCheck};
 use aster_units::{Duration, Instant, LunIndex};

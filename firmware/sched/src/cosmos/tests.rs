@@ -1,9 +1,9 @@
 //! Figs 13 and 14 step by step, and a test that only the orders of Fig 10 can come out.
 
 use super::dependency::DependencyChecker;
-use super::operation::{Operation, OperationKind};
 use super::priority::{Candidate, PriorityManager};
 use super::station::ReservationStation;
+use crate::loop_operation::{Operation, OperationKind};
 use OperationKind::{Erase, ReadTransfer, ReadTrigger, RxDma, TxDma, Write};
 use alloc::vec::Vec;
 use aster_units::{BufferId, LunIndex, Rng};

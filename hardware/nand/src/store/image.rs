@@ -17,11 +17,11 @@
 //! a block stale by writing only the block's entry. A block entry of zeroes is a block that was never
 //! used.
 
-use super::damage::DamagedPage;
 use super::record::{
     BlockEntry, ENTRY_BYTES, PageRecord, RECORD_FIXED, RecordShape, Records, SUM_BYTES, SUMMED_BYTES, u32_at,
 };
 use crate::config::{NandConfig, NandError};
+use crate::damage::DamagedPage;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;

@@ -2,7 +2,6 @@
 
 mod around;
 mod block;
-mod damage;
 mod image;
 mod load;
 mod neighbours;
@@ -13,7 +12,6 @@ mod side;
 mod tests;
 mod verify;
 
-pub use damage::DamagedPage;
 pub(crate) use image::{Image, SharedImage};
 pub(crate) use restore::restore;
 

@@ -1,10 +1,10 @@
 //! Checks whether an image holds what was programmed.
 
-use super::damage::DamagedPage;
 use super::image::RecordPart;
 use super::record::{SUM_BYTES, SUMMED_BYTES, first_wrong};
 use super::side::Form;
 use super::{Die, Flags};
+use crate::damage::DamagedPage;
 use alloc::vec::Vec;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, PageInBlock};

@@ -1,7 +1,7 @@
 //! Counters of the loop and where its time went: the state information from which the paper's latencies are
 //! computed (C66).
 
-use super::operation::OperationKind;
+use crate::loop_operation::OperationKind;
 use aster_units::Duration;
 
 /// What the core does in a pass of the loop.

@@ -1,7 +1,7 @@
 //! Polling a LUN's status until it is ready.
 
-use super::Lun;
-use crate::operations::read_status;
+use super::read_status;
+use crate::Lun;
 use aster_events::Function;
 use aster_ports::flash::FlashError;
 use aster_units::{Duration, Instant, RowAddr};
@@ -19,30 +19,23 @@ impl Lun {
         row: RowAddr,
         typical: Duration,
     ) -> Result<(Status, Option<Instant>), FlashError> {
-        let policy = self.config.poll;
-        let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
+        let policy = self.config().poll;
+        let give_up = self.core().exec().now() + typical * u64::from(policy.patience);
         let mut busy = None;
         loop {
             // A poll may wait long for the channel, so patience counts from when it was issued.
-            let asked = self.core.exec().now();
+            let asked = self.core().exec().now();
             let status = read_status(self, row).await?;
-            self.spend(Function::Polling, self.config.costs.poll);
+            self.spend(Function::Polling, self.config().costs.poll);
             if status.ready() {
                 return Ok((status, busy));
             }
-            busy = Some(self.core.exec().now());
+            busy = Some(self.core().exec().now());
             if asked > give_up {
                 self.never_ready();
-                return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
+                return Err(FlashError::NeverReady { transaction, row, at: self.core().exec().now() });
             }
-            self.core.exec().sleep(policy.interval).await;
-        }
-    }
-
-    /// The LUN has been busy for longer than the policy's patience.
-    pub(crate) fn never_ready(&self) {
-        if self.config.poll.for_good {
-            self.port.give_up(self.slot);
+            self.core().exec().sleep(policy.interval).await;
         }
     }
 }
