@@ -42,6 +42,7 @@ test-all: test doc ## Everything in test, documentation, many more cases, optimi
 	@ASTER_LIGHTNVM=1 $(SETUP_LIGHTNVM) cargo test $(LOCKED) --profile optimised \
 		--package aster-tests --test guest -- lightnvm
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
+	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin room-costs
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second, and live drives
 	@$(SETUP) cargo bench $(LOCKED) --package aster-codec

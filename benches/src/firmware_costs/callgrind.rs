@@ -1,7 +1,7 @@
 //! Runs this program again under callgrind, and sums up what it counts by step.
 
+use aster_benches::callgrind::Counted;
 use std::collections::BTreeMap;
-use std::process::Command;
 
 /// What a run prints before its counters.
 const MARK: &str = "counters";
@@ -37,22 +37,7 @@ pub fn tell(steps: &BTreeMap<&'static str, u64>) {
 
 /// This program's run with these arguments.
 pub fn counted(arguments: &[String], places: Places) -> Result<Run, String> {
-    let this = std::env::current_exe().map_err(|e| e.to_string())?;
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let out = folder.path().join("callgrind.out");
-    let run = Command::new("valgrind")
-        // Without their mangled names, functions of one generic function would be one.
-        .args(["--tool=callgrind", "--demangle=no", "--compress-strings=no", "--compress-pos=no"])
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(this)
-        .args(arguments)
-        .output()
-        .map_err(|e| format!("valgrind: {e}"))?;
-    if !run.status.success() {
-        return Err(format!("valgrind failed: {}", String::from_utf8_lossy(&run.stderr)));
-    }
-    let profile = std::fs::read_to_string(&out).map_err(|e| e.to_string())?;
-    let said = String::from_utf8_lossy(&run.stdout);
+    let Counted { profile, said } = aster_benches::callgrind::run(arguments)?;
     let taken = said.lines().skip_while(|line| *line != MARK).filter_map(|line| {
         let (step, count) = line.split_once(' ')?;
         Some((step.to_owned(), count.parse().ok()?))

@@ -1,0 +1,4 @@
+//! What several of the benches share.
+#![forbid(unsafe_code)]
+
+pub mod callgrind;

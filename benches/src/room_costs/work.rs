@@ -1,0 +1,177 @@
+//! What the measured drives do.
+
+use aster_device::Media;
+use aster_device::profile::{Profile, shipped};
+use aster_driver::Config;
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_units::Content;
+use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
+use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+
+/// Work of a drive whose instructions are counted.
+pub struct Work {
+    /// Its name in the file of budgets.
+    pub name: &'static str,
+    /// What it is, and for what the instructions are given.
+    pub what: &'static str,
+    profile: fn() -> Profile,
+    /// What comes before: how much of the drive is written in order, and requests of the measured kind.
+    fill: Extent,
+    before: u64,
+    access: Access,
+    mix: Mix,
+    block: u32,
+    queue_depth: u32,
+    /// Requests of the first run of a pair.
+    pub requests: u64,
+    /// What the instructions are divided by.
+    per: Per,
+}
+
+#[derive(Clone, Copy)]
+enum Per {
+    Request,
+    /// A page of 16 KiB.
+    Page,
+    FlashOperation,
+}
+
+/// All of it.
+pub const ALL: [Work; 4] = [
+    Work {
+        name: "read",
+        what: "4 KiB random reads on ideal, 128 in flight, per read",
+        profile: ideal,
+        fill: Extent::Bytes(64 << 20),
+        before: 0,
+        access: Access::Random,
+        mix: Mix::Read,
+        block: 4 << 10,
+        queue_depth: 128,
+        requests: 8_000,
+        per: Per::Request,
+    },
+    Work {
+        name: "write",
+        what: "16 KiB random writes on a full ideal of 2 x 2 x 64 blocks of 32 pages, per flash operation",
+        profile: small_ideal,
+        fill: Extent::Percent(100),
+        before: 6_000,
+        access: Access::Random,
+        mix: Mix::Write,
+        block: 16 << 10,
+        queue_depth: 32,
+        requests: 3_000,
+        per: Per::FlashOperation,
+    },
+    Work {
+        name: "sequential-read",
+        what: "128 KiB sequential reads on ideal, 16 in flight, per page",
+        profile: ideal,
+        fill: Extent::Bytes(64 << 20),
+        before: 0,
+        access: Access::Sequential,
+        mix: Mix::Read,
+        block: 128 << 10,
+        queue_depth: 16,
+        requests: 500,
+        per: Per::Page,
+    },
+    Work {
+        name: "board-read",
+        what: "128 KiB sequential reads on cosmos-board, 16 in flight, per page",
+        profile: small_board,
+        fill: Extent::Bytes(64 << 20),
+        before: 0,
+        access: Access::Sequential,
+        mix: Mix::Read,
+        block: 128 << 10,
+        queue_depth: 16,
+        requests: 300,
+        per: Per::Page,
+    },
+];
+
+fn profile(name: &str) -> Profile {
+    shipped(name).unwrap_or_else(|e| panic!("{e}"))
+}
+fn ideal() -> Profile {
+    profile("ideal")
+}
+fn small_ideal() -> Profile {
+    let mut small = ideal();
+    (small.geometry.channels, small.geometry.ways) = (2, 2);
+    (small.geometry.blocks_per_lun, small.geometry.pages_per_block) = (64, 32);
+    small
+}
+/// With few blocks, since boot reads the first pages of each.
+fn small_board() -> Profile {
+    let mut small = profile("cosmos-board");
+    small.restrict.blocks_per_lun = Some(40);
+    small.package.factory_bad_per_mille = 0;
+    small
+}
+
+impl Work {
+    /// Has a drive do it, with so many requests. Returns what its instructions are divided by.
+    pub fn run(&self, requests: u64) -> u64 {
+        let profile = (self.profile)();
+        let config = Config {
+            depth: (profile.host.queue_entries - 1).min(self.queue_depth as u16),
+            transfer_bytes_max: profile.host.transfer_bytes_max.min(128 << 10),
+            ..Config::default()
+        };
+        let content = Some(Content::Fingerprint);
+        let m = Machine::power_on(self.name, &profile, content, Media::fresh(), &Recorder::default(), config)
+            .unwrap_or_else(|e| panic!("{e}"));
+        m.boot().unwrap_or_else(|e| panic!("{e}"));
+        let namespace = m.driver().namespace();
+        let drive = Drive {
+            bytes: namespace.blocks * u64::from(namespace.block_bytes),
+            block_bytes: namespace.block_bytes,
+        };
+        let bytes = match self.fill {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(percent) => drive.bytes / 100 * u64::from(percent),
+        };
+        let fill = (Access::Sequential, Mix::Write, 128 << 10, bytes / (128 << 10));
+        let of = |requests| (self.access, self.mix, self.block, requests);
+        let mut contents = Contents::unversioned(drive, 1);
+        let mut operations = 0;
+        for (access, mix, block, number) in [fill, of(self.before), of(requests)] {
+            if number == 0 {
+                continue;
+            }
+            let job = Job {
+                access,
+                mix,
+                block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
+                number_ios: Some(number),
+                size: Some(self.fill),
+                io_size: Some(Extent::Bytes(number * u64::from(block))),
+                queue_depth: self.queue_depth,
+                random_map: false,
+                ..Job::default()
+            };
+            let counted = || {
+                let nand = m.device().stats().nand;
+                nand.reads + nand.programs + nand.erases
+            };
+            let before = counted();
+            let tasks = HostTask::of_jobs(&[job], drive, 1).unwrap_or_else(|e| panic!("{e}"));
+            let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
+            m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
+            let (statistics, back, _) = runner.finish();
+            assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
+            assert_eq!(statistics[0].requests(), number, "the job did other work than it was given");
+            contents = back;
+            operations = counted() - before;
+        }
+        match self.per {
+            Per::Request => requests,
+            Per::Page => requests * u64::from(self.block) / (16 << 10),
+            Per::FlashOperation => operations,
+        }
+    }
+}
