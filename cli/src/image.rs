@@ -99,7 +99,7 @@ struct JsonInfo<'a> {
     made_with: BTreeMap<&'a str, &'a str>,
     /// Where parity lies, by the profile that it keeps; `null` for a drive without `hostftl`.
     raid: Option<RaidName>,
-    /// The profile that it keeps; `null` for older images without one.
+    /// The profile that it keeps; `null` if it has none yet.
     profile: Option<JsonProfile<'a>>,
 }
 
@@ -175,7 +175,7 @@ fn raid_of(kept: &KeptProfile) -> Option<RaidName> {
 fn print_profile(image: &Path) -> Result<(), Failure> {
     match kept_profile(image)? {
         Some(KeptProfile { text, .. }) => console::print(&text),
-        None => Err(Failure::file(image, "keeps no profile: it was made by an older aster")),
+        None => Err(Failure::file(image, "keeps no profile yet")),
     }
 }
 

@@ -57,9 +57,8 @@ pub(crate) fn find_or_kept(
         return Err(Failure::file(image, "is a folder; name a file"));
     }
     let Some(KeptProfile { name, text }) = kept_profile(image)? else {
-        let problem = "keeps no profile, as those don't that were made by an older aster: name the one that \
-                       it was made \
-                       with, which `aster run` and `aster serve` let it keep from then on";
+        let problem = "keeps no profile yet: name the one that it was made with, which `aster run` and \
+                       `aster serve` let it keep from then on";
         return Err(Failure::file(image, problem));
     };
     let of_image = format!("{}'s profile", image.display());

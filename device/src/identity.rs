@@ -1,11 +1,10 @@
 //! The parts of a profile that a drive's media depend on.
 
 use crate::profile::{
-    BLOCK, CellUse, DetectorName, MESSAGE_UNIT, MappingName, NO_TARGET, PAGE_MAPPING, PlacementName, Profile,
+    BLOCK, CellUse, DetectorName, MESSAGE_UNIT, MappingName, NO_TARGET, PlacementName, Profile,
     TableBlocksName,
 };
 use aster_units::Content;
-use aster_wire::array::{LANES_MAX, lanes_of};
 
 const FTL_KIND: &str = "ftl.kind";
 const TARGET: &str = "target.kind";
@@ -28,48 +27,10 @@ const RESIDENT: &str = "resident";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
 
-/// The value that a [`media_keys`] key has in an image made before the key existed; `None` for a key that
-/// all images have. `value_of` gives the values of the image's other keys.
-pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
-    match key {
-        // Profiles had no choice then.
-        FTL_KIND => Some(PAGE_MAPPING),
-        FRONT_END => Some("nvme"),
-        CAPACITY => Some(BY_SPARE),
-        MAPPING_UNIT => Some("0"),
-        MAPPING => Some(RESIDENT),
-        TABLE_BLOCKS => Some("off"),
-        DETECTOR => Some(SYNDROMES),
-        TARGET => Some(NO_TARGET),
-        // It was kept by the name of the older key, which profiles still have.
-        PLACEMENT => value_of("ftl.assigner"),
-        LANES => value_of("geometry.channels")?.parse().ok().map(usual_lanes),
-        "restrict.planes" => value_of("geometry.planes"),
-        "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
-        "restrict.lsb_pages" => Some("false"),
-        _ => None,
-    }
-}
-
-/// Whether an image that was made before this [`media_keys`] key was kept may have been made with any value
-/// of it.
-pub fn is_media_key_unknown(key: &str) -> bool {
-    key == COMMAND_SET
-}
-
-/// The lanes of a channel of the message unit where no profile says how many.
-fn usual_lanes(channels: u16) -> &'static str {
-    LANE_COUNTS[usize::from(lanes_of(channels))]
-}
-const LANE_COUNTS: [&str; LANES_MAX + 1] = ["0", "1", "2", "3", "4", "5", "6", "7", "8"];
-
 /// The lanes that a group of the drive's host has. To another front end than the message unit they are
 /// nothing that media depend on.
-fn lanes_on_media(profile: &Profile) -> &'static str {
-    match profile.host.front_end == MESSAGE_UNIT {
-        true => LANE_COUNTS[usize::from(profile.lanes())],
-        false => usual_lanes(profile.used_geometry().channels),
-    }
+fn lanes_on_media(profile: &Profile) -> u8 {
+    if profile.host.front_end == MESSAGE_UNIT { profile.lanes() } else { 0 }
 }
 
 /// The keys of a profile that must stay the same as long as media are used, with their values as a profile
@@ -128,7 +89,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ecc.chunk_bytes", profile.ecc.chunk_bytes.to_string()),
         ("ecc.placement", placement.to_owned()),
         (DETECTOR, detector.to_owned()),
-        (LANES, lanes_on_media(profile).to_owned()),
+        (LANES, lanes_on_media(profile).to_string()),
         ("ecc.scrambler", profile.ecc.scrambler.to_string()),
         (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
@@ -144,8 +105,6 @@ mod tests {
     use super::*;
     use crate::profile::shipped;
 
-    /// An image from before the key goes on with the lanes that the message unit took then, and with no
-    /// others; those of another front end's drive don't matter to its media.
     #[test]
     fn lanes_belong_to_the_media_of_a_message_unit_alone() {
         let lanes = |name: &str, lanes| {
@@ -153,10 +112,10 @@ mod tests {
             profile.channel.lanes = lanes;
             media_keys(&profile, None).into_iter().find(|(key, _)| *key == LANES).expect("it is kept").1
         };
-        let before = |channels| media_key_before(LANES, |_| Some(channels)).expect("it is known");
-        assert_eq!((before("32"), before("8"), before("6"), before("2")), ("8", "8", "6", "2"));
-        assert_eq!(lanes("host-ftl-small", None), before("8"));
-        assert_eq!(lanes("host-ftl-small", Some(4)), "4");
-        assert_eq!((lanes("tiny", None), lanes("tiny", Some(1))), (before("2").to_owned(), "2".to_owned()));
+        assert_eq!(
+            (lanes("host-ftl-small", None), lanes("host-ftl-small", Some(4))),
+            ("8".into(), "4".into())
+        );
+        assert_eq!((lanes("tiny", None), lanes("tiny", Some(1))), ("0".into(), "0".into()));
     }
 }

@@ -52,7 +52,7 @@ pub use data_sheet::{Carried, LunPool, carried, lun_pool};
 pub use device::{Device, DriveStats, READ_WITHIN};
 pub use firmware::StatisticsLog;
 pub use host_link::Transport;
-pub use identity::{is_media_key_unknown, media_key_before, media_keys};
+pub use identity::media_keys;
 pub use media::{EMMC_BYTES, Media, NVRAM_BYTES};
 pub use on_host::{capacity_below, page_mapping_on_host, refresh_on_host, victims_on_host};
 pub use one_channel::OneChannel;

@@ -310,7 +310,7 @@ fn an_image_keeps_its_profile() {
     assert!(refused.code == 2 && refused.err.contains("is 32 there and 40 here"), "{}", refused.err);
     assert!(set("ftl.bufer_entries=16").err.contains("did you mean 'buffer_entries'?"));
 
-    // No image and no profile; then an older image, which keeps no profile.
+    // No image and no profile; then an image that keeps no profile.
     let error = place.refused(2, &["run", "--job", "j.fio", "--image", "none.aster"]);
     assert!(error.contains("no such image; name a profile"), "{error}");
     assert!(place.refused(2, &["run", "--job", "j.fio"]).contains("<PROFILE>"));

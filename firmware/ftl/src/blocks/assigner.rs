@@ -54,7 +54,6 @@ impl Placement for Assigner {
             Assigner::Planes { order, planes } => order.units(geometry, planes),
         }
     }
-    // As older images have it.
     fn mark(&self, _: &[LunIndex]) -> u64 {
         match *self {
             Assigner::ChannelFirst => 0,

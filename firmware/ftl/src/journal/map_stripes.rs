@@ -7,8 +7,8 @@
 //! and without it the only one that a stripe has lost beside its parity. Locally repairable codes are built
 //! in this way; the second kind of parity costs a page in 240 instead of one in fifteen.
 //!
-//! Maps that were stored before there were groups have no such pages behind their stripes: nothing else
-//! differs.
+//! A map has the parity of as many groups as the blocks set aside for it have room for, and that of a drive
+//! which was never written of none.
 
 use crate::terms::sizes::CONTENT_PAGES;
 use core::ops::Range;

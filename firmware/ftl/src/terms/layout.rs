@@ -40,8 +40,8 @@ impl FtlConfig {
             // Places of translation pages, and as many rows as a cache of this size may hold. The capacity
             // follows from it, so it doesn't follow from the capacity.
             //
-            // A large cache holds fewer rows than would fit. It keeps the room that it had when a row took
-            // 14 bytes, so that older images of such drives are read.
+            // A large cache holds fewer rows than would fit. Its map has room for a row in 14 bytes of it
+            // all the same: with less, such drives would have another capacity.
             MapKind::DemandPaged(cache) => {
                 let workers = u32::from(self.slice_workers).max(self.pages_at_once());
                 let pages =

@@ -126,7 +126,6 @@ fn of_three_pages_of_a_stripe_the_drive_looks_at_every_page() {
     }
 }
 
-/// Maps of drives that had no group parity are read as before, and get it when they are stored anew.
 #[test]
 fn a_map_without_the_parity_of_groups_has_that_of_stripes() {
     let (bench, at) = stored();

@@ -81,7 +81,7 @@ impl Ftl {
             return Some((groups.table().clone(), None));
         }
         if keeping.group.is_none() && groups.all_free() > few {
-            // The first start, or a drive that was written without a table.
+            // The first start, or no table could be stored before.
             let at = groups.fullest_free(0, 0, keeping.refused)?;
             groups.hold(at);
             keeping.group = Some(at);

@@ -1,7 +1,7 @@
 //! Why an image can't be used.
 
 use super::change;
-use super::format::{NVRAM_AT, formats};
+use super::format::{MAGIC, NVRAM_AT, name_of};
 use aster_device::{BuildError, DamagedPage};
 use aster_ports::medium::MediumError;
 use std::io;
@@ -46,15 +46,15 @@ pub enum ImageError {
     },
     /// The image has a format that this version can't read.
     #[error(
-        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \
-         {ours}): use the Aster that made it, or make a new drive in another file",
+        "{path}: this image has format {found}, and this Aster reads {ours}: use the Aster that made it, or \
+         make a new drive in another file",
         path = path.display(),
-        ours = formats()
+        ours = name_of(MAGIC)
     )]
     Format {
         /// The file.
         path: PathBuf,
-        /// How it begins.
+        /// The name of its format.
         found: String,
     },
     /// The target of a copy exists already.

@@ -1,9 +1,8 @@
 //! An image's header: the file's first page.
 
 use super::error::ImageError;
-use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, READ, name_of};
-use aster_codec::checksum::crc32c;
-use aster_device::{is_media_key_unknown, media_key_before};
+use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, name_of};
+use aster_codec::checksum::{crc32c, crc32c_of};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io;
@@ -97,18 +96,13 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     if present < MAGIC.len() && MAGIC.starts_with(&header[..present]) {
         return Err(ImageError::Truncated { path: path.to_owned(), found: bytes, needed: NAND_AT });
     }
-    // The checksum stays that of the format in which the image was made.
+    // With the right magic: of an image whose first bytes alone are damaged, the rest tells what it is.
     let is_whole = |header: &[u8]| {
         let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
-        let mut covered = covered.to_vec();
-        READ.iter().any(|magic| {
-            covered[..MAGIC.len()].copy_from_slice(*magic);
-            crc32c(&covered).to_le_bytes() == checksum
-        })
+        crc32c_of([&MAGIC[..], &covered[MAGIC.len()..]]).to_le_bytes() == checksum
     };
-    if !READ.iter().any(|magic| header.starts_with(*magic)) {
+    if !header.starts_with(MAGIC) {
         if !header.starts_with(KIND) {
-            // Of an image whose first bytes alone are damaged, the rest tells what it is.
             return Err(match is_whole(&header) {
                 true => ImageError::Header { path: path.to_owned() },
                 false => ImageError::Foreign { path: path.to_owned() },
@@ -130,27 +124,9 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Changes the format of an image to the current one, before a drive writes to it. It changes only the first
-/// bytes, so that the image is valid before and after. These bytes reach the disk before anything that the
-/// drive writes.
-pub(super) fn raise_format(file: &File) -> io::Result<()> {
-    let mut magic = [0; MAGIC.len()];
-    file.read_exact_at(&mut magic, 0)?;
-    if magic == *MAGIC {
-        return Ok(());
-    }
-    file.write_all_at(MAGIC, 0)?;
-    file.sync_data()
-}
-
 /// The differences between the image's `text`, the keys that it was made with, and `wanted`, as messages.
 pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
-    let found = |key: &str| value(text, key).or_else(|| media_key_before(key, |key| value(text, key)));
-    let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();
-    let differs = |key: &str, value: &str| match found(key) {
-        Some(found) => found != value,
-        None => !is_media_key_unknown(key),
-    };
-    let other = wanted.iter().filter(|(key, value)| differs(key, value));
+    let kept = |key: &str| value(text, key).unwrap_or("not given").escape_debug().to_string();
+    let other = wanted.iter().filter(|(key, wanted)| value(text, key) != Some(wanted));
     other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
 }

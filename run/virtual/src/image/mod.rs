@@ -29,7 +29,7 @@ use aster_ports::medium::Nvram;
 use aster_units::Content;
 use disk::{Disk, FileMedium};
 use format::{EMMC_AT, NAND_AT, NVRAM_AT};
-use header::{differences, length_of, made_with, raise_format, serial, write_new};
+use header::{differences, length_of, made_with, serial, write_new};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -90,7 +90,6 @@ fn open(
             let file = how.open(path).map_err(io_error)?;
             lock(&file, path)?;
             check_file(&file, path, profile, content)?;
-            raise_format(&file).map_err(io_error)?;
             file
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -145,7 +144,7 @@ fn check_file(
     }
     let (found, needed) = (file.metadata().map_err(io_error)?.len(), NAND_AT + nand_bytes);
     // The length that the header has is the image's own. Another one is no damage.
-    let recorded = length_of(&text).unwrap_or(needed);
+    let recorded = length_of(&text).ok_or_else(|| ImageError::Header { path: path.to_owned() })?;
     if found < recorded {
         return Err(ImageError::Truncated { path: path.to_owned(), found, needed: recorded });
     }
@@ -198,60 +197,34 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "Dear Aster,");
     }
 
+    /// Whole images of formats before, whose checksum covers their magic.
     #[test]
-    fn an_image_of_an_older_format_is_refused_by_its_name() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("d.aster");
-        let mut old = vec![0; 1 << 20];
-        old[..15].copy_from_slice(b"ASTER DRIVE V2\n");
-        std::fs::write(&path, &old).unwrap();
-        let profile = aster_device::profile::shipped("tiny").unwrap();
-        let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
-        let text = error.to_string();
-        assert!(
-            text.contains(
-                "(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\" and \"ASTER DRIVE V5\"): use the \
-                 Aster"
-            ),
-            "{text}"
-        );
-        assert!(std::fs::read(&path).unwrap() == old);
-    }
-
-    /// An older Aster must refuse an image that this version has written by its format, and not report
-    /// damage.
-    #[test]
-    fn an_image_of_the_format_before_is_taken_and_has_ours_from_then_on() {
+    fn an_image_of_an_older_format_is_refused_by_its_name_and_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let (path, profile) = booted(dir.path());
-        let begins = |wanted: &[u8]| std::fs::read(&path).unwrap().starts_with(wanted);
-        assert!(begins(b"ASTER DRIVE V5"));
-        // As the previous version made it: its checksum covers the magic.
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut header = [0; NVRAM_AT as usize];
         file.read_exact_at(&mut header, 0).unwrap();
-        header[..16].copy_from_slice(b"ASTER DRIVE V4\n\0");
+        assert!(header.starts_with(b"ASTER DRIVE V6\n\0"));
         let covered = header.len() - 4;
-        let checksum = aster_codec::checksum::crc32c(&header[..covered]);
-        header[covered..].copy_from_slice(&checksum.to_le_bytes());
-        file.write_all_at(&header, 0).unwrap();
-        // Showing its header doesn't change it.
-        let info = image_info(&path).unwrap();
-        check_image(&path, &profile, None, |_, _| true).unwrap();
-        assert!(begins(b"ASTER DRIVE V4"));
-        let mut other = profile.clone();
-        other.geometry.blocks_per_lun = 48;
-        assert!(matches!(open_image(&path, &other, None), Err(ImageError::OtherDrive { .. })));
-        assert!(begins(b"ASTER DRIVE V4"));
-        for _ in 0..2 {
-            drop(open_image(&path, &profile, None).unwrap());
-            assert!(begins(b"ASTER DRIVE V5"));
-            let again = image_info(&path).unwrap();
-            assert_eq!((again.made_with, again.serial), (info.made_with.clone(), info.serial.clone()));
-            check_image(&path, &profile, None, |_, _| true).unwrap();
+        for format in ["V2", "V4", "V5"] {
+            header[12..14].copy_from_slice(format.as_bytes());
+            let checksum = aster_codec::checksum::crc32c(&header[..covered]);
+            header[covered..].copy_from_slice(&checksum.to_le_bytes());
+            file.write_all_at(&header, 0).unwrap();
+            let old = std::fs::read(&path).unwrap();
+            let told = format!("d.aster: this image has format {format}, and this Aster reads V6: use the");
+            for error in [
+                open_image(&path, &profile, None).err().unwrap(),
+                image_info(&path).unwrap_err(),
+                check_image(&path, &profile, None, |_, _| true).unwrap_err(),
+                kept_profile(&path).unwrap_err(),
+                clone_image(&path, &dir.path().join("copy"), CloneSerial::New, |_| true).unwrap_err(),
+            ] {
+                assert!(error.to_string().contains(&told), "{error}");
+            }
+            assert!(std::fs::read(&path).unwrap() == old && !dir.path().join("copy").exists());
         }
-        file.write_all_at(b"X", 100).unwrap();
-        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Header { .. })));
     }
 
     #[test]
@@ -417,16 +390,6 @@ mod tests {
         let of_front_end = "host.front_end is nvme there and mailbox here";
         refused(&path, &kind, of_kind);
         refused(&path, &front_end, of_front_end);
-        // An image from before these two keys existed.
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        let text = made_with(&file, &path).unwrap();
-        let is_older = |line: &&str| !line.starts_with("ftl.kind") && !line.starts_with("host.front_end");
-        let older: Vec<&str> = text.lines().filter(is_older).collect();
-        assert_eq!(older.len() + 2, text.lines().count());
-        header::write_header(&file, &(older.join("\n") + "\n")).unwrap();
-        refused(&path, &kind, of_kind);
-        refused(&path, &front_end, of_front_end);
-        drop(open_image(&path, &profile, None).unwrap());
         // The same in the other direction.
         let own = dir.path().join("own.aster");
         drop(open_image(&own, &kind, None).unwrap());

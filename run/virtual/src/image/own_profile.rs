@@ -2,7 +2,7 @@
 //!
 //! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are
 //! little-endian. The text is a comment with the profile's name and then the profile with all defaults filled
-//! in. Older versions ignore it, and their images have zeroes there.
+//! in. An image that has none yet has zeroes there.
 
 use super::change::{in_words, is_out_of_room};
 use super::header::{length_of, made_with};
@@ -85,7 +85,7 @@ fn write(file: &File, text: &str) -> io::Result<()> {
     file.write_all_at(MAGIC, KEPT_AT)
 }
 
-/// The profile that the image at `path` stores; `None` for older images without one.
+/// The profile that the image at `path` stores; `None` if it has none yet.
 ///
 /// # Errors
 /// When there is no image, or its stored profile is damaged.
@@ -108,7 +108,7 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     file.read_exact_at(&mut head, KEPT_AT).map_err(io_error)?;
     let (magic, length) = head.split_at(MAGIC.len());
     if magic != MAGIC {
-        // Older versions left zeroes. So did one that was stopped before it wrote the magic.
+        // Zeroes are also what is there if a process was stopped before it wrote the magic.
         return match (magic.iter().all(|&byte| byte == 0), magic.strip_prefix(KIND)) {
             (true, _) => Ok(None),
             (_, Some(form)) if form.last() == Some(&b'\n') => Err(kept(format!(
@@ -146,7 +146,7 @@ mod tests {
     fn an_image_keeps_the_first_profile_it_is_given_and_a_copy_has_it_too() {
         let folder = tempfile::tempdir().unwrap();
         let (path, profile) = booted(folder.path());
-        assert_eq!(kept_profile(&path).unwrap(), None, "as one of before");
+        assert_eq!(kept_profile(&path).unwrap(), None, "none yet");
         keep_profile(&path, "my\ndrive", &profile).unwrap();
         let kept = kept_profile(&path).unwrap().unwrap();
         assert_eq!(kept.name, "mydrive");
