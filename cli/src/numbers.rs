@@ -79,7 +79,7 @@ fn unknown_command(command: &Command, arguments: &[OsString], error: &Error) -> 
     if unknown.starts_with('-') || names.is_empty() {
         return None;
     }
-    let edits = |name: &&&str| strsim::damerau_levenshtein(unknown, name);
+    let edits = |name: &&&str| aster_units::edit_distance(unknown, name);
     let near = names.iter().min_by_key(edits).filter(|name| edits(name) <= name.len().max(unknown.len()) / 2);
     let meant = near.map_or(".".to_owned(), |near| format!("; did you mean '{near}'?"));
     Some(format!("there is no command '{unknown}'{meant} The commands are {}\n", names.join(", ")))

@@ -140,7 +140,7 @@ fn unknown(wanted: &Path) -> Failure {
     let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
     let nearest = names
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
+        .map(|name| (aster_units::edit_distance(&wanted, name), name))
         .min()
         .filter(|(distance, name)| *distance <= name.len() / 2)
         .map_or(".".to_owned(), |(_, name)| format!("; did you mean \"{name}\"?"));

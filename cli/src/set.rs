@@ -227,7 +227,7 @@ fn elsewhere(path: &[String], reason: &str) -> Option<String> {
         return None;
     }
     let wanted = path.last()?;
-    let edits = |key: &String| strsim::damerau_levenshtein(wanted, key.rsplit('.').next().unwrap_or(key));
+    let edits = |key: &String| aster_units::edit_distance(wanted, key.rsplit('.').next().unwrap_or(key));
     let near = Profile::known_keys()
         .into_iter()
         .map(|key| (edits(&key), key))

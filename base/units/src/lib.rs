@@ -1,4 +1,5 @@
-//! The units that every room uses: time, sizes, and the addresses of a NAND array.
+//! The units that every room uses: time, sizes, and the addresses of a NAND array; and what is as common:
+//! hashing, random numbers, how far a word is from a name.
 //!
 //! Everything here is plain data. It allocates nothing, and no result depends on floating point. Times
 //! are integer picoseconds (G1), so that 10 ns buses, 6.25 ns and 12.8 ns clocks are exact; clocks that
@@ -10,6 +11,7 @@ mod address;
 mod geometry;
 mod hash;
 mod restriction;
+mod spelling;
 mod time;
 
 pub use address::{
@@ -19,6 +21,7 @@ pub use address::{
 pub use geometry::{CellMode, Geometry, GeometryError, PageType};
 pub use hash::{Rng, mix64};
 pub use restriction::Restriction;
+pub use spelling::edit_distance;
 pub use time::{Duration, Frequency, Instant, PICOS_A_SECOND};
 
 /// Bytes in a sector: the unit of ECC placement, of fingerprints and of the host's 4 KiB block format.

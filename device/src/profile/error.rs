@@ -1,3 +1,4 @@
+use aster_units::edit_distance;
 use serde_path_to_error::{Path, Segment};
 use std::fmt::{self, Write};
 
@@ -196,7 +197,7 @@ pub(super) fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
 pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     known
         .iter()
-        .map(|k| (distance(key, k), k))
+        .map(|k| (edit_distance(key, k), k))
         .min_by_key(|(d, _)| *d)
         .filter(|(d, k)| *d <= (k.len().max(key.len()) / 2).max(2))
         .map(|(_, k)| k.as_str())
@@ -208,20 +209,4 @@ pub(crate) fn not_one_of(names: &[&str], name: &str) -> String {
     let quoted: Vec<_> = names.iter().map(|known| format!("\"{known}\"")).collect();
     let meant = nearest(name, &known).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
     format!("must be one of {}, but is \"{name}\"{meant}", quoted.join(", "))
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

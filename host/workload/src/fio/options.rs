@@ -2,6 +2,7 @@
 
 use super::option::{FioOption, PROCESS, REPORT, SUBMISSION, Treatment, effect, flag, no_meaning, refused};
 use super::others::OTHERS;
+use aster_units::edit_distance;
 
 /// Every supported option, and those that are ignored or refused with a reason of their own. [`OTHERS`] has
 /// the rest of fio's options; anything else is refused as unknown.
@@ -352,50 +353,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// Names are compared up to this length; no option of fio is longer.
-const NAME_BYTES_MAX: usize = 40;
-
-/// How many letters to insert, remove, replace or swap with their neighbour to make `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() > NAME_BYTES_MAX || b.len() > NAME_BYTES_MAX {
-        return usize::MAX;
-    }
-    let mut rows = [[0usize; NAME_BYTES_MAX + 1]; 3];
-    for (j, cell) in rows[1].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        let [before_last, last, row] = &mut rows;
-        row[0] = i;
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        rows.rotate_left(1);
-    }
-    rows[1][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_count_single_mistakes_as_one() {
-        for (a, b, distance) in [
-            ("iodepth", "iodepth", 0),
-            ("iodpeth", "iodepth", 1),
-            ("iodeph", "iodepth", 1),
-            ("", "rw", 2),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
-        }
-    }
 
     #[test]
     fn nothing_near_means_no_suggestion() {
