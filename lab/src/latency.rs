@@ -3,14 +3,11 @@
 use crate::lateness::{LatenessCount, LatenessReport};
 use crate::report::{Bucket, LatencyReport};
 use aster_device::{Device, DriveStats};
+use aster_events::Histogram;
 use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
 use aster_workload::runner::{Arrived, LatencySink, Statistics};
-use hdrhistogram::Histogram;
 use std::rc::Rc;
-
-/// The longest latency that is recorded exactly, in nanoseconds: 1,000 s.
-const HIGHEST_NS: u64 = 1_000_000_000_000;
 
 /// The beginning of a wave.
 pub(crate) struct WaveStart {
@@ -22,7 +19,8 @@ pub(crate) struct WaveStart {
 
 /// Latencies of one kind of request: their quantiles to three digits, their ends and their mean exactly.
 pub(crate) struct Spread {
-    histogram: Histogram<u64>,
+    /// In nanoseconds.
+    histogram: Histogram,
     shortest: Duration,
     longest: Duration,
     /// In picoseconds: many long ones are more than a [`Duration`] holds.
@@ -31,49 +29,41 @@ pub(crate) struct Spread {
 
 impl Default for Spread {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("the bounds are in order");
-        Spread { histogram, shortest: Duration::MAX, longest: Duration::ZERO, sum: 0 }
+        Spread { histogram: Histogram::default(), shortest: Duration::MAX, longest: Duration::ZERO, sum: 0 }
     }
 }
 
 impl Spread {
     #[inline]
     pub(crate) fn record(&mut self, latency: Duration) {
-        self.histogram.saturating_record(latency.as_nanos());
+        self.histogram.record(latency.as_nanos(), 1);
         self.shortest = self.shortest.min(latency);
         self.longest = self.longest.max(latency);
         self.sum += u128::from(latency.as_picos());
     }
     /// The requests of both.
     pub(crate) fn add(&mut self, other: &Spread) {
-        self.histogram.add(&other.histogram).expect("the bounds are the same");
+        self.histogram.merge(&other.histogram);
         self.shortest = self.shortest.min(other.shortest);
         self.longest = self.longest.max(other.longest);
         self.sum += other.sum;
     }
     /// The bins that hold something, in ascending order.
     fn buckets(&self) -> Vec<Bucket> {
-        let bucket = |at: u64, count| Bucket {
-            from_ns: self.histogram.lowest_equivalent(at),
-            to_ns: self.histogram.highest_equivalent(at),
-            count,
-        };
-        self.histogram
-            .iter_recorded()
-            .map(|bin| bucket(bin.value_iterated_to(), bin.count_at_value()))
-            .collect()
+        let buckets = self.histogram.buckets();
+        buckets.map(|(ns, count)| Bucket { from_ns: *ns.start(), to_ns: *ns.end(), count }).collect()
     }
     /// `None` when there were no requests.
     pub(crate) fn report(&self) -> Option<LatencyReport> {
         let (min_us, max_us) = (self.shortest.as_micros_f64(), self.longest.as_micros_f64());
         // A quantile is the end of its bin, which may lie beyond the largest value.
-        let us = |q| (self.histogram.value_at_quantile(q) as f64 / 1e3).clamp(min_us, max_us);
-        (!self.histogram.is_empty()).then(|| LatencyReport {
+        let us = |parts, of| (self.histogram.quantile(parts, of) as f64 / 1e3).clamp(min_us, max_us);
+        (self.histogram.count() > 0).then(|| LatencyReport {
             min_us,
-            mean_us: self.sum as f64 / self.histogram.len() as f64 / 1e6,
-            p50_us: us(0.5),
-            p99_us: us(0.99),
-            p999_us: us(0.999),
+            mean_us: self.sum as f64 / self.histogram.count() as f64 / 1e6,
+            p50_us: us(50, 100),
+            p99_us: us(99, 100),
+            p999_us: us(999, 1000),
             max_us,
             buckets: self.buckets(),
         })
@@ -152,8 +142,8 @@ mod tests {
     #[test]
     fn histograms_merge_without_loss() {
         let [mut a, mut b, mut both] = [(); 3].map(|()| Spread::default());
-        // From 0 to beyond the longest that is recorded exactly; some in both.
-        for nanos in [0, 1, 2047, 2048, 2049, 1_234_567, 999_999_999_999, 2_000_000_000_000] {
+        // From 0 to beyond the longest that has a bucket of its own; some in both.
+        for nanos in [0, 1, 2047, 2048, 2049, 1_234_567, 999_999_999_999, 1 << 50] {
             a.record(Duration::from_nanos(nanos));
             both.record(Duration::from_nanos(nanos));
             b.record(Duration::from_nanos(nanos / 2));

@@ -31,7 +31,7 @@ pub use declare::{Event, EventKind};
 pub use firmware_spans::FirmwareSpans;
 pub use flash::{FlashKind, FlashSpans};
 pub use function::{Firmware, Function};
-pub use histogram::LatencyHistogram;
+pub use histogram::{Histogram, LatencyHistogram};
 pub use level::{Above, Below, Level};
 pub use lifetimes::{Activity, Holder, Lives, Piece};
 pub use recorder::{EventSink, Recorder};

@@ -1,14 +1,12 @@
 //! The status of a live drive, once per second.
 
 use aster_device::{Device, History};
+use aster_events::Histogram;
 use aster_units::Instant;
-use hdrhistogram::Histogram;
 use std::time::{Duration, Instant as Wall};
 
 /// How often a status is due.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// The largest lateness that is recorded exactly, in nanoseconds.
-const LATENESS_NANOS_MAX: u64 = 60_000_000_000;
 
 /// How late completions were compared with the model, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,23 +60,20 @@ pub(crate) struct Meter {
     depth: usize,
     /// Commands times seconds.
     depth_seconds: f64,
-    lateness: Histogram<u64>,
-    lateness_of_all: Histogram<u64>,
+    /// In nanoseconds.
+    lateness: Histogram,
+    lateness_of_all: Histogram,
 }
 
-fn microseconds(histogram: &Histogram<u64>) -> Option<Lateness> {
-    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1000.0;
-    (!histogram.is_empty()).then(|| Lateness { p50_us: at(0.5), p99_us: at(0.99) })
+fn microseconds(histogram: &Histogram) -> Option<Lateness> {
+    let at = |percent| histogram.quantile(percent, 100) as f64 / 1000.0;
+    (histogram.count() > 0).then(|| Lateness { p50_us: at(50), p99_us: at(99) })
 }
 
 impl Meter {
     pub(crate) fn start(device: &Device) -> Self {
         let now = Wall::now();
         let ftl = device.translation().stats();
-        let histogram = || {
-            Histogram::new_with_max(LATENESS_NANOS_MAX, 3)
-                .expect("three digits of a minute are no wide histogram")
-        };
         Meter {
             began: now,
             last: now,
@@ -89,16 +84,14 @@ impl Meter {
             looked: now,
             depth: 0,
             depth_seconds: 0.0,
-            lateness: histogram(),
-            lateness_of_all: histogram(),
+            lateness: Histogram::default(),
+            lateness_of_all: Histogram::default(),
         }
     }
     /// `count` commands completed late, by `late`.
     #[inline]
     pub(crate) fn completed(&mut self, count: u64, late: aster_units::Duration) {
-        let nanos = (late.as_picos() / 1000).min(LATENESS_NANOS_MAX);
-        // The value is in range.
-        let _ = self.lateness.record_n(nanos, count);
+        self.lateness.record(late.as_nanos(), count);
     }
     /// Records the number of commands in the drive, which counts until the next call.
     pub(crate) fn look(&mut self, depth: usize) {
@@ -137,14 +130,14 @@ impl Meter {
         (self.flash_bytes, self.host_bytes) = (ftl.flash_bytes_written, ftl.host_bytes_written);
         self.gc_runs = ftl.gc_runs;
         self.depth_seconds = 0.0;
-        self.lateness_of_all.add(&self.lateness).expect("both have the same bounds");
-        self.lateness.reset();
+        self.lateness_of_all.merge(&self.lateness);
+        self.lateness.clear();
         status
     }
     /// How late completions were since the server began.
     pub(crate) fn lateness_of_all(&mut self) -> Option<Lateness> {
-        self.lateness_of_all.add(&self.lateness).expect("both have the same bounds");
-        self.lateness.reset();
+        self.lateness_of_all.merge(&self.lateness);
+        self.lateness.clear();
         microseconds(&self.lateness_of_all)
     }
 }
