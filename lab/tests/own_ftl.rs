@@ -10,7 +10,7 @@ use aster_device::{Media, Pieces};
 use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use examples::{blocks, is_long, without_comments};
+use examples::{blocks, is_long};
 use std::process::Output;
 
 #[test]
@@ -103,7 +103,7 @@ fn holds(output: &Output, cuts: f64) {
 }
 
 #[test]
-fn the_page_shows_the_example_as_it_is_and_the_ftl_is_small() {
+fn the_page_shows_the_example_as_it_is() {
     let page = include_str!("../../docs/translations.md");
     let main = include_str!("../../examples/own-ftl/src/main.rs");
     let ftl = [
@@ -117,6 +117,4 @@ fn the_page_shows_the_example_as_it_is_and_the_ftl_is_small() {
         let is_there = main.contains(code) || ftl.iter().any(|source| source.contains(code));
         assert!(is_there, "docs/translations.md shows code that stands in no source:\n{code}");
     }
-    let lines: usize = ftl.map(|source| without_comments(source).lines().count()).iter().sum();
-    assert!(lines < 500, "the FTL has {lines} lines of code");
 }

@@ -4,8 +4,11 @@
 #[path = "../../examples/own-pieces/src/main.rs"]
 mod example;
 mod examples;
+#[path = "examples/source.rs"]
+mod source;
 
-use examples::{blocks, is_long, without_comments};
+use examples::{blocks, is_long};
+use source::without_comments;
 use std::process::Output;
 
 #[test]

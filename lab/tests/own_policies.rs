@@ -1,11 +1,14 @@
-//! The example crate of docs/victim-policies.md does what the page says, in as few lines as it says.
+//! The example crate of docs/victim-policies.md does what the page says.
 
 #[path = "../../examples/own-policies/src/main.rs"]
 mod example;
 mod examples;
+#[path = "examples/source.rs"]
+mod source;
 
 use aster_device::profile::Profile;
-use examples::{blocks, is_long, without_comments};
+use examples::{blocks, is_long};
+use source::without_comments;
 use std::process::Output;
 
 const VICTIMS: &str = include_str!("../../examples/own-policies/src/victims.rs");
@@ -51,10 +54,7 @@ fn holds(output: &Output) {
 }
 
 #[test]
-fn each_of_them_is_short_and_the_page_shows_it_as_it_is() {
-    for (name, source) in [("victim policy", VICTIMS), ("placement", PLACEMENT)] {
-        assert!(source.lines().count() < 60, "the {name} has {} lines", source.lines().count());
-    }
+fn the_page_shows_them_as_they_are() {
     let page = include_str!("../../docs/victim-policies.md");
     let main = include_str!("../../examples/own-policies/src/main.rs");
     let parties = [

@@ -43,9 +43,3 @@ pub fn blocks<'a>(page: &'a str, language: &str) -> impl Iterator<Item = &'a str
     let parts: Vec<&str> = page.split(begin.as_str()).skip(1).collect();
     parts.into_iter().filter_map(|rest| rest.split("```").next())
 }
-
-/// A source's code alone, without empty lines.
-pub fn without_comments(source: &str) -> String {
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    source.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
-}
