@@ -1,7 +1,7 @@
 //! `aster reproduce cosmos --calibrate`: finds the numbers that costs/cosmos.toml marks as fitted, each by
 //! its own cell of Table 7. It uses no other cell.
 
-use super::costs::{Costs, Fitted};
+use super::costs::{self, Cell};
 use super::plan::Plan;
 use super::table_7;
 use crate::experiment::{ExperimentError, Range, fit, heard, value_of, wrong};
@@ -35,15 +35,16 @@ pub fn calibrate(
     plan: &Plan,
     progress: &mut dyn FnMut(&'static str, f64) -> ControlFlow<()>,
 ) -> Result<Vec<Fit>, ExperimentError> {
-    let costs = Costs::shipped()?;
+    let costs = costs::shipped()?;
     let mut ours = |index: usize, values: &[f64]| -> Result<f64, ExperimentError> {
-        let entry = &costs.fitted[index];
+        let cell = costs.fitted[index].cell;
         let numbers = costs.numbers(values).into_iter().map(|(key, number)| (key, value_of(number)));
         let plan = plan.changed(numbers.collect());
-        Ok(entry.ours_us(&table_7::point(&plan, entry.mode, entry.write, entry.outstanding)?))
+        Ok(cell.ours_us(&table_7::point(&plan, cell.mode, cell.write, cell.outstanding)?))
     };
-    let ranges: Vec<Range> = costs.fitted.iter().map(Fitted::range).collect();
-    let papers = costs.fitted.iter().map(|entry| paper_of(entry, plan)).collect::<Result<Vec<_>, _>>()?;
+    let ranges: Vec<Range> = costs.fitted.iter().map(|entry| entry.range()).collect();
+    let papers =
+        costs.fitted.iter().map(|entry| paper_of(entry.cell, plan)).collect::<Result<Vec<_>, _>>()?;
     let mut told = |share| heard(progress("calibrating", share));
     let values = fit(&ranges, &papers, &mut told, &mut ours)?;
     let mut fits = Vec::new();
@@ -52,7 +53,7 @@ pub fn calibrate(
             key: entry.key.clone(),
             shipped: entry.value,
             value,
-            cell: entry.cell(),
+            cell: entry.cell.to_string(),
             ours_us: ours(index, &values)?,
             paper_us,
         });
@@ -60,9 +61,9 @@ pub fn calibrate(
     Ok(fits)
 }
 
-fn paper_of(entry: &Fitted, plan: &Plan) -> Result<f64, ExperimentError> {
-    let missing = || wrong("costs/cosmos.toml", format!("{}: no such cell", entry.cell()));
-    entry.paper_us(plan).ok_or_else(missing)
+fn paper_of(cell: Cell, plan: &Plan) -> Result<f64, ExperimentError> {
+    let missing = || wrong(costs::FILE, format!("{cell}: no such cell"));
+    cell.paper_us(plan).ok_or_else(missing)
 }
 
 /// The numbers as a text, and the profile's that follow from them.
@@ -82,7 +83,7 @@ pub fn fits_table(fits: &[Fit]) -> Result<String, ExperimentError> {
     }
     let values: Vec<f64> = fits.iter().map(|fit| fit.value).collect();
     let _ = write!(out, "in the profiles:");
-    for (key, number) in Costs::shipped()?.numbers(&values) {
+    for (key, number) in costs::shipped()?.numbers(&values) {
         let _ = write!(out, "\n  {key} = {number}");
     }
     Ok(out)

@@ -3,14 +3,12 @@
 use super::drive::Measured;
 use super::mode::{Mode, ROWS, row_name};
 use super::plan::Plan;
-use crate::experiment::{ExperimentError, Range, parse, wrong};
+use crate::experiment::{BoardCosts, ExperimentError, parse};
 use serde::Deserialize;
+use std::fmt;
 
-const FILE: &str = "costs/cosmos.toml";
+pub(super) const FILE: &str = "costs/cosmos.toml";
 const TEXT: &str = include_str!("../../../costs/cosmos.toml");
-/// The number that isn't the profile's: what an instruction takes, by which all that are counted are
-/// multiplied.
-const CYCLES_PER_INSTRUCTION: &str = "cycles_per_instruction";
 
 /// A latency of Table 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -22,60 +20,20 @@ pub(super) enum Latency {
     Storage,
 }
 
-/// A number, and the one cell of Table 7 to which it is fitted. The cell grows with the number.
-#[derive(Clone, Debug, Deserialize)]
+/// A cell of Table 7. It grows with the number that is fitted to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Fitted {
-    pub(super) key: String,
-    pub(super) value: f64,
-    /// The range in which it is sought, and the step.
-    from: f64,
-    to: f64,
-    step: f64,
+pub(super) struct Cell {
     pub(super) mode: Mode,
     pub(super) write: bool,
     pub(super) outstanding: u32,
-    pub(super) latency: Latency,
-}
-
-/// A step of the firmware, by counted instructions.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Counted {
-    pub(super) key: String,
-    pub(super) instructions: f64,
-}
-
-/// A number that was chosen, not fitted.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Stated {
-    pub(super) key: String,
-    pub(super) value: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Source {
-    Paper,
+    latency: Latency,
 }
 
 /// The cost file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Costs {
-    #[serde(rename = "source")]
-    _source: Source,
-    pub(super) fitted: Vec<Fitted>,
-    pub(super) counted: Vec<Counted>,
-    pub(super) stated: Vec<Stated>,
-}
+pub(super) type Costs = BoardCosts<Cell>;
 
-impl Fitted {
-    /// The range in which it is sought.
-    pub(super) fn range(&self) -> Range {
-        Range { from: self.from, to: self.to, step: self.step }
-    }
+impl Cell {
     /// Its row of Table 7.
     fn row(&self) -> usize {
         ROWS.iter().position(|row| *row == (self.mode, self.write)).unwrap_or(0)
@@ -101,60 +59,46 @@ impl Fitted {
             Latency::Storage => found.storage_us,
         }
     }
-    /// The cell in words.
-    pub(super) fn cell(&self) -> String {
+}
+
+/// In words.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = match self.latency {
             Latency::System => "Sys",
             Latency::Hic => "HIC",
             Latency::Firmware => "CF",
             Latency::Storage => "SC",
         };
-        format!("Table 7, {} {part}, IO = {}", row_name(self.mode, self.write), self.outstanding)
+        write!(f, "Table 7, {} {part}, IO = {}", row_name(self.mode, self.write), self.outstanding)
     }
 }
 
-impl Costs {
-    pub(super) fn shipped() -> Result<Self, ExperimentError> {
-        parse(FILE, TEXT)
+/// The shipped file.
+///
+/// # Errors
+/// When it is wrong.
+pub(super) fn shipped() -> Result<Costs, ExperimentError> {
+    parse(FILE, TEXT)
+}
+
+/// True for a system latency to which a number is fitted.
+pub(super) fn fits_system_latency(costs: &Costs, mode: Mode, write: bool, outstanding: u32) -> bool {
+    let cell = Cell { mode, write, outstanding, latency: Latency::System };
+    costs.fitted.iter().any(|entry| entry.cell == cell)
+}
+
+/// Checks that the plan's profiles have the shipped file's numbers.
+///
+/// # Errors
+/// Names the first that differs.
+pub(super) fn check(plan: &Plan) -> Result<(), ExperimentError> {
+    let costs = shipped()?;
+    for name in plan.profiles() {
+        // A package's numbers are in its own file.
+        let is_first = name == plan.profiles()[0];
+        let has = |key: &str| is_first || !key.starts_with("package.");
+        costs.check(FILE, (name, &plan.profile_file(name)?), has)?;
     }
-    /// The profile's numbers, with these in place of the fitted ones.
-    pub(super) fn numbers(&self, fitted: &[f64]) -> Vec<(String, f64)> {
-        let named = self.fitted.iter().map(|entry| entry.key.clone()).zip(fitted.iter().copied());
-        let (instruction, mut numbers): (Vec<_>, Vec<_>) =
-            named.partition(|(key, _)| key == CYCLES_PER_INSTRUCTION);
-        let cycles = instruction.first().map_or(1.0, |(_, cycles)| *cycles);
-        numbers.extend(
-            self.counted.iter().map(|entry| (entry.key.clone(), (entry.instructions * cycles).round())),
-        );
-        numbers.extend(self.stated.iter().map(|entry| (entry.key.clone(), entry.value)));
-        numbers
-    }
-    /// True for a system latency to which a number is fitted.
-    pub(super) fn fits_system_latency(&self, mode: Mode, write: bool, outstanding: u32) -> bool {
-        let cell = (mode, write, outstanding, Latency::System);
-        self.fitted.iter().any(|entry| (entry.mode, entry.write, entry.outstanding, entry.latency) == cell)
-    }
-    /// The fitted numbers, as the file states them.
-    pub(super) fn values(&self) -> Vec<f64> {
-        self.fitted.iter().map(|entry| entry.value).collect()
-    }
-    /// Checks that the plan's profiles have these numbers.
-    ///
-    /// # Errors
-    /// Names the first that differs.
-    pub(super) fn check(&self, plan: &Plan) -> Result<(), ExperimentError> {
-        for name in plan.profiles() {
-            let profile = plan.profile_file(name)?;
-            for (key, value) in self.numbers(&self.values()) {
-                let found = profile.number(&key);
-                // A package's numbers are in its own file.
-                let others = name != plan.profiles()[0] && key.starts_with("package.");
-                if !others && found != Some(value) {
-                    let reason = format!("{key} comes to {value}, but profile {name} has {found:?}");
-                    return Err(wrong(FILE, reason));
-                }
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The report for people.
 
-use super::costs::Costs;
+use super::costs;
 use super::drive::Measured;
 use super::grid::GridPoint;
 use super::mode::{Mode, row_name};
@@ -18,13 +18,13 @@ use std::fmt::Write;
 /// # Panics
 /// Never with the plan that the table was made from: its cost file has been read before.
 pub fn predicted_errors(table: &Table7, plan: &Plan) -> Vec<f64> {
-    let costs = Costs::shipped().expect("read when the plan was");
+    let costs = costs::shipped().expect("read when the plan was");
     let rows = table.rows.iter().zip(&plan.paper.table_7.system);
     rows.flat_map(|(row, paper)| {
         let cells = table.outstanding.iter().zip(&row.found).zip(paper);
         let costs = &costs;
         cells.filter_map(move |((&ios, found), &paper)| {
-            let fitted = ios == 1 || costs.fits_system_latency(row.mode, row.write, ios);
+            let fitted = ios == 1 || costs::fits_system_latency(costs, row.mode, row.write, ios);
             (!fitted).then(|| error_percent(found.system_us, paper))
         })
     })
@@ -252,16 +252,8 @@ fn controllers(out: &mut String, report: &CosmosReport, plan: &Plan) {
 }
 
 fn fitted(out: &mut String, plan: &Plan) {
-    let costs = Costs::shipped().expect("read when the plan was");
-    let _ = writeln!(out, "\nfitted (costs/cosmos.toml)");
-    for entry in &costs.fitted {
-        let _ = writeln!(out, "  {} = {} to {}", entry.key, entry.value, entry.cell());
-    }
-    let counted: Vec<String> =
-        costs.counted.iter().map(|c| format!("{} {}", c.key, c.instructions)).collect();
-    let _ = writeln!(out, "instructions counted: {}", counted.join(", "));
-    let stated: Vec<String> = costs.stated.iter().map(|s| format!("{} = {}", s.key, s.value)).collect();
-    let _ = write!(out, "stated: {}", stated.join(", "));
+    let costs = costs::shipped().expect("read when the plan was");
+    costs.write(out, costs::FILE);
     if !plan.changes().is_empty() {
         let changes: Vec<String> =
             plan.changes().iter().map(|(key, value)| format!("{key} = {value}")).collect();
