@@ -140,10 +140,7 @@ fn step_of(file: &str, function: &str) -> Option<&'static str> {
         return of_layer(file, function);
     }
     if let Some(file) = file.strip_prefix("firmware/ecc/src/") {
-        return Some(match (file, function) {
-            ("engine.rs", "enter" | "next_flagged") => "ecc_submit",
-            _ => "ecc_frame",
-        });
+        return Some(of_engine(file, function));
     }
     match (file, function) {
         ("firmware/ftl/src/host/intake.rs", "part_ended") | ("firmware/ftl/src/host/commands.rs", "end") => {
@@ -154,6 +151,14 @@ fn step_of(file: &str, function: &str) -> Option<&'static str> {
         ("firmware/ftl/src/mapping/demand/rows.rs", "find")
         | ("firmware/ftl/src/terms/row_layout.rs", "is_of" | "link") => None,
         _ => cosmos::of_ftl(file),
+    }
+}
+
+/// The ECC engine.
+fn of_engine(file: &str, function: &str) -> &'static str {
+    match (file, function) {
+        ("engine.rs", "enter" | "next_flagged") => "ecc_submit",
+        _ => "ecc_frame",
     }
 }
 
@@ -247,4 +252,38 @@ pub fn run(requests: u64) {
     let heard = heard.borrow();
     assert!(heard.unknown.is_empty(), "charges of no step: {:?}", heard.unknown);
     tell(&heard.steps);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The folder of the files that each function above tells apart.
+    const FOLDERS: [(&str, &str); 5] = [
+        ("fn step_of(", ""),
+        ("fn of_engine(", "firmware/ecc/src"),
+        ("fn of_nvme(", "firmware/hostif/src"),
+        ("fn of_packets(", "firmware/hostif/src/software/packets"),
+        ("fn of_layer(", "firmware/sched/src/fil"),
+    ];
+
+    /// If a file were moved, its functions would count for another step.
+    #[test]
+    fn the_files_that_are_told_apart_are_there() {
+        let (project, text) = (Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), include_str!("softssd.rs"));
+        for (function, folder) in FOLDERS {
+            let body = text.split("\n}\n").find(|body| body.contains(&format!("\n{function}")));
+            let words = body.expect(function).split('"').skip(1).step_by(2);
+            let files: Vec<&str> = words.filter(|word| word.ends_with(".rs")).collect();
+            assert!(!files.is_empty(), "{function}");
+            for file in files {
+                assert!(project.join(folder).join(file).is_file(), "{function} {file}");
+            }
+        }
+        let of = |file: &str| step_of(file, "any");
+        assert_eq!(of("firmware/ecc/src/engine.rs"), Some("ecc_frame"));
+        assert_eq!(of("firmware/sched/src/fil/stats.rs"), None);
+        assert_eq!(of("firmware/ftl/src/host/intake.rs"), Some("command"));
+    }
 }
