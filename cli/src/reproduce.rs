@@ -85,8 +85,9 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
 fn softssd(args: &ReproduceArgs) -> Result<(), Failure> {
     let plan = softssd::Plan::shipped()?;
     if args.calibrate {
-        let fit = followed(|follow| softssd::calibrate(&plan, follow))?;
-        return print(args, &fit, || softssd::fit_table(&fit));
+        let fits = followed(|follow| softssd::calibrate(&plan, follow))?;
+        let table = softssd::fits_table(&fits)?;
+        return print(args, &fits, || table);
     }
     let plan = if args.quick { plan.quick() } else { plan };
     let plan = plan.changed(checked(&args.set, plan.profile_name())?);

@@ -30,7 +30,7 @@ pub(crate) struct ReproduceArgs {
     /// Show the shapes within seconds, with fewer requests and points
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Of cosmos and softssd: find the numbers that costs/cosmos.toml and experiments/softssd.toml say are
+    /// Of cosmos and softssd: find the numbers that costs/cosmos.toml and costs/softssd.toml say are
     /// fitted, each by its own cell
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,

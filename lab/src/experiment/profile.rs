@@ -50,12 +50,16 @@ impl ProfileFile {
         Ok(())
     }
 
-    /// The number at a dotted key; none where there is no number.
+    /// The number at a dotted key, or each of the list there; none where there is no number, or the list's
+    /// differ.
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         let mut parts = key.split('.');
         let first = self.table.get(parts.next()?)?;
         let found = parts.try_fold(first, |at, part| at.get(part))?;
-        found.as_float().or_else(|| found.as_integer().map(|whole| whole as f64))
+        let all = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
+        let mut numbers = all.iter().map(|one| one.as_float().or_else(|| Some(one.as_integer()? as f64)));
+        let first = numbers.next()?;
+        numbers.all(|other| other == first).then_some(first)?
     }
 
     /// The profile that the file describes.
@@ -93,6 +97,10 @@ mod tests {
         assert_eq!(shipped.geometry, changed.geometry);
         assert_eq!(file.number("ftl.nothing"), None);
         assert_eq!(file.number("ftl"), None);
+        for (list, number) in [(vec![2.5, 2.5], Some(2.5)), (vec![2.5, 3.5], None), (vec![], None)] {
+            file.put("own.list", list.into()).unwrap();
+            assert_eq!(file.number("own.list"), number);
+        }
         file.put("own.deep.key", value_of(7.0)).unwrap();
         assert_eq!(file.number("own.deep.key"), Some(7.0), "tables on the way are made");
     }

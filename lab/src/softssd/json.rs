@@ -2,7 +2,8 @@
 
 use super::SoftssdReport;
 use super::claims::claims;
-use super::plan::{NvmeCycles, Paper, Plan};
+use super::costs;
+use super::plan::{Paper, Plan};
 use super::threads::QUANTILES;
 use crate::experiment::Claim;
 use serde::Serialize;
@@ -20,21 +21,25 @@ pub struct Json<'a> {
     claims: Vec<Claim>,
     /// What the paper prints.
     paper: &'a Paper,
-    /// What was fitted.
-    nvme: NvmeCycles,
+    /// What was fitted of the costs, by name.
+    fitted: BTreeMap<String, f64>,
     /// Keys of the profile whose values this run overrides.
     changed: BTreeMap<&'a str, &'a Value>,
 }
 
 /// The report with the paper's numbers.
+///
+/// # Panics
+/// Never with a plan that was read: its cost file has been read with it.
 pub fn json<'a>(report: &'a SoftssdReport, plan: &'a Plan) -> Json<'a> {
+    let fitted = costs::shipped().expect("read when the plan was").fitted;
     let changed = plan.changes().iter().map(|(key, value)| (key.as_str(), value)).collect();
     Json {
         report,
         quantiles: QUANTILES,
         claims: claims(report, plan),
         paper: &plan.paper,
-        nvme: plan.nvme,
+        fitted: fitted.into_iter().map(|entry| (entry.key, entry.value)).collect(),
         changed,
     }
 }

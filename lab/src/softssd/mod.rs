@@ -6,6 +6,7 @@
 mod calibrate;
 mod chart;
 mod claims;
+mod costs;
 mod drive;
 mod host;
 mod immediate;
@@ -17,7 +18,7 @@ mod table_2;
 mod text;
 mod threads;
 
-pub use calibrate::{NvmeFit, calibrate, fit_table};
+pub use calibrate::{CostFit, calibrate, fits_table};
 pub use chart::figures;
 pub use claims::claims;
 pub use host::HostInterfaces;

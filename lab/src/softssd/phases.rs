@@ -79,7 +79,8 @@ pub(super) fn measure(
     Ok(all)
 }
 
-fn phases_at(plan: &Plan, threads: u32) -> Result<PhasesAt, ExperimentError> {
+/// At `threads` threads.
+pub(super) fn phases_at(plan: &Plan, threads: u32) -> Result<PhasesAt, ExperimentError> {
     let recorder = Recorder::default();
     let mut drive = PaperDrive::new(plan, &recorder)?;
     let (cache, range) = (drive.cache_bytes(), u64::from(plan.reads_mib) << 20);

@@ -1,7 +1,8 @@
 //! The experiment file (design §5).
 
+use super::costs;
 use crate::experiment::{Changes, ExperimentError, ProfileFile, parse, wrong};
-use aster_device::profile::{BoardProfile, CostsProfile, Profile};
+use aster_device::profile::{BoardProfile, Profile};
 use serde::{Deserialize, Serialize};
 
 /// The shipped experiment file.
@@ -32,8 +33,6 @@ pub struct Plan {
     pub host_requests: u64,
     /// The profile whose register accesses take as long as those to the FIFO of NVMe in hardware.
     registers_of: String,
-    /// NVMe in software.
-    pub nvme: NvmeCycles,
     /// Throughput by the size of the map's cache.
     pub map_cache: MapCachePlan,
     /// What the paper prints.
@@ -41,37 +40,6 @@ pub struct Plan {
     /// Values that override the profile's, by key.
     #[serde(skip)]
     changed: Changes,
-}
-
-/// Cycles of NVMe's steps in proportion, and their factor.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct NvmeCycles {
-    fetch: f64,
-    parse: f64,
-    transfer: f64,
-    complete: f64,
-    interrupt: f64,
-    register: f64,
-    /// The factor, fitted to Fig 11.
-    pub factor: f64,
-}
-
-impl NvmeCycles {
-    /// The same proportions with another factor.
-    pub(super) fn by(self, factor: f64) -> Self {
-        NvmeCycles { factor, ..self }
-    }
-    /// Puts the cycles into a profile's costs.
-    pub fn put(&self, costs: &mut CostsProfile) {
-        let cycles = |part: f64| (part * self.factor).round() as u64;
-        costs.nvme_fetch = cycles(self.fetch);
-        costs.nvme_parse = cycles(self.parse);
-        costs.nvme_transfer = cycles(self.transfer);
-        costs.nvme_complete = cycles(self.complete);
-        costs.nvme_interrupt = cycles(self.interrupt);
-        costs.nvme_register = cycles(self.register);
-    }
 }
 
 /// Throughput by the part of the map that memory has.
@@ -173,7 +141,8 @@ impl Plan {
     /// Reads an experiment file; `name` stands for it in errors.
     ///
     /// # Errors
-    /// When a key is unknown or missing, or the profile doesn't have the cycles of `[nvme]`.
+    /// When a key is unknown or missing, or the profile doesn't have the numbers of
+    /// costs/softssd.toml.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let plan: Plan = parse(name, text)?;
         if plan.threads.is_empty() || !plan.threads.is_sorted_by(|a, b| a < b) || plan.threads[0] == 0 {
@@ -189,21 +158,7 @@ impl Plan {
                 "registers_of: must be a profile whose board.buses.register_cycles is above 0",
             ));
         }
-        let shipped = plan.profile()?;
-        let mut fitted = shipped.costs.clone();
-        plan.nvme.put(&mut fitted);
-        if fitted != shipped.costs {
-            let reason = format!(
-                "nvme: the profile's nvme costs must be {}, {}, {}, {}, {} and {}",
-                fitted.nvme_fetch,
-                fitted.nvme_parse,
-                fitted.nvme_transfer,
-                fitted.nvme_complete,
-                fitted.nvme_interrupt,
-                fitted.nvme_register
-            );
-            return Err(wrong(name, reason));
-        }
+        costs::check(&plan.profile)?;
         Ok(plan)
     }
     /// The profile as the paper describes the drive, with what has been changed.
@@ -269,6 +224,10 @@ impl Plan {
         self.map_cache.percent.retain(|percent| [7.0, 35.0, 100.0].contains(percent));
         self.map_cache.requests /= 4;
         self
+    }
+    /// The same plan with few requests in Fig 10. With one thread they all take the same.
+    pub(super) fn of_few_requests(&self) -> Self {
+        Plan { buffer_entries: 256, reads_mib: 16, phase_requests: 128, ..self.clone() }
     }
     /// The most threads.
     pub(super) fn most_threads(&self) -> u32 {

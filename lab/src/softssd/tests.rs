@@ -1,5 +1,7 @@
 use super::*;
-use crate::experiment::value_of;
+use crate::experiment::{long, value_of};
+use aster_device::profile::SHIPPED;
+use std::collections::BTreeMap;
 
 fn nothing(_: &'static str, _: f64) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -47,7 +49,7 @@ fn a_small_run_has_the_papers_shapes() {
         assert!(claim.holds, "{claim:?}");
     }
     // S33: the times that were fitted, each to its cell. The layer sees the end of a transfer in its next
-    // pass, and a pass takes 1.3 µs.
+    // pass, and a pass takes 1.6 µs.
     let one = &report.phases[0];
     let paper = &plan.paper.fig_10;
     for (ours, paper, margin) in [
@@ -62,7 +64,7 @@ fn a_small_run_has_the_papers_shapes() {
     assert!(error < 0.05, "{host:?}");
     assert!(report.threads.iter().all(|point| point.access.writes() || point.buffer_hits == 0));
     let text = table(&report, &plan);
-    for part in ["Table 2", "Figs 8 and 9", "Fig 10", "Fig 11", "Map cache", "Fitted: "] {
+    for part in ["Table 2", "Figs 8 and 9", "Fig 10", "Fig 11", "Map cache", "fitted (costs/softssd.toml)"] {
         assert!(text.contains(part), "{text}");
     }
     let json = serde_json::to_value(json(&report, &plan)).unwrap();
@@ -83,13 +85,41 @@ fn a_small_run_has_the_papers_shapes() {
     }
 }
 
+/// Checks that no number was fitted by hand.
+#[test]
+fn calibration_finds_the_numbers_that_are_shipped() {
+    if !long() {
+        return;
+    }
+    let fits = calibrate(&Plan::shipped().unwrap(), &mut nothing).unwrap();
+    assert_eq!(fits.len(), 4);
+    assert!(fits.iter().all(|fit| fit.found == fit.committed), "{}", fits_table(&fits).unwrap());
+}
+
+/// Each cost of both boards is counted, or stated: the file has all of them, and no other.
+#[test]
+fn both_boards_have_the_costs_of_the_file() {
+    let costs = costs::shipped().unwrap();
+    let of_file: BTreeMap<String, f64> =
+        costs.numbers(&costs.values()).into_iter().filter(|(key, _)| key.starts_with("costs.")).collect();
+    assert_eq!(of_file.len(), 26);
+    for name in ["softssd", "softssd-small"] {
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name).unwrap();
+        let profile: toml::Table = toml::from_str(text).unwrap();
+        let of_profile = profile["costs"].as_table().unwrap().iter();
+        let of_profile =
+            of_profile.map(|(key, cycles)| (format!("costs.{key}"), cycles.as_integer().unwrap() as f64));
+        assert_eq!(of_profile.collect::<BTreeMap<_, _>>(), of_file, "{name}");
+    }
+}
+
 #[test]
 fn a_plan_that_does_not_fit_its_profiles_is_refused() {
     let text = include_str!("../../../experiments/softssd.toml");
-    let changed = text.replace("parse = 2500", "parse = 2600");
-    assert_ne!(changed, text);
-    let error = Plan::parse("mine.toml", &changed).unwrap_err().to_string();
-    assert!(error.starts_with("mine.toml: nvme: the profile's nvme costs must be "), "{error}");
+    let other = text.replace("profile = \"softssd\"", "profile = \"cosmos-plus\"");
+    assert_ne!(other, text);
+    let error = Plan::parse("mine.toml", &other).unwrap_err().to_string();
+    assert!(error.starts_with("costs/softssd.toml: ") && error.contains("but profile cosmos-plus has"));
     let error = Plan::parse("mine.toml", &text.replace("[1, 2,", "[2, 1,")).unwrap_err().to_string();
     assert!(error.contains("threads: must be"), "{error}");
     let without = text.replace("registers_of = \"cosmos-board\"", "registers_of = \"softssd\"");

@@ -2,6 +2,7 @@
 
 use super::SoftssdReport;
 use super::claims::claims;
+use super::costs;
 use super::map_cache::Pattern;
 use super::phases::{Phases, PhasesAt};
 use super::plan::Plan;
@@ -10,6 +11,9 @@ use crate::experiment::{Cells, error_percent, write_claims};
 use std::fmt::Write;
 
 /// The report as tables.
+///
+/// # Panics
+/// Never with the plan that the report was made from: its cost file has been read before.
 pub fn table(report: &SoftssdReport, plan: &Plan) -> String {
     let mut out = String::new();
     table_2(&mut out, report);
@@ -18,7 +22,7 @@ pub fn table(report: &SoftssdReport, plan: &Plan) -> String {
     host(&mut out, report, plan);
     map_cache(&mut out, report, plan);
     write_claims(&mut out, &claims(report, plan));
-    fitted(&mut out, plan);
+    fitted(&mut out);
     out
 }
 
@@ -126,13 +130,7 @@ fn map_cache(out: &mut String, report: &SoftssdReport, plan: &Plan) {
     out.push('\n');
 }
 
-fn fitted(out: &mut String, plan: &Plan) {
-    let _ = writeln!(
-        out,
-        "\nFitted: the factor {} of NVMe's cycles, to 25,000 commands/s [Fig 11];\n\
-         the channels' way to memory, by direction, to 74.0 and 108.0 µs [Fig 10];\n\
-         tR, to 105 µs less the polling [Fig 10].\n\
-         All else is predicted, with clocks, tPROG and the cycles of the other steps chosen.",
-        plan.nvme.factor
-    );
+fn fitted(out: &mut String) {
+    costs::shipped().expect("read when the plan was").write(out, costs::FILE);
+    let _ = write!(out, "\nAll else is predicted, with clocks and tPROG chosen.");
 }
