@@ -234,7 +234,7 @@ fn a_host_that_rings_without_end_waits_for_credits_and_loses_no_doorbell() {
                 assert!(function.ring_with_credits(0), "{command}");
                 most = most.max(function.device.register_writes());
             }
-            // The queue has 16 entries, and firmware does nothing else while accesses come without a pause.
+            // The queue has 16 entries.
             function.run_until("room for a command", |f| {
                 ended += u16::from(f.reap(0).is_some());
                 command - ended <= 12
@@ -245,6 +245,28 @@ fn a_host_that_rings_without_end_waits_for_credits_and_loses_no_doorbell() {
             ended == 150
         });
         assert!((32..=POSTED_WRITES + 16).contains(&most), "packets {as_packets}: {most}");
+    }
+}
+
+/// A host that rings as often as firmware can take a doorbell: the command is carried out beside that.
+#[test]
+fn accesses_without_a_pause_leave_commands_their_turns() {
+    for as_packets in [true, false] {
+        let mut function = Function::of(packets(|p| {
+            p.host.register_packets = as_packets;
+            // Longer than the host's pause, at 1.2 GHz.
+            p.costs.nvme_register = 6_000;
+        }));
+        function.must_come_up_after_a_reset();
+        let identify =
+            AdminCommand::Identify(Identify { control: IdentifyDword10(1), nvm_set: 0, command_set: 0 });
+        function.push(0, identify.to_sqe(0, 7, Function::data(), 0));
+        let ended = (0..1_000).any(|_| {
+            assert!(function.ring_with_credits(0));
+            function.run_for(Duration::from_micros(4));
+            function.reap(0).is_some()
+        });
+        assert!(ended, "packets {as_packets}: no command is carried out");
     }
 }
 

@@ -105,7 +105,11 @@ impl HostRequests {
     }
     /// Firmware: waits for a request.
     pub async fn wait(&self) {
-        self.arrived.wait(&self.exec, || (!self.order.borrow().is_empty()).then_some(())).await;
+        self.arrived.wait(&self.exec, || self.is_any().then_some(())).await;
+    }
+    /// Firmware: whether a request has arrived.
+    pub fn is_any(&self) -> bool {
+        !self.order.borrow().is_empty()
     }
     /// Firmware: takes the oldest request out of the receive buffer, and frees its place. `None` if a reset
     /// has taken all.

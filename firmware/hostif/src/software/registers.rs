@@ -117,7 +117,7 @@ impl Registers {
     }
 }
 
-/// Serves the accesses.
+/// Serves the accesses. Those that come without a pause leave the core's other tasks their turns.
 pub(super) async fn serve(registers: Rc<Registers>) {
     loop {
         let arrived = || (!registers.arrived.borrow().is_empty()).then_some(());
@@ -127,6 +127,9 @@ pub(super) async fn serve(registers: Rc<Registers>) {
         // A reset has taken away what the cycles were for.
         if resets == registers.resets.get() {
             registers.carry_out();
+        }
+        if !registers.arrived.borrow().is_empty() {
+            registers.time.give_way().await;
         }
     }
 }

@@ -18,4 +18,8 @@ impl CoreTime {
         self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
         self.core.settle().await;
     }
+    /// Has the core's other tasks run first, if any can.
+    pub(super) async fn give_way(&self) {
+        self.core.yield_now().await;
+    }
 }

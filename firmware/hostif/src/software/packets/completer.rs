@@ -172,10 +172,13 @@ fn completion(asked: &MemoryRequest, answer: Result<u64, CompletionStatus>) -> T
     TlpCompletion::new(&header[..COMPLETION_HEADER], &data[..bytes])
 }
 
-/// Serves the host's requests.
+/// Serves the host's requests. Those that come without a pause leave the core's other tasks their turns.
 pub(in super::super) async fn completer(completer: Rc<Completer>) {
     loop {
         completer.serve_one().await;
+        if completer.packets.port.requests().is_any() {
+            completer.time.give_way().await;
+        }
     }
 }
 
