@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// What functions of the standard library have that no room has inlined, and what other libraries have.
-const LIBRARIES: &str = "libraries";
+pub const LIBRARIES: &str = "libraries";
 
 /// Sums up callgrind's lines by the room of the source file that they were compiled from (the format is
 /// described in Valgrind's manual, "Callgrind Format Specification"). `root` is the project's folder.
