@@ -29,6 +29,9 @@ fn whole(items: &[syn::Item]) -> Vec<String> {
             syn::Item::Use(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
                 whole_in(&item.tree, &mut found);
             }
+            syn::Item::ExternCrate(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
+                found.push(item.ident.to_string());
+            }
             syn::Item::Mod(module) => {
                 found.extend(module.content.iter().flat_map(|(_, items)| whole(items)));
             }
@@ -75,6 +78,7 @@ mod tests {
             "pub use aster_device;",
             "pub use aster_device as device;",
             "pub use aster_device::*;",
+            "pub extern crate aster_device as device;",
             "pub use aster_device::{self, Profile};",
             "pub use aster_device::{self as device};",
             "pub use {aster_device as device, aster_units as units};",

@@ -78,9 +78,9 @@ impl Histogram {
     /// A bound of `parts` out of `of` recorded values, by less than 1/1024 too large, which is the end of a
     /// bucket: `quantile(50, 100)` is the median, `quantile(999, 1000)` the 99.9th percentile. The arguments
     /// are integers, so that the result is the same on every machine. Zero if nothing was recorded, and
-    /// `u64::MAX` beyond the values that have a bucket. `of` must not be 0.
+    /// `u64::MAX` beyond the values that have a bucket. `of` must not be 0, nor `parts` beyond it.
     pub fn quantile(&self, parts: u64, of: u64) -> u64 {
-        assert!(of > 0, "a quantile of no parts");
+        assert!(of > 0 && parts <= of, "{parts} parts of {of}");
         let rank = (u128::from(self.count) * u128::from(parts)).div_ceil(u128::from(of)).max(1);
         let mut below = 0;
         for (bucket, &n) in self.buckets.iter().enumerate() {

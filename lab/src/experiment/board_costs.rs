@@ -94,7 +94,8 @@ impl<C: Display> BoardCosts<C> {
         for (key, value) in self.numbers(&self.values()).into_iter().filter(|(key, _)| has(key)) {
             let found = profile.number(&key);
             if found != Some(value) {
-                let reason = format!("{key} comes to {value}, but profile {of} has {found:?}");
+                let found = found.map_or("none".to_owned(), |found| found.to_string());
+                let reason = format!("{key} comes to {value}, but profile {of} has {found}");
                 return Err(wrong(name, reason));
             }
         }

@@ -225,7 +225,8 @@ impl Plan {
         self.map_cache.requests /= 4;
         self
     }
-    /// The same plan with few requests in Fig 10. With one thread they all take the same.
+    /// The same plan with few requests in Fig 10. With one thread they differ by one pass of the
+    /// interface layer at most.
     pub(super) fn of_few_requests(&self) -> Self {
         Plan { buffer_entries: 256, reads_mib: 16, phase_requests: 128, ..self.clone() }
     }

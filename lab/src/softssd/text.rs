@@ -93,7 +93,7 @@ fn phases(out: &mut String, report: &SoftssdReport, plan: &Plan) {
 fn host(out: &mut String, report: &SoftssdReport, plan: &Plan) {
     let (ours, paper) = (&report.host, &plan.paper.fig_11);
     let hardware = paper.software_per_second * paper.hardware_times;
-    let _ = writeln!(out, "Fig 11: commands per second that end at once      ours    paper    error");
+    let _ = writeln!(out, "Fig 11: commands/s that end with their data       ours    paper    error");
     for (name, ours, paper) in [
         ("NVMe in software (fitted)", ours.software_per_second, paper.software_per_second),
         ("NVMe in hardware", ours.hardware_per_second, hardware),
