@@ -6,13 +6,14 @@
 //! number is the difference between a run and one with twice the requests, so start-up doesn't count. Both
 //! numbers are the same each time they are counted.
 
+use aster_benches::jobs::{drive_of, run};
 use aster_device::Media;
 use aster_device::profile::shipped;
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
-use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use aster_workload::runner::Contents;
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -40,10 +41,8 @@ fn work(profile: &str, requests: u64) {
     let m = Machine::power_on("work", &profile, content, Media::fresh(), &Recorder::default(), config)
         .unwrap_or_else(|e| panic!("{e}"));
     m.boot().unwrap_or_else(|e| panic!("{e}"));
-    let namespace = m.driver().namespace();
-    let bytes = namespace.blocks * u64::from(namespace.block_bytes);
-    let drive = Drive { bytes, block_bytes: namespace.block_bytes };
-    let fill = (Access::Sequential, Mix::Write, 64 << 10, bytes / (64 << 10));
+    let drive = drive_of(&m);
+    let fill = (Access::Sequential, Mix::Write, 64 << 10, drive.bytes / (64 << 10));
     let read = (Access::Random, Mix::Read, 4 << 10, requests);
     let write = (Access::Random, Mix::Write, 16 << 10, requests);
     let mut contents = Contents::unversioned(drive, 1);
@@ -52,21 +51,11 @@ fn work(profile: &str, requests: u64) {
             access,
             mix,
             block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
-            number_ios: Some(number),
             size: Some(Extent::Percent(100)),
-            // Without this a job ends when it has moved as many bytes as the drive has.
-            io_size: Some(Extent::Bytes(number * u64::from(block))),
             queue_depth: 32,
-            random_map: false,
             ..Job::default()
         };
-        let tasks = HostTask::of_jobs(&[job], drive, 1).unwrap_or_else(|e| panic!("{e}"));
-        let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
-        m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
-        let (statistics, back, _) = runner.finish();
-        assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
-        assert_eq!(statistics[0].requests(), number, "the job did other work than it was given");
-        contents = back;
+        contents = run(&m, job, (block, number), contents);
     }
 }
 

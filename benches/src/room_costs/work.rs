@@ -1,13 +1,14 @@
 //! What the measured drives do.
 
+use aster_benches::jobs::{drive_of, run};
 use aster_device::Media;
 use aster_device::profile::{Profile, shipped};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_units::Content;
-use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
-use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use aster_workload::runner::Contents;
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 
 /// Work of a drive whose instructions are counted.
 pub struct Work {
@@ -126,11 +127,7 @@ impl Work {
         let m = Machine::power_on(self.name, &profile, content, Media::fresh(), &Recorder::default(), config)
             .unwrap_or_else(|e| panic!("{e}"));
         m.boot().unwrap_or_else(|e| panic!("{e}"));
-        let namespace = m.driver().namespace();
-        let drive = Drive {
-            bytes: namespace.blocks * u64::from(namespace.block_bytes),
-            block_bytes: namespace.block_bytes,
-        };
+        let drive = drive_of(&m);
         let bytes = match self.fill {
             Extent::Bytes(bytes) => bytes,
             Extent::Percent(percent) => drive.bytes / 100 * u64::from(percent),
@@ -147,11 +144,8 @@ impl Work {
                 access,
                 mix,
                 block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
-                number_ios: Some(number),
                 size: Some(self.fill),
-                io_size: Some(Extent::Bytes(number * u64::from(block))),
                 queue_depth: self.queue_depth,
-                random_map: false,
                 ..Job::default()
             };
             let counted = || {
@@ -159,13 +153,7 @@ impl Work {
                 nand.reads + nand.programs + nand.erases
             };
             let before = counted();
-            let tasks = HostTask::of_jobs(&[job], drive, 1).unwrap_or_else(|e| panic!("{e}"));
-            let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
-            m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
-            let (statistics, back, _) = runner.finish();
-            assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
-            assert_eq!(statistics[0].requests(), number, "the job did other work than it was given");
-            contents = back;
+            contents = run(&m, job, (block, number), contents);
             operations = counted() - before;
         }
         match self.per {
