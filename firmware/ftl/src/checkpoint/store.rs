@@ -103,9 +103,15 @@ impl<M: Mapping> Checkpoint<M> {
                 Ok(stored) => {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
                     let place_of = |page| self.mapping.place_of_pinned(page);
-                    let mut commit =
-                        Commit { map: stored.clone(), replay_from, stale_from: Upa(0), place_of: &place_of };
-                    // Runs of stale pages that don't fit one log page are written to others before it.
+                    let mut commit = Commit {
+                        map: stored.clone(),
+                        replay_from,
+                        stale_from: Upa(0),
+                        leaves_none: shutdown,
+                        place_of: &place_of,
+                    };
+                    // Runs of stale pages that don't fit one log page are written to others before it, and at
+                    // a shutdown entries, too.
                     let committed = loop {
                         match self.journal.write_log(Some(&mut commit)).await {
                             Written::Part => {}

@@ -29,6 +29,8 @@ pub(crate) struct Commit<'a> {
     pub(crate) replay_from: u64,
     /// The place from which on runs of stale units have not been written yet.
     pub(crate) stale_from: Upa,
+    /// The page that names the map leaves no entry to a later one: the next power-on begins with none.
+    pub(crate) leaves_none: bool,
     /// Where a logical unit is now.
     pub(crate) place_of: &'a dyn Fn(Lpn) -> Upa,
 }
@@ -181,8 +183,9 @@ impl Journal {
     }
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
-    /// pages fit that no page before it has; else it has as many as do.
-    fn encode_log_page(&self, commit: Option<&mut Commit<'_>>) -> Encoded {
+    /// pages fit that no page before it has; else it has as many as do. At a shutdown all entries must fit,
+    /// too.
+    fn encode_log_page(&self, mut commit: Option<&mut Commit<'_>>) -> Encoded {
         let buffer = self.log_buffer();
         let mut blocks = self.blocks.table_mut();
         let mut log = self.log.borrow_mut();
@@ -208,7 +211,7 @@ impl Journal {
             header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(some));
         }
         let mut whole = true;
-        if let Some(commit) = commit {
+        if let Some(commit) = &mut commit {
             // Runs of stale pages can wait for another page; a writer that needs a listed block can't.
             let named = self.runtime.geometry.total_luns() as usize * self.runtime.config.free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
@@ -239,6 +242,14 @@ impl Journal {
             header.bytes()
         );
         let count = blocks.pending().fitting(room);
+        if let Some(commit) = commit.filter(|commit| commit.leaves_none && whole)
+            && count < blocks.pending().entries().len()
+        {
+            // An older entry of a unit that is replayed over the map would bring back what a later one of
+            // those left over has replaced.
+            (header.commit, header.replay_from, header.stored) = (log.commit, log.replay_from, None);
+            (commit.stale_from, whole) = (Upa::NONE, false);
+        }
         header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
         if self.runtime.config.map_cache().is_some() {

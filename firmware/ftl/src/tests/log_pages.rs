@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, config};
 use super::recovery::roomy;
-use crate::{Capacity, ConfigError, FtlConfig};
+use crate::{Boot, Capacity, ConfigError, FtlConfig};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Geometry, SECTOR_BYTES};
 use std::vec;
@@ -99,6 +99,50 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     bench = bench.restart();
     let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
     assert!([0, 3].map(|byte| vec![byte; page as usize]).contains(&data), "{}", data[0]);
+}
+
+/// A logical page is written twice, and the log has neither. The page of the log that names the map of a
+/// shutdown has no room for both. Once the drive is up again nothing may lead back to the first, though the
+/// log is replayed.
+#[test]
+fn a_shutdown_leaves_no_entry_that_its_page_of_the_log_has_no_room_for() {
+    let base = roomy(1);
+    let geometry = Geometry { blocks_per_lun: 24, pages_per_block: 256, page_bytes: 4096, ..base.geometry };
+    let config = FtlConfig { geometry, checkpoint_pages: 1 << 20, ..base };
+    let page = 4096;
+    let mut overflows = 0;
+    for trims in 160..240 {
+        let mut bench = Bench::fresh(config);
+        let write = |bench: &Bench, lpn: u64, byte: u8| {
+            bench.send(HostOp::Write, lpn * page, page, true, vec![byte; page as usize]);
+            assert_eq!(bench.wait().0.status, HostStatus::Success);
+        };
+        (1..500).for_each(|lpn| write(&bench, lpn, 1));
+        bench.write_log_page();
+        write(&bench, 0, 2);
+        let ranges: Vec<_> =
+            (0..trims).map(|n| ByteRange { offset: (2 * n + 1) * page, length: page }).collect();
+        for ranges in ranges.chunks(100) {
+            bench.send_deallocate(ranges);
+            assert_eq!(bench.wait().0.status, HostStatus::Success);
+        }
+        write(&bench, 0, 3);
+        bench.rest();
+        let before = bench.ftl.stats().log_pages;
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        overflows += u64::from(bench.ftl.stats().log_pages - before > 1);
+        bench = bench.restart();
+        bench.wait_booted();
+        assert_eq!(bench.ftl.stats().boot, Boot::Clean);
+        write(&bench, 490, 4);
+        bench.write_log_page();
+        bench = bench.restart();
+        bench.wait_booted();
+        assert_eq!(bench.ftl.stats().boot, Boot::Recovered);
+        let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
+        assert_eq!(data, vec![3; page as usize], "{trims} trims");
+    }
+    assert!((1..10).contains(&overflows), "{overflows} of 80 shutdowns wrote more than one page");
 }
 
 #[test]
