@@ -46,7 +46,7 @@ pub fn calibrate(
     let papers =
         costs.fitted.iter().map(|entry| paper_of(entry.cell, plan)).collect::<Result<Vec<_>, _>>()?;
     let mut told = |share| heard(progress("calibrating", share));
-    let values = fit(&ranges, &papers, &mut told, &mut ours)?;
+    let values = fit(&ranges, &papers, None, &mut told, &mut ours)?;
     let mut fits = Vec::new();
     for (index, ((entry, &value), &paper_us)) in costs.fitted.iter().zip(&values).zip(&papers).enumerate() {
         fits.push(Fit {

@@ -225,8 +225,7 @@ impl Plan {
         self.map_cache.requests /= 4;
         self
     }
-    /// The same plan with few requests in Fig 10. With one thread they differ by one pass of the
-    /// interface layer at most.
+    /// The same plan with few requests in Fig 10. With one thread all of them take the same.
     pub(super) fn of_few_requests(&self) -> Self {
         Plan { buffer_entries: 256, reads_mib: 16, phase_requests: 128, ..self.clone() }
     }
