@@ -1,7 +1,7 @@
 use crate::core_state::CoreState;
 use crate::ids::{HandlerId, TaskId};
-use crate::queue::{HeapQueue, TimerQueue};
 use crate::stack::{BoxedTask, RunningStack, pend};
+use crate::timers::TimerQueue;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -71,7 +71,7 @@ enum Ready {
 
 pub(crate) struct Inner {
     now: Cell<Instant>,
-    queue: RefCell<HeapQueue>,
+    queue: RefCell<TimerQueue>,
     ready: RefCell<VecDeque<Ready>>,
     tasks: RefCell<Vec<Task>>,
     handlers: RefCell<Vec<Rc<dyn Handler>>>,

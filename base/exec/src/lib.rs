@@ -17,17 +17,17 @@ extern crate alloc;
 mod core_state;
 mod cpu;
 mod exec;
+mod heap;
 mod ids;
-mod queue;
 #[allow(unsafe_code, reason = "the pointer to the stack that runs")]
 mod stack;
 mod sync;
+mod timers;
 
 pub use core_state::CoreStats;
 pub use cpu::Core;
 pub use exec::{Counts, Exec, Handler, Roster};
 pub use ids::{HandlerId, TaskId};
-pub use queue::{HeapQueue, TimerQueue};
 pub use stack::{BoxedTask, Carrier, PrivateStack, Resumed, RunningStack};
 pub use sync::{Ring, WaitCell, WaitQueue};
 

@@ -1,37 +1,14 @@
+//! Timed events in their order, and a heap of them.
+
 use alloc::vec::Vec;
 use aster_units::Instant;
-
-/// A queue of timed events. Events of the same time come out in the order in which they were added. Those
-/// added as `last` come after all others of that time, in the order of their targets. A trait, so that
-/// the implementation can be replaced.
-pub trait TimerQueue {
-    /// Adds an event; a `last` one comes after all others of its instant.
-    fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool);
-    /// Adds an event that is not to be last.
-    #[inline]
-    fn push(&mut self, at: Instant, target: u32, token: u64) {
-        self.push_in(at, target, token, false);
-    }
-    /// When the earliest event is due. Does not change the queue.
-    fn next(&self) -> Option<Instant>;
-    /// Takes the earliest event if it is due by `until`.
-    fn pop_due(&mut self, until: Instant) -> Option<(Instant, u32, u64)>;
-    /// Drops all events.
-    fn clear(&mut self);
-    /// Events pending.
-    fn len(&self) -> usize;
-    /// True when nothing is pending.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// Children per node of the heap.
 const ARITY: usize = 4;
 
 /// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are
 /// renumbered.
-const SEQUENCES: u64 = 1 << 31;
+pub(crate) const SEQUENCES: u64 = 1 << 31;
 
 /// The bit above the sequence number. It is set in events that come last; these have their target in
 /// place of a sequence number.
@@ -40,29 +17,31 @@ const LAST: u64 = 1 << 63;
 // The time, the order among events of the same time (the sequence number, above the target), and the
 // token. 24 bytes.
 #[derive(Clone, Copy)]
-struct TimedEvent {
-    at: u64,
+pub(crate) struct TimedEvent {
+    pub(crate) at: u64,
     order: u64,
-    token: u64,
+    pub(crate) token: u64,
 }
 
 impl TimedEvent {
     #[inline]
-    fn key(&self) -> u128 {
+    pub(crate) fn new(at: Instant, sequence: u64, target: u32, token: u64, last: bool) -> Self {
+        let order = if last { LAST | u64::from(target) << 32 } else { sequence << 32 };
+        TimedEvent { at: at.as_picos(), order: order | u64::from(target), token }
+    }
+    #[inline]
+    pub(crate) fn key(&self) -> u128 {
         u128::from(self.at) << 64 | u128::from(self.order)
     }
     #[inline]
-    fn target(&self) -> u32 {
+    pub(crate) fn target(&self) -> u32 {
         self.order as u32
     }
 }
 
-/// [`TimerQueue`] on a heap with four children per node.
+/// Events, the earliest first.
 #[derive(Default)]
-pub struct HeapQueue {
-    heap: Vec<TimedEvent>,
-    sequence: u64,
-}
+pub(crate) struct Heap(Vec<TimedEvent>);
 
 /// Moves `entry`, for which there is a hole at `hole`, towards the root until its parent is earlier.
 #[inline]
@@ -108,52 +87,70 @@ fn replace_root(heap: &mut [TimedEvent], entry: TimedEvent) {
     rise(heap, hole, entry);
 }
 
-impl HeapQueue {
+impl Heap {
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&TimedEvent> {
+        self.0.first()
+    }
+    #[inline]
+    pub(crate) fn push(&mut self, event: TimedEvent) {
+        self.0.push(event);
+        let last = self.0.len() - 1;
+        rise(&mut self.0, last, event);
+    }
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<TimedEvent> {
+        let first = *self.0.first()?;
+        let last = self.0.pop()?;
+        if !self.0.is_empty() {
+            replace_root(&mut self.0, last);
+        }
+        Some(first)
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Gives the events new sequence numbers, from 0 on, and returns the one that comes next.
     #[cold]
-    fn renumber(&mut self) {
+    pub(crate) fn renumber(&mut self) -> u64 {
         // A sorted list is a heap.
-        self.heap.sort_unstable_by_key(TimedEvent::key);
-        let numbered = self.heap.iter_mut().filter(|entry| entry.order & LAST == 0);
+        self.0.sort_unstable_by_key(TimedEvent::key);
+        let numbered = self.0.iter_mut().filter(|entry| entry.order & LAST == 0);
         for (sequence, entry) in numbered.enumerate() {
             entry.order = (sequence as u64) << 32 | u64::from(entry.target());
         }
-        self.sequence = self.heap.len() as u64;
+        self.0.len() as u64
     }
 }
 
-impl TimerQueue for HeapQueue {
-    #[inline]
-    fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool) {
+/// All events on the heap, as the slow twin of [`TimerQueue`](crate::timers::TimerQueue).
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct HeapQueue {
+    heap: Heap,
+    sequence: u64,
+}
+
+#[cfg(test)]
+impl HeapQueue {
+    pub(crate) fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool) {
         if self.sequence == SEQUENCES {
-            self.renumber();
+            self.sequence = self.heap.renumber();
         }
-        let order = if last { LAST | u64::from(target) << 32 } else { self.sequence << 32 };
-        let entry = TimedEvent { at: at.as_picos(), order: order | u64::from(target), token };
+        self.heap.push(TimedEvent::new(at, self.sequence, target, token, last));
         self.sequence += 1;
-        self.heap.push(entry);
-        let last = self.heap.len() - 1;
-        rise(&mut self.heap, last, entry);
     }
-    #[inline]
-    fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.first().map(|e| Instant::from_picos(e.at))
     }
-    #[inline]
-    fn pop_due(&mut self, until: Instant) -> Option<(Instant, u32, u64)> {
-        let first = *self.heap.first()?;
-        if first.at > until.as_picos() {
+    pub(crate) fn pop_due(&mut self, until: Instant) -> Option<(Instant, u32, u64)> {
+        if self.heap.first()?.at > until.as_picos() {
             return None;
         }
-        let last = self.heap.pop()?;
-        if !self.heap.is_empty() {
-            replace_root(&mut self.heap, last);
-        }
+        let first = self.heap.pop()?;
         Some((Instant::from_picos(first.at), first.target(), first.token))
     }
-    fn clear(&mut self) {
-        self.heap.clear();
-    }
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
 }
@@ -184,7 +181,7 @@ mod tests {
         for _ in 0..300 {
             for _ in 0..rng.below(40) {
                 let at = now + rng.below(30);
-                queue.push(Instant::from_picos(at), target, u64::from(target) << 32);
+                queue.push_in(Instant::from_picos(at), target, u64::from(target) << 32, false);
                 expected.push((at, target));
                 target += 1;
             }
@@ -200,7 +197,7 @@ mod tests {
         queue.sequence = SEQUENCES - 20;
         for target in 0..40 {
             let at = u64::from(target * 7 % 5);
-            queue.push(Instant::from_picos(at), target, u64::from(target) << 32);
+            queue.push_in(Instant::from_picos(at), target, u64::from(target) << 32, false);
             expected.push((at, target));
         }
         assert!(queue.sequence < 100);
@@ -213,11 +210,11 @@ mod tests {
         let at = Instant::from_picos;
         queue.push_in(at(5), 2, 0, true);
         queue.push_in(at(5), 1, 0, true);
-        queue.push(at(5), 3, 0);
+        queue.push_in(at(5), 3, 0, false);
         queue.push_in(at(4), 4, 0, true);
-        queue.push(at(6), 5, 0);
-        queue.renumber();
-        queue.push(at(5), 6, 0);
+        queue.push_in(at(6), 5, 0, false);
+        queue.sequence = queue.heap.renumber();
+        queue.push_in(at(5), 6, 0, false);
         queue.push_in(at(5), 0, 0, true);
         let order: Vec<u32> =
             core::iter::from_fn(|| queue.pop_due(at(9)).map(|(_, target, _)| target)).collect();
