@@ -9,11 +9,11 @@ use crate::interrupt::Interrupt;
 use crate::set;
 use crate::units::capacity;
 use aster_device::profile::{BLOCK, DataModeName, PACKAGES, Profile, RaidName, SHIPPED};
-use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command, lun_pool};
+use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_lab::measure::drive_of;
-use aster_lab::waf::expected;
+use aster_lab::spare::Spare;
 use aster_lab::warning::Warning;
 use aster_lab::words::counted;
 use aster_run_virtual::{KeptProfile, Machine, RunError, is_image, kept_profile};
@@ -230,7 +230,7 @@ struct Checked {
     /// The FTL on the host; `null` without one.
     target: Option<Target>,
     /// What the blocks of a LUN are for; `null` for another translation than our page-mapping FTL.
-    blocks: Option<Blocks>,
+    blocks: Option<Spare>,
     /// Payload that the link carries in one direction at most; `null` without a limit.
     link_bytes_per_s: Option<u64>,
     /// How firmware exchanges packets with the host; `null` where hardware is the transaction layer.
@@ -419,64 +419,6 @@ impl Packets {
     }
 }
 
-/// What the blocks of a LUN are for, if none is bad.
-#[derive(Serialize)]
-struct Blocks {
-    /// Whose they are: a LUN's, or a plane's where planes are allocated one by one.
-    #[serde(skip)]
-    of: &'static str,
-    per_lun: u32,
-    /// What the logical pages of a LUN fill.
-    data: f64,
-    log: u32,
-    stored_map: u32,
-    gc_reserve: u32,
-    /// Half of the two open blocks.
-    open: u32,
-    /// All others: garbage collection lives off these.
-    stale: f64,
-    /// Stale over data, which is theory's spare factor.
-    effective_over_provisioning_percent: f64,
-    /// Pages programmed per page of the host under uniform random writes of whole pages, by theory; `null`
-    /// for a victim policy without one.
-    write_amplification: Option<f64>,
-}
-
-impl Blocks {
-    fn of(profile: &Profile) -> Option<Blocks> {
-        let pool = lun_pool(&Pieces::default(), profile, smallest_content(profile))?;
-        let expected = expected(profile);
-        let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
-        Some(Blocks {
-            of: if pool.are_planes { "plane" } else { "LUN" },
-            per_lun: pool.blocks + pool.log_blocks + pool.map_blocks,
-            data,
-            log: pool.log_blocks,
-            stored_map: pool.map_blocks,
-            gc_reserve: pool.reserve,
-            open: 1,
-            stale: f64::from(pool.blocks - pool.reserve - 1) - data,
-            effective_over_provisioning_percent: expected.effective_over_provisioning_percent,
-            write_amplification: expected.write_amplification,
-        })
-    }
-    fn in_words(&self, victims: &str) -> String {
-        let Blocks { of, per_lun, data, log, stored_map, gc_reserve, open, stale, .. } = self;
-        let waf = self.write_amplification.map_or(String::new(), |waf| {
-            format!(
-                "\n  writes    uniform, random, whole pages: write amplification {waf:.1} by theory \
-                 of {victims}"
-            )
-        });
-        format!(
-            "\n  blocks    of a {of}'s {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
-             {gc_reserve} GC reserve, {open} open, {stale:.1} stale\n            \
-             {:.1} % effective over-provisioning{waf}",
-            self.effective_over_provisioning_percent
-        )
-    }
-}
-
 /// A rate in decimal units, as data sheets have it.
 fn rate(bytes_per_s: u64) -> String {
     let mega = bytes_per_s as f64 / 1e6;
@@ -528,7 +470,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         exported_bytes,
         spare_percent: (flash_bytes as f64 / exported_bytes.max(1) as f64 - 1.0) * 100.0,
         target: Target::of(&profile, exported_bytes),
-        blocks: Blocks::of(&profile),
+        blocks: Spare::of(&Pieces::default(), &profile, smallest_content(&profile)),
         link_bytes_per_s: link,
         transport: machine.device().transport().map(|transport| Packets::of(&transport, &profile)),
         channel_bytes_per_s: channel,
@@ -576,7 +518,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, profile, .. } = found;
     let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
     let sold = profile.geometry.capacity.as_ref().map_or(String::new(), |name| format!("{name}: "));
-    let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| blocks.in_words(&profile.ftl.victims));
+    let blocks = found.blocks.as_ref().map_or(String::new(), |blocks| format!("\n  {}", blocks.in_words()));
     let (link, channels) = (&profile.link, profile.used_geometry().channels);
     let carried = found.link_bytes_per_s.map_or("no limit".to_owned(), rate);
     let (cores, map) = (board_words::cores(profile), board_words::map(profile, *exported_bytes));

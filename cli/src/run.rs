@@ -320,6 +320,12 @@ fn corrected(drive: &DriveReport) -> Option<String> {
     ))
 }
 
+/// The WAF of the whole run beside what theory expects.
+fn spare(run: &RunReport) -> Option<String> {
+    let waf = run.drive.waf.filter(|&waf| waf > 0.0)?;
+    Some(run.spare.as_ref()?.beside(waf))
+}
+
 /// What firmware had to do with the link's packets, on a drive that sends them itself (S7).
 fn packets(drive: &DriveReport) -> Option<String> {
     let of = |name| drive.parts.get(name).copied().unwrap_or(0);
@@ -378,7 +384,7 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
         console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
     }
     let of_drive = [corrected, packets, switches].map(|line| line(&report.drive));
-    for line in of_drive.into_iter().flatten() {
+    for line in of_drive.into_iter().chain([spare(report)]).flatten() {
         console::line(&line)?;
     }
     for task in &report.tasks {

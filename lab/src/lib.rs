@@ -26,6 +26,7 @@ pub mod provenance;
 pub mod pts;
 pub mod report;
 pub mod softssd;
+pub mod spare;
 pub mod torture;
 pub mod traces;
 mod tree;

@@ -103,6 +103,7 @@ pub(crate) fn measure_what_is_done(
         drive,
         erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
         translation,
+        spare: None,
         wall_s,
         interrupted,
         error: ran.as_ref().err().map(ToString::to_string),

@@ -9,6 +9,7 @@ pub use whole::{LostPage, Outcome, Phase, Place, run};
 use crate::limits::{self, Asks, HostLimit, Queues};
 use crate::measure::{Progress, drive_of, measure, measure_what_is_done};
 use crate::report::RunReport;
+use crate::spare::Spare;
 use crate::traces::{Loop, Survey, TraceFile, TraceReport};
 use crate::warning::Warning;
 use crate::watch::WatchError;
@@ -185,6 +186,9 @@ fn run_as_far_as_it_goes(
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine, Result<(), RunError>), WorkError> {
     let queues = queues(setup, &work);
+    let pieces = pieces.into();
+    let content = setup.content.unwrap_or(setup.profile.content.into());
+    let spare = Spare::of(&pieces, &setup.profile, content);
     let machine = Machine::power_on_with(
         pieces,
         &setup.name,
@@ -203,7 +207,7 @@ fn run_as_far_as_it_goes(
     match carry_out(setup, &machine, work, look, progress) {
         Ok((report, ran)) => {
             let warnings = said.into_iter().chain(report.warnings).collect();
-            Ok((RunReport { limits: queues.limits, warnings, ..report }, machine, ran))
+            Ok((RunReport { limits: queues.limits, warnings, spare, ..report }, machine, ran))
         }
         Err(error) => {
             // The drive isn't at fault, so its image may be used again. If the shutdown fails, too, the first

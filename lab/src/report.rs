@@ -3,6 +3,7 @@
 use crate::lateness::LatenessReport;
 use crate::limits::HostLimit;
 use crate::provenance::Provenance;
+use crate::spare::Spare;
 use crate::traces::TraceReport;
 use crate::warning::Warning;
 use serde::{Serialize, Serializer};
@@ -243,6 +244,10 @@ pub struct RunReport {
     /// power-on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub translation: BTreeMap<&'static str, u64>,
+    /// What the drive's blocks are for, and the WAF that theory expects; absent with another translation than
+    /// our page-mapping FTL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare: Option<Spare>,
     /// Wall-clock seconds that it took.
     pub wall_s: f64,
     /// It was stopped early: the figures cover the work until then.
@@ -539,6 +544,7 @@ mod tests {
             drive: drive(1.5, 2.0),
             erases: EraseReport { min: 0, mean: 1.0, max: 3 },
             translation: BTreeMap::new(),
+            spare: None,
             wall_s: 1.0,
             interrupted: false,
             error: None,

@@ -140,6 +140,33 @@ fn a_check_says_what_the_blocks_are_for() {
     assert!(said.contains("effective over-provisioning") && !said.contains("by theory"), "{said}");
 }
 
+/// A run's report has the blocks of `aster check`, and says what theory expects beside the WAF that it
+/// measured.
+#[test]
+fn a_run_says_what_its_spare_is_beside_its_waf() {
+    let place = Place::new();
+    place.write("w.fio", "[w]\nrw=write\nbs=16k\nsize=1m\nend_fsync=1\n");
+    place.write("r.fio", "[r]\nrw=read\nbs=16k\nsize=1m\n");
+    let set = ["--set", "ftl.over_provisioning_percent=60"];
+    let blocks = place.report(&[&["check", "tiny", "--json"][..], &set].concat())["blocks"].clone();
+    let run = |job, more: &[&'static str]| [&["run", "tiny", "--job", job][..], &set, more].concat();
+    let report = place.report(&run("w.fio", &["--json"]));
+    assert_eq!(report["spare"], blocks);
+    assert!(blocks["write_amplification"].is_f64() && blocks["victims"] == "greedy", "{blocks}");
+    let said = place.aster(&run("w.fio", &[])).out;
+    let effective = blocks["effective_over_provisioning_percent"].as_f64().unwrap();
+    let theory = blocks["write_amplification"].as_f64().unwrap();
+    let line = said.lines().find(|line| line.starts_with("WAF ")).unwrap_or_else(|| panic!("{said}"));
+    let measured = report["waf"].as_f64().unwrap();
+    assert!(line.starts_with(&format!("WAF {measured:.2} with ")), "{line}");
+    assert!(line.contains(&format!("{effective:.1} % effective over-provisioning")), "{line}");
+    assert!(line.contains(&format!("theory of greedy expects {theory:.1} ")), "{line}");
+    // Reads amplify no writes, and another translation has no such blocks.
+    assert!(!place.aster(&run("r.fio", &[])).out.contains("\nWAF "));
+    let other = place.report(&["run", "pocket-ocssd", "--job", "w.fio", "--json"]);
+    assert!(other.get("spare").is_none(), "{other}");
+}
+
 #[test]
 fn cells_that_no_configured_code_carries_are_refused_and_bad_ones_told() {
     let place = Place::new();

@@ -2,6 +2,7 @@
 
 use super::report::Plan;
 use crate::experiment::ExperimentError;
+use crate::spare::theory::QUEUE_DEPTH;
 use aster_device::Media;
 use aster_device::profile::Profile;
 use aster_driver::Config;
@@ -10,9 +11,6 @@ use aster_run_virtual::Machine;
 use aster_units::Content;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner, drive_of};
 use aster_workload::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDirection, Zone};
-
-/// Commands in flight.
-pub(super) const QUEUE_DEPTH: u32 = 32;
 
 /// Fills a drive, overwrites it until write amplification has settled, and measures.
 pub(super) fn write_amplification(
