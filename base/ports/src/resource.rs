@@ -1,7 +1,7 @@
 //! A bandwidth that several users share.
 
 use alloc::rc::Rc;
-use aster_units::{Duration, Instant, PICOS_A_SECOND};
+use aster_units::{Duration, Instant};
 use core::cell::Cell;
 
 /// Bytes that a memory moves at once: the width of the data path.
@@ -48,47 +48,6 @@ impl Window {
     #[inline]
     pub fn passed(&self, bytes: u64) -> Instant {
         self.begin + Duration::of_transfer(bytes, self.bytes_per_second)
-    }
-    /// As [`Window::passed`], for one word after the other behind the first `bytes`.
-    #[inline]
-    pub fn words_behind(&self, bytes: u64) -> Words {
-        let rate = self.bytes_per_second.max(1);
-        let of = |bytes: u64| match bytes.checked_mul(PICOS_A_SECOND) {
-            _ if self.bytes_per_second == 0 => (0, 0),
-            Some(scaled) => (scaled / rate, scaled % rate),
-            None => {
-                let scaled = u128::from(bytes) * u128::from(PICOS_A_SECOND);
-                ((scaled / u128::from(rate)) as u64, (scaled % u128::from(rate)) as u64)
-            }
-        };
-        let (picos, rest) = of(bytes);
-        Words { begin: self.begin, rate, picos, rest, of_word: of(WORD_BYTES) }
-    }
-}
-
-/// When each of the words behind some bytes has passed. It computes this without a division per word.
-#[derive(Clone, Copy, Debug)]
-pub struct Words {
-    begin: Instant,
-    rate: u64,
-    // The time that the bytes so far take: whole picoseconds, and the rest in units of 1/`rate`
-    // picoseconds.
-    picos: u64,
-    rest: u64,
-    of_word: (u64, u64),
-}
-
-impl Words {
-    /// When one more word has passed.
-    #[inline]
-    pub fn pass(&mut self) -> Instant {
-        self.picos += self.of_word.0;
-        self.rest += self.of_word.1;
-        if self.rest >= self.rate {
-            self.rest -= self.rate;
-            self.picos += 1;
-        }
-        self.begin + Duration::from_picos(self.picos + u64::from(self.rest > 0))
     }
 }
 
@@ -185,25 +144,6 @@ mod tests {
         assert_eq!(memory.between(at(10), 8), Duration::from_nanos(128));
         assert_eq!(memory.between(at(16_300), 8), Duration::from_nanos(100));
         assert_eq!(memory.reserve(at(16_300), 0), at(16_408));
-    }
-
-    #[test]
-    fn words_pass_one_by_one_when_their_bytes_have() {
-        for rate in [0, 1_000, 7_777, 200_000_000, 399_999_999, 2_000_000_003, 5_696_000_000] {
-            let memory = Bandwidth::new(rate);
-            memory.reserve(Instant::ZERO, 12);
-            let window = memory.window(at(3), 1 << 20);
-            for before in [0, 1, 8, 16_384, 20_000_000] {
-                let mut words = window.words_behind(before);
-                for nth in 1..2_000 {
-                    assert_eq!(
-                        words.pass(),
-                        window.passed(before + nth * WORD_BYTES),
-                        "{rate} {before} {nth}"
-                    );
-                }
-            }
-        }
     }
 
     #[test]

@@ -306,40 +306,6 @@ impl CycleTable {
     pub(crate) fn cycle_of(&self, start: Instant, at: Instant) -> u64 {
         if at <= start { 0 } else { at.since(start).cycles_up(self.period) }
     }
-    /// [`CycleTable::cycle_of`] for a series of instants.
-    #[inline]
-    pub(crate) fn cycles_from(&self, start: Instant) -> Cycles {
-        Cycles { edge: start, cycle: 0, period: self.period }
-    }
-}
-
-/// Counts the cycles up to instants that never decrease. If they are close to each other, it needs no
-/// division.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cycles {
-    edge: Instant,
-    cycle: u64,
-    period: Duration,
-}
-
-impl Cycles {
-    /// The most cycles that are counted one by one.
-    const NEAR: u64 = 8;
-
-    /// The first cycle that begins at `at` or later.
-    #[inline]
-    pub(crate) fn up_to(&mut self, at: Instant) -> u64 {
-        if at > self.edge + self.period * Self::NEAR {
-            let cycles = at.since(self.edge).cycles_up(self.period);
-            self.cycle += cycles;
-            self.edge += self.period * cycles;
-        }
-        while self.edge < at {
-            self.edge += self.period;
-            self.cycle += 1;
-        }
-        self.cycle
-    }
 }
 
 /// The position of the walk, and the events from which waits count. Cycles are counted from the
