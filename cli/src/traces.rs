@@ -53,7 +53,7 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
         names => Choice::Named(names.to_vec()),
     };
     let asked = TraceOptions {
-        format: args.trace_format.map(Into::into),
+        format: args.format(),
         choice,
         placing: args.trace_place.into(),
         times: args.trace_speed,

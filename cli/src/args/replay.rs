@@ -1,7 +1,7 @@
 //! How a trace is replayed.
 
 use aster_lab::traces::Placing;
-use aster_workload::trace::{Format, SPEED_RECORDED, Times};
+use aster_workload::trace::{Columns, Format, SPEED_RECORDED, Times};
 use clap::{Args, ValueEnum};
 
 /// Most requests of a trace in flight.
@@ -13,6 +13,10 @@ pub(crate) struct ReplayArgs {
     /// How the trace is written [default: recognised by its first line]
     #[arg(long, value_name = "FORMAT", conflicts_with = "job")]
     pub(crate) trace_format: Option<FormatArg>,
+    /// The columns of a CSV that is none of these, such as time:us,device,kind,offset,size:sectors,-
+    #[arg(long, value_name = "COLUMNS", conflicts_with_all = ["job", "trace_format"],
+        value_parser = Columns::parse)]
+    pub(crate) trace_columns: Option<Columns>,
     /// Replay this device of the trace, or all of them; may be repeated [default: the first that appears]
     #[arg(long, value_name = "DEVICE|all", conflicts_with = "job")]
     pub(crate) trace_device: Vec<String>,
@@ -53,6 +57,19 @@ pub(crate) enum FormatArg {
     MqsimUs,
     /// The same, times in picoseconds
     MqsimPs,
+    /// Alibaba's block traces, CSV
+    Alibaba,
+    /// Tencent's block traces (SNIA IOTTA), CSV
+    Tencent,
+    /// SYSTOR '17 (SNIA IOTTA), CSV
+    Systor,
+}
+
+impl ReplayArgs {
+    /// How the trace is written, if the user has said so.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.trace_columns.map(Format::Columns).or(self.trace_format.map(Format::from))
+    }
 }
 
 impl From<FormatArg> for Format {
@@ -64,6 +81,9 @@ impl From<FormatArg> for Format {
             FormatArg::Mqsim => Format::Mqsim,
             FormatArg::MqsimUs => Format::MqsimMicros,
             FormatArg::MqsimPs => Format::MqsimPicos,
+            FormatArg::Alibaba => Format::Alibaba,
+            FormatArg::Tencent => Format::Tencent,
+            FormatArg::Systor => Format::Systor,
         }
     }
 }

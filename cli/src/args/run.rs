@@ -125,8 +125,8 @@ pub(crate) struct SourceArgs {
     /// name them where they are elsewhere now.
     #[arg(long, value_name = "REPORT", conflicts_with_all = [
         "profile", "set", "hardware", "content", "precondition", "age", "seed", "keep_going", "verify",
-        "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
-        "trace_round", "queue_depth",
+        "trace_format", "trace_columns", "trace_device", "trace_place", "trace_loop", "trace_speed",
+        "trace_wrap", "trace_round", "queue_depth",
     ])]
     pub(crate) again: Option<PathBuf>,
     /// A fio job file; - is standard input

@@ -215,3 +215,31 @@ fn a_device_s_name_does_nothing_to_a_terminal() {
     assert!(ran.err.contains("a\\u{1b}[31mb\\u{9b}c"), "{}", ran.err);
     assert!(!format!("{}{}", ran.out, ran.err).contains(['\u{1b}', '\u{9b}']), "{:?}", ran.err);
 }
+
+#[test]
+fn tables_are_replayed_and_any_other_by_the_names_of_its_columns() {
+    let place = Place::new();
+    let alibaba =
+        "419,W,8192,4096,1577808144360767\n7,R,0,512,1577808144361000\n419,R,8192,4096,1577808144361767\n";
+    place.write("a.csv", alibaba);
+    let report = place.report(&["run", "tiny", "--trace", "a.csv", "--json"]);
+    assert_eq!(
+        (&report["trace"]["format"], &report["total"]["all"]["requests"]),
+        (&"alibaba".into(), &2.into())
+    );
+    assert_eq!(report["tasks"][0]["lateness"]["arrivals_s"], 0.001);
+    // The same, otherwise written.
+    place.write("own.csv", "when;what\n0,8,sda,write,16\n1000,8,sda,read,16\n".replace(';', ",").as_str());
+    let columns = "time:us,size:sectors,device,kind,offset:sectors";
+    let run = ["run", "tiny", "--trace", "own.csv", "--json", "--trace-columns"];
+    let own = place.refused(2, &[&run[..], &[columns]].concat());
+    assert!(own.contains("line 1, column 1: expected a time, found \"when\""), "{own}");
+    place.write("own.csv", "when,much,what,how,where\n0,8,sda,write,16\n1000,8,sda,read,16\n");
+    let own = place.report(&[&run[..], &[columns]].concat());
+    assert_eq!(own["trace"]["format"], "columns");
+    assert_eq!(own["total"], report["total"]);
+    let refused = place.refused(2, &[&run[..], &["time,kind,offset"]].concat());
+    assert!(refused.contains("the column size is missing"), "{refused}");
+    let both = ["--trace-format", "msr", "--trace-columns", columns];
+    place.refused(2, &[&["run", "tiny", "--trace", "own.csv"][..], &both].concat());
+}

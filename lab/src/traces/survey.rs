@@ -126,8 +126,8 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
         let unreadable = |why| TraceError { line: i + 1, column: 1, problem: TraceProblem::Unreadable(why) };
         let line = line.map_err(|why| in_words(&unreadable(why), 0))?;
         if !line.trim().is_empty() {
-            let unknown = "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by \
-                 its first line";
+            let unknown = "neither blkparse text, CSV of MSR Cambridge, Alibaba, Tencent or SYSTOR '17, a \
+                 fio iolog nor MQSim's ASCII, going by its first line";
             return Format::detect(&line).ok_or_else(|| match Format::nearest(&line) {
                 Some((format, wrong)) => {
                     format!(
@@ -136,7 +136,10 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
                         i + 1
                     )
                 }
-                None => format!("{unknown}; --trace-format takes it as one of them and says what is wrong"),
+                None => format!(
+                    "{unknown}; --trace-format takes it as one of them and says what is wrong, \
+                     --trace-columns reads other CSV"
+                ),
             });
         }
     }

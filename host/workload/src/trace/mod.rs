@@ -1,11 +1,14 @@
 //! Recorded traces in their own formats, read line by line: `blkparse` text, MSR Cambridge CSV, fio iolog
-//! versions 2 and 3, MQSim's ASCII.
+//! versions 2 and 3, MQSim's ASCII, and tables of comma-separated columns, published ones and the user's own.
 //!
 //! | format | a line | times | device |
 //! |---|---|---|---|
 //! | [`Format::Blkparse`] | `8,0 1 11 0.009507758 697 Q WS 223490 + 8 [cmd]`; only Q events count | ns | `8,0` |
 //! | [`Format::Msr`] | `128166372003061629,usr,0,Read,7014609920,24576,41286` | 100 ns | `usr,0` |
 //! | [`Format::Iolog`] | `fio version 3 iolog` first, then `1500 /dev/sda write 0 4096` | µs | `/dev/sda` |
+//! | [`Format::Alibaba`] | `419,W,8792731648,16384,1577808144360767` | µs | `419` |
+//! | [`Format::Tencent`] | `1538323199,105352008,584,1,1576`: 512-byte sectors, 0 read or 1 write | s | `1576` |
+//! | [`Format::Systor`] | `1455508800.004377,0.000325,R,2,17099317760,36864` | s | `2` |
 //! | [`Format::Mqsim`] | `11413000 0 657728 16 1`: time, device, sector, sectors, 0 write or 1 read | ns | `0` |
 //!
 //! If a trace has several devices, [`Replay::devices`] chooses which are replayed. The default is the
@@ -13,6 +16,7 @@
 //! [`Trace::devices`] says which requests each device got.
 
 mod blkparse;
+mod columns;
 mod devices;
 mod error;
 mod format;
@@ -21,6 +25,7 @@ mod mqsim;
 mod msr;
 mod record;
 
+pub use columns::Columns;
 pub use devices::{Device, Devices, Place, Region};
 pub use error::{TraceError, TraceProblem};
 pub use format::Format;

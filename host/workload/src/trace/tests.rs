@@ -293,8 +293,21 @@ fn formats_are_told_by_their_first_line() {
     assert_eq!(Format::detect(""), None);
 }
 
+fn own_columns() -> Columns {
+    Columns::parse("size:sectors,-,kind:10,time:ms,offset").unwrap()
+}
+
 fn any_format() -> impl Strategy<Value = Format> {
-    prop_oneof![Just(Format::Blkparse), Just(Format::Msr), Just(Format::Iolog), Just(Format::Mqsim)]
+    prop_oneof![
+        Just(Format::Blkparse),
+        Just(Format::Msr),
+        Just(Format::Iolog),
+        Just(Format::Mqsim),
+        Just(Format::Alibaba),
+        Just(Format::Tencent),
+        Just(Format::Systor),
+        Just(Format::Columns(own_columns())),
+    ]
 }
 
 /// Requests of a trace: (kind, sector, sectors, microseconds since the previous request).
@@ -312,7 +325,8 @@ proptest! {
     fn nearly_right_lines_never_panic(
         format in any_format(),
         words in proptest::collection::vec(
-            "8,0|Q|FWFS|[0-9]{1,25}|\\+|0\\.[0-9]{9}|Read|usr|wait|write|sync|é",
+            "8,0|Q|FWFS|[0-9]{1,25}|\\+|0\\.[0-9]{9}|[0-9]{1,3}\\.[0-9]{0,30}|1\\.é|R|0|1|Read|usr|wait|\
+                write|sync|é",
             0..9,
         ),
         comma: bool,
@@ -329,6 +343,7 @@ proptest! {
     #[test]
     fn what_is_written_in_any_format_is_read_back(requests in any_requests()) {
         let (mut blk, mut msr, mut mqsim) = (String::new(), String::new(), String::new());
+        let mut tables: [String; 4] = Default::default();
         let (mut two, mut three) = (String::from("fio version 2 iolog\n"), String::from("fio version 3 \
             iolog\n"));
         let (mut now, mut want) = (0, Vec::new());
@@ -341,6 +356,15 @@ proptest! {
                              [x]\n", 5 + now / 1_000_000, now % 1_000_000);
             msr += &format!("{},h,0,{word},{offset},{length},0\n", 128_166_372_003_061_629 + now * 10);
             mqsim += &format!("{} 4 {sector} {sectors} {}\n", now * 1_000, 1 - kind);
+            let upper = &letter[..1];
+            for (table, line) in tables.iter_mut().zip([
+                format!("7,{upper},{offset},{length},{}\n", 1_577_808_144_360_767 + now),
+                format!("{}.{:06},{sector},{sectors},{kind},7\n", 5 + now / 1_000_000, now % 1_000_000),
+                format!("{}.{:06},,{word},7,{offset},{length}\n", 5 + now / 1_000_000, now % 1_000_000),
+                format!("{sectors},,{},{}.{:03},{offset}\n", 1 - kind, now / 1_000, now % 1_000),
+            ]) {
+                *table += &line;
+            }
             two += &format!("/d wait {gap} 0\n/d {word} {offset} {length}\n");
             three += &format!("{} /d {word} {offset} {length}\n", now + 7);
             let kind = [RequestKind::Read, RequestKind::Write][usize::from(kind)];
@@ -348,7 +372,8 @@ proptest! {
         }
         for (text, format) in
             [(&blk, Format::Blkparse), (&msr, Format::Msr), (&mqsim, Format::Mqsim), (&two, Format::Iolog),
-                (&three, Format::Iolog)]
+                (&three, Format::Iolog), (&tables[0], Format::Alibaba), (&tables[1], Format::Tencent),
+                (&tables[2], Format::Systor), (&tables[3], Format::Columns(own_columns()))]
         {
             prop_assert_eq!(plain(text, format), Ok(want.clone()));
         }
@@ -365,4 +390,27 @@ fn a_trace_of_endless_devices_ends_with_an_error() {
         told.starts_with("line 10001, ") && told.contains("beyond the 10000 that a trace may name"),
         "{told}"
     );
+}
+
+#[test]
+fn published_tables_are_known_by_their_first_line() {
+    for (line, format) in [
+        ("419,W,8792731648,16384,1577808144360767", Format::Alibaba),
+        ("device_id,opcode,offset,length,timestamp", Format::Alibaba),
+        ("1538323199,105352008,584,1,1576", Format::Tencent),
+        ("1455508800.004377,0.000325,R,2,17099317760,36864", Format::Systor),
+        ("\u{feff}Timestamp,Response,IOType,LUN,Offset,Size", Format::Systor),
+        ("128166372003061629,usr,0,Read,7014609920,24576,41286", Format::Msr),
+    ] {
+        assert_eq!(Format::detect(line), Some(format), "{line}");
+    }
+    for (line, nearest, says) in [
+        ("419,W,8792731648,16384,x", Format::Alibaba, "expected a time"),
+        ("1538323199,105352008,584,2,1576", Format::Tencent, "0 for a read or 1 for a write"),
+        ("1455508800.004377,0.000325,R,2,17099317760,0", Format::Systor, "a size above 0"),
+    ] {
+        assert_eq!(Format::detect(line), None, "{line}");
+        let (format, problem) = Format::nearest(line).unwrap();
+        assert!(format == nearest && problem.to_string().contains(says), "{line}: {format:?} {problem}");
+    }
 }
