@@ -67,23 +67,12 @@ impl Format {
         }
     }
 
-    /// What its columns say, of a table.
-    const fn columns(self) -> Option<Columns> {
-        match self {
-            Format::Alibaba => Some(Columns::ALIBABA),
-            Format::Tencent => Some(Columns::TENCENT),
-            Format::Systor => Some(Columns::SYSTOR),
-            Format::Columns(columns) => Some(columns),
-            _ => None,
-        }
-    }
     /// The published table that a first line is of: it names the columns, or is a request.
     fn table_of(first_line: &str) -> Option<Format> {
         let names = first_line.trim_start_matches('\u{feff}').trim();
         let named = HEADERS.iter().position(|header| names.eq_ignore_ascii_case(header));
-        let is_request = |table: &Format| {
-            table.columns().is_some_and(|columns| matches!(columns.line(first_line), Ok(Line::Request(_))))
-        };
+        let is_request =
+            |&table: &Format| matches!(Parser::new(table).line(first_line), Ok(Line::Request(_)));
         named.map(|at| TABLES[at]).or_else(|| TABLES.into_iter().find(is_request))
     }
 
@@ -151,14 +140,15 @@ pub(super) enum Parser {
 
 impl Parser {
     pub(super) fn new(format: Format) -> Self {
-        if let Some(columns) = format.columns() {
-            return Parser::Table(Table::new(columns));
-        }
         match format {
             Format::Blkparse => Parser::Blkparse(blkparse::Blkparse::default()),
             Format::Msr => Parser::Msr,
             Format::Iolog => Parser::Iolog(iolog::Iolog::default()),
-            _ => Parser::Mqsim,
+            Format::Mqsim | Format::MqsimMicros | Format::MqsimPicos => Parser::Mqsim,
+            Format::Alibaba => Parser::Table(Table::new(Columns::ALIBABA)),
+            Format::Tencent => Parser::Table(Table::new(Columns::TENCENT)),
+            Format::Systor => Parser::Table(Table::new(Columns::SYSTOR)),
+            Format::Columns(columns) => Parser::Table(Table::new(columns)),
         }
     }
 
