@@ -132,8 +132,8 @@ pub(crate) struct SourceArgs {
     /// A fio job file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]
     pub(crate) job: Option<PathBuf>,
-    /// A trace: blkparse text, MSR Cambridge CSV, a fio iolog or MQSim's ASCII, plain or packed by gzip or
-    /// zstd; - is standard input
+    /// A trace: blkparse text, a fio iolog, MQSim's ASCII or CSV (MSR Cambridge, Alibaba, Tencent, SYSTOR
+    /// '17, or with --trace-columns any other), plain or packed by gzip or zstd; - is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 }
