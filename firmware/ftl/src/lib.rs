@@ -36,6 +36,7 @@ mod blocks;
 mod cache;
 mod checkpoint;
 mod collector;
+mod durability;
 mod host;
 mod journal;
 mod mapping;
@@ -44,6 +45,7 @@ mod page;
 mod piece;
 mod recovery;
 mod setup;
+mod space;
 mod start;
 mod terms;
 

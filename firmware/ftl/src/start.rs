@@ -201,7 +201,7 @@ impl<M: Mapping> FtlHandle<M> {
     }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
-        self.0.journal.blocks().table().free(lun)
+        self.0.journal.blocks().table().free.len(lun)
     }
     /// Mapping units that the host sees.
     pub(crate) fn host_units(&self) -> u32 {
@@ -210,7 +210,7 @@ impl<M: Mapping> FtlHandle<M> {
     /// Mapping units on flash that may not be lost: those that are mapped, among them the map's own, and
     /// those that would be mapped again if a loss of power undid what has replaced them.
     pub(crate) fn valid_units(&self) -> u64 {
-        self.0.journal.blocks().table().valid_in_all()
+        self.0.journal.blocks().table().valid.in_all()
     }
     /// What the mapping counts, and what the copies of its directory do.
     pub(crate) fn mapping_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -19,13 +19,13 @@ use aster_exec::{WaitCell, WaitQueue};
 use aster_parties::{DriveState, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
-use core::cell::{Cell, Ref, RefCell, RefMut};
+use core::cell::Cell;
 
 /// The blocks of a drive.
 pub(crate) struct BlockPool {
     runtime: Rc<Runtime>,
     media: Rc<Media>,
-    table: RefCell<Blocks>,
+    table: Blocks,
     // Which LUN a page belongs to: page n to entry n modulo the length.
     lun_order: Box<[LunIndex]>,
     // The last sequence number given out.
@@ -68,7 +68,7 @@ impl BlockPool {
         BlockPool {
             runtime: Rc::clone(runtime),
             media: Rc::clone(media),
-            table: RefCell::new(Blocks::of(config).collected_by(victims)),
+            table: Blocks::of(config, victims),
             lun_order,
             sequence: Cell::new(0),
             room_waiters: queues(),
@@ -84,17 +84,12 @@ impl BlockPool {
     }
     /// Forgets all that is known of the blocks.
     pub(crate) fn clear(&self) {
-        self.table.borrow_mut().forget(&self.runtime.config);
+        self.table.forget();
     }
-    /// The block table. No borrow lives across an await.
+    /// The block table.
     #[inline]
-    pub(crate) fn table(&self) -> Ref<'_, Blocks> {
-        self.table.borrow()
-    }
-    /// The block table, to be changed.
-    #[inline]
-    pub(crate) fn table_mut(&self) -> RefMut<'_, Blocks> {
-        self.table.borrow_mut()
+    pub(crate) fn table(&self) -> &Blocks {
+        &self.table
     }
     /// The LUN that a frame's units belong to.
     #[inline]
@@ -131,7 +126,7 @@ impl BlockPool {
             // As many as there are when collection begins: its free blocks, and an open one.
             let blocks = u64::from(config.collects_at() - config.gc_reserve_blocks + 1);
             let band = blocks * u64::from(config.geometry.pages_per_block);
-            self.paces[lun.index()].pay(pages as u64, self.table().host_pages_left(lun), band);
+            self.paces[lun.index()].pay(pages as u64, self.table.room.host_pages_left(lun), band);
         }
     }
     /// A victim is begun of which `valid` of `units` count.
@@ -195,18 +190,13 @@ impl BlockPool {
     /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
     /// complete: it may be theirs to complete now.
     pub(crate) fn line_durable(&self, ppa: Ppa) {
-        let lun = {
-            let mut blocks = self.table_mut();
-            blocks.line_durable(ppa);
-            let block = blocks.block_of(ppa);
-            blocks.lun_of(block)
-        };
-        self.durable_changed(lun);
+        self.table.durability.line_durable(ppa);
+        self.durable_changed(self.table.layout.lun_of_page(ppa));
     }
     /// A program goes to `ppa`, the next page of an open block of the LUN; `copies` says of each slot what it
     /// copies, and from where. Garbage collection looks again when that closed the block.
     pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copies: &[(Lpn, Upa)]) {
-        let closed = self.table_mut().take_page(ppa, copies);
+        let closed = self.table.take_page(ppa, copies);
         if closed {
             self.ask_collector(lun);
         }
@@ -244,17 +234,13 @@ impl BlockPool {
     }
     /// Waits until no read keeps a block from being erased.
     pub(crate) async fn wait_unread(&self, lun: LunIndex, block: BlockIndex) {
-        let unread = || (!self.table().is_read(block)).then_some(());
+        let unread = || (!self.table.in_flight.is_read(block)).then_some(());
         self.read_waiters[lun.index()].wait(self.runtime.exec(), unread).await;
     }
     /// A read that kept its block from being erased has ended.
     pub(crate) fn read_over(&self, ppa: Ppa) {
-        let (last, lun) = {
-            let mut blocks = self.table_mut();
-            let block = blocks.block_of(ppa);
-            (blocks.read_ends(ppa), blocks.lun_of(block))
-        };
-        if last {
+        if self.table.in_flight.read_ends(ppa) {
+            let lun = self.table.layout.lun_of_page(ppa);
             self.read_waiters[lun.index()].wake(self.runtime.exec());
         }
     }
@@ -267,10 +253,8 @@ impl BlockPool {
             FlashStatus::Uncorrectable => u8::MAX,
             FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => return,
         };
-        let mut table = self.table_mut();
-        let fades = table.found_wrong_bits(ppa, bits);
-        let fails = outcome.status == FlashStatus::Uncorrectable && table.suspect(ppa, is_own);
-        drop(table);
+        let fades = self.table.refreshing.found_wrong_bits(ppa, bits);
+        let fails = outcome.status == FlashStatus::Uncorrectable && self.table.suspect(ppa, is_own);
         if fades || fails {
             self.begin_refresh(ppa);
         }
@@ -278,7 +262,7 @@ impl BlockPool {
     /// Counts a read, and has the block's data moved after too many.
     #[inline]
     pub(crate) fn count_disturbance(&self, ppa: Ppa) {
-        let disturbed = self.table_mut().count_read(ppa);
+        let disturbed = self.table.refreshing.count_read(ppa);
         if disturbed {
             self.begin_refresh(ppa);
         }
@@ -357,7 +341,7 @@ mod tests {
             erases: 0,
             unverified: false,
         };
-        pool.table_mut().adopt(block, entry).unwrap();
+        pool.table().adopt(block, entry).unwrap();
         block
     }
 
@@ -369,16 +353,12 @@ mod tests {
         config.refresh.reads = 3;
         let (parts, pool) = pool(config);
         let block = close_block(&pool, LUN);
-        let page = pool.table().first_page(block);
+        let page = pool.table().layout.first_page(block);
         let asked: Rc<Cell<Option<BlockIndex>>> = Rc::default();
         let (collecting, found) = (Rc::clone(&pool), Rc::clone(&asked));
         parts.exec.spawn(async move {
             let take = || {
-                if collecting.is_gc_paused() {
-                    None
-                } else {
-                    collecting.table_mut().take_for_refresh(LUN, false)
-                }
+                if collecting.is_gc_paused() { None } else { collecting.table().take_for_refresh(LUN, false) }
             };
             found.set(Some(collecting.wait_collector(LUN, take).await));
         });
@@ -391,7 +371,7 @@ mod tests {
                 erases: 0,
                 unverified: false,
             };
-            pool.table_mut().adopt(BlockIndex(block.0 + free), entry).unwrap();
+            pool.table().adopt(BlockIndex(block.0 + free), entry).unwrap();
         }
         for read in 1..=3 {
             assert_eq!((asked.get(), pool.is_gc_paused()), (None, true), "before read {read}");
@@ -410,9 +390,9 @@ mod tests {
     fn a_block_is_not_erased_before_its_last_read_has_ended() {
         let (parts, pool) = pool(config(Content::Fingerprint));
         let block = close_block(&pool, LUN);
-        let page = pool.table().first_page(block);
-        pool.table_mut().read_begins(page);
-        pool.table_mut().read_begins(Ppa(page.0 + 1));
+        let page = pool.table().layout.first_page(block);
+        pool.table().in_flight.read_begins(page);
+        pool.table().in_flight.read_begins(Ppa(page.0 + 1));
         let unread: Rc<Cell<bool>> = Rc::default();
         let (waiting, done) = (Rc::clone(&pool), Rc::clone(&unread));
         parts.exec.spawn(async move {
@@ -432,7 +412,7 @@ mod tests {
     fn a_pause_ends_for_a_refresh_only_if_nothing_but_power_on_began_it() {
         let (_parts, pool) = pool(config(Content::Fingerprint));
         let block = close_block(&pool, LUN);
-        let page = pool.table().first_page(block);
+        let page = pool.table().layout.first_page(block);
         assert!(pool.is_gc_paused() && !pool.is_shut_down());
         pool.pause_gc();
         assert!(pool.is_shut_down());

@@ -1,39 +1,26 @@
-mod collecting;
-mod levelling;
-mod listing;
-mod map_blocks;
-mod refreshing;
-mod safety;
-mod suspects;
-mod valid;
+//! The block table: what happens to a block, told to each part that must know.
 
-use crate::blocks::outbox::{LogEntry, PendingEntries};
-use crate::blocks::unsafe_programs::{Change, DurableChange, UnsafePrograms};
-use crate::blocks::victims::Greedy;
-use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream, Suspect};
+use crate::durability::lines::{self, Durability};
+use crate::durability::outbox::{LogEntry, Outbox};
+use crate::space::candidates::Candidates;
+use crate::space::evacuation::Evacuation;
+use crate::space::free::FreeLists;
+use crate::space::in_flight::InFlight;
+use crate::space::layout::BlockLayout;
+use crate::space::map_blocks::MapBlocks;
+use crate::space::open::{Open, OpenBlocks};
+use crate::space::refresh::Refreshing;
+use crate::space::room::{self, Room};
+use crate::space::states::States;
+use crate::space::valid::ValidUnits;
+use crate::space::wear::{ERASES_MAX, Wear};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::config::{FtlConfig, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
-use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
-use aster_parties::{ClosedBlocks, Refresh, VictimPolicy};
-use aster_units::{BlockAddr, Lpn, LunIndex, Ppa, Upa};
-
-/// A page that was moved out of a block which is being collected: not journaled before the block is empty.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct DeferredMove {
-    change: Change,
-    // Its order among all changes.
-    at: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Open {
-    block: BlockIndex,
-    next: u16,
-}
+use alloc::rc::Rc;
+use aster_parties::VictimPolicy;
+use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
 /// Where a stream's next program goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,477 +33,378 @@ pub(crate) enum Next {
     None,
 }
 
-struct LunBlocks {
-    free: VecDeque<BlockIndex>,
-    // How many of the free blocks, from the first on, the last log page lists for recovery to look into.
-    journaled_free: usize,
-    // How many it will be once the log page in work is written.
-    journaling_free: usize,
-    // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
-    for_map: VecDeque<BlockIndex>,
-    in_map: usize,
-    open: [Option<Open>; Stream::ALL.len()],
-    failing: VecDeque<BlockIndex>,
-    // Blocks with a page that a loss of power has torn.
-    torn: VecDeque<BlockIndex>,
-    // Moves out of the block that garbage collection is emptying.
-    deferred: Vec<DeferredMove>,
-    // Blocks that others than garbage collection are erasing.
-    erasing: u32,
-    programs: u32,
-    good: u32,
-    factory_bad: u32,
-    full: bool,
-    // The most times that a block of it, but for the log's, was erased.
-    erases_max: u32,
-    // Blocks erased since the last one that was collected for wear or refresh.
-    erases_since: u32,
-    // Closed blocks whose data should move.
-    refresh_queue: VecDeque<BlockIndex>,
-    // How often what is being copied was moved for its wrong bits.
-    copies_moved: u8,
-}
-
-/// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in
-/// use.
-pub(crate) const ERASES_MAX: u32 = 1 << 31;
-
-/// Programs of a LUN that are not safe yet, for which there is room from the beginning.
-const UNSAFE_EXPECTED: usize = 64;
-/// A LUN asks for another log page when fewer of its free blocks are listed.
-const LISTED_MIN: usize = 1;
-
-// A block that can't be a victim.
-const NO_VICTIM: u32 = ClosedBlocks::NOT_OFFERED;
-
-/// The block table: states, valid pages, free lists and open blocks. Arrays over all blocks of the drive,
-/// because the search for a victim walks one of them.
+/// The parts that know the blocks, and the changes that concern several of them.
 pub(crate) struct Blocks {
-    blocks_per_lun: u32,
-    pages_per_block: u32,
-    shape: UnitShape,
-    // Pages that are lost together when the program of the last of them is cut off.
-    pages_per_line: u32,
-    reserve: usize,
-    // Free blocks of a LUN beyond those that translation pages may take and the host may not.
-    for_mapping: usize,
-    map_share: usize,
-    levelling: WearLevelling,
-    refresh: Refresh,
-    // Chooses among the blocks that hold something; those that don't go first, whatever it says.
-    policy: Box<dyn VictimPolicy>,
-    states: Vec<BlockState>,
-    // Valid units of each block.
-    valid: Vec<u32>,
-    // Those of blocks that are closed and have no program in flight, NO_VICTIM of the others.
-    victims: Vec<u32>,
-    closed_at: Vec<u64>,
-    closings: u64,
-    erases: Vec<u32>,
-    programs: Vec<u16>,
-    reads: Vec<u16>,
-    // Of each block since its erase, or since power-on: pages read, and how often the data in it had moved
-    // for wrong bits.
-    reads_since: Vec<u32>,
-    moved_for_bits: Vec<u8>,
-    // Blocks whose data should move, one bit each, and those of them for which its wrong bits are the reason.
-    to_refresh: Vec<u64>,
-    refresh_for_bits: Vec<u64>,
-    // Blocks whose data was moved for its wrong bits and has too many in its new place as well, one bit each.
-    bad_as_before: Vec<u64>,
-    // Pages that could not be corrected, one a block at most; empty where no block is retired for one.
-    suspects: Vec<Option<Suspect>>,
-    // One bit each.
-    valid_units: Vec<u64>,
-    luns: Vec<LunBlocks>,
-    // LUNs that are full.
-    full: u32,
-    // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where
-    // it can be read: the free blocks are for what is buffered, and for the map.
-    evacuates: bool,
-    // The log has not ended and will list further blocks: none is written before it is listed.
-    is_logged: bool,
+    pub(crate) layout: BlockLayout,
+    pub(crate) states: Rc<States>,
+    pub(crate) wear: Rc<Wear>,
+    pub(crate) free: Rc<FreeLists>,
+    pub(crate) open: Rc<OpenBlocks>,
+    pub(crate) room: Room,
+    pub(crate) map: MapBlocks,
+    pub(crate) in_flight: Rc<InFlight>,
+    pub(crate) evacuation: Rc<Evacuation>,
+    pub(crate) candidates: Rc<Candidates>,
+    pub(crate) valid: Rc<ValidUnits>,
+    pub(crate) refreshing: Refreshing,
+    pub(crate) durability: Durability,
+    pub(crate) outbox: Rc<Outbox>,
     // Blocks that may be opened before a log page has the first of them.
     opened_max: usize,
-    // A closed block may hold nothing any more.
-    emptied: bool,
-    // Free blocks that recovery has not found erased itself, one bit each.
-    unverified: Vec<u64>,
-    // Blocks that were collected and aren't erased yet, and the last log entry about each.
-    collected: Vec<(BlockIndex, u64)>,
-    // Free blocks that the last log page before a loss of power lists.
-    listed_at_power_on: Vec<BlockIndex>,
-    // Blocks of earlier stored maps, not erased yet.
-    of_old_maps: Vec<BlockIndex>,
-    unsafe_programs: UnsafePrograms,
-    // Changes on their way into the log; kept for its memory.
-    durable: Vec<DurableChange>,
-    // What the log does not say yet.
-    pending: PendingEntries,
 }
 
 impl Blocks {
-    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs.
-    pub(crate) fn of(config: &FtlConfig) -> Self {
-        let (geometry, shape) = (&config.geometry, config.units());
-        let map_share = config.metadata_blocks_per_lun();
-        // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be
-        // completed.
-        let depth = usize::from(config.slice_workers).min(UNSAFE_EXPECTED);
-        let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
-        let pages_per_lun = geometry.blocks_per_lun * u32::from(geometry.pages_per_block);
-        let per_lun = geometry.blocks_per_lun as usize;
-        let lun = |_| LunBlocks {
-            free: VecDeque::with_capacity(per_lun),
-            journaled_free: 0,
-            journaling_free: 0,
-            for_map: VecDeque::with_capacity(per_lun),
-            in_map: 0,
-            open: [None; Stream::ALL.len()],
-            failing: VecDeque::with_capacity(per_lun),
-            torn: VecDeque::new(),
-            deferred: Vec::with_capacity(usize::from(geometry.pages_per_block) * shape.per_page() as usize),
-            erasing: 0,
-            programs: 0,
-            good: 0,
-            factory_bad: 0,
-            full: false,
-            erases_max: 0,
-            erases_since: 0,
-            refresh_queue: VecDeque::new(),
-            copies_moved: 0,
+    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs. `policy` chooses
+    /// victims.
+    pub(crate) fn of(config: &FtlConfig, policy: Box<dyn VictimPolicy>) -> Self {
+        let layout = BlockLayout::of(config);
+        let reserve = config.gc_reserve_blocks as usize;
+        let states = Rc::new(States::new(layout));
+        let wear = Rc::new(Wear::new(layout, config.wear_levelling));
+        let free = Rc::new(FreeLists::new(layout, &wear));
+        let open = Rc::new(OpenBlocks::new(layout));
+        let in_flight = Rc::new(InFlight::new(layout));
+        let evacuation = Rc::new(Evacuation::new(layout, &states));
+        let candidates = Rc::new(Candidates::new(layout, &wear, policy));
+        let valid = Rc::new(ValidUnits::new(layout, &candidates));
+        let outbox = Rc::new(Outbox::new(layout.units_per_lun()));
+        let for_mapping = config.mapping_reserve_blocks() as usize;
+        let of = room::Parts {
+            free: &free,
+            open: &open,
+            in_flight: &in_flight,
+            evacuation: &evacuation,
+            wear: &wear,
         };
+        let retires = config.retire_uncorrectable;
+        let changed = lines::Parts { states: &states, open: &open, valid: &valid, outbox: &outbox };
         Blocks {
-            blocks_per_lun: geometry.blocks_per_lun,
-            pages_per_block: u32::from(geometry.pages_per_block),
-            shape,
-            pages_per_line: u32::from(config.pages_per_word_line),
-            reserve: config.gc_reserve_blocks as usize,
-            for_mapping: config.mapping_reserve_blocks() as usize,
-            map_share: map_share as usize,
-            levelling: config.wear_levelling,
-            refresh: config.refresh,
-            policy: Box::new(Greedy),
-            states: vec![BlockState::Bad; blocks],
-            valid: vec![0; blocks],
-            victims: vec![NO_VICTIM; blocks],
-            closed_at: vec![0; blocks],
-            closings: 0,
-            erases: vec![0; blocks],
-            programs: vec![0; blocks],
-            reads: vec![0; blocks],
-            reads_since: vec![0; blocks],
-            moved_for_bits: vec![0; blocks],
-            to_refresh: vec![0; blocks.div_ceil(64)],
-            refresh_for_bits: vec![0; blocks.div_ceil(64)],
-            bad_as_before: vec![0; blocks.div_ceil(64)],
-            suspects: vec![None; if config.retire_uncorrectable { blocks } else { 0 }],
-            valid_units: vec![0; (geometry.total_pages() as usize * shape.per_page() as usize).div_ceil(64)],
-            luns: (0..geometry.total_luns()).map(lun).collect(),
-            full: 0,
-            evacuates: true,
-            is_logged: true,
-            opened_max: geometry.page_bytes as usize / OPENED_SHARE,
-            emptied: false,
-            unverified: vec![0; blocks.div_ceil(64)],
-            collected: Vec::with_capacity(geometry.total_luns() as usize),
-            listed_at_power_on: Vec::new(),
-            of_old_maps: Vec::new(),
-            unsafe_programs: UnsafePrograms::new(geometry.total_luns(), pages_per_lun, shape, depth),
-            durable: Vec::new(),
-            pending: PendingEntries::new(pages_per_lun * shape.per_page()),
+            layout,
+            room: Room::new(layout, reserve, for_mapping, of),
+            map: MapBlocks::new(
+                layout,
+                (config.metadata_blocks_per_lun() as usize, reserve),
+                &free,
+                &candidates,
+            ),
+            refreshing: Refreshing::new(layout, config.refresh, retires, &states, &candidates),
+            durability: Durability::new(layout, usize::from(config.slice_workers), changed),
+            opened_max: config.geometry.page_bytes as usize / OPENED_SHARE,
+            states,
+            wear,
+            free,
+            open,
+            in_flight,
+            evacuation,
+            candidates,
+            valid,
+            outbox,
         }
     }
-
-    /// With victims that `policy` chooses.
-    pub(crate) fn collected_by(self, policy: Box<dyn VictimPolicy>) -> Self {
-        Blocks { policy, ..self }
-    }
     /// As when new.
-    pub(crate) fn forget(&mut self, config: &FtlConfig) {
-        let policy = core::mem::replace(&mut self.policy, Box::new(Greedy));
-        *self = Blocks::of(config).collected_by(policy);
+    pub(crate) fn forget(&self) {
+        self.states.forget();
+        self.wear.forget();
+        self.free.forget();
+        self.open.forget();
+        self.room.forget();
+        self.map.forget();
+        self.in_flight.forget();
+        self.evacuation.forget();
+        self.candidates.forget();
+        self.valid.forget();
+        self.refreshing.forget();
+        self.durability.forget();
+        self.outbox.forget();
     }
 
-    /// Puts a block where its entry says. [`Blocks::set_valid`] says which of its units are valid.
+    // ---- blocks as they are stored ----
+
+    /// Puts a block where its entry says. [`ValidUnits::set`] says which of its units are valid.
     ///
     /// # Errors
     /// Says how the entry contradicts another, or can't be.
-    pub(crate) fn adopt(&mut self, block: BlockIndex, entry: BlockEntry) -> Result<(), &'static str> {
+    pub(crate) fn adopt(&self, block: BlockIndex, entry: BlockEntry) -> Result<(), &'static str> {
         if entry.erases > ERASES_MAX {
             return Err("a block was erased more often than any can be");
         }
-        self.erases[block.at()] = entry.erases;
-        self.states[block.at()] = entry.state;
-        let lun = self.lun_of(block).index();
-        if !matches!(entry.state, BlockState::Bad | BlockState::Retired | BlockState::Log) {
-            let most = &mut self.luns[lun].erases_max;
-            *most = entry.erases.max(*most);
+        if entry.state == BlockState::Open {
+            if self.open.of(self.layout.lun_of(block), entry.stream).is_some() {
+                return Err("two blocks of a LUN are open for the same");
+            }
+            if u32::from(entry.next) >= self.layout.pages_per_block() {
+                return Err("a full block is open");
+            }
         }
+        let levelled = !matches!(entry.state, BlockState::Bad | BlockState::Retired | BlockState::Log);
+        self.wear.adopt(block, entry.erases, levelled);
+        self.states.adopt(block, entry.state);
         match entry.state {
-            BlockState::Bad => {
-                self.luns[lun].factory_bad += 1;
-                return Ok(());
-            }
-            BlockState::Retired => return Ok(()),
             BlockState::Free => {
-                self.make_free(block);
+                self.free.put(block);
                 if entry.unverified {
-                    self.set_unverified(block);
+                    self.free.set_unverified(block);
                 }
             }
-            BlockState::Open => {
-                let open = &mut self.luns[lun].open[entry.stream as usize];
-                if open.is_some() {
-                    return Err("two blocks of a LUN are open for the same");
-                }
-                if u32::from(entry.next) >= self.pages_per_block {
-                    return Err("a full block is open");
-                }
-                *open = Some(Open { block, next: entry.next });
-            }
+            BlockState::Open => self.open.open(entry.stream, Open { block, next: entry.next }),
             BlockState::Closed | BlockState::Failing => {
-                self.closings += 1;
-                self.closed_at[block.at()] = self.closings;
+                self.candidates.closed(block);
                 self.offer(block);
             }
-            BlockState::Map => self.luns[lun].in_map += 1,
-            BlockState::Log => {}
+            BlockState::Map => self.map.adopt(block),
+            BlockState::Bad | BlockState::Retired | BlockState::Log => {}
         }
-        self.luns[lun].good += 1;
         Ok(())
+    }
+    /// A block as it is to be stored.
+    pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {
+        let (stream, next) = self.open.find(block).unwrap_or((Stream::Host, 0));
+        BlockEntry {
+            state: self.states.of(block),
+            stream,
+            next,
+            erases: self.wear.of(block),
+            unverified: self.free.is_unverified(block),
+        }
     }
     /// Whether a page can hold data: it has been programmed since its block was erased, as far as the block
     /// table says.
     pub(crate) fn may_hold_data(&self, ppa: Ppa) -> bool {
-        let block = self.block_of(ppa);
-        match self.states[block.at()] {
-            BlockState::Open => {
-                let entry = self.entry(block);
-                ppa.0 % self.pages_per_block < u32::from(entry.next)
-            }
+        let block = self.layout.block_of(ppa);
+        match self.states.of(block) {
+            BlockState::Open => self.layout.page_in_block(ppa) < u32::from(self.entry(block).next),
             BlockState::Closed | BlockState::Failing => true,
             BlockState::Free | BlockState::Bad | BlockState::Retired | BlockState::Map | BlockState::Log => {
                 false
             }
         }
     }
-    /// A block as it is to be stored.
-    pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {
-        let mut entry = BlockEntry {
-            state: self.states[block.at()],
-            stream: Stream::Host,
-            next: 0,
-            erases: self.erases[block.at()],
-            unverified: self.is_unverified(block),
-        };
-        for stream in Stream::ALL {
-            if let Some(open) = self.luns[self.lun_of(block).index()].open[stream as usize]
-                && open.block == block
-            {
-                (entry.stream, entry.next) = (stream, open.next);
-            }
-        }
-        entry
-    }
 
-    pub(crate) fn lun_of(&self, block: BlockIndex) -> LunIndex {
-        LunIndex(block.0 / self.blocks_per_lun)
-    }
-    pub(crate) fn block_addr(&self, block: BlockIndex) -> BlockAddr {
-        BlockAddr(block.0 % self.blocks_per_lun)
-    }
-    pub(crate) fn block_index(&self, lun: LunIndex, block: BlockAddr) -> BlockIndex {
-        BlockIndex(lun.0 * self.blocks_per_lun + block.0)
-    }
-    #[inline]
-    pub(crate) fn block_of(&self, ppa: Ppa) -> BlockIndex {
-        BlockIndex(ppa.0 / self.pages_per_block)
-    }
-    /// The block that a unit is in.
-    #[inline]
-    pub(crate) fn block_of_unit(&self, at: Upa) -> BlockIndex {
-        self.block_of(self.shape.page_of(at))
-    }
-    pub(crate) fn first_page(&self, block: BlockIndex) -> Ppa {
-        Ppa(block.0 * self.pages_per_block)
-    }
-    /// Mapping units that a block has room for.
-    pub(crate) fn units_per_block(&self) -> u32 {
-        self.pages_per_block * self.shape.per_page()
-    }
-    pub(crate) fn total(&self) -> u32 {
-        self.states.len() as u32
-    }
-    pub(crate) fn state(&self, block: BlockIndex) -> BlockState {
-        self.states[block.at()]
-    }
-
-    // ---- taking pages ----
+    // ---- programs ----
 
     /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. The host
     /// leaves the reserve alone.
     #[inline]
-    pub(crate) fn next_page(&mut self, lun: LunIndex, stream: Stream) -> Next {
-        match self.luns[lun.index()].open[stream as usize] {
-            Some(open) => self.page_of(open),
+    pub(crate) fn next_page(&self, lun: LunIndex, stream: Stream) -> Next {
+        match self.open.of(lun, stream) {
+            Some(open) => Next::Page(self.open.page_of(open)),
             None => self.open_block(lun, stream),
         }
     }
-    fn page_of(&self, open: Open) -> Next {
-        Next::Page(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
-    }
-    /// The stream in whose open block a page is.
-    pub(crate) fn filled_by(&self, page: Ppa) -> Stream {
-        let (block, open) = (self.block_of(page), &self.luns[self.lun_of(self.block_of(page)).index()].open);
-        let is_of = |stream: &Stream| open[*stream as usize].is_some_and(|open| open.block == block);
-        Stream::ALL.into_iter().find(is_of).expect("a page is taken from an open block")
-    }
-    /// The next page of a stream's word line, when one is begun.
-    pub(crate) fn next_of_line(&self, lun: LunIndex, stream: Stream) -> Option<Ppa> {
-        let open = self.luns[lun.index()].open[stream as usize]?;
-        let begun = !u32::from(open.next).is_multiple_of(self.pages_per_line);
-        begun.then_some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
-    }
-    /// Pages that the host can program in a LUN before garbage collection has gained any.
-    pub(crate) fn host_pages_left(&self, lun: LunIndex) -> u64 {
-        let at = &self.luns[lun.index()];
-        let open = at.open[Stream::Host as usize].map_or(0, |o| self.pages_per_block - u32::from(o.next));
-        let free = at.free.len().saturating_sub(self.kept_from(Stream::Host)) as u64;
-        free * u64::from(self.pages_per_block) + u64::from(open)
-    }
-    /// Free blocks of a LUN that a stream leaves alone.
-    pub(super) fn kept_from(&self, stream: Stream) -> usize {
-        match stream {
-            Stream::Host => self.reserve + self.for_mapping,
-            Stream::Gc if self.evacuates => 0,
-            Stream::Gc | Stream::Mapping => self.reserve,
-        }
-    }
-    /// The same of a LUN as it is: where garbage collection has no open block of which translation pages
-    /// could have a part, it keeps a block of its reserve for the next victim.
-    pub(super) fn kept_in(&self, lun: LunIndex, stream: Stream) -> usize {
-        match stream {
-            Stream::Mapping if self.luns[lun.index()].open[Stream::Gc as usize].is_none() => 1,
-            stream => self.kept_from(stream),
-        }
-    }
-    /// Garbage collection's open block, if a translation page may go there: what is left of it and of free
-    /// blocks is more than any victim can hold. Collecting one leaves at least a page more than it takes, so
-    /// a translation page finds room sooner or later, whatever else waits for it.
-    fn lent_by_collector(&self, lun: LunIndex) -> Option<Open> {
-        let at = &self.luns[lun.index()];
-        let open = at.open[Stream::Gc as usize]?;
-        let left = self.pages_per_block - u32::from(open.next) + at.free.len() as u32 * self.pages_per_block;
-        (left >= self.pages_per_block + self.pages_per_line).then_some(open)
-    }
     #[cold]
-    fn open_block(&mut self, at: LunIndex, stream: Stream) -> Next {
-        let kept = self.kept_in(at, stream);
-        let lun = &mut self.luns[at.index()];
-        if lun.free.len() <= kept {
-            // Garbage collection that lost its reserve to failures goes on where the host writes.
-            let open = match stream {
-                Stream::Host => None,
-                Stream::Gc => lun.open[Stream::Host as usize],
-                Stream::Mapping => self.lent_by_collector(at),
-            };
-            return open.map_or(Next::None, |open| self.page_of(open));
+    fn open_block(&self, lun: LunIndex, stream: Stream) -> Next {
+        if !self.room.may_open(lun, stream) {
+            let lent = self.room.lent_to(lun, stream);
+            return lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)));
         }
         // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room
         // in its pages.
-        let behind = self.pending.opened() >= self.opened_max;
-        if lun.journaled_free == 0 || behind {
-            return if self.is_logged { Next::NotFreeListed } else { Next::None };
+        let is_behind = self.outbox.opened() >= self.opened_max;
+        if self.free.listed(lun) == 0 || is_behind {
+            return if self.free.is_logged() { Next::NotFreeListed } else { Next::None };
         }
-        let Some(block) = self.take_free(at, stream) else { return Next::None };
-        let lun = &mut self.luns[at.index()];
-        self.pending.push(LogEntry::Opened(block));
-        self.states[block.at()] = BlockState::Open;
+        let Some(block) = self.free.take(lun, stream) else { return Next::None };
+        Next::Page(self.open.page_of(self.fill(block, stream)))
+    }
+    /// A stream fills a block that was free.
+    fn fill(&self, block: BlockIndex, stream: Stream) -> Open {
         let open = Open { block, next: 0 };
-        lun.open[stream as usize] = Some(open);
-        self.page_of(open)
+        self.outbox.push(LogEntry::Opened(block));
+        self.states.set(block, BlockState::Open);
+        self.open.open(stream, open);
+        open
+    }
+    /// Opens a block for the host that the last log page before the loss of power lists, in a LUN for which
+    /// the log has listed none since power-on.
+    #[cold]
+    pub(crate) fn open_listed_at_power_on(&self, lun: LunIndex) {
+        if self.open.of(lun, Stream::Host).is_none()
+            && let Some(block) = self.free.take_listed_at_power_on(lun)
+        {
+            self.fill(block, Stream::Host);
+        }
+    }
+    /// True when half of the blocks have been opened that may be before a log page has the first of them. The
+    /// log should be written now, so that no writer has to wait for it.
+    pub(crate) fn opens_fast(&self) -> bool {
+        self.outbox.opened() >= self.opened_max / 2
     }
     /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copies` says of each slot what
     /// it copies, and from where. True when that closed the block.
     #[inline]
-    pub(crate) fn take_page(&mut self, ppa: Ppa, copies: &[(Lpn, Upa)]) -> bool {
-        let block = self.block_of(ppa);
-        let index = self.lun_of(block).index();
-        self.programs[block.at()] += 1;
-        let lun = &mut self.luns[index];
-        lun.programs += 1;
+    pub(crate) fn take_page(&self, ppa: Ppa, copies: &[(Lpn, Upa)]) -> bool {
+        let block = self.layout.block_of(ppa);
+        self.in_flight.program_begins(block);
         // What is no copy and not the host's is a translation page, or nothing.
-        let by = match lun.open[Stream::Host as usize] {
+        let by = match self.open.of(self.layout.lun_of(block), Stream::Host) {
             Some(open) if open.block == block => Stream::Host,
             _ if copies.is_empty() => Stream::Mapping,
             _ => Stream::Gc,
         };
-        self.unsafe_programs.begin(LunIndex(index as u32), ppa, by, copies);
+        self.durability.program_begins(ppa, by, copies);
         if by == Stream::Gc {
-            self.copied_into(block);
+            self.refreshing.copied_into(block);
         }
-        let lun = &mut self.luns[index];
-        let slot = lun.open.iter_mut().find(|o| o.is_some_and(|o| o.block == block));
-        let slot = slot.expect("a page is taken from an open block");
-        let open = slot.as_mut().expect("found as open");
-        open.next += 1;
-        if u32::from(open.next) < self.pages_per_block {
-            return false;
+        let is_full = self.open.take_page(ppa);
+        if is_full {
+            self.close(block, BlockState::Closed);
         }
-        *slot = None;
-        self.close(block, BlockState::Closed);
-        true
+        is_full
     }
-    fn close(&mut self, block: BlockIndex, state: BlockState) {
-        self.states[block.at()] = state;
-        self.closings += 1;
-        self.closed_at[block.at()] = self.closings;
+    fn close(&self, block: BlockIndex, state: BlockState) {
+        self.states.set(block, state);
+        self.candidates.closed(block);
     }
     /// The program of `ppa` has ended. After a failure the block takes no more pages. True when garbage
     /// collection may have the block now.
     #[inline]
-    pub(crate) fn program_ended(&mut self, ppa: Ppa, failed: bool) -> bool {
-        let block = self.block_of(ppa);
-        let lun = self.lun_of(block).index();
-        self.programs[block.at()] -= 1;
-        self.luns[lun].programs -= 1;
-        self.unsafe_programs.end(LunIndex(lun as u32), ppa);
+    pub(crate) fn program_ended(&self, ppa: Ppa, failed: bool) -> bool {
+        let block = self.layout.block_of(ppa);
+        let was_last = self.in_flight.program_ends(block);
+        self.durability.program_ends(ppa);
         if failed {
-            self.fail(block);
+            self.open.close(block);
+            self.close(block, BlockState::Failing);
         }
-        if self.programs[block.at()] > 0 || self.states[block.at()] == BlockState::Open {
+        if !was_last || self.states.of(block) == BlockState::Open {
             return false;
         }
         self.offer(block);
         true
     }
-    #[cold]
-    fn fail(&mut self, block: BlockIndex) {
-        let lun = self.lun_of(block).index();
-        for open in &mut self.luns[lun].open {
-            if open.is_some_and(|o| o.block == block) {
-                *open = None;
-            }
-        }
-        self.close(block, BlockState::Failing);
-    }
-    // A block without programs in flight becomes a candidate for collection.
-    fn offer(&mut self, block: BlockIndex) {
-        match self.states[block.at()] {
+
+    // ---- collection ----
+
+    /// A block without programs in flight can be collected, or couldn't be emptied and can be again.
+    pub(crate) fn offer(&self, block: BlockIndex) {
+        match self.states.of(block) {
             BlockState::Closed => {
-                self.victims[block.at()] = self.valid[block.at()];
-                self.emptied |= self.valid[block.at()] == 0;
-                self.queue_refresh(block);
+                self.candidates.offer(block, self.valid.in_block(block));
+                self.refreshing.queue(block);
             }
-            BlockState::Failing => {
-                let lun = self.lun_of(block).index();
-                let failing = &mut self.luns[lun].failing;
-                if !failing.contains(&block) {
-                    failing.push_back(block);
-                }
-            }
+            BlockState::Failing => self.evacuation.fails(block),
             _ => {}
         }
+    }
+    /// Takes the next block to collect: one that holds nothing, else one that is going bad, else the closed
+    /// block that the victim policy chooses. `None` when nothing would be gained.
+    pub(crate) fn take_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+        // What can be erased at once comes first: evacuating may take a free block.
+        if let Some(empty) = self.candidates.take_empty_of(lun) {
+            return Some(empty);
+        }
+        if self.evacuation.is_on() {
+            if let Some(block) = self.evacuation.take_failing(lun) {
+                return Some(block);
+            }
+            while let Some(block) = self.evacuation.take_torn(lun) {
+                if self.candidates.take(block) {
+                    return Some(block);
+                }
+            }
+        }
+        self.candidates.take_best(lun)
+    }
+    /// True when [`Blocks::take_victim`] would find one.
+    pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
+        self.evacuation.has_any(lun) || self.candidates.has_stale(lun)
+    }
+    /// Takes a block whose data fades, if garbage collection has room for it.
+    pub(crate) fn take_for_refresh(&self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+        if !self.room.may_work_ahead(lun, scarce) {
+            return None;
+        }
+        self.refreshing.take(lun)
+    }
+    /// Takes the closed block that is further behind the most worn one than the spread allows, if there is
+    /// one and garbage collection has room for its data.
+    pub(crate) fn take_cold(&self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+        let WearLevelling::Static { spread } = self.wear.levelling() else { return None };
+        if !self.room.may_work_ahead(lun, scarce) {
+            return None;
+        }
+        self.candidates.take_cold(lun, spread)
+    }
+    /// A page with units that still count in the blocks that would be collected next, and that is not `taken`
+    /// already. Blocks without such a page are passed over.
+    pub(crate) fn page_to_copy(&self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
+        self.candidates.find_page(lun, |block| self.durability.fullest_page(block, &taken))
+    }
+    /// A page could not be corrected. True when that has the data of its block move, which didn't before.
+    ///
+    /// Pages that don't count, such as those that a loss of power has torn, say nothing of their block.
+    #[cold]
+    pub(crate) fn suspect(&self, page: Ppa, is_own: bool) -> bool {
+        self.durability.counts_in(page) && self.refreshing.suspect(page, is_own)
+    }
+
+    // ---- erases ----
+
+    /// A block has been erased.
+    pub(crate) fn erased(&self, block: BlockIndex) {
+        assert_eq!(self.valid.in_block(block), 0, "an erased block had valid units");
+        self.count_erase(block, true);
+        self.refreshing.erased(block);
+        self.durability.erased(block);
+        self.map.erased(block);
+        self.states.set(block, BlockState::Free);
+        let lun = self.layout.lun_of(block);
+        self.free.put(block);
+        self.map.set_aside(lun);
+        self.room.has_another(lun);
+    }
+    /// A block of the log has been erased.
+    pub(crate) fn log_erased(&self, block: BlockIndex) {
+        self.count_erase(block, false);
+    }
+    /// The log learns the count, so that no loss of power takes it back.
+    fn count_erase(&self, block: BlockIndex, levelled: bool) {
+        let erases = self.wear.count(block, levelled);
+        self.outbox.push(LogEntry::Erased { block, erases });
+    }
+    /// A block has gone bad.
+    pub(crate) fn retire(&self, block: BlockIndex) {
+        assert_eq!(self.valid.in_block(block), 0, "a retired block had valid units");
+        self.states.retire(block);
+        self.outbox.push(LogEntry::Retired(block));
+    }
+    /// Takes a used block, which holds no valid page, out of all lists: to be erased at once.
+    pub(crate) fn take_used(&self, block: BlockIndex) {
+        self.candidates.withdraw(block);
+        self.evacuation.leave_out(block);
+        self.open.close(block);
+    }
+    /// A free block has been verified. If it isn't erased, it is collected like any block without valid
+    /// pages.
+    pub(crate) fn verified(&self, block: BlockIndex, erased: bool) {
+        if self.free.verified(block, erased) {
+            self.close(block, BlockState::Closed);
+            self.offer(block);
+        }
+    }
+
+    // ---- blocks of a stored map ----
+
+    /// Takes a free block for the stored map, leaving one to garbage collection while that has use for it.
+    /// `within_share`: none beyond the LUN's share.
+    pub(crate) fn take_for_map(&self, lun: LunIndex, within_share: bool) -> Option<BlockIndex> {
+        let block = self.map.take(lun, within_share, self.evacuation.is_on())?;
+        self.outbox.push(LogEntry::Opened(block));
+        self.states.set(block, BlockState::Map);
+        Some(block)
+    }
+    /// A block of a map that is no longer needed: to be erased like any block without valid pages.
+    pub(crate) fn release_from_map(&self, block: BlockIndex) {
+        self.leave_map(block, BlockState::Closed);
+        self.map.is_old(block);
+    }
+    /// A program of the stored map failed in this block.
+    pub(crate) fn fail_map_block(&self, block: BlockIndex) {
+        self.leave_map(block, BlockState::Failing);
+    }
+    fn leave_map(&self, block: BlockIndex, state: BlockState) {
+        self.map.leave(block);
+        self.close(block, state);
+        self.offer(block);
     }
 }

@@ -15,7 +15,7 @@ impl<M: Mapping> Cache<M> {
         if self.runtime.config.is_paced() {
             return Ok(self.lock_in_order(frame, want).await);
         }
-        let mut clean_only = self.blocks.table().any_full();
+        let mut clean_only = self.blocks.table().room.any_full();
         loop {
             let step = self.buffer.borrow_mut().request(frame, want, clean_only);
             match step {

@@ -137,7 +137,7 @@ impl<M: Mapping> Cache<M> {
             {
                 break Ok(begun);
             }
-            if self.blocks.table().is_full(lun) || self.journal.log_has_ended() {
+            if self.blocks.table().room.is_full(lun) || self.journal.log_has_ended() {
                 break Err(HostStatus::ReadOnly);
             }
             self.blocks.ask_collector(lun);

@@ -165,7 +165,7 @@ impl<M: Mapping> Cache<M> {
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) -> Granules {
-        self.blocks.table_mut().read_begins(page);
+        self.blocks.table().in_flight.read_begins(page);
         let outcome = match transfer {
             Some(transfer) => self.read_for_host(page, frame, sectors, into, transfer).await,
             None => self.blocks.read(page, sectors, into, cause).await,

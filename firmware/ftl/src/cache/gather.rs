@@ -39,7 +39,7 @@ impl<M: Mapping> Cache<M> {
             let looked_up = self.pages_of(entry, frame, &mut missing, &mut found).await;
             if looked_up.is_ok() {
                 found.truncate(buffers.len());
-                found.pages.iter().for_each(|&page| self.blocks.table_mut().read_begins(page));
+                found.pages.iter().for_each(|&page| self.blocks.table().in_flight.read_begins(page));
                 self.gather(entry, &mut found, buffers, missing, cause).await;
                 // Those that could not be read are not tried again.
                 let tried = found.units.iter().fold(0, |all, unit| all | 1 << unit.to);

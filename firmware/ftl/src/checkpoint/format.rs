@@ -41,8 +41,8 @@ impl<M: Mapping> Checkpoint<M> {
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
-        let block = self.blocks.table().next_used(lun, first)?;
-        self.blocks.table_mut().take_used(block);
+        let block = self.blocks.table().states.next_used(lun, first)?;
+        self.blocks.table().take_used(block);
         let buffer = self.pages.dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
         Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
@@ -51,10 +51,10 @@ impl<M: Mapping> Checkpoint<M> {
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
         let erased = self.media.done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
-        let state = self.blocks.table().state(block);
+        let state = self.blocks.table().states.of(block);
         match state {
             BlockState::Retired => {}
-            BlockState::Open | BlockState::Closed if erased => self.blocks.table_mut().erased(block),
+            BlockState::Open | BlockState::Closed if erased => self.blocks.table().erased(block),
             _ => self.journal.retire(lun, block),
         }
         erased || !self.is_readable(block).await
@@ -65,7 +65,7 @@ impl<M: Mapping> Checkpoint<M> {
     async fn is_readable(&self, block: BlockIndex) -> bool {
         let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
         let whole = self.pages.whole();
-        let first = self.blocks.table().first_page(block);
+        let first = self.blocks.table().layout.first_page(block);
         for page in 0..u32::from(self.runtime.geometry.pages_per_block) {
             let outcome = self.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
@@ -81,6 +81,6 @@ impl<M: Mapping> Checkpoint<M> {
     }
     fn place_of(&self, block: BlockIndex) -> (LunIndex, BlockAddr) {
         let blocks = self.blocks.table();
-        (blocks.lun_of(block), blocks.block_addr(block))
+        (blocks.layout.lun_of(block), blocks.layout.block_addr(block))
     }
 }

@@ -57,7 +57,7 @@ impl<M: Mapping> Checkpoint<M> {
         stored: &StoredMap,
         directory: Option<Directory>,
     ) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.blocks.table().total();
+        let total = self.blocks.table().layout.total();
         let capacity = stored.blocks.len() as u64 * u64::from(self.runtime.geometry.pages_per_block);
         // The first check bounds `pages`, so that the number of places can't overflow.
         if u64::from(stored.pages) > capacity
@@ -161,7 +161,7 @@ impl<M: Mapping> Checkpoint<M> {
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.blocks.table().total() as usize;
+        let total = self.blocks.table().layout.total() as usize;
         let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
         for (word, bytes) in (page as usize * words.len()..).zip(words) {
             if let Some(present) = loading.present.get_mut(word) {

@@ -133,7 +133,7 @@ impl<M: Mapping> Checkpoint<M> {
                     return true;
                 }
                 Err(StoreError::Failed(block)) => {
-                    self.blocks.table_mut().fail_map_block(block);
+                    self.blocks.table().fail_map_block(block);
                     self.journal.media_changed();
                     reclaimed = false;
                 }
@@ -150,25 +150,24 @@ impl<M: Mapping> Checkpoint<M> {
     /// Erases the blocks without valid pages. Garbage collection doesn't do it here: it may be paused, and it
     /// gives up on a LUN in which it has once found no room.
     async fn erase_empty_blocks(&self) {
-        self.erase_all(Blocks::take_old_map).await;
+        self.erase_all(|blocks| blocks.map.take_old()).await;
         // The other blocks may hold trimmed data. The trims are journaled before they are erased.
         if self.journal.log_trims_if_room().await {
-            self.erase_all(Blocks::take_empty).await;
+            self.erase_all(|blocks| blocks.candidates.take_empty()).await;
         }
     }
-    async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
+    async fn erase_all(&self, take: impl Fn(&Blocks) -> Option<BlockIndex>) {
         let buffer = self.pages.dram().borrow().metadata_buffer(0);
         loop {
-            let Some(block) = take(&mut self.blocks.table_mut()) else { return };
-            let (lun, addr) = {
-                let blocks = self.blocks.table();
-                (blocks.lun_of(block), blocks.block_addr(block))
-            };
+            let blocks = self.blocks.table();
+            let Some(block) = take(blocks) else { return };
+            let (lun, addr) = (blocks.layout.lun_of(block), blocks.layout.block_addr(block));
+            blocks.in_flight.erase_begins(lun);
             match self.journal.erase(lun, addr, buffer).await.status {
-                FlashStatus::Done => self.blocks.table_mut().erased(block),
+                FlashStatus::Done => blocks.erased(block),
                 _ => self.journal.retire(lun, block),
             }
-            self.blocks.table_mut().erase_ended(lun);
+            blocks.in_flight.erase_ends(lun);
             self.blocks.ask_collector(lun);
             self.blocks.room_changed(lun);
         }
@@ -212,14 +211,14 @@ impl<M: Mapping> Checkpoint<M> {
             }
             self.encode_part(&mut storing, part, buffer);
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.blocks.table().block_of(at);
+            let block = self.blocks.table().layout.block_of(at);
             in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
         // A word line that was begun is completed even after a failure, since its pages wait for each other.
         for place in begun..begun.next_multiple_of(self.runtime.config.pages_at_once()) {
             let at = self.journal.map_place(&storing.blocks, place);
-            let block = self.blocks.table().block_of(at);
+            let block = self.blocks.table().layout.block_of(at);
             let padding = BufferId(self.runtime.config.padding_buffer());
             in_flight.push_back((self.journal.begin_map_program(at, padding, Cause::Padding).await, block));
         }
@@ -252,7 +251,7 @@ impl<M: Mapping> Checkpoint<M> {
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
-                match self.blocks.table_mut().take_for_map(LunIndex(at), within_share) {
+                match self.blocks.table().take_for_map(LunIndex(at), within_share) {
                     Some(block) => {
                         new.push(block);
                         refused = 0;
@@ -269,9 +268,9 @@ impl<M: Mapping> Checkpoint<M> {
         Err(StoreError::NoRoom)
     }
     fn release_map_blocks(&self, given_up: &[BlockIndex]) {
-        let mut blocks = self.blocks.table_mut();
+        let blocks = self.blocks.table();
         for &block in given_up {
-            if blocks.state(block) == BlockState::Map {
+            if blocks.states.of(block) == BlockState::Map {
                 blocks.release_from_map(block);
             }
         }
@@ -339,7 +338,7 @@ impl<M: Mapping> Checkpoint<M> {
         let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;
         let pages = first as u32..(first + per_page) as u32;
-        for (lpn, from) in self.blocks.table().to_undo(pages) {
+        for (lpn, from) in self.blocks.table().durability.to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;
             content[at..at + MAP_ENTRY_BYTES as usize].copy_from_slice(&(!from.0).to_le_bytes());
         }
@@ -355,7 +354,7 @@ impl<M: Mapping> Checkpoint<M> {
                 let bits = present.iter().filter(|&&page| page as usize / 64 == word);
                 let bits = bits.fold(0u64, |all, page| all | 1 << (page % 64));
                 into.copy_from_slice(&bits.to_le_bytes());
-            } else if word - present_words < blocks.total() as usize {
+            } else if word - present_words < blocks.layout.total() as usize {
                 let block = BlockIndex((word - present_words) as u32);
                 into.copy_from_slice(&encode_entry(blocks.entry(block)));
             }

@@ -158,7 +158,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
-                collector.blocks.table_mut().journal_moves(victim);
+                collector.blocks.table().durability.journal_moves(victim);
                 collector.runtime.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Refresh);
@@ -169,12 +169,12 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                 // There may still be room: a block may have lost its last valid page in the meantime, and an
                 // erase may have ended.
                 let hope = {
-                    let mut blocks = collector.blocks.table_mut();
-                    blocks.return_victim(victim);
+                    let blocks = collector.blocks.table();
+                    blocks.offer(victim);
                     // The moves made so far are journaled, although the victim is not empty yet.
-                    blocks.journal_deferred(lun);
-                    let soon = blocks.has_empty(lun) || blocks.is_erasing(lun);
-                    soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
+                    blocks.durability.journal_deferred(lun);
+                    let soon = blocks.candidates.has_empty(lun) || blocks.in_flight.is_erasing(lun);
+                    soon || blocks.room.has_room_for_copies(lun) || reason != Reason::Room
                 };
                 if !hope {
                     collector.end_writes(lun);
@@ -198,15 +198,17 @@ impl<M: Mapping> Collector<M> {
         {
             return None;
         }
-        let mut blocks = self.blocks.table_mut();
-        let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
+        let blocks = self.blocks.table();
+        let scarce = blocks.free.len(lun) <= self.gc_free_blocks.get() as usize;
         // The only block that will be free is still being erased. A victim chosen now would find no room.
-        let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
-        if blocks.is_full(lun) || soon {
+        let soon = blocks.in_flight.is_erasing(lun)
+            && blocks.free.len(lun) == 0
+            && !blocks.candidates.has_empty(lun);
+        if blocks.room.is_full(lun) || soon {
             return None;
         }
-        let mut ahead = || {
-            if blocks.has_failing(lun) {
+        let ahead = || {
+            if blocks.evacuation.has_any(lun) {
                 return None;
             }
             let refresh =
@@ -215,29 +217,27 @@ impl<M: Mapping> Collector<M> {
             refresh.or_else(wear)
         };
         let victim = match ahead() {
-            None if !scarce && !blocks.has_failing(lun) => {
+            None if !scarce && !blocks.evacuation.has_any(lun) => {
                 if !self.erases_ahead[lun.index()].take() {
                     return None;
                 }
-                Some(Victim { block: blocks.take_empty_of(lun)?, reason: Reason::Room })
+                Some(Victim { block: blocks.candidates.take_empty_of(lun)?, reason: Reason::Room })
             }
             None => blocks.take_victim(lun).map(|block| Victim { block, reason: Reason::Room }),
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && self.blocks.is_room_wanted(lun);
-            drop(blocks);
+            let stuck = blocks.room.is_stuck(lun) && self.blocks.is_room_wanted(lun);
             if stuck {
                 self.end_writes(lun);
             }
             return None;
         };
-        let (block, valid) = (blocks.block_addr(victim.block), blocks.valid(victim.block));
+        let (block, valid) = (blocks.layout.block_addr(victim.block), blocks.valid.in_block(victim.block));
         if victim.reason != Reason::Room {
-            blocks.works_ahead(lun);
+            blocks.wear.works_ahead(lun);
         }
-        blocks.copies_out_of(victim.block);
-        drop(blocks);
+        blocks.refreshing.copies_out_of(victim.block);
         let units =
             u64::from(self.runtime.geometry.pages_per_block) * u64::from(self.runtime.units.per_page());
         self.blocks.begin_paying(lun, valid.into(), units);
@@ -253,7 +253,7 @@ impl<M: Mapping> Collector<M> {
     /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
-        self.blocks.table_mut().set_full(lun);
+        self.blocks.table().room.set_full(lun);
         self.journal.set_state(DriveState::ReadOnly);
         self.blocks.room_changed(lun);
         self.journal.any_entry_waiters().wake_all(self.runtime.exec());
@@ -267,7 +267,7 @@ impl<M: Mapping> Collector<M> {
         reason: Reason,
         moves: &mut Moves<M::Pin, M::Room>,
     ) -> Result<(), NoRoom> {
-        let first = self.blocks.table().first_page(victim);
+        let first = self.blocks.table().layout.first_page(victim);
         let mut next = first.0;
         let end = first.0 + u32::from(self.runtime.geometry.pages_per_block);
         let mut result = Ok(());
@@ -344,7 +344,7 @@ impl<M: Mapping> Collector<M> {
             let mut units = moves.ready.iter().flat_map(|ready| &ready.units).chain(packed);
             units.any(|unit| self.runtime.units.page_of(unit.from) == ppa)
         };
-        let from = self.blocks.table_mut().page_to_copy(lun, taken);
+        let from = self.blocks.table().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = self.buffer_to_read(moves, from) else { return false };
         moves.take(buffer);
@@ -421,7 +421,7 @@ impl<M: Mapping> Collector<M> {
                 let outcome = self.media.done(at.tag).await;
                 if outcome.status == FlashStatus::Uncorrectable {
                     let is_own = at.buffer.0 >= self.data_buffers();
-                    self.blocks.table_mut().suspect(at.from, is_own);
+                    self.blocks.table().suspect(at.from, is_own);
                 }
                 self.runtime.spend(Function::GarbageCollector, self.runtime.config.costs.move_page);
                 let whole = self.pages.whole();
@@ -626,7 +626,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Room in the map for what a victim holds, and for the pages of others that complete its word lines.
     async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
-        let valid = self.blocks.table().valid(victim);
+        let valid = self.blocks.table().valid.in_block(victim);
         let others = (self.runtime.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
         self.mapping.room_to_collect(lun, valid + others).await
     }
@@ -655,16 +655,16 @@ impl<M: Mapping> Collector<M> {
         Ok((self.mapping.get(&pin) == from).then_some(pin))
     }
     fn counts(&self, from: Upa) -> bool {
-        self.blocks.table().counts(from)
+        self.blocks.table().durability.counts(from)
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
     fn is_wanted(&self, from: Ppa) -> bool {
-        self.blocks.table().counts_in(from)
+        self.blocks.table().durability.counts_in(from)
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
     /// next victim, or padding, completes a word line that garbage collection itself has begun.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
-        while self.blocks.table().valid(victim) > 0 {
+        while self.blocks.table().valid.in_block(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
                 self.journal.pad_line(lun, Stream::Host).await;
@@ -680,7 +680,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Moves one page out of the block that will be collected next. False if no page can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
-        let from = self.blocks.table_mut().page_to_copy(lun, |_| false);
+        let from = self.blocks.table().page_to_copy(lun, |_| false);
         let buffer = from.and_then(|from| match self.mapping.is_own(from) {
             true => moves.own,
             false => moves.buffers.front().copied(),
@@ -742,8 +742,8 @@ impl<M: Mapping> Collector<M> {
             loop {
                 let (enough, gain) = {
                     let blocks = self.blocks.table();
-                    let gain = blocks.has_victim(lun) && !blocks.is_full(lun);
-                    (blocks.free(lun) > free as usize, gain && !self.journal.log_has_ended())
+                    let gain = blocks.has_victim(lun) && !blocks.room.is_full(lun);
+                    (blocks.free.len(lun) > free as usize, gain && !self.journal.log_has_ended())
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
@@ -759,7 +759,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Whether a stream has begun a word line of a LUN and not completed it.
     fn is_line_begun(&self, lun: LunIndex, stream: Stream) -> bool {
-        self.blocks.table().next_of_line(lun, stream).is_some()
+        self.blocks.table().open.next_of_line(lun, stream).is_some()
     }
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
@@ -772,7 +772,7 @@ impl<M: Mapping> Collector<M> {
         self.journal.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table_mut().journal_deferred(lun);
+            self.blocks.table().durability.journal_deferred(lun);
         }
     }
 }

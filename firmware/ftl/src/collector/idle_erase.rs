@@ -37,7 +37,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 impl<M: Mapping> Collector<M> {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
-        self.blocks.table().may_be_emptied()
+        self.blocks.table().candidates.may_be_emptied()
             && self.runtime.state() == DriveState::Ready
             && !self.blocks.is_gc_paused()
             && !self.journal.is_storing()
@@ -46,9 +46,9 @@ impl<M: Mapping> Collector<M> {
     }
     /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
     fn begin_to_erase_ahead(&self) {
-        self.blocks.table_mut().forget_emptied();
+        self.blocks.table().candidates.forget_emptied();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            if self.blocks.table().has_empty(lun) {
+            if self.blocks.table().candidates.has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
                 self.blocks.ask_collector(lun);
             }
@@ -57,8 +57,8 @@ impl<M: Mapping> Collector<M> {
     /// The LUN's garbage collection has done with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
-            let mut blocks = self.blocks.table_mut();
-            blocks.note_emptied(lun);
+            let blocks = self.blocks.table();
+            blocks.candidates.note_emptied(lun);
         }
         self.idle_waiter.wake(self.runtime.exec());
     }

@@ -35,6 +35,6 @@ impl<M: Mapping> Collector<M> {
             || self.collects_ahead.get()
             || self.gc_free_blocks.get() > self.runtime.config.collects_at()
             || blocks.is_room_wanted(lun)
-            || blocks.table().host_pages_left(lun) == 0
+            || blocks.table().room.host_pages_left(lun) == 0
     }
 }

@@ -17,12 +17,12 @@ impl<M: Mapping> Collector<M> {
         self.blocks.wait_unread(lun, block).await;
         let (state, addr) = {
             let blocks = self.blocks.table();
-            (blocks.state(block), blocks.block_addr(block))
+            (blocks.states.of(block), blocks.layout.block_addr(block))
         };
         // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
         // pages in the erased block.
         if self.journal.log_trims().await.is_err() {
-            return self.blocks.table_mut().return_victim(block);
+            return self.blocks.table().offer(block);
         }
         let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
         let erased = fit && {
@@ -30,7 +30,7 @@ impl<M: Mapping> Collector<M> {
             self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
-            self.blocks.table_mut().erased(block);
+            self.blocks.table().erased(block);
             if self.runtime.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
                 self.journal.media_changed();
             }
@@ -42,7 +42,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).
     async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
-        let Some(suspect) = self.blocks.table().suspect_of(block) else { return false };
+        let Some(suspect) = self.blocks.table().refreshing.suspect_of(block) else { return false };
         let of_data = BufferId(self.runtime.config.gc_buffer(lun.0, 0));
         let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
         let whole = self.pages.whole();

@@ -58,7 +58,7 @@ impl<M: Mapping> Collector<M> {
     }
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
-        self.blocks.table_mut().read_begins(ppa);
+        self.blocks.table().in_flight.read_begins(ppa);
         let is_own = self.mapping.is_own(ppa);
         let buffer = match is_own {
             true => {
@@ -83,7 +83,7 @@ impl<M: Mapping> Collector<M> {
                 self.metadata_round.borrow_mut().begin();
             }
             let ppa = Ppa(at % luns * pages + at / luns);
-            if blocks.counts_in(ppa) {
+            if blocks.durability.counts_in(ppa) {
                 return Some(ppa);
             }
         }
@@ -95,7 +95,7 @@ impl<M: Mapping> Collector<M> {
         let is_pressed = self.blocks.is_gc_paused()
             || self.journal.is_storing()
             || self.runtime.state() != DriveState::Ready
-            || self.blocks.table().free(lun) <= self.gc_free_blocks.get() as usize;
+            || self.blocks.table().free.len(lun) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {
             self.runtime.exec().sleep(gap).await;
         }

@@ -17,7 +17,7 @@ impl<M: Mapping> Host<M> {
         let others =
             self.flush_waiters.wait(self.runtime.exec(), || self.is_last_slice(command).then_some(()));
         self.runtime.waiting(Wait::Slices, others).await;
-        let order = self.blocks.table().programs_begun();
+        let order = self.blocks.table().durability.programs_begun();
         // A LUN whose pages are safe stays so.
         let luns = || (0..self.runtime.geometry.total_luns()).map(LunIndex);
         let mut begun = self.padding.borrow();
@@ -43,6 +43,6 @@ impl<M: Mapping> Host<M> {
         self.journal.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.blocks.table().are_safe(lun, order)
+        self.blocks.table().durability.are_safe(lun, order)
     }
 }

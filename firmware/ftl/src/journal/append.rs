@@ -97,7 +97,7 @@ impl Journal {
         is_current: impl Fn(Lpn, Upa) -> bool,
     ) -> Option<Begun> {
         let count = self.runtime.config.pages_at_once() as usize;
-        let next = self.blocks.table_mut().next_page(lun, stream);
+        let next = self.blocks.table().next_page(lun, stream);
         let first = match next {
             Next::Page(first) => first,
             Next::NotFreeListed => return Some(Begun::NotFreeListed),
@@ -107,7 +107,7 @@ impl Journal {
             return None;
         }
         // A stream may go on in the block of another: what goes to one block has one source.
-        let source = self.blocks.table().filled_by(first).source();
+        let source = self.blocks.table().open.filled_by(first).source();
         let padding = BufferId(self.runtime.config.padding_buffer());
         let per_page = self.runtime.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
@@ -130,7 +130,7 @@ impl Journal {
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
         let from = BufferId(self.runtime.config.padding_buffer());
         let tried = self.media.queued(|| {
-            let next = self.blocks.table().next_of_line(lun, stream);
+            let next = self.blocks.table().open.next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
             let tag = self.media.try_program(ppa, from, stream.source())?;
             self.blocks.take_page(lun, ppa, &[]);

@@ -19,10 +19,9 @@ impl Journal {
     /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
     /// range. What ends while the page is being written is for the one after it.
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
-        let pending = blocks.pending();
-        let lists = self.log.borrow().lists_bytes + RANGE_BYTES * pending.opened();
+        let lists = self.log.borrow().lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
-        pending.bytes() >= room || blocks.opens_fast()
+        blocks.outbox.bytes() >= room || blocks.opens_fast()
     }
     /// Waits until a log page is due.
     pub(super) async fn log_due(&self) {
@@ -83,8 +82,8 @@ impl Journal {
     pub(crate) fn after_program(&self, lun: LunIndex) {
         let due = {
             let blocks = self.blocks.table();
-            let listing = blocks.wants_free_list(lun) && !self.log.borrow().short;
-            listing || self.fills_log_page(&blocks)
+            let listing = blocks.free.wants_page(lun) && !self.log.borrow().short;
+            listing || self.fills_log_page(blocks)
         };
         if due {
             self.ask_for_log();
@@ -117,7 +116,7 @@ impl Journal {
     /// # Errors
     /// When it never will: a loss of power may bring back what was trimmed.
     pub(crate) async fn log_trims(&self) -> Result<(), HostStatus> {
-        let last = self.blocks.table().pending().last_trim();
+        let last = self.blocks.table().outbox.last_trim();
         loop {
             let (logged, ended) = {
                 let log = self.log.borrow();
@@ -133,7 +132,7 @@ impl Journal {
     /// As [`Journal::log_trims`] while a map is being stored: false when the log has no room for them before
     /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
-        let last = self.blocks.table().pending().last_trim();
+        let last = self.blocks.table().outbox.last_trim();
         let full = |log: &Log| !log.writing && !log.has_room();
         loop {
             let before = {

@@ -3,7 +3,7 @@
 //! A page that is programmed can still be lost with its word line (see `unsafe_programs`), until the line is
 //! complete. Where nothing else comes to complete it, padding does.
 
-use crate::blocks::unsafe_programs::Safety;
+use crate::durability::unsafe_programs::Safety;
 use crate::journal::state::Journal;
 use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
@@ -17,11 +17,11 @@ impl Journal {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
         let (ended, durable, failing, lun) = {
-            let mut blocks = self.blocks.table_mut();
-            let block = blocks.block_of(ppa);
+            let blocks = self.blocks.table();
+            let block = blocks.layout.block_of(ppa);
             let ended = blocks.program_ended(ppa, !done);
-            let failing = ended && blocks.state(block) == BlockState::Failing;
-            (ended, !done && blocks.block_durable(block), failing, blocks.lun_of(block))
+            let failing = ended && blocks.states.of(block) == BlockState::Failing;
+            (ended, !done && blocks.durability.block_durable(block), failing, blocks.layout.lun_of(block))
         };
         if failing {
             self.media_changed();
@@ -47,10 +47,10 @@ impl Journal {
     pub(crate) async fn make_page_durable(&self, ppa: Ppa) {
         let lun = {
             let blocks = self.blocks.table();
-            blocks.lun_of(blocks.block_of(ppa))
+            blocks.layout.lun_of_page(ppa)
         };
         loop {
-            let safety = self.blocks.table().safety(ppa);
+            let safety = self.blocks.table().durability.safety(ppa);
             match safety {
                 Safety::Safe => return,
                 Safety::Pending => self.blocks.wait_durable(lun).await,
@@ -69,8 +69,8 @@ impl Journal {
     fn stream_of_line(&self, lun: LunIndex, ppa: Ppa) -> Option<Stream> {
         let blocks = self.blocks.table();
         let is_of = |stream: &Stream| {
-            let next = blocks.next_of_line(lun, *stream);
-            next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
+            let next = blocks.open.next_of_line(lun, *stream);
+            next.is_some_and(|next| blocks.layout.block_of(next) == blocks.layout.block_of(ppa))
         };
         [Stream::Host, Stream::Mapping].into_iter().find(is_of)
     }
@@ -100,7 +100,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::unsafe_programs::Change;
+    use crate::durability::unsafe_programs::Change;
     use crate::terms::cause::Cause;
     use crate::terms::config::FtlConfig;
     use crate::tests::bench::config;
@@ -124,7 +124,7 @@ mod tests {
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(journal.program_done(ppa, tag).await);
             let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.runtime().units.first_in(ppa) };
-            journal.blocks.table_mut().moved(change);
+            journal.blocks.table().durability.moved(change);
             journal.blocks.line_durable(ppa);
             programmed.set(ppa);
         });
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     fn padding_completes_the_line_of_a_page_that_is_to_be_durable() {
         let (parts, page) = half_a_line(Stream::Host);
-        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Open);
+        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Open);
         assert_eq!(made_durable(&parts, page), (1, true));
-        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Safe);
+        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Safe);
         assert_eq!(parts.journal.runtime().stats().flash_programs.padding, 1);
         assert_eq!(made_durable(&parts, page), (0, true), "once is enough");
     }
@@ -157,7 +157,7 @@ mod tests {
     fn a_line_of_copies_is_not_padded_for_the_host() {
         let (parts, page) = half_a_line(Stream::Gc);
         assert_eq!(made_durable(&parts, page), (0, true));
-        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Open);
+        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Open);
     }
 
     #[test]
@@ -166,21 +166,21 @@ mod tests {
         let journal = Rc::clone(&parts.journal);
         parts.exec.spawn(async move { journal.pad_lines().await });
         assert_eq!(parts.answer(FlashStatus::Done), 1);
-        assert_eq!(parts.journal.blocks.table().safety(page), Safety::Safe);
+        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Safe);
     }
 
     #[test]
     fn a_block_takes_no_more_pages_after_a_program_in_it_has_failed() {
         let (parts, page) = half_a_line(Stream::Host);
-        let block = parts.journal.blocks.table().block_of(page);
+        let block = parts.journal.blocks.table().layout.block_of(page);
         let journal = Rc::clone(&parts.journal);
         parts.exec.spawn(async move { journal.pad_line(LUN, Stream::Host).await });
         assert_eq!(parts.answer(FlashStatus::Failed), 1);
         let blocks = parts.journal.blocks.table();
         assert_eq!(
-            (blocks.state(block), blocks.next_of_line(LUN, Stream::Host)),
+            (blocks.states.of(block), blocks.open.next_of_line(LUN, Stream::Host)),
             (BlockState::Failing, None)
         );
-        assert_eq!(blocks.safety(page), Safety::Safe, "no further program can take it along");
+        assert_eq!(blocks.durability.safety(page), Safety::Safe, "no further program can take it along");
     }
 }

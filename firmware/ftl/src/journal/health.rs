@@ -15,7 +15,7 @@ impl Journal {
     pub(crate) fn set_state(&self, state: DriveState) {
         self.runtime.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
-            self.blocks.table_mut().stop_evacuating();
+            self.blocks.table().evacuation.stop();
             // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
             // so before has said so.
             if !self.was_read_only.get() {
@@ -31,15 +31,14 @@ impl Journal {
             let blocks = self.blocks.table();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
             // block goes bad.
-            let spare_percent = |lun| match blocks.factory_good(lun).saturating_sub(needed) {
-                0 => 100 * u32::from(blocks.good(lun) == blocks.factory_good(lun)),
-                spare => blocks.good(lun).saturating_sub(needed) * 100 / spare,
+            let spare_percent = |lun| match blocks.states.factory_good(lun).saturating_sub(needed) {
+                0 => 100 * u32::from(blocks.states.good(lun) == blocks.states.factory_good(lun)),
+                spare => blocks.states.good(lun).saturating_sub(needed) * 100 / spare,
             };
             let available_spare = (0..self.runtime.geometry.total_luns())
                 .map(|lun| spare_percent(LunIndex(lun)))
                 .min()
                 .unwrap_or(0);
-            drop(blocks);
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
                 read_only: self.runtime.state() == DriveState::ReadOnly,
@@ -52,9 +51,9 @@ impl Journal {
     /// power-on and in SMART, blocks that are about to go bad are none.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
         let (addr, good) = {
-            let mut blocks = self.blocks.table_mut();
+            let blocks = self.blocks.table();
             blocks.retire(block);
-            (blocks.block_addr(block), blocks.good(lun))
+            (blocks.layout.block_addr(block), blocks.states.good(lun))
         };
         self.runtime.count(|s| s.grown_bad_blocks += 1);
         self.runtime.emit(|| Event::BlockRetired {
@@ -110,9 +109,11 @@ mod tests {
             parts.journal.runtime().config.blocks_needed_per_lun() as u32,
         );
         let spare = all - needed;
-        let first = LUN.0 * all;
+        let blocks = parts.journal.blocks.table();
         for bad in 0..=spare {
-            parts.journal.retire(LUN, BlockIndex(first + bad));
+            let block = blocks.take_for_map(LUN, false).expect("a free block");
+            blocks.release_from_map(block);
+            parts.journal.retire(LUN, block);
             let state = *told.borrow().last().expect("the watcher was told");
             let left = spare.saturating_sub(bad + 1);
             assert_eq!(u32::from(state.available_spare), left * 100 / spare);

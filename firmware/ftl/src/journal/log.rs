@@ -8,7 +8,7 @@
 //! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
 //! listed waits for the log, and a trim that must be durable.
 
-use crate::blocks::outbox::LogEntry;
+use crate::durability::outbox::{LogEntry, PendingEntries};
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::state::Journal;
 use crate::terms::block::{BlockIndex, Stream};
@@ -72,7 +72,7 @@ impl Journal {
     }
     /// The first page of a line of a block of the log.
     pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
-        Ppa(self.blocks.table().first_page(block).0 + line * self.log_copies())
+        Ppa(self.blocks.table().layout.first_page(block).0 + line * self.log_copies())
     }
     /// The log page that names the stored map.
     pub(crate) fn naming_log_page(&self) -> u64 {
@@ -150,10 +150,10 @@ impl Journal {
             log.slots[slot].last = number;
         }
         log.note_slots();
-        let mut blocks = self.blocks.table_mut();
-        blocks.free_listed();
-        blocks.log_knows(logged);
-        drop((log, blocks));
+        let blocks = self.blocks.table();
+        blocks.free.page_is_written();
+        blocks.durability.log_knows(logged);
+        drop(log);
         self.blocks.ask_flush();
     }
     /// What log pages have said since this was last asked, of a map that is on flash.
@@ -166,15 +166,15 @@ impl Journal {
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table_mut().choose_free_to_list(lun, self.runtime.config.free_list_max());
+            self.blocks.table().free.choose(lun, self.runtime.config.free_list_max());
             loop {
                 let unverified =
-                    self.blocks.table().first_unverified(lun, self.runtime.config.free_list_max());
+                    self.blocks.table().free.first_unverified(lun, self.runtime.config.free_list_max());
                 let Some(block) = unverified else { break };
-                let first = self.blocks.table().first_page(block);
+                let first = self.blocks.table().layout.first_page(block);
                 let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
-                self.blocks.table_mut().clear_unverified(block, erased);
+                self.blocks.table().verified(block, erased);
             }
         }
     }
@@ -185,9 +185,20 @@ impl Journal {
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
     /// pages fit that no page before it has; else it has as many as do. At a shutdown all entries must fit,
     /// too.
-    fn encode_log_page(&self, mut commit: Option<&mut Commit<'_>>) -> Encoded {
+    fn encode_log_page(&self, commit: Option<&mut Commit<'_>>) -> Encoded {
+        let outbox = &self.blocks.table().outbox;
         let buffer = self.log_buffer();
-        let mut blocks = self.blocks.table_mut();
+        let (count, whole) = outbox.read(|pending| self.encode_entries(pending, buffer, commit));
+        Encoded { buffer, logged: outbox.take(count), whole, read_only: self.takes_no_writes() }
+    }
+    /// Gives how many entries are in the page, and whether it names the map that it is to name.
+    fn encode_entries(
+        &self,
+        pending: &PendingEntries,
+        buffer: BufferId,
+        mut commit: Option<&mut Commit<'_>>,
+    ) -> (usize, bool) {
+        let blocks = self.blocks.table();
         let mut log = self.log.borrow_mut();
         let mut header = Header {
             shape: self.shape(),
@@ -199,16 +210,16 @@ impl Journal {
             ranges: Vec::new(),
             free_list: Vec::new(),
             stale: Vec::new(),
-            collected: blocks.collected().collect(),
+            collected: blocks.durability.collected(),
             read_only: self.takes_no_writes(),
         };
         let page_bytes = self.runtime.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
         // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
-        header.ranges = blocks.ranges(blocks.pending().entries().iter());
+        header.ranges = blocks.durability.ranges(pending.entries().iter());
         if left(&header) == 0 {
-            let some = blocks.pending().fitting(ENTRIES_BYTES_MIN);
-            header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(some));
+            let some = pending.fitting(ENTRIES_BYTES_MIN);
+            header.ranges = blocks.durability.ranges(pending.entries().iter().skip(some));
         }
         let mut whole = true;
         if let Some(commit) = &mut commit {
@@ -216,7 +227,8 @@ impl Journal {
             let named = self.runtime.geometry.total_luns() as usize * self.runtime.config.free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
-            header.stale = blocks.stale_runs(&header.ranges, commit.stale_from, |lpn| (commit.place_of)(lpn));
+            header.stale =
+                blocks.durability.stale_runs(&header.ranges, commit.stale_from, |lpn| (commit.place_of)(lpn));
             whole = header.stale.len() <= room;
             if whole {
                 (header.commit, header.replay_from) = (header.number, commit.replay_from);
@@ -233,7 +245,7 @@ impl Journal {
         let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.runtime.config.free_list_max());
         header.free_list.reserve_exact(most * luns as usize);
         for lun in (0..luns).map(LunIndex) {
-            header.free_list.extend(blocks.list_free(lun, most));
+            blocks.free.list(lun, most, &mut header.free_list);
         }
         let room = page_bytes.saturating_sub(header.bytes());
         assert!(
@@ -241,28 +253,28 @@ impl Journal {
             "the lists of a log page have outgrown it: {} bytes",
             header.bytes()
         );
-        let count = blocks.pending().fitting(room);
+        let count = pending.fitting(room);
         if let Some(commit) = commit.filter(|commit| commit.leaves_none && whole)
-            && count < blocks.pending().entries().len()
+            && count < pending.entries().len()
         {
             // An older entry of a unit that is replayed over the map would bring back what a later one of
             // those left over has replaced.
             (header.commit, header.replay_from, header.stored) = (log.commit, log.replay_from, None);
             (commit.stale_from, whole) = (Upa::NONE, false);
         }
-        header.ranges = blocks.ranges(blocks.pending().entries().iter().skip(count));
+        header.ranges = blocks.durability.ranges(pending.entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
         if self.runtime.config.map_cache().is_some() {
             log.in_page.clear();
-            log.in_page.extend(blocks.pending().entries().iter().take(count));
+            log.in_page.extend(pending.entries().iter().take(count));
         }
         let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
-        header.encode(blocks.pending(), count, content);
+        header.encode(pending, count, content);
         let number = header.number;
         OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }
             .encode_as(self.runtime.units, oob);
-        Encoded { buffer, logged: blocks.take_pending(count), whole, read_only: header.read_only }
+        (count, whole)
     }
 
     /// The first page of the next line; a slot that is full makes way for another.
@@ -275,7 +287,7 @@ impl Journal {
                 (current.map(|(slot, line)| (log.slots[slot].block, line)), log.next_spare())
             };
             if let Some((block, line)) = current {
-                return Some(Ppa(self.blocks.table().first_page(block).0 + line * self.log_copies()));
+                return Some(Ppa(self.blocks.table().layout.first_page(block).0 + line * self.log_copies()));
             }
             let Some(slot) = next else {
                 let mut log = self.log.borrow_mut();
@@ -285,10 +297,8 @@ impl Journal {
                 continue;
             };
             let block = self.log.borrow().slots[slot].block;
-            let (lun, addr) = {
-                let blocks = self.blocks.table();
-                (blocks.lun_of(block), blocks.block_addr(block))
-            };
+            let layout = &self.blocks.table().layout;
+            let (lun, addr) = (layout.lun_of(block), layout.block_addr(block));
             let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
             let erased = self.media.done(tag).await.status == FlashStatus::Done;
             {
@@ -300,7 +310,7 @@ impl Journal {
             }
             self.store_root(false);
             if erased {
-                self.blocks.table_mut().log_erased(block);
+                self.blocks.table().log_erased(block);
             } else {
                 self.fail_slot();
             }
@@ -314,7 +324,7 @@ impl Journal {
             log.note_slots();
             log.slots[slot].block
         };
-        let lun = self.blocks.table().lun_of(failed);
+        let lun = self.blocks.table().layout.lun_of(failed);
         self.retire(lun, failed);
     }
     async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
@@ -367,7 +377,7 @@ impl Journal {
             let mut log = self.log.borrow_mut();
             (log.writing, log.ended, log.short) = (false, true, true);
         }
-        self.blocks.table_mut().end_free_list();
+        self.blocks.table().free.end();
         if self.runtime.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         }
@@ -389,7 +399,7 @@ impl Journal {
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode_as(self.runtime.units, oob);
         }
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table_mut().open_listed_at_power_on(lun);
+            self.blocks.table().open_listed_at_power_on(lun);
             let Some(programs) = self.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
             let marked = self.program_done(ppa, tag).await;

@@ -1,8 +1,8 @@
 //! A page of the log: what has changed since the stored map, and where to look for what the log does not know
 //! yet.
 
-use crate::blocks::moves::{Coding, Context, NEAR};
-use crate::blocks::outbox::{LogEntry, PendingEntries};
+use crate::durability::moves::{Coding, Context, NEAR};
+use crate::durability::outbox::{LogEntry, PendingEntries};
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::COUNT_MAX;
 use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, RANGE_BYTES};

@@ -1,7 +1,7 @@
 //! The drive's own pages on NAND, and its root record: where they are, and whether one that was read is
 //! whole.
 
-use crate::blocks::outbox::LogEntry;
+use crate::durability::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::map_stripes::StripePart;
 use crate::journal::root::{LogPlace, Root, Stored};
@@ -90,7 +90,8 @@ impl Journal {
         (self.map_pages() as usize).div_ceil(64) * 8
     }
     pub(crate) fn table_pages(&self) -> u32 {
-        let bytes = u64::from(self.blocks.table().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
+        let bytes =
+            u64::from(self.blocks.table().layout.total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
         bytes.div_ceil(u64::from(self.runtime.geometry.page_bytes)) as u32
     }
     /// Pages of data after which the map is stored again.
@@ -103,7 +104,7 @@ impl Journal {
     pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
         let (count, at_once) = (map_blocks.len() as u32, self.runtime.config.pages_at_once());
         let (line, in_line) = (place / at_once, place % at_once);
-        let first = self.blocks.table().first_page(map_blocks[(line % count) as usize]);
+        let first = self.blocks.table().layout.first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
     }
     /// True when what was read is this part of the stored map, and whole.

@@ -30,7 +30,7 @@ impl Journal {
         let luns = self.runtime.geometry.total_luns();
         let blocks = self.blocks.table();
         let slot = |n: u32| {
-            let block = blocks.block_index(LunIndex(n % luns), BlockAddr(n / luns));
+            let block = blocks.layout.block_index(LunIndex(n % luns), BlockAddr(n / luns));
             LogSlot { block, last: 0, good: is_good(block) }
         };
         let slots = (luns * self.runtime.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
@@ -62,7 +62,7 @@ impl Journal {
     pub(crate) fn resume_log(&self, place: &LogPlace) {
         {
             let blocks = self.blocks.table();
-            self.lay_out_log(|block| blocks.state(block) == BlockState::Log);
+            self.lay_out_log(|block| blocks.states.of(block) == BlockState::Log);
         }
         let mut log = self.log.borrow_mut();
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
@@ -74,7 +74,7 @@ impl Journal {
             slot.last = last;
         }
         if log.ended {
-            self.blocks.table_mut().end_free_list();
+            self.blocks.table().free.end();
         }
     }
     /// The log goes on behind its last page, in another slot, since this one may have a torn line. `slots`

@@ -1,6 +1,6 @@
 //! The slots of the log: blocks set aside for it, which of them are in use, and how many lines are left.
 
-use crate::blocks::outbox::LogEntry;
+use crate::durability::outbox::LogEntry;
 use crate::terms::block::BlockIndex;
 use alloc::vec::Vec;
 

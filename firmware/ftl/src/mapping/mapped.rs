@@ -1,5 +1,5 @@
 use crate::blocks::pool::BlockPool;
-use crate::blocks::unsafe_programs::Change;
+use crate::durability::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::terms::reused::{Borrowed, Reused};
@@ -176,7 +176,7 @@ impl<M: Mapping> Mapped<M> {
             let (lpn, to) = (self.map.page(pin), self.runtime.units.at(page, slot));
             self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
             let from = self.map.set(room, pin, to);
-            self.blocks.table_mut().moved(Change { lpn, from, to });
+            self.blocks.table().durability.moved(Change { lpn, from, to });
             self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: self.runtime.told(to).0 });
         }
         self.blocks.line_durable(page);
@@ -192,7 +192,7 @@ impl<M: Mapping> Mapped<M> {
         let sequence = self.blocks.next_sequence();
         let from = self.map.set(room, pin, Upa::NONE);
         let lun = self.blocks.lun_of(self.runtime.units.frame_of(lpn));
-        self.blocks.table_mut().unmapped(lun, lpn, from, sequence);
+        self.blocks.table().durability.unmapped(lun, lpn, from, sequence);
         self.journal.after_program(lun);
         self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
     }

@@ -25,7 +25,7 @@ impl MapStore {
     /// Begins to read a page. Until [`MapStore::end_read`] its block isn't erased.
     pub(super) async fn begin_read(&self, at: Upa, into: BufferId) -> Tag {
         let page = self.0.runtime().units.page_of(at);
-        self.0.blocks().table_mut().read_begins(page);
+        self.0.blocks().table().in_flight.read_begins(page);
         self.0.blocks().begin_read(page, self.0.pages().whole(), into, Cause::Metadata).await
     }
     /// Ends a read. Whether the page is whole, and the unit's.

@@ -1,7 +1,7 @@
 //! States of blocks: what recovery makes of them, and how the allocator comes to know.
 
-use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
+use crate::durability::outbox::LogEntry;
 use crate::mapping::{Mapping, MappingFault};
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::probe::Probe;
@@ -75,7 +75,7 @@ impl<M: Mapping> Recovery<M> {
             let before = entry.state;
             entry.state = uses.state_of(block, before);
             if uses.is_unlogged(block, before, entry.state) {
-                self.blocks.table_mut().must_log(LogEntry::Opened(block));
+                self.blocks.table().outbox.push(LogEntry::Opened(block));
             }
         }
         let is_log = |entry: &BlockEntry| entry.state == BlockState::Log;
@@ -91,24 +91,24 @@ impl<M: Mapping> Recovery<M> {
     /// What is left of its free list may be written without a further log page.
     pub(super) fn mark_unverified(&self, log: &LogRead) {
         let free_list = &log.last().free_list;
-        let mut blocks = self.blocks.table_mut();
-        for block in (0..blocks.total()).map(BlockIndex) {
-            if !free_list.contains(&block) && blocks.state(block) == BlockState::Free {
-                blocks.set_unverified(block);
+        let blocks = self.blocks.table();
+        for block in (0..blocks.layout.total()).map(BlockIndex) {
+            if !free_list.contains(&block) && blocks.states.of(block) == BlockState::Free {
+                blocks.free.set_unverified(block);
             }
         }
-        let unused = |block: &BlockIndex| blocks.state(*block) == BlockState::Free;
+        let unused = |block: &BlockIndex| blocks.states.of(*block) == BlockState::Free;
         let listed: Vec<_> = free_list.iter().copied().filter(unused).collect();
-        blocks.listed_at_power_on(listed.into_iter());
+        blocks.free.listed_at_power_on(listed.into_iter());
     }
     /// Has the blocks with torn pages collected.
     pub(super) fn evacuate_torn(&self, probe: &Probe) {
-        let mut blocks = self.blocks.table_mut();
-        probe.torn().for_each(|block| blocks.evacuate(block));
+        let blocks = self.blocks.table();
+        probe.torn().for_each(|block| blocks.evacuation.is_torn(block));
     }
     /// Puts all blocks where the table says.
     pub(super) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.blocks.table_mut();
+        let blocks = self.blocks.table();
         for (block, &entry) in (0..).map(BlockIndex).zip(table) {
             blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
         }
@@ -132,14 +132,14 @@ impl<M: Mapping> Recovery<M> {
         if u64::from(ppa.0) >= self.runtime.geometry.total_pages() {
             return Err("a logical page lies beyond the drive");
         }
-        let mut blocks = self.blocks.table_mut();
-        if blocks.is_valid(at) {
+        let blocks = self.blocks.table();
+        if blocks.valid.is_valid(at) {
             return Err("two logical pages lie in the same place");
         }
         if !blocks.may_hold_data(ppa) {
             return Err("a logical page lies where nothing is programmed");
         }
-        blocks.set_valid(at);
+        blocks.valid.set(at);
         Ok(())
     }
 }

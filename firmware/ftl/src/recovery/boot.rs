@@ -142,7 +142,7 @@ impl<M: Mapping> Recovery<M> {
     fn finish_boot(&self, result: Result<Boot, BootError>) {
         let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table_mut().keep_for_map(lun);
+            self.blocks.table().map.set_aside(lun);
         }
         self.journal.end_log_boot();
         self.mapping.map().booted();
@@ -173,7 +173,7 @@ impl<M: Mapping> Recovery<M> {
         let needed = self.runtime.config.blocks_needed_per_lun();
         let blocks = self.blocks.table();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            let good = blocks.good(lun);
+            let good = blocks.states.good(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };
                 return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };

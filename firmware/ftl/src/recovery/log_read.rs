@@ -1,7 +1,7 @@
 //! Reading the log back after a loss of power.
 
-use crate::blocks::outbox::LogEntry;
 use crate::checkpoint::error::BootError;
+use crate::durability::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::power_on::SlotRead;
 use crate::journal::root::LogPlace;

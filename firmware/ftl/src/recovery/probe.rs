@@ -134,7 +134,7 @@ impl<M: Mapping> Recovery<M> {
         let luns = self.runtime.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
-            let lun = self.blocks.table().lun_of(block);
+            let lun = self.blocks.table().layout.lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
         let mut probe = Probe::default();
@@ -199,7 +199,7 @@ impl<M: Mapping> Recovery<M> {
         self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer())
     }
     fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
-        Ppa(self.blocks.table().first_page(block).0 + page)
+        Ppa(self.blocks.table().layout.first_page(block).0 + page)
     }
 }
 

@@ -65,7 +65,7 @@ impl<M: Mapping> Recovery<M> {
         }
         {
             let blocks = self.blocks.table();
-            self.journal.judge_slots(|block| blocks.state(block) != BlockState::Bad);
+            self.journal.judge_slots(|block| blocks.states.of(block) != BlockState::Bad);
         }
         self.journal.begin_new_log(probe.log_number(), |block| probe.log_number_in(block));
         self.count_valid_units().await?;
@@ -90,7 +90,7 @@ impl<M: Mapping> Recovery<M> {
         Ok(())
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
-        let mut spares = vec![Spare::default(); self.blocks.table().total() as usize];
+        let mut spares = vec![Spare::default(); self.blocks.table().layout.total() as usize];
         let luns = self.runtime.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
@@ -98,11 +98,11 @@ impl<M: Mapping> Recovery<M> {
         }
         while let Some(MarkRead { lun, block, last, tag }) = in_flight.pop_front() {
             let outcome = self.media.done(tag).await;
-            let index = self.blocks.table().block_index(lun, block);
+            let index = self.blocks.table().layout.block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
                 // A page that can't be read raw may still be readable with correction.
-                let first = self.blocks.table().first_page(index);
+                let first = self.blocks.table().layout.first_page(index);
                 let read = self
                     .blocks
                     .read(first, self.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
@@ -140,6 +140,6 @@ impl<M: Mapping> Recovery<M> {
     /// Adopts a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
-        self.blocks.table_mut().adopt(block, entry).expect("a state alone contradicts nothing");
+        self.blocks.table().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

@@ -1,6 +1,6 @@
 //! Replay: the log's entries are applied to the stored map and its block table.
 
-use crate::blocks::outbox::LogEntry;
+use crate::durability::outbox::LogEntry;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::state::Recovery;

@@ -1,6 +1,6 @@
 //! Versions of logical pages: which of those found on flash count.
 
-use crate::blocks::outbox::LogEntry;
+use crate::durability::outbox::LogEntry;
 use crate::mapping::Mapping;
 use crate::recovery::log_read::{LogRead, NoRecovery};
 use crate::recovery::page_read::Probed;
@@ -101,7 +101,7 @@ impl<M: Mapping> Recovery<M> {
         trims: &Trims,
     ) -> Result<Vec<Version>, NoRecovery> {
         let last = log.last();
-        let units_per_block = self.blocks.table().units_per_block();
+        let units_per_block = self.blocks.table().layout.units_per_block();
         let stale = StalePages::listed_by(log.headers(), units_per_block);
         let counts = |version: &Version| !stale.has(version.at);
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
@@ -169,7 +169,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, at, .. } in versions {
             self.mapping.restore(lpn, at, false).await.map_err(|_| NoRecovery::Unreadable)?;
-            self.blocks.table_mut().must_log(LogEntry::Map { lpn, at });
+            self.blocks.table().outbox.push(LogEntry::Map { lpn, at });
         }
         Ok(())
     }

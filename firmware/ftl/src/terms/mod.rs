@@ -1,6 +1,7 @@
 //! What all parts of the FTL share: its configuration, what stands in OOB, the names of blocks and causes,
 //! and the core that it runs on.
 
+pub(crate) mod bits;
 pub(crate) mod block;
 pub(crate) mod cause;
 pub(crate) mod config;

@@ -451,13 +451,18 @@ impl<M: MadeForTests> AnyBench<M> {
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
                 let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks().table());
-                (blocks.free(lun), blocks.good(lun), blocks.is_full(lun), blocks.has_failing(lun))
+                (
+                    blocks.free.len(lun),
+                    blocks.states.good(lun),
+                    blocks.room.is_full(lun),
+                    blocks.evacuation.has_any(lun),
+                )
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
             .map(|l| {
                 let blocks = parts.journal.blocks().table();
-                let unsafe_pages: Vec<_> = blocks.unsafe_pages(aster_units::LunIndex(l as u32)).collect();
+                let unsafe_pages = blocks.durability.unsafe_pages(aster_units::LunIndex(l as u32));
                 (
                     parts.journal.blocks().is_room_wanted(aster_units::LunIndex(l as u32)),
                     parts.journal.blocks().is_durable_wanted(aster_units::LunIndex(l as u32)),

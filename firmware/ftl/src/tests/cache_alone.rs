@@ -113,5 +113,5 @@ fn a_page_whose_program_fails_goes_to_another_block() {
     assert_eq!((parts.page_of(PAGE), parts.cells.borrow().grown_bad()), (at, 1));
     assert!(parts.stored(at).0.iter().all(|&byte| byte == 3));
     let blocks = parts.journal.blocks().table();
-    assert_ne!(blocks.state(blocks.block_of(at)), BlockState::Failing);
+    assert_ne!(blocks.states.of(blocks.layout.block_of(at)), BlockState::Failing);
 }

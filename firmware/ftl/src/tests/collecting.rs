@@ -21,14 +21,14 @@ fn with_a_victim(config: FtlConfig) -> (Bench, BlockIndex, Vec<u64>) {
     (0..8 * luns).for_each(|lpn| bench.write(lpn, 1));
     bench.flush();
     let of = |lpn: u64| {
-        bench.ftl.parts().journal.blocks().table().block_of(bench.place_of(Lpn(lpn as u32)).unwrap())
+        bench.ftl.parts().journal.blocks().table().layout.block_of(bench.place_of(Lpn(lpn as u32)).unwrap())
     };
     let victim = of(0);
     let there: Vec<_> = (0..8).map(|n| n * luns).filter(|&lpn| of(lpn) == victim).collect();
     there[..there.len() - 1].iter().for_each(|&lpn| bench.write(lpn, 2));
     bench.flush();
     bench.write_log_page();
-    assert_eq!(bench.ftl.parts().journal.blocks().table().state(victim), BlockState::Closed);
+    assert_eq!(bench.ftl.parts().journal.blocks().table().states.of(victim), BlockState::Closed);
     (bench, victim, there)
 }
 
@@ -42,16 +42,16 @@ fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
     bench.cells.borrow_mut().next_programs_fail = vec![LUN; PROGRAM_ATTEMPTS as usize];
     // As a shutdown does to have room.
     let collecting = parts.clone();
-    let free = parts.journal.blocks().table().free(LUN) as u32;
+    let free = parts.journal.blocks().table().free.len(LUN) as u32;
     parts.journal.runtime().core.spawn(async move { collecting.collector.collect_ahead(free).await });
     bench.rest();
     assert!(bench.cells.borrow().next_programs_fail.is_empty(), "no copy was tried so often");
-    assert!(!parts.journal.blocks().table().is_full(LUN));
+    assert!(!parts.journal.blocks().table().room.is_full(LUN));
     assert_eq!(bench.ftl.state(), DriveState::Ready);
     // The block is collected all the same.
     assert!(there.iter().all(|&lpn| {
         let at = bench.place_of(Lpn(lpn as u32)).unwrap();
-        parts.journal.blocks().table().block_of(at) != victim
+        parts.journal.blocks().table().layout.block_of(at) != victim
     }));
     bench.write(0, 9);
     bench.flush();
@@ -64,7 +64,7 @@ fn last_log_page(bench: &Bench) -> Header {
     let parts = bench.ftl.parts();
     let log = parts.journal.log();
     let (slot, line) = log.at.unwrap();
-    let first = parts.journal.blocks().table().first_page(log.slots[slot].block).0;
+    let first = parts.journal.blocks().table().layout.first_page(log.slots[slot].block).0;
     let page = bench.cells.borrow().content(Ppa(first + (line - 1) * parts.journal.log_copies())).unwrap();
     Header::decode(&page).expect("a log page").0
 }
@@ -83,9 +83,9 @@ fn a_collected_block_is_listed_until_its_moves_are_journaled() {
     let counts = there[there.len() - 1];
     let before = record(&bench, counts);
     let collecting = parts.clone();
-    let free = parts.journal.blocks().table().free(LUN) as u32;
+    let free = parts.journal.blocks().table().free.len(LUN) as u32;
     parts.journal.runtime().core.spawn(async move { collecting.collector.collect_ahead(free).await });
-    let emptied = || parts.journal.blocks().table().collected().any(|block| block == victim);
+    let emptied = || parts.journal.blocks().table().durability.collected().contains(&victim);
     while !emptied() {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the block is being emptied"));
     }
@@ -103,5 +103,5 @@ fn a_collected_block_is_listed_until_its_moves_are_journaled() {
     assert_eq!((bench.holds(there[0])[0], bench.holds(counts)[0]), (2, 1));
     assert_eq!(bench.ftl.stats().boot, Boot::Recovered);
     // All of it has moved.
-    assert_eq!(bench.ftl.parts().journal.blocks().table().valid(victim), 0);
+    assert_eq!(bench.ftl.parts().journal.blocks().table().valid.in_block(victim), 0);
 }

@@ -25,19 +25,19 @@ fn victim() -> Victim {
     let count = usize::from(config.geometry.pages_per_block);
     let pages: Vec<_> = (0..parts.mapping.pages()).map(Lpn).filter(of_lun).take(count).collect();
     let at: Vec<Ppa> = (1..).zip(&pages).map(|(byte, &lpn)| parts.write_page(lpn, byte)).collect();
-    let block = parts.journal.blocks().table().block_of(at[0]);
-    assert!(at.iter().all(|&at| parts.journal.blocks().table().block_of(at) == block));
-    assert_eq!(parts.journal.blocks().table().state(block), BlockState::Closed);
+    let block = parts.journal.blocks().table().layout.block_of(at[0]);
+    assert!(at.iter().all(|&at| parts.journal.blocks().table().layout.block_of(at) == block));
+    assert_eq!(parts.journal.blocks().table().states.of(block), BlockState::Closed);
     let before = at.iter().map(|&at| parts.stored(at).1).collect();
     Victim { parts, block, pages, before }
 }
 
 impl Victim {
     fn page(&self, nth: usize) -> Ppa {
-        Ppa(self.parts.journal.blocks().table().first_page(self.block).0 + nth as u32)
+        Ppa(self.parts.journal.blocks().table().layout.first_page(self.block).0 + nth as u32)
     }
     fn begin(&self) {
-        self.parts.journal.blocks().table_mut().evacuate(self.block);
+        self.parts.journal.blocks().table().evacuation.is_torn(self.block);
         self.parts.journal.blocks().resume_gc();
     }
     fn collect(&self) {
@@ -47,12 +47,16 @@ impl Victim {
     /// Where a page of the victim has gone, with its content's first byte and its record.
     fn moved(&self, nth: usize) -> (Ppa, u8, OobRecord) {
         let at = self.parts.page_of(self.pages[nth]);
-        assert_ne!(self.parts.journal.blocks().table().block_of(at), self.block, "page {nth} is still there");
+        assert_ne!(
+            self.parts.journal.blocks().table().layout.block_of(at),
+            self.block,
+            "page {nth} is still there"
+        );
         let (content, record) = self.parts.stored(at);
         (at, content[0], record)
     }
     fn state(&self) -> BlockState {
-        self.parts.journal.blocks().table().state(self.block)
+        self.parts.journal.blocks().table().states.of(self.block)
     }
 }
 
@@ -64,7 +68,7 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
         let (at, byte, record) = victim.moved(nth);
         assert_eq!((byte, record), (nth as u8 + 1, OobRecord { copy: before.copy + 1, ..*before }));
         let blocks = victim.parts.journal.blocks().table();
-        assert_eq!(blocks.lun_of(blocks.block_of(at)), LUN);
+        assert_eq!(blocks.layout.lun_of_page(at), LUN);
         assert!(victim.parts.is_valid(at));
     }
     assert_eq!(victim.state(), BlockState::Free);
@@ -144,7 +148,7 @@ fn a_victim_that_can_not_be_erased_is_retired() {
 #[test]
 fn nothing_is_collected_while_collection_is_paused() {
     let victim = victim();
-    victim.parts.journal.blocks().table_mut().evacuate(victim.block);
+    victim.parts.journal.blocks().table().evacuation.is_torn(victim.block);
     victim.parts.journal.blocks().ask_collector(LUN);
     victim.parts.rest();
     assert_eq!((victim.state(), victim.parts.journal.runtime().stats().gc_runs), (BlockState::Closed, 0));

@@ -2,11 +2,11 @@
 
 use super::bench::{Bench, config, part};
 use super::recovery::roomy;
-use crate::blocks::outbox::PendingEntries;
-use crate::blocks::table::ERASES_MAX;
+use crate::durability::outbox::PendingEntries;
 use crate::journal::log_page::Header;
 use crate::journal::map_stripes;
 use crate::journal::root::{Root, Stored};
+use crate::space::wear::ERASES_MAX;
 use crate::terms::block::BlockState;
 use crate::terms::oob::{COUNT_MAX, COUNT_SPENT};
 use crate::{Boot, BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
@@ -149,7 +149,7 @@ fn the_highest_count_of_erases_still_counts_on() {
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
     let blocks = bench.ftl.parts().journal.blocks().table();
-    let entries = (0..blocks.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
+    let entries = (0..blocks.layout.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
     let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
 }
@@ -237,7 +237,10 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
         let log = parts.journal.log();
         let (slot, line) = log.at.unwrap();
         let copies = parts.journal.log_copies();
-        (parts.journal.blocks().table().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
+        (
+            parts.journal.blocks().table().layout.first_page(log.slots[slot].block).0 + (line - 1) * copies,
+            copies,
+        )
     };
     let mut cells = bench.cells.borrow_mut();
     let mut page = cells.content(Ppa(at)).unwrap();

@@ -39,7 +39,8 @@ fn free(bench: &Bench) -> usize {
 }
 fn empty(bench: &Bench) -> bool {
     let parts = bench.ftl.parts();
-    (0..bench.config.geometry.total_luns()).any(|lun| parts.journal.blocks().table().has_empty(LunIndex(lun)))
+    (0..bench.config.geometry.total_luns())
+        .any(|lun| parts.journal.blocks().table().candidates.has_empty(LunIndex(lun)))
 }
 
 #[test]

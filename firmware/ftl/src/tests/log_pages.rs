@@ -18,9 +18,8 @@ fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, us
     for lpn in pages {
         assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
         let parts = bench.ftl.parts();
-        let blocks = parts.journal.blocks().table();
-        let pending = blocks.pending();
-        (most, opened) = (most.max(pending.bytes()), opened.max(pending.opened()));
+        let outbox = &parts.journal.blocks().table().outbox;
+        (most, opened) = (most.max(outbox.bytes()), opened.max(outbox.opened()));
     }
     (most, opened)
 }
@@ -90,7 +89,7 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
     let mut unjournaled = 0;
     while bench.ftl.stats().checkpoints == maps {
-        unjournaled = parts.journal.blocks().table().pending().bytes();
+        unjournaled = parts.journal.blocks().table().outbox.bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);

@@ -73,21 +73,21 @@ impl JournalAlone {
         let journal =
             Rc::new(Journal::new(&core, Setup::from(config), dram, flash, nvram, Recorder::default()));
         journal.runtime().count(|stats| stats.state = DriveState::Ready);
-        let total = journal.blocks().table().total();
+        let total = journal.blocks().table().layout.total();
         for block in (0..total).map(BlockIndex) {
             let (state, stream) = (BlockState::Free, Stream::Host);
             let entry = BlockEntry { state, stream, next: 0, erases: 0, unverified: false };
-            journal.blocks().table_mut().adopt(block, entry).unwrap();
+            journal.blocks().table().adopt(block, entry).unwrap();
         }
         JournalAlone { exec, journal }
     }
     /// As after a log page that lists free blocks of each LUN.
     pub fn list_free_blocks(&self) {
-        let mut blocks = self.journal.blocks().table_mut();
+        let (blocks, mut listed) = (self.journal.blocks().table(), Vec::new());
         for lun in 0..self.journal.runtime().geometry.total_luns() {
-            blocks.list_free(LunIndex(lun), 2).for_each(drop);
+            blocks.free.list(LunIndex(lun), 2, &mut listed);
         }
-        blocks.free_listed();
+        blocks.free.page_is_written();
     }
     /// Lets all tasks run as far as they come without time passing.
     pub fn run(&self) {

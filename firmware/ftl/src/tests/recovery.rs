@@ -50,7 +50,7 @@ impl Bench {
     fn not_safe(&self) -> usize {
         let parts = self.ftl.parts();
         let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| parts.journal.blocks().table().unsafe_pages(lun).count()).sum()
+        luns.map(|lun| parts.journal.blocks().table().durability.unsafe_pages(lun).len()).sum()
     }
 }
 
@@ -355,7 +355,7 @@ fn two_stored_maps_share_the_luns() {
     let parts = bench.ftl.parts().clone();
     let luns = || {
         let blocks = parts.journal.blocks().table();
-        parts.journal.stored_map().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
+        parts.journal.stored_map().blocks.iter().map(|&block| blocks.layout.lun_of(block)).collect::<Vec<_>>()
     };
     let mut before = luns();
     for n in 0..8 {

@@ -119,7 +119,7 @@ impl UpperParts {
     }
     /// Whether a physical page's first unit is valid.
     pub fn is_valid(&self, page: Ppa) -> bool {
-        self.journal.blocks().table().is_valid(self.journal.runtime().units.first_in(page))
+        self.journal.blocks().table().valid.is_valid(self.journal.runtime().units.first_in(page))
     }
     /// Takes a page out of the cache.
     pub fn forget(&self, page: Lpn) {
@@ -146,11 +146,11 @@ impl Drop for UpperParts {
 fn have_erased_blocks(journal: &Journal) {
     journal.forget_log();
     let of_log = journal.slot_blocks();
-    let total = journal.blocks().table().total();
+    let total = journal.blocks().table().layout.total();
     for block in (0..total).map(BlockIndex) {
         let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
-        journal.blocks().table_mut().adopt(block, entry).unwrap();
+        journal.blocks().table().adopt(block, entry).unwrap();
     }
     journal.end_log_boot();
 }

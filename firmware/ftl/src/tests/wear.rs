@@ -13,7 +13,7 @@ use std::vec::Vec;
 /// The blocks for data, and how often the table says they were erased.
 fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
     let blocks = bench.ftl.parts().journal.blocks().table();
-    let entries = (0..blocks.total()).map(|b| (b as usize, blocks.entry(BlockIndex(b))));
+    let entries = (0..blocks.layout.total()).map(|b| (b as usize, blocks.entry(BlockIndex(b))));
     let data = entries.filter(|(_, e)| !matches!(e.state, BlockState::Log | BlockState::Bad));
     data.map(|(block, entry)| (block, entry.erases)).collect()
 }
@@ -150,7 +150,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     bench.send(HostOp::Write, 0, 8192, true, vec![7; 16]);
     assert_eq!(bench.wait().0.status, HostStatus::Success);
     let block = BlockIndex(bench.place_of(Lpn(0)).unwrap().0 / 4);
-    let lun = bench.ftl.parts().journal.blocks().table().lun_of(block);
+    let lun = bench.ftl.parts().journal.blocks().table().layout.lun_of(block);
     bench.cells.borrow_mut().next_programs_fail = vec![lun];
     for page in 0..4 {
         bench.send(HostOp::Write, (4 + page) * 8192, 8192, true, vec![8; 16]);
@@ -163,8 +163,8 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     let (factory_good, needed) = {
         let parts = bench.ftl.parts();
         let blocks = parts.journal.blocks().table();
-        assert_eq!(blocks.good(lun), blocks.factory_good(lun) - 1);
-        (blocks.factory_good(lun), bench.config.blocks_needed_per_lun() as u32)
+        assert_eq!(blocks.states.good(lun), blocks.states.factory_good(lun) - 1);
+        (blocks.states.factory_good(lun), bench.config.blocks_needed_per_lun() as u32)
     };
     let spare = (factory_good - 1 - needed) * 100 / (factory_good - needed);
     assert!(spare < 100);
@@ -182,16 +182,21 @@ fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let bench = Bench::fresh(FtlConfig { capacity, ..config(Content::Fingerprint) });
     bench.rest();
     let (parts, lun) = (bench.ftl.parts(), LunIndex(0));
-    let take = || parts.journal.blocks().table_mut().take_for_map(lun, false).expect("a free block");
+    let take = || parts.journal.blocks().table().take_for_map(lun, false).expect("a free block");
+    let goes_bad = || {
+        let block = take();
+        parts.journal.blocks().table().release_from_map(block);
+        parts.journal.retire(lun, block);
+    };
     let failing = take();
-    parts.journal.blocks().table_mut().fail_map_block(failing);
-    let spare = parts.journal.blocks().table().good(lun) - bench.config.blocks_needed_per_lun() as u32;
+    parts.journal.blocks().table().fail_map_block(failing);
+    let spare = parts.journal.blocks().table().states.good(lun) - bench.config.blocks_needed_per_lun() as u32;
     assert!(spare > 3);
     for left in (0..spare).rev() {
         assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");
-        parts.journal.retire(lun, take());
+        goes_bad();
     }
     assert_eq!(bench.ftl.state(), DriveState::Ready, "as many as are needed");
-    parts.journal.retire(lun, take());
+    goes_bad();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
 }

@@ -4,8 +4,8 @@
 //! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take
 //! back the translation page, and until then it is part of each stored map.
 
-use crate::blocks::outbox::LogEntry;
-use crate::blocks::unsafe_programs::{Change, Safety};
+use crate::durability::outbox::LogEntry;
+use crate::durability::unsafe_programs::{Change, Safety};
 use crate::mapping::demand::state::Demand;
 use crate::terms::block::Stream;
 use alloc::rc::Rc;
@@ -59,7 +59,7 @@ impl Demand {
         // It may stand in garbage collection's block.
         let (lun, safety) = {
             let blocks = self.journal().blocks().table();
-            (blocks.lun_of(blocks.block_of(page)), blocks.safety(page))
+            (blocks.layout.lun_of_page(page), blocks.durability.safety(page))
         };
         if safety == Safety::Open {
             self.journal().pad_line(lun, Stream::Gc).await;
@@ -88,7 +88,7 @@ impl Demand {
         let lun_of = |page| self.store.lun_of(self.unit_of(page));
         let may = |page: u32| {
             let is_free = !self.busy.borrow()[page as usize] && !self.lost.borrow()[page as usize];
-            is_free && blocks.table().has_room_for_mapping(lun_of(page))
+            is_free && blocks.table().room.has_room_for_mapping(lun_of(page))
         };
         let fullest = self.rows.borrow().fullest(may);
         // A drive at rest stays as it is.
@@ -114,7 +114,7 @@ impl Demand {
             if self.rows.borrow().flushable(page) > 0 && !self.lost.borrow()[page as usize] {
                 let lun = lun_of(page);
                 // Garbage collection that waits for rows itself brings no room.
-                let collects = !blocks.table().is_full(lun) && !self.collector_waits[lun.index()].get();
+                let collects = !blocks.table().room.is_full(lun) && !self.collector_waits[lun.index()].get();
                 comes |= collects && !self.journal().log_has_ended();
                 blocks.ask_collector(lun);
             }
@@ -124,12 +124,12 @@ impl Demand {
             blocks.resume_gc();
         }
         if self.rows.borrow().any_unlogged() && !self.journal().log_has_ended() {
-            if !blocks.table().pending().entries().is_empty() {
+            if !blocks.table().outbox.is_empty() {
                 self.journal().ask_for_log();
                 return None;
             }
             let luns = (0..self.runtime().geometry.total_luns()).map(LunIndex);
-            let is_begun = |lun: LunIndex| blocks.table().next_of_line(lun, Stream::Host).is_some();
+            let is_begun = |lun: LunIndex| blocks.table().open.next_of_line(lun, Stream::Host).is_some();
             if luns.clone().any(is_begun) {
                 return Some(Work::PadAll);
             }
@@ -155,7 +155,7 @@ impl Demand {
     }
     /// Rows are clean once the page that has their changes is safe.
     pub(super) fn settle(&self) {
-        let is_safe = |page: Ppa| self.journal().blocks().table().safety(page) == Safety::Safe;
+        let is_safe = |page: Ppa| self.journal().blocks().table().durability.safety(page) == Safety::Safe;
         let mut cleaned = 0;
         self.written.borrow_mut().retain(|&(page, at)| {
             let safe = is_safe(at);
@@ -184,7 +184,7 @@ impl Demand {
             Outcome::At(at) => self.written.borrow_mut().push((page, at)),
             // No recovery finds out but by the log that it is nowhere.
             Outcome::Nowhere => {
-                let last = self.journal().blocks().table().pending().last();
+                let last = self.journal().blocks().table().outbox.last();
                 self.unmapped.borrow_mut().push((page, last));
             }
             Outcome::Not => {
@@ -215,7 +215,7 @@ impl Demand {
         let moved = |at: Ppa| {
             let to = journal.runtime().units.first_in(at);
             let from = self.directory.borrow_mut().set(page, to);
-            journal.blocks().table_mut().moved(Change { lpn: unit, from, to });
+            journal.blocks().table().durability.moved(Change { lpn: unit, from, to });
             if let Some(copy) = self.clean.borrow_mut().page_mut(page) {
                 self.copy_entries(buffer, copy);
             }
@@ -240,7 +240,7 @@ impl Demand {
             journal.mark_dirty();
             let (unit, sequence) = (self.unit_of(page), journal.blocks().next_sequence());
             let lun = self.store.lun_of(unit);
-            journal.blocks().table_mut().unmapped(lun, unit, from, sequence);
+            journal.blocks().table().durability.unmapped(lun, unit, from, sequence);
         }
     }
     /// Puts a page into a buffer as it stands on flash. False if it can't be read.

@@ -9,7 +9,7 @@ impl Demand {
     /// Units with changes that the log doesn't have yet, each with the place that the log has.
     fn undone(&self) -> BTreeMap<u32, Upa> {
         // Latest first: what comes last is the earliest.
-        let changes = self.journal().blocks().table().to_undo(0..u32::MAX);
+        let changes = self.journal().blocks().table().durability.to_undo(0..u32::MAX);
         changes.into_iter().map(|(unit, from)| (unit.0, from)).collect()
     }
     /// Whether `count` entries from `first` on say nothing.

@@ -89,7 +89,7 @@ fn state(bench: &Bench) -> State {
         boot: bench.ftl.stats().boot,
         directory,
         changes,
-        valid: parts.journal.blocks().table().valid_in_all(),
+        valid: parts.journal.blocks().table().valid.in_all(),
         log: parts.journal.log().number,
         sequence: parts.journal.blocks().last_sequence(),
     }

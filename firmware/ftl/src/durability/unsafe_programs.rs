@@ -5,11 +5,12 @@
 //! - what its units replace stays valid, so that no block is erased that may be needed again;
 //! - their changes aren't journaled; recovery finds the new page by reading the block.
 
+use crate::space::layout::BlockLayout;
+use crate::terms::bits::Bits;
 use crate::terms::block::Stream;
 use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
@@ -81,23 +82,23 @@ pub(crate) struct UnsafePrograms {
     units: Vec<UnitState>,
     free: Vec<u32>,
     // Units that a change has replaced which is not safe yet, one bit each.
-    replaced: Box<[u64]>,
+    replaced: Bits,
     order: u64,
     changes: u64,
 }
 
 impl UnsafePrograms {
-    /// Of LUNs with so many pages each; room for `depth` programs per LUN.
-    pub(crate) fn new(luns: u32, pages_per_lun: u32, shape: UnitShape, depth: usize) -> Self {
-        let list = |_| VecDeque::with_capacity(depth);
-        let units = luns as usize * pages_per_lun as usize * shape.per_page() as usize;
+    /// None; room for `depth` programs per LUN.
+    pub(crate) fn of(layout: &BlockLayout, depth: usize) -> Self {
+        let (luns, shape) = (layout.total_luns(), layout.shape());
+        let units = luns * layout.units_per_lun() as usize;
         UnsafePrograms {
             shape,
-            pages_per_lun,
-            luns: (0..luns).map(list).collect(),
-            units: Vec::with_capacity(luns as usize * depth * shape.per_page() as usize),
-            free: Vec::with_capacity(luns as usize * depth),
-            replaced: vec![0; units.div_ceil(64)].into_boxed_slice(),
+            pages_per_lun: layout.blocks_per_lun() * layout.pages_per_block(),
+            luns: (0..luns).map(|_| VecDeque::with_capacity(depth)).collect(),
+            units: Vec::with_capacity(luns * depth * shape.per_page() as usize),
+            free: Vec::with_capacity(luns * depth),
+            replaced: Bits::new(units),
             order: 0,
             changes: 0,
         }
@@ -147,7 +148,7 @@ impl UnsafePrograms {
         self.changes += 1;
         let at = self.changes;
         if from.is_some() {
-            self.replaced[from.0 as usize / 64] |= 1 << (from.0 % 64);
+            self.replaced.set(from.0 as usize);
         }
         let state = self.state_at(to).expect("a program that counts has begun");
         (state.change, state.changed_at) = (Some((lpn, from)), at);
@@ -195,7 +196,7 @@ impl UnsafePrograms {
                     self.supersede(from);
                 }
                 if from.is_some() {
-                    self.replaced[from.0 as usize / 64] &= !(1 << (from.0 % 64));
+                    self.replaced.clear(from.0 as usize);
                 }
                 let change = Change { lpn, from, to: self.shape.at(program.ppa, slot) };
                 let (journals, is_new) = (!state.superseded, program.by != Stream::Gc);
@@ -224,7 +225,7 @@ impl UnsafePrograms {
     /// True when a later place of a logical unit, not safe yet, stands for `place`.
     #[inline]
     pub(crate) fn is_replaced(&self, place: Upa) -> bool {
-        self.replaced[place.0 as usize / 64] >> (place.0 % 64) & 1 == 1
+        self.replaced.is_set(place.0 as usize)
     }
     /// The number of programs begun so far.
     pub(crate) fn begun(&self) -> u64 {

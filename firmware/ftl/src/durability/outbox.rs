@@ -1,9 +1,10 @@
 //! Changes that the log must say, and has not yet.
 
-use crate::blocks::moves::Context;
+use crate::durability::moves::Context;
 use crate::terms::block::BlockIndex;
 use alloc::collections::VecDeque;
 use aster_units::{Lpn, Upa};
+use core::cell::RefCell;
 
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,9 +87,9 @@ impl PendingEntries {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
-    /// How many blocks were opened that no log page has yet.
-    pub(crate) fn opened(&self) -> usize {
-        self.opened
+    /// The number of the last trim, counted among all entries since power-on; 0 before the first.
+    pub(crate) fn last_trim(&self) -> u64 {
+        self.last_trim
     }
     /// How many of the oldest entries fit `bytes`.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
@@ -121,13 +122,52 @@ impl PendingEntries {
         self.taken += count as u64;
         self.taken
     }
-    /// The number of the last entry, counted as the trims are.
+}
+
+/// Where the changes of a drive wait for a log page.
+pub(crate) struct Outbox {
+    entries: RefCell<PendingEntries>,
+}
+
+impl Outbox {
+    /// Empty, of a drive with so many units in each LUN.
+    pub(crate) fn new(track_units: u32) -> Self {
+        Outbox { entries: RefCell::new(PendingEntries::new(track_units)) }
+    }
+    pub(crate) fn forget(&self) {
+        let track_units = self.entries.borrow().track_units();
+        *self.entries.borrow_mut() = PendingEntries::new(track_units);
+    }
+    /// The log must say this.
+    pub(crate) fn push(&self, entry: LogEntry) {
+        self.entries.borrow_mut().push(entry);
+    }
+    /// A log page has the oldest `count` entries. Gives how many the log has since power-on.
+    pub(crate) fn take(&self, count: usize) -> u64 {
+        self.entries.borrow_mut().take(count)
+    }
+    /// What `read` makes of the entries, to which nothing may be added meanwhile.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&PendingEntries) -> T) -> T {
+        read(&self.entries.borrow())
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.borrow().entries.is_empty()
+    }
+    /// How many blocks were opened that no log page has yet.
+    pub(crate) fn opened(&self) -> usize {
+        self.entries.borrow().opened
+    }
+    /// Bytes that all entries take in one log page.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.borrow().bytes()
+    }
+    /// The number of the last entry, counted among all since power-on.
     pub(crate) fn last(&self) -> u64 {
-        self.pushed
+        self.entries.borrow().pushed
     }
     /// The number of the last trim, counted among all entries since power-on; 0 before the first.
     pub(crate) fn last_trim(&self) -> u64 {
-        self.last_trim
+        self.entries.borrow().last_trim()
     }
 }
 
@@ -151,21 +191,21 @@ mod tests {
     fn trims_of_neighbours_one_after_the_other_are_one_entry() {
         let merged = pending(&[trim(4, 1, 10), trim(5, 2, 11), trim(7, 1, 12)]);
         assert!(merged.entries().iter().eq(&[trim(4, 4, 12)]));
-        assert_eq!((merged.last_trim(), merged.last()), (1, 1));
+        assert_eq!((merged.last_trim, merged.pushed), (1, 1));
         // Neither with a page between, nor with a sequence number that something else was given.
         let apart = [trim(4, 1, 10), trim(6, 1, 11), trim(7, 1, 13)];
         let kept = pending(&apart);
-        assert!(kept.entries().iter().eq(&apart) && kept.last_trim() == 3);
+        assert!(kept.entries().iter().eq(&apart) && kept.last_trim == 3);
     }
 
     #[test]
     fn entries_are_counted_from_power_on_and_blocks_that_were_opened_while_they_wait() {
         let mut pending = pending(&[Opened(BLOCK), trim(4, 1, 10), Opened(BlockIndex(8))]);
-        assert_eq!((pending.opened(), pending.last(), pending.last_trim()), (2, 3, 2));
-        assert_eq!((pending.take(2), pending.opened()), (2, 1));
+        assert_eq!((pending.opened, pending.pushed, pending.last_trim), (2, 3, 2));
+        assert_eq!((pending.take(2), pending.opened), (2, 1));
         pending.push(Erased { block: BLOCK, erases: 3 });
-        assert_eq!((pending.last(), pending.last_trim()), (4, 2));
-        assert_eq!((pending.take(2), pending.opened(), pending.bytes()), (4, 0, 0));
+        assert_eq!((pending.pushed, pending.last_trim), (4, 2));
+        assert_eq!((pending.take(2), pending.opened, pending.bytes), (4, 0, 0));
     }
 
     #[test]
@@ -173,8 +213,8 @@ mod tests {
         let moved = |n: u32| Map { lpn: Lpn(1000 * n), at: Upa(77 * n) };
         let entries = [moved(1), Opened(BLOCK), moved(2), trim(4, 1, 10), moved(3)];
         let all = pending(&entries);
-        let bytes_of = |count: usize| pending(&entries[..count]).bytes();
-        assert_eq!(all.bytes(), bytes_of(5));
+        let bytes_of = |count: usize| pending(&entries[..count]).bytes;
+        assert_eq!(all.bytes, bytes_of(5));
         for count in 1..=5 {
             assert_eq!((all.fitting(bytes_of(count)), all.fitting(bytes_of(count) - 1)), (count, count - 1));
         }

@@ -1,0 +1,218 @@
+//! Candidates for collection: closed blocks without programs in flight.
+
+use crate::space::layout::BlockLayout;
+use crate::space::wear::Wear;
+use crate::terms::block::BlockIndex;
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use aster_parties::{ClosedBlocks, VictimPolicy};
+use aster_units::{LunIndex, Ppa};
+use core::cell::{Cell, RefCell};
+
+/// Blocks that a search for a page to copy passes over at most: each page of a word line may be of a block of
+/// its own, and so may be what another is waiting for.
+const PASSED_MAX: usize = 2 * PAGES_PER_WORD_LINE_MAX;
+
+// Valid units of a block that is no candidate.
+const NO_CANDIDATE: u32 = ClosedBlocks::NOT_OFFERED;
+
+/// Which blocks can be collected, and which of them is next.
+pub(crate) struct Candidates {
+    layout: BlockLayout,
+    wear: Rc<Wear>,
+    // Chooses among the blocks that hold something; those that don't go first, whatever it says.
+    policy: RefCell<Box<dyn VictimPolicy>>,
+    blocks: RefCell<Facts>,
+    // Blocks closed so far.
+    closings: Cell<u64>,
+    // A candidate may hold nothing any more.
+    emptied: Cell<bool>,
+}
+
+// Of each block of the drive; arrays, since a search walks one of them.
+struct Facts {
+    // Its valid units, or NO_CANDIDATE.
+    valid: Box<[u32]>,
+    // How many blocks were closed when it was.
+    closed_at: Box<[u64]>,
+}
+
+impl Candidates {
+    pub(crate) fn new(layout: BlockLayout, wear: &Rc<Wear>, policy: Box<dyn VictimPolicy>) -> Self {
+        let blocks = layout.total() as usize;
+        Candidates {
+            layout,
+            wear: Rc::clone(wear),
+            policy: RefCell::new(policy),
+            blocks: RefCell::new(Facts {
+                valid: vec![NO_CANDIDATE; blocks].into(),
+                closed_at: vec![0; blocks].into(),
+            }),
+            closings: Cell::new(0),
+            emptied: Cell::new(false),
+        }
+    }
+    pub(crate) fn forget(&self) {
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.valid.fill(NO_CANDIDATE);
+        blocks.closed_at.fill(0);
+        self.closings.set(0);
+        self.emptied.set(false);
+    }
+
+    // ---- what becomes of a block ----
+
+    /// The block takes no more pages: it is the youngest of those that don't.
+    pub(crate) fn closed(&self, block: BlockIndex) {
+        self.closings.set(self.closings.get() + 1);
+        self.blocks.borrow_mut().closed_at[block.at()] = self.closings.get();
+    }
+    /// The block can be collected; it has so many valid units.
+    pub(crate) fn offer(&self, block: BlockIndex, valid: u32) {
+        assert!(valid <= self.layout.units_per_block(), "{block:?} holds more than it can");
+        self.blocks.borrow_mut().valid[block.at()] = valid;
+        if valid == 0 {
+            self.emptied.set(true);
+        }
+    }
+    /// The block is no candidate, or no longer one.
+    pub(crate) fn withdraw(&self, block: BlockIndex) {
+        self.blocks.borrow_mut().valid[block.at()] = NO_CANDIDATE;
+    }
+    /// Takes a block out of the candidates. False if it isn't one.
+    pub(crate) fn take(&self, block: BlockIndex) -> bool {
+        let valid = core::mem::replace(&mut self.blocks.borrow_mut().valid[block.at()], NO_CANDIDATE);
+        valid != NO_CANDIDATE
+    }
+    #[inline]
+    pub(crate) fn gains_unit(&self, block: BlockIndex) {
+        let valid = &mut self.blocks.borrow_mut().valid[block.at()];
+        if *valid != NO_CANDIDATE {
+            *valid += 1;
+        }
+    }
+    #[inline]
+    pub(crate) fn loses_unit(&self, block: BlockIndex) {
+        let valid = &mut self.blocks.borrow_mut().valid[block.at()];
+        if *valid != NO_CANDIDATE {
+            *valid -= 1;
+            if *valid == 0 {
+                self.emptied.set(true);
+            }
+        }
+    }
+
+    // ---- what there is to collect ----
+
+    pub(crate) fn has(&self, block: BlockIndex) -> bool {
+        self.blocks.borrow().valid[block.at()] != NO_CANDIDATE
+    }
+    /// Whether collecting a block of the LUN gains anything.
+    pub(crate) fn has_stale(&self, lun: LunIndex) -> bool {
+        let units = self.layout.units_per_block();
+        self.blocks.borrow().valid[self.layout.blocks_of(lun)].iter().any(|&valid| valid < units)
+    }
+    /// Whether a candidate of the LUN holds nothing any more.
+    pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
+        self.blocks.borrow().valid[self.layout.blocks_of(lun)].contains(&0)
+    }
+    /// Whether any candidate of the drive may hold nothing, since that was last forgotten.
+    pub(crate) fn may_be_emptied(&self) -> bool {
+        self.emptied.get()
+    }
+    /// All candidates that hold nothing are known.
+    pub(crate) fn forget_emptied(&self) {
+        self.emptied.set(false);
+    }
+    /// A candidate of the LUN that holds nothing is to be looked for again.
+    pub(crate) fn note_emptied(&self, lun: LunIndex) {
+        self.emptied.set(self.emptied.get() || self.has_empty(lun));
+    }
+
+    // ---- which one is next ----
+
+    /// Takes the oldest candidate that holds nothing, else the one that the policy chooses. `None` when
+    /// nothing would be gained.
+    pub(crate) fn take_best(&self, lun: LunIndex) -> Option<BlockIndex> {
+        let block = self.best(lun)?;
+        self.withdraw(block);
+        Some(block)
+    }
+    fn best(&self, lun: LunIndex) -> Option<BlockIndex> {
+        let (range, blocks) = (self.layout.blocks_of(lun), self.blocks.borrow());
+        let chosen = self.wear.with_lun(lun, |erases| {
+            let of = (&blocks.valid[range.clone()], &blocks.closed_at[range], erases);
+            let closed = ClosedBlocks::new(lun, self.layout.units_per_block(), self.closings.get(), of)?;
+            if closed.fewest_valid() == 0 {
+                return Some(closed.oldest_of_fewest_valid());
+            }
+            let mut policy = self.policy.borrow_mut();
+            let block = policy.choose(&closed);
+            assert!(closed.offers(block), "{policy:?} chose {block:?} of {lun:?}, which was not offered");
+            Some(block)
+        });
+        Some(self.layout.block_index(lun, chosen?))
+    }
+    /// Takes the LUN's oldest candidate that holds nothing any more.
+    pub(crate) fn take_empty_of(&self, lun: LunIndex) -> Option<BlockIndex> {
+        if !self.has_empty(lun) {
+            return None;
+        }
+        self.take_best(lun)
+    }
+    /// Takes a candidate of the drive that holds nothing any more.
+    pub(crate) fn take_empty(&self) -> Option<BlockIndex> {
+        let block = self.blocks.borrow().valid.iter().position(|&valid| valid == 0)?;
+        let block = BlockIndex(block as u32);
+        self.withdraw(block);
+        Some(block)
+    }
+    /// Takes a block if it is a candidate and holds nothing.
+    pub(crate) fn take_if_empty(&self, block: BlockIndex) -> bool {
+        let is_empty = self.blocks.borrow().valid[block.at()] == 0;
+        if is_empty {
+            self.withdraw(block);
+        }
+        is_empty
+    }
+    /// Takes the candidate that was erased the fewest times, the oldest of several, if it is more than
+    /// `spread` erases behind the most worn block of the LUN.
+    pub(crate) fn take_cold(&self, lun: LunIndex, spread: u32) -> Option<BlockIndex> {
+        let most = self.wear.most(lun);
+        if most <= spread {
+            return None;
+        }
+        let (range, blocks) = (self.layout.blocks_of(lun), self.blocks.borrow());
+        let least = self.wear.with_lun(lun, |erases| {
+            let candidates = (0..erases.len()).filter(|&at| blocks.valid[range.start + at] != NO_CANDIDATE);
+            let least = candidates.min_by_key(|&at| (erases[at], blocks.closed_at[range.start + at]))?;
+            (most - erases[least] > spread).then_some(least)
+        });
+        drop(blocks);
+        let block = BlockIndex((range.start + least?) as u32);
+        self.withdraw(block);
+        Some(block)
+    }
+    /// What `find` finds in the first candidate, in the order in which they would be collected, in which it
+    /// finds anything. The candidates stay as they are.
+    pub(crate) fn find_page(&self, lun: LunIndex, find: impl Fn(BlockIndex) -> Option<Ppa>) -> Option<Ppa> {
+        let mut passed = [(BlockIndex(0), NO_CANDIDATE); PASSED_MAX];
+        let mut count = 0;
+        let found = loop {
+            let Some(block) = self.best(lun) else { break None };
+            let page = find(block);
+            if page.is_some() || count == PASSED_MAX {
+                break page;
+            }
+            let valid = &mut self.blocks.borrow_mut().valid[block.at()];
+            passed[count] = (block, core::mem::replace(valid, NO_CANDIDATE));
+            count += 1;
+        };
+        for &(block, valid) in &passed[..count] {
+            self.blocks.borrow_mut().valid[block.at()] = valid;
+        }
+        found
+    }
+}

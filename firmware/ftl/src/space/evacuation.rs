@@ -1,0 +1,87 @@
+//! Blocks whose data must move whatever they hold: a program failed in them, or a loss of power has torn a
+//! page.
+
+use crate::space::layout::BlockLayout;
+use crate::space::states::States;
+use crate::terms::block::{BlockIndex, BlockState};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_units::LunIndex;
+use core::cell::{Cell, RefCell};
+
+/// The blocks to be evacuated.
+pub(crate) struct Evacuation {
+    layout: BlockLayout,
+    states: Rc<States>,
+    // A drive that takes no more writes leaves data where it can be read: its free blocks are for what is
+    // buffered, and for the map.
+    is_on: Cell<bool>,
+    luns: Box<[RefCell<OfLun>]>,
+}
+
+struct OfLun {
+    failing: VecDeque<BlockIndex>,
+    torn: VecDeque<BlockIndex>,
+}
+
+impl Evacuation {
+    pub(crate) fn new(layout: BlockLayout, states: &Rc<States>) -> Self {
+        let room = layout.blocks_per_lun() as usize;
+        let lun = |_| OfLun { failing: VecDeque::with_capacity(room), torn: VecDeque::new() };
+        Evacuation {
+            layout,
+            states: Rc::clone(states),
+            is_on: Cell::new(true),
+            luns: layout.all_luns().map(|at| RefCell::new(lun(at))).collect(),
+        }
+    }
+    pub(crate) fn forget(&self) {
+        self.is_on.set(true);
+        for lun in &self.luns {
+            let mut lun = lun.borrow_mut();
+            lun.failing.clear();
+            lun.torn.clear();
+        }
+    }
+    fn lun_of(&self, block: BlockIndex) -> &RefCell<OfLun> {
+        &self.luns[self.layout.lun_of(block).index()]
+    }
+    /// Data moves out of such blocks.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.get()
+    }
+    /// Lets data stay in blocks in which a program failed.
+    pub(crate) fn stop(&self) {
+        self.is_on.set(false);
+    }
+    pub(crate) fn has_any(&self, lun: LunIndex) -> bool {
+        let lun = self.luns[lun.index()].borrow();
+        self.is_on() && !(lun.failing.is_empty() && lun.torn.is_empty())
+    }
+    /// A program failed in the block, and none is in flight there.
+    pub(crate) fn fails(&self, block: BlockIndex) {
+        let failing = &mut self.lun_of(block).borrow_mut().failing;
+        if !failing.contains(&block) {
+            failing.push_back(block);
+        }
+    }
+    /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
+    pub(crate) fn is_torn(&self, block: BlockIndex) {
+        if self.states.of(block) == BlockState::Closed {
+            self.lun_of(block).borrow_mut().torn.push_back(block);
+        }
+    }
+    /// Takes a block in which a program failed.
+    pub(crate) fn take_failing(&self, lun: LunIndex) -> Option<BlockIndex> {
+        self.luns[lun.index()].borrow_mut().failing.pop_front()
+    }
+    /// Takes a block with a torn page.
+    pub(crate) fn take_torn(&self, lun: LunIndex) -> Option<BlockIndex> {
+        self.luns[lun.index()].borrow_mut().torn.pop_front()
+    }
+    /// The block is erased at once.
+    pub(crate) fn leave_out(&self, block: BlockIndex) {
+        self.lun_of(block).borrow_mut().failing.retain(|&failing| failing != block);
+    }
+}

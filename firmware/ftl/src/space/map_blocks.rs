@@ -1,0 +1,111 @@
+//! The blocks of stored maps.
+
+use crate::space::candidates::Candidates;
+use crate::space::free::FreeLists;
+use crate::space::layout::BlockLayout;
+use crate::terms::block::BlockIndex;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_units::LunIndex;
+use core::cell::RefCell;
+
+/// Blocks that hold a stored map, and free blocks set aside for the next one: it must find room when failures
+/// have eaten everything else.
+pub(crate) struct MapBlocks {
+    layout: BlockLayout,
+    free: Rc<FreeLists>,
+    candidates: Rc<Candidates>,
+    // Blocks of a LUN that maps hold at most, unless no other LUN has any left.
+    share: usize,
+    // Free blocks of a LUN that garbage collection keeps.
+    reserve: usize,
+    luns: Box<[RefCell<OfLun>]>,
+    // Blocks of earlier maps, not erased yet.
+    old: RefCell<Vec<BlockIndex>>,
+}
+
+#[derive(Default)]
+struct OfLun {
+    set_aside: VecDeque<BlockIndex>,
+    used: usize,
+}
+
+impl MapBlocks {
+    /// With `share` blocks of each LUN at most, and `reserve` free ones that garbage collection keeps.
+    pub(crate) fn new(
+        layout: BlockLayout,
+        (share, reserve): (usize, usize),
+        free: &Rc<FreeLists>,
+        candidates: &Rc<Candidates>,
+    ) -> Self {
+        MapBlocks {
+            layout,
+            free: Rc::clone(free),
+            candidates: Rc::clone(candidates),
+            share,
+            reserve,
+            luns: layout.all_luns().map(|_| RefCell::default()).collect(),
+            old: RefCell::default(),
+        }
+    }
+    pub(crate) fn forget(&self) {
+        self.luns.iter().for_each(|lun| *lun.borrow_mut() = OfLun::default());
+        self.old.borrow_mut().clear();
+    }
+    fn lun_of(&self, block: BlockIndex) -> &RefCell<OfLun> {
+        &self.luns[self.layout.lun_of(block).index()]
+    }
+    /// A block is found to hold a stored map.
+    pub(crate) fn adopt(&self, block: BlockIndex) {
+        self.lun_of(block).borrow_mut().used += 1;
+    }
+    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps
+    /// its reserve without them. For after boot; each erased block is looked at by itself.
+    pub(crate) fn set_aside(&self, lun: LunIndex) {
+        let mut at = self.luns[lun.index()].borrow_mut();
+        while at.used + at.set_aside.len() < self.share && self.free.len(lun) > self.reserve {
+            let Some(block) = self.free.take_unlisted(lun) else { return };
+            at.set_aside.push_back(block);
+        }
+    }
+    /// Takes a free block for a map: one set aside for it, else another, of which `keeps_one` leaves one to
+    /// garbage collection. `within_share`: none beyond the LUN's share.
+    pub(crate) fn take(&self, lun: LunIndex, within_share: bool, keeps_one: bool) -> Option<BlockIndex> {
+        let mut at = self.luns[lun.index()].borrow_mut();
+        if within_share && at.used >= self.share {
+            return None;
+        }
+        let block = match at.set_aside.pop_front() {
+            Some(block) => block,
+            None if self.free.len(lun) < 2 && keeps_one => return None,
+            None => self.free.take_unlisted(lun)?,
+        };
+        at.used += 1;
+        Some(block)
+    }
+    /// A block no longer holds a stored map.
+    pub(crate) fn leave(&self, block: BlockIndex) {
+        let mut lun = self.lun_of(block).borrow_mut();
+        assert!(lun.used > 0, "{block:?} was not counted as one of a stored map");
+        lun.used -= 1;
+    }
+    /// What the block holds is a map that is no longer needed.
+    pub(crate) fn is_old(&self, block: BlockIndex) {
+        self.old.borrow_mut().push(block);
+    }
+    /// Takes a block of a map that is no longer needed out of the candidates for collection.
+    pub(crate) fn take_old(&self) -> Option<BlockIndex> {
+        loop {
+            let block = self.old.borrow_mut().pop()?;
+            if self.candidates.take_if_empty(block) {
+                return Some(block);
+            }
+        }
+    }
+    /// A block was erased: it holds nothing any more.
+    pub(crate) fn erased(&self, block: BlockIndex) {
+        self.old.borrow_mut().retain(|&of_map| of_map != block);
+    }
+}
