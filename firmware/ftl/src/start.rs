@@ -80,7 +80,7 @@ impl Ftl {
         let shape = config.units();
         flash.check_pages(&dram, Box::new(move |owner, oob| oob::is_whole_page_of(shape, owner, oob)));
         let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder.clone()));
-        let pages = journal.all_units();
+        let pages = journal.own.all_units();
         let map = make_mapping(MappingPorts {
             core,
             pages,
@@ -96,7 +96,7 @@ impl Ftl {
         let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
         boot::start(&recovery);
         core.spawn(intake::run(Rc::clone(&host)));
-        core.spawn(log::run(Rc::clone(&journal)));
+        core.spawn(log::run(Rc::clone(&journal.log_writer)));
         core.spawn(store::run_checkpoints(Rc::clone(&checkpoint)));
         core.spawn(scan::run(Rc::clone(&collector)));
         core.spawn(idle_erase::run(Rc::clone(&collector)));
@@ -177,7 +177,7 @@ impl<M: Mapping> FtlHandle<M> {
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
-        self.0.journal.watch_media(Box::new(watcher));
+        self.0.journal.health.watch_media(Box::new(watcher));
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
@@ -185,12 +185,12 @@ impl<M: Mapping> FtlHandle<M> {
     }
     /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {
-        self.0.journal.logical_pages()
+        self.0.journal.own.logical_pages()
     }
     /// The page in which a logical unit is; `None` when it is unmapped or beyond the capacity, or when the
     /// mapping would have to wait for its entry.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
-        let mapped = lpn.0 < self.0.journal.host_units();
+        let mapped = lpn.0 < self.0.journal.own.host_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
         at.map(|at| self.0.journal.runtime().config.page_in_lun(self.0.journal.runtime().units.page_of(at)))
@@ -205,7 +205,7 @@ impl<M: Mapping> FtlHandle<M> {
     }
     /// Mapping units that the host sees.
     pub(crate) fn host_units(&self) -> u32 {
-        self.0.journal.host_units()
+        self.0.journal.own.host_units()
     }
     /// Mapping units on flash that may not be lost: those that are mapped, among them the map's own, and
     /// those that would be mapped again if a loss of power undid what has replaced them.

@@ -14,12 +14,15 @@ use crate::terms::runtime::Runtime;
 use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_exec::{WaitCell, WaitQueue};
 use aster_parties::{DriveState, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
+
+type FullWatcher = Box<dyn Fn()>;
 
 /// The blocks of a drive.
 pub(crate) struct BlockPool {
@@ -44,6 +47,7 @@ pub(crate) struct BlockPool {
     collectors: Box<[WaitCell]>,
     // Who writes translation pages, of a map that is on flash.
     flush_waiters: WaitQueue,
+    full_watchers: RefCell<Vec<FullWatcher>>,
     // No victim is begun while the map is stored, and none after that or boot until the host changes
     // something: a drive at rest stays as its root record says.
     gc_paused: Cell<bool>,
@@ -78,6 +82,7 @@ impl BlockPool {
             read_waiters: cells(),
             collectors: cells(),
             flush_waiters: WaitQueue::with_capacity(config.flush_buffers() as usize),
+            full_watchers: RefCell::default(),
             gc_paused: Cell::new(true),
             paused_since_boot: Cell::new(true),
         }
@@ -162,6 +167,15 @@ impl BlockPool {
     pub(crate) fn room_changed(&self, lun: LunIndex) {
         self.room_waiters[lun.index()].wake_all(self.runtime.exec());
         self.ask_flush();
+    }
+    /// Calls `watcher` when a LUN is full, or no further block will be opened in any: those that wait for
+    /// room above learn that there will be none.
+    pub(crate) fn when_full(&self, watcher: FullWatcher) {
+        self.full_watchers.borrow_mut().push(watcher);
+    }
+    /// A LUN is full, or no further block will be opened.
+    pub(crate) fn told_full(&self) {
+        self.full_watchers.borrow().iter().for_each(|watcher| watcher());
     }
     /// Waits until `begin` finds something to write of a map that is on flash.
     pub(crate) async fn wait_flush<T>(&self, begin: impl FnMut() -> Option<T>) -> T {

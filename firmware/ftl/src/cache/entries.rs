@@ -78,7 +78,7 @@ impl<M: Mapping> Cache<M> {
     pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (self.journal.any_entry_waiters(), ANY_BUFFER),
+            None => (&*self.any_entry_waiters, ANY_BUFFER),
         };
         self.runtime.waiting_for(Wait::BufferEntry, buffer, self.runtime.woken(queue)).await;
     }
@@ -89,12 +89,10 @@ impl<M: Mapping> Cache<M> {
             self.grant_dirty();
         }
         let waiters = &self.entry_waiters[entry.index()];
-        if self.runtime.recorder.is_on()
-            && !(waiters.is_empty() && self.journal.any_entry_waiters().is_empty())
-        {
+        if self.runtime.recorder.is_on() && !(waiters.is_empty() && self.any_entry_waiters.is_empty()) {
             self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
         }
         waiters.wake_all(self.runtime.exec());
-        self.journal.any_entry_waiters().wake_all(self.runtime.exec());
+        self.any_entry_waiters.wake_all(self.runtime.exec());
     }
 }

@@ -113,11 +113,11 @@ impl<M: Mapping> Cache<M> {
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
-            let done = self.journal.program_done(ppa, tag).await;
+            let done = self.journal.writer.program_done(ppa, tag).await;
             if done {
                 moved(ppa);
             }
-            self.journal.padded(programs.padding()).await;
+            self.journal.writer.padded(programs.padding()).await;
             if done {
                 return Ok(ppa);
             }
@@ -132,12 +132,15 @@ impl<M: Mapping> Cache<M> {
     ) -> Result<Programs, HostStatus> {
         let turn = self.blocks.take_turn(lun).await;
         let begun = loop {
-            if let Some(begun) =
-                self.journal.begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host).await
+            if let Some(begun) = self
+                .journal
+                .writer
+                .begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host)
+                .await
             {
                 break Ok(begun);
             }
-            if self.blocks.table().room.is_full(lun) || self.journal.log_has_ended() {
+            if self.blocks.table().room.is_full(lun) || self.journal.log.has_ended() {
                 break Err(HostStatus::ReadOnly);
             }
             self.blocks.ask_collector(lun);

@@ -27,7 +27,7 @@ impl<M: Mapping> Cache<M> {
             // There may be a clean entry for the next one as well, which may have looked before this one.
             if let Some(turn) = turn.take() {
                 self.entry_turns.leave(self.runtime.exec(), turn);
-                self.journal.any_entry_waiters().wake_all(self.runtime.exec());
+                self.any_entry_waiters.wake_all(self.runtime.exec());
             }
             match step {
                 LockResult::Locked { entry, lock, hit } => {

@@ -155,7 +155,7 @@ impl<M: Mapping> Cache<M> {
             return result;
         };
         for (page, (ppa, tag)) in programs.data().enumerate() {
-            let written = if self.journal.program_done(ppa, tag).await {
+            let written = if self.journal.writer.program_done(ppa, tag).await {
                 self.mapping.moved(room, ppa, packing.pins(page));
                 Ok(ppa)
             } else {
@@ -164,7 +164,7 @@ impl<M: Mapping> Cache<M> {
             };
             self.packed_ended(packing, page, (first, written), &mut result);
         }
-        self.journal.padded(programs.padding()).await;
+        self.journal.writer.padded(programs.padding()).await;
         result
     }
     /// Puts the units of a page into a buffer one after the other; those of a single entry stay in their

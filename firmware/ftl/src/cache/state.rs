@@ -24,6 +24,8 @@ use core::cell::RefCell;
 pub(crate) struct Cache<M: Mapping> {
     pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
+    // Waiting for any entry to be let go of, or to become clean.
+    pub(super) any_entry_waiters: Rc<WaitQueue>,
     pub(super) merging: Pool,
     pub(super) packing: Pool,
     // What tasks put together, and what they read together.
@@ -48,7 +50,11 @@ impl<M: Mapping> Cache<M> {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let config = &journal.runtime().config;
         let workers = usize::from(config.slice_workers);
+        let any_entry_waiters = Rc::new(WaitQueue::with_capacity(workers));
+        let (waiters, runtime) = (Rc::clone(&any_entry_waiters), Rc::clone(journal.runtime()));
+        journal.blocks().when_full(Box::new(move || waiters.wake_all(runtime.exec())));
         Cache {
+            any_entry_waiters,
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
             merging: Pool::new(config.merge_buffer_base(), config.merge_buffers(), workers),
@@ -100,7 +106,7 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().return_reserve();
         if self.runtime.config.is_paced() {
             self.grant_dirty();
-            self.journal.any_entry_waiters().wake_all(self.runtime.exec());
+            self.any_entry_waiters.wake_all(self.runtime.exec());
         }
     }
     // Granules of the units that only the entry holds.

@@ -20,7 +20,7 @@ impl<M: Mapping> Checkpoint<M> {
         self.mapping.map().give_up_own();
         // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
         // erased blocks.
-        if let Err(status) = self.journal.log_trims().await {
+        if let Err(status) = self.journal.due.log_trims().await {
             self.blocks.resume_gc();
             return status;
         }
@@ -36,7 +36,7 @@ impl<M: Mapping> Checkpoint<M> {
             let (lun, addr) = self.place_of(block);
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
-        self.journal.media_changed();
+        self.journal.health.media_changed();
         self.blocks.resume_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
@@ -45,7 +45,7 @@ impl<M: Mapping> Checkpoint<M> {
         self.blocks.table().take_used(block);
         let buffer = self.pages.dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
-        Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
+        Some((block, self.journal.writer.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and gives the block its new state. True if its data are gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
@@ -55,7 +55,7 @@ impl<M: Mapping> Checkpoint<M> {
         match state {
             BlockState::Retired => {}
             BlockState::Open | BlockState::Closed if erased => self.blocks.table().erased(block),
-            _ => self.journal.retire(lun, block),
+            _ => self.journal.health.retire(lun, block),
         }
         erased || !self.is_readable(block).await
     }

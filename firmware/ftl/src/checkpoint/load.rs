@@ -62,14 +62,14 @@ impl<M: Mapping> Checkpoint<M> {
         // The first check bounds `pages`, so that the number of places can't overflow.
         if u64::from(stored.pages) > capacity
             || u64::from(map_stripes::places(stored.pages)) > capacity
-            || stored.pages < self.journal.table_pages()
+            || stored.pages < self.journal.own.table_pages()
             || stored.blocks.iter().any(|block| block.0 >= total)
         {
             return invalid("its root record names blocks that can't hold it");
         }
         let mut loading = Loading {
             table: Vec::with_capacity(total as usize),
-            present: vec![0; self.journal.present_bytes() / 8],
+            present: vec![0; self.journal.own.present_bytes() / 8],
             pages: Vec::new(),
             directory,
             checksum: 0,
@@ -97,11 +97,11 @@ impl<M: Mapping> Checkpoint<M> {
                 && result.is_ok()
                 && in_flight.len() < self.runtime.geometry.total_luns() as usize
             {
-                let nth = next.checked_sub(self.journal.table_pages());
+                let nth = next.checked_sub(self.journal.own.table_pages());
                 let tag = if nth.is_some_and(|nth| loading.is_at_hand(nth)) {
                     None
                 } else {
-                    let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
+                    let at = self.journal.own.map_place(&stored.blocks, map_stripes::place_of(next));
                     let blocks = &self.blocks;
                     Some(blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await)
                 };
@@ -113,7 +113,8 @@ impl<M: Mapping> Checkpoint<M> {
                 Some(tag) => {
                     let outcome = self.media.done(tag).await;
                     let buffer = self.map_buffer(page);
-                    let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
+                    let is_there =
+                        self.journal.own.is_part(stored, StripePart::Content(page), &outcome, buffer);
                     if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                         result = Err(BootError::MapUnreadable { page });
                     }
@@ -133,7 +134,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// A page of content that need not be read. The table, which says which page of the map it is, has been
     /// decoded.
     fn page_at_hand(&self, page: u32, loading: &Loading) -> Option<Vec<u8>> {
-        let nth = page.checked_sub(self.journal.table_pages())?;
+        let nth = page.checked_sub(self.journal.own.table_pages())?;
         let of_map = *loading.pages.get(nth as usize)?;
         loading.directory.as_ref()?.page(of_map, self.runtime.geometry.page_bytes as usize)
     }
@@ -145,18 +146,18 @@ impl<M: Mapping> Checkpoint<M> {
         loading: &mut Loading,
     ) -> Result<(), BootError> {
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
-        let Some(nth) = page.checked_sub(self.journal.table_pages()) else {
+        let Some(nth) = page.checked_sub(self.journal.own.table_pages()) else {
             self.decode_table(page, content, loading)?;
-            if page + 1 == self.journal.table_pages() {
+            if page + 1 == self.journal.own.table_pages() {
                 let bit = |&page: &u32| loading.present[page as usize / 64] >> (page % 64) & 1 == 1;
-                loading.pages = (0..self.journal.map_pages()).filter(bit).collect();
-                if loading.pages.len() as u32 != pages - self.journal.table_pages() {
+                loading.pages = (0..self.journal.own.map_pages()).filter(bit).collect();
+                if loading.pages.len() as u32 != pages - self.journal.own.table_pages() {
                     return invalid("its table tells of other pages than there are");
                 }
             }
             return Ok(());
         };
-        let first = loading.pages[nth as usize] * self.journal.entries_per_page() as u32;
+        let first = loading.pages[nth as usize] * self.journal.own.entries_per_page() as u32;
         self.mapping.load(Lpn(first), content).await;
         Ok(())
     }

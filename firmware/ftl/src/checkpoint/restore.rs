@@ -103,9 +103,10 @@ impl<M: Mapping> Checkpoint<M> {
             return None;
         }
         let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
-        let at = self.journal.map_place(&stored.blocks, place);
+        let at = self.journal.own.map_place(&stored.blocks, place);
         let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
         self.journal
+            .own
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)
     }

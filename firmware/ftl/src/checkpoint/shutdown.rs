@@ -8,27 +8,27 @@ impl<M: Mapping> Checkpoint<M> {
     /// Stores the map and names it in NVRAM as the drive's state, unless that is already so. Nothing else may
     /// be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
-        if self.journal.is_as_shut_down() {
+        if self.journal.root.is_as_shut_down() {
             // Refresh and levelling stop too. They may have begun to move data, which makes the stored map
             // outdated.
             self.collector.pause_gc().await;
-            if self.journal.is_as_shut_down() {
+            if self.journal.root.is_as_shut_down() {
                 return HostStatus::Success;
             }
         }
         // The next power-on would take the number of a new map for damage. It recovers from the older map and
         // the log instead.
-        if self.journal.counters_exhausted() {
+        if self.journal.health.counters_exhausted() {
             return HostStatus::Success;
         }
         self.blocks.resume_gc();
-        let blocks = self.blocks_for(self.journal.map_pages() + self.journal.table_pages());
+        let blocks = self.blocks_for(self.journal.own.map_pages() + self.journal.own.table_pages());
         self.collector.collect_ahead(blocks.div_ceil(self.runtime.geometry.total_luns())).await;
         self.collector.pause_gc().await;
-        self.journal.lock_storing().await;
+        self.journal.due.lock_storing().await;
         let stored = self.store_map(true).await;
         if stored {
-            self.journal.store_clean_root();
+            self.journal.root.store_clean();
         }
         self.unlock_storing();
         if stored {
@@ -45,9 +45,9 @@ impl<M: Mapping> Checkpoint<M> {
     /// trims. It journals every change since that map, so that the next power-on recovers from both.
     #[cold]
     async fn end_without_map(&self) -> Result<(), HostStatus> {
-        if !self.journal.log_has_room() {
-            self.journal.give_up_storing();
+        if !self.journal.log.has_room() {
+            self.journal.log_writer.give_up_storing();
         }
-        self.journal.log_trims().await
+        self.journal.due.log_trims().await
     }
 }

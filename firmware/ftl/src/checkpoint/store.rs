@@ -65,10 +65,10 @@ struct Storing {
 /// Stores the map whenever it is due, for ever.
 pub(crate) async fn run_checkpoints<M: Mapping>(checkpoint: Rc<Checkpoint<M>>) {
     loop {
-        checkpoint.journal.checkpoint_due().await;
+        checkpoint.journal.due.checkpoint_due().await;
         if !checkpoint.store_while_serving().await {
             // Garbage collection may make room, as long as the log has room for its erases.
-            checkpoint.journal.room_for_map().await;
+            checkpoint.journal.due.room_for_map().await;
         }
     }
 }
@@ -77,17 +77,17 @@ impl<M: Mapping> Checkpoint<M> {
     /// Stores the map if that is still due, while the drive serves the host. If it can't and the log has run
     /// out of room, the drive becomes read-only. False if there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
-        self.journal.lock_storing().await;
-        let stored = !self.journal.checkpoint_is_due() || self.store_map(false).await;
-        if (!stored || self.journal.log_is_worn_out()) && !self.journal.log_has_room() {
-            self.journal.give_up_storing();
+        self.journal.due.lock_storing().await;
+        let stored = !self.journal.due.checkpoint_is_due() || self.store_map(false).await;
+        if (!stored || self.journal.log.is_worn_out()) && !self.journal.log.has_room() {
+            self.journal.log_writer.give_up_storing();
         }
         self.unlock_storing();
         stored
     }
     /// The next map may be stored.
     pub(crate) fn unlock_storing(&self) {
-        self.journal.unlock_storing();
+        self.journal.due.unlock_storing();
         self.collector.look_for_rest();
     }
     /// Stores the map. True if the next power-on finds it. A shutdown names it in NVRAM, so it needs no log
@@ -98,7 +98,7 @@ impl<M: Mapping> Checkpoint<M> {
         }
         let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
-            let replay_from = self.journal.checkpoint_begins();
+            let replay_from = self.journal.due.checkpoint_begins();
             match self.store_once().await {
                 Ok(stored) => {
                     // Asked for copies that are being programmed: garbage collection has their pages pinned.
@@ -113,7 +113,7 @@ impl<M: Mapping> Checkpoint<M> {
                     // Runs of stale pages that don't fit one log page are written to others before it, and at
                     // a shutdown entries, too.
                     let committed = loop {
-                        match self.journal.write_log(Some(&mut commit)).await {
+                        match self.journal.log_writer.write_log(Some(&mut commit)).await {
                             Written::Part => {}
                             Written::All => break true,
                             Written::No => break false,
@@ -125,7 +125,7 @@ impl<M: Mapping> Checkpoint<M> {
                         return false;
                     }
                     let of = MapId::of(&stored);
-                    let before = self.journal.replace_stored_map(stored);
+                    let before = self.journal.root.replace_stored_map(stored);
                     self.release_map_blocks(&before.blocks);
                     self.runtime.count(|s| s.checkpoints += 1);
                     // A future of its own, so that those of all who store a map stay small.
@@ -134,7 +134,7 @@ impl<M: Mapping> Checkpoint<M> {
                 }
                 Err(StoreError::Failed(block)) => {
                     self.blocks.table().fail_map_block(block);
-                    self.journal.media_changed();
+                    self.journal.health.media_changed();
                     reclaimed = false;
                 }
                 // The blocks of earlier attempts and of older maps can be erased and used again, once.
@@ -152,7 +152,7 @@ impl<M: Mapping> Checkpoint<M> {
     async fn erase_empty_blocks(&self) {
         self.erase_all(|blocks| blocks.map.take_old()).await;
         // The other blocks may hold trimmed data. The trims are journaled before they are erased.
-        if self.journal.log_trims_if_room().await {
+        if self.journal.due.log_trims_if_room().await {
             self.erase_all(|blocks| blocks.candidates.take_empty()).await;
         }
     }
@@ -163,9 +163,9 @@ impl<M: Mapping> Checkpoint<M> {
             let Some(block) = take(blocks) else { return };
             let (lun, addr) = (blocks.layout.lun_of(block), blocks.layout.block_addr(block));
             blocks.in_flight.erase_begins(lun);
-            match self.journal.erase(lun, addr, buffer).await.status {
+            match self.journal.writer.erase(lun, addr, buffer).await.status {
                 FlashStatus::Done => blocks.erased(block),
-                _ => self.journal.retire(lun, block),
+                _ => self.journal.health.retire(lun, block),
             }
             blocks.in_flight.erase_ends(lun);
             self.blocks.ask_collector(lun);
@@ -174,13 +174,13 @@ impl<M: Mapping> Checkpoint<M> {
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
         let present: Vec<_> = {
-            let per_page = self.journal.entries_per_page() as u32;
-            (0..self.journal.map_pages())
+            let per_page = self.journal.own.entries_per_page() as u32;
+            (0..self.journal.own.map_pages())
                 .filter(|&page| !self.mapping.is_empty(Lpn(page * per_page), per_page))
                 .collect()
         };
         let page_bytes = self.runtime.geometry.page_bytes as usize;
-        let pages = self.journal.table_pages() + present.len() as u32;
+        let pages = self.journal.own.table_pages() + present.len() as u32;
         let groups = self.group_parities(pages);
         let mut storing = Storing {
             blocks: Vec::new(),
@@ -205,22 +205,24 @@ impl<M: Mapping> Checkpoint<M> {
             let buffer = self.map_buffer(place);
             let part = map_stripes::part_at(place, pages);
             if let Some(page) = self.map_page_in(&storing, part) {
-                let first = Lpn(page * self.journal.entries_per_page() as u32);
+                let first = Lpn(page * self.journal.own.entries_per_page() as u32);
                 self.mapping.encode(first, &mut storing.map_page).await;
                 storing.directory.keep(page, &storing.map_page);
             }
             self.encode_part(&mut storing, part, buffer);
-            let at = self.journal.map_place(&storing.blocks, place);
+            let at = self.journal.own.map_place(&storing.blocks, place);
             let block = self.blocks.table().layout.block_of(at);
-            in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
+            in_flight
+                .push_back((self.journal.writer.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
         // A word line that was begun is completed even after a failure, since its pages wait for each other.
         for place in begun..begun.next_multiple_of(self.runtime.config.pages_at_once()) {
-            let at = self.journal.map_place(&storing.blocks, place);
+            let at = self.journal.own.map_place(&storing.blocks, place);
             let block = self.blocks.table().layout.block_of(at);
             let padding = BufferId(self.runtime.config.padding_buffer());
-            in_flight.push_back((self.journal.begin_map_program(at, padding, Cause::Padding).await, block));
+            in_flight
+                .push_back((self.journal.writer.begin_map_program(at, padding, Cause::Padding).await, block));
         }
         while !in_flight.is_empty() {
             let one = self.map_page_stored(&mut in_flight).await;
@@ -295,7 +297,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// Which page of the map a part of its stored form is, if any.
     fn map_page_in(&self, storing: &Storing, part: StripePart) -> Option<u32> {
         let StripePart::Content(page) = part else { return None };
-        let nth = page.checked_sub(self.journal.table_pages())?;
+        let nth = page.checked_sub(self.journal.own.table_pages())?;
         Some(storing.present[nth as usize])
     }
     // Parts come in the order of their places. One of the map has been put into `storing` just now.
@@ -304,7 +306,7 @@ impl<M: Mapping> Checkpoint<M> {
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             StripePart::Content(page) => {
-                match page.checked_sub(self.journal.table_pages()) {
+                match page.checked_sub(self.journal.own.table_pages()) {
                     None => self.encode_table(&storing.present, page, content),
                     Some(nth) => {
                         content.copy_from_slice(&storing.map_page);
@@ -335,7 +337,7 @@ impl<M: Mapping> Checkpoint<M> {
     }
     /// Makes a page of the map what the log knows: without changes that a loss of power could still undo.
     fn undo_in_map(&self, page: u32, content: &mut [u8]) {
-        let per_page = self.journal.entries_per_page();
+        let per_page = self.journal.own.entries_per_page();
         let first = page as usize * per_page;
         let pages = first as u32..(first + per_page) as u32;
         for (lpn, from) in self.blocks.table().durability.to_undo(pages) {
@@ -347,7 +349,7 @@ impl<M: Mapping> Checkpoint<M> {
         content.fill(0);
         let blocks = self.blocks.table();
         let entry_bytes = BLOCK_ENTRY_BYTES as usize;
-        let present_words = self.journal.present_bytes() / entry_bytes;
+        let present_words = self.journal.own.present_bytes() / entry_bytes;
         let first = page as usize * (content.len() / entry_bytes);
         for (word, into) in (first..).zip(content.chunks_exact_mut(entry_bytes)) {
             if word < present_words {

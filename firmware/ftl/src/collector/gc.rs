@@ -183,7 +183,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         }
         moves.room = None;
         collector.gc_active.set(collector.gc_active.get() - 1);
-        collector.journal.end_collection();
+        collector.idle.wake(collector.runtime.exec());
         collector.look_for_empty(lun);
     }
 }
@@ -194,7 +194,7 @@ impl<M: Mapping> Collector<M> {
         // No block can be erased without a log, which must record the erase.
         if self.blocks.is_gc_paused()
             || self.runtime.state() == DriveState::Failed
-            || self.journal.log_has_ended()
+            || self.journal.log.has_ended()
         {
             return None;
         }
@@ -254,9 +254,9 @@ impl<M: Mapping> Collector<M> {
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
         self.blocks.table().room.set_full(lun);
-        self.journal.set_state(DriveState::ReadOnly);
+        self.journal.health.set_state(DriveState::ReadOnly);
         self.blocks.room_changed(lun);
-        self.journal.any_entry_waiters().wake_all(self.runtime.exec());
+        self.blocks.told_full();
         self.blocks.ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
@@ -332,7 +332,7 @@ impl<M: Mapping> Collector<M> {
                 }
             }
             if !was_read {
-                self.journal.padded(moves.padding.drain(..)).await;
+                self.journal.writer.padded(moves.padding.drain(..)).await;
             }
         }
         result
@@ -364,6 +364,7 @@ impl<M: Mapping> Collector<M> {
         let from = &buffers[..count];
         let begun = self
             .journal
+            .writer
             .begin_programs(
                 lun,
                 Stream::Gc,
@@ -445,7 +446,7 @@ impl<M: Mapping> Collector<M> {
             MoveStage::Programming { units, to, attempt } => {
                 // What the host has written or unmapped in the meantime is garbage where it was copied to.
                 let counts = |unit: &&MovedUnit<M::Pin>| self.mapping.get(&unit.pin) == unit.from;
-                if self.journal.program_done(to, at.tag).await {
+                if self.journal.writer.program_done(to, at.tag).await {
                     let moved = units.iter().filter(counts);
                     let room = moves.room.as_ref().expect("a victim is begun with room for its changes");
                     self.mapping.moved(room, to, moved.map(|unit| (unit.slot, &unit.pin)));
@@ -667,14 +668,14 @@ impl<M: Mapping> Collector<M> {
         while self.blocks.table().valid.in_block(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
-                self.journal.pad_line(lun, Stream::Host).await;
+                self.journal.writer.pad_line(lun, Stream::Host).await;
             } else if !begun && self.is_line_begun(lun, Stream::Mapping) {
                 // Another translation page may never come.
-                self.journal.pad_line(lun, Stream::Mapping).await;
+                self.journal.writer.pad_line(lun, Stream::Mapping).await;
             } else if !begun {
                 self.blocks.wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
-                self.journal.pad_line(lun, Stream::Gc).await;
+                self.journal.writer.pad_line(lun, Stream::Gc).await;
             }
         }
     }
@@ -706,6 +707,7 @@ impl<M: Mapping> Collector<M> {
                     self.note_copies(&mut copies, [&units[..]].into_iter());
                     let begun = self
                         .journal
+                        .writer
                         .begin_programs(
                             lun,
                             Stream::Gc,
@@ -743,7 +745,7 @@ impl<M: Mapping> Collector<M> {
                 let (enough, gain) = {
                     let blocks = self.blocks.table();
                     let gain = blocks.has_victim(lun) && !blocks.room.is_full(lun);
-                    (blocks.free.len(lun) > free as usize, gain && !self.journal.log_has_ended())
+                    (blocks.free.len(lun) > free as usize, gain && !self.journal.log.has_ended())
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
@@ -751,7 +753,7 @@ impl<M: Mapping> Collector<M> {
                 }
                 self.blocks.ask_collector(lun);
                 let mut waited = false;
-                self.journal.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
+                self.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
             }
         }
         self.collects_ahead.set(false);
@@ -765,11 +767,11 @@ impl<M: Mapping> Collector<M> {
     pub(crate) async fn pause_gc(&self) {
         self.blocks.pause_gc();
         // A collector may wait for an open word line that no one else will complete.
-        self.journal.pad_lines().await;
-        self.journal.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;
-        self.journal.pad_lines().await;
+        self.journal.writer.pad_lines().await;
+        self.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;
+        self.journal.writer.pad_lines().await;
         self.mapping.map().idle().await;
-        self.journal.pad_lines().await;
+        self.journal.writer.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             self.blocks.table().durability.journal_deferred(lun);

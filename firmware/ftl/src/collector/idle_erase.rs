@@ -25,7 +25,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
         }
         if collector.may_erase_ahead() && collector.runtime.stats().commands == commands {
             // One log page for all of them, not one for each as it is erased.
-            let logged = collector.journal.log_trims().await;
+            let logged = collector.journal.due.log_trims().await;
             // That may have taken a while.
             if logged.is_ok() && collector.may_erase_ahead() {
                 collector.begin_to_erase_ahead();
@@ -40,7 +40,7 @@ impl<M: Mapping> Collector<M> {
         self.blocks.table().candidates.may_be_emptied()
             && self.runtime.state() == DriveState::Ready
             && !self.blocks.is_gc_paused()
-            && !self.journal.is_storing()
+            && !self.journal.due.is_storing()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }

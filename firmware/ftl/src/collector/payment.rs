@@ -30,7 +30,7 @@ impl<M: Mapping> Collector<M> {
     fn is_pressed(&self, lun: LunIndex) -> bool {
         let blocks = &self.blocks;
         blocks.is_gc_paused()
-            || self.journal.is_storing()
+            || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready
             || self.collects_ahead.get()
             || self.gc_free_blocks.get() > self.runtime.config.collects_at()

@@ -21,24 +21,24 @@ impl<M: Mapping> Collector<M> {
         };
         // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
         // pages in the erased block.
-        if self.journal.log_trims().await.is_err() {
+        if self.journal.due.log_trims().await.is_err() {
             return self.blocks.table().offer(block);
         }
         let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
         let erased = fit && {
             let buffer = BufferId(self.runtime.config.gc_buffer(lun.0, 0));
-            self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
+            self.journal.writer.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
             self.blocks.table().erased(block);
             if self.runtime.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
-                self.journal.media_changed();
+                self.journal.health.media_changed();
             }
         } else {
-            self.journal.retire(lun, block);
+            self.journal.health.retire(lun, block);
         }
         self.blocks.room_changed(lun);
-        self.journal.room_for_map_changed();
+        self.journal.due.room_for_map_changed();
     }
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).
     async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {

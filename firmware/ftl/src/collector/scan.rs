@@ -93,7 +93,7 @@ impl<M: Mapping> Collector<M> {
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
         let gap = self.runtime.config.background_gap;
         let is_pressed = self.blocks.is_gc_paused()
-            || self.journal.is_storing()
+            || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready
             || self.blocks.table().free.len(lun) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {

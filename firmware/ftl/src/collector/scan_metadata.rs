@@ -31,33 +31,35 @@ impl<M: Mapping> Collector<M> {
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
         // While another map is being stored nobody knows which pages count.
-        if self.journal.is_storing() {
+        if self.journal.due.is_storing() {
             return None;
         }
-        let stored = self.journal.stored_map();
+        let stored = self.journal.root.stored_map();
         let there = stored.blocks.len() as u32 * u32::from(self.runtime.geometry.pages_per_block);
         let groups = if self.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
-        let (line, copy) = (nth / self.journal.log_copies(), nth % self.journal.log_copies());
-        let (slot, line) = self.journal.needed_log_line(line as usize)?;
+        let (line, copy) = (nth / self.journal.own.log_copies(), nth % self.journal.own.log_copies());
+        let (slot, line) = self.journal.log.needed_line(line as usize)?;
         Some(MetadataPage::Log { slot, line, copy })
     }
     fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
         match page {
-            MetadataPage::Map(place) => self.journal.map_place(&self.journal.stored_map().blocks, place),
+            MetadataPage::Map(place) => {
+                self.journal.own.map_place(&self.journal.root.stored_map().blocks, place)
+            }
             MetadataPage::Log { slot, line, copy } => {
-                let first = self.journal.log_line(self.journal.slot_block(slot), line);
+                let first = self.journal.own.log_line(self.journal.log.slot_block(slot), line);
                 Ppa(first.0 + copy)
             }
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
         let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.metadata_scan_buffer());
-        let (at, commit) = (self.place_of_metadata(page), self.journal.naming_log_page());
+        let (at, commit) = (self.place_of_metadata(page), self.journal.log.naming_page());
         let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
-        if self.journal.is_storing() || self.journal.naming_log_page() != commit {
+        if self.journal.due.is_storing() || self.journal.log.naming_page() != commit {
             return;
         }
         let is_there = match page {
@@ -68,16 +70,16 @@ impl<M: Mapping> Collector<M> {
             self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.refresh);
         if !is_there || fades {
             self.metadata_round.borrow_mut().break_off();
-            self.journal.renew_map();
+            self.journal.due.renew_map();
         }
     }
     fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
-        let stored = self.journal.stored_map();
-        self.journal.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
+        let stored = self.journal.root.stored_map();
+        self.journal.own.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
     }
     // Lines before those that recovery needs are read as well where it is not known which they are, and
     // harmless.
     fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
-        self.journal.log_page_in(outcome, buffer).is_some()
+        self.journal.own.log_page_in(outcome, buffer).is_some()
     }
 }

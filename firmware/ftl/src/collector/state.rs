@@ -22,6 +22,8 @@ pub(crate) struct Collector<M: Mapping> {
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(super) gc_free_blocks: Cell<u32>,
     pub(super) gc_active: Cell<u32>,
+    // Asked whenever a LUN has ended with a victim.
+    pub(super) idle: Rc<WaitCell>,
     // Room is being made before a shutdown: the host programs nothing that would complete a word line.
     pub(super) collects_ahead: Cell<bool>,
     // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
@@ -41,12 +43,16 @@ impl<M: Mapping> Collector<M> {
     pub(crate) fn new(mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let runtime = Rc::clone(journal.runtime());
+        let idle = Rc::new(WaitCell::default());
+        let (ended, of_end) = (Rc::clone(&idle), Rc::clone(&runtime));
+        journal.log_writer.when_ended(Box::new(move || ended.wake(of_end.exec())));
         Collector {
             scan_at: Cell::new(0),
             metadata_round: RefCell::default(),
             scan_waiter: WaitCell::default(),
             gc_free_blocks: Cell::new(runtime.config.collects_at()),
             gc_active: Cell::new(0),
+            idle,
             collects_ahead: Cell::new(false),
             erases_ahead: (0..runtime.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
             idle_waiter: WaitCell::default(),
@@ -58,6 +64,11 @@ impl<M: Mapping> Collector<M> {
             runtime,
             journal,
         }
+    }
+
+    /// Waits until `done`, which is asked whenever a LUN's garbage collection has ended with a victim.
+    pub(super) async fn collection_ended(&self, done: impl FnMut() -> Option<()>) {
+        self.idle.wait(self.runtime.exec(), done).await;
     }
 
     // ---- what the host's side tells ----

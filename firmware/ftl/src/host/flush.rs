@@ -23,16 +23,16 @@ impl<M: Mapping> Host<M> {
         let mut begun = self.padding.borrow();
         for lun in luns() {
             if !self.is_safe(lun, order) {
-                begun.extend(self.journal.begin_padding(lun, Stream::Host).await);
+                begun.extend(self.journal.writer.begin_padding(lun, Stream::Host).await);
             }
         }
-        self.journal.padded(begun.drain(..)).await;
+        self.journal.writer.padded(begun.drain(..)).await;
         drop(begun);
         for lun in luns() {
             while !self.is_safe(lun, order) {
                 // Others may have begun another line, or pages of one are still in flight.
-                match self.journal.begin_padding(lun, Stream::Host).await {
-                    Some(padding) => self.journal.padded([padding]).await,
+                match self.journal.writer.begin_padding(lun, Stream::Host).await {
+                    Some(padding) => self.journal.writer.padded([padding]).await,
                     // The line may have been completed, and may even be durable, if this task waited for
                     // the LUN's queue.
                     None if self.is_safe(lun, order) => break,
@@ -40,7 +40,7 @@ impl<M: Mapping> Host<M> {
                 }
             }
         }
-        self.journal.log_trims().await
+        self.journal.due.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
         self.blocks.table().durability.are_safe(lun, order)

@@ -100,11 +100,11 @@ impl<M: Mapping> Host<M> {
                 // unmapped it.
                 self.wait_until_alone().await;
                 let bytes =
-                    u64::from(self.journal.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
+                    u64::from(self.journal.own.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
                 // After the format no power cut may bring the old data back.
-                let logged = self.journal.log_trims().await;
+                let logged = self.journal.due.log_trims().await;
                 if erase || logged.is_err() {
                     return match logged {
                         Ok(()) => self.checkpoint.erase_user_data().await,
@@ -130,7 +130,7 @@ impl<M: Mapping> Host<M> {
     }
     fn check_range(&self, offset: u64, length: u64) {
         let granule = u64::from(self.pages.granule_bytes());
-        let end = u64::from(self.journal.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
+        let end = u64::from(self.journal.own.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }

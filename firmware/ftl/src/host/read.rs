@@ -76,10 +76,10 @@ impl<M: Mapping> Host<M> {
                 let at = self.mapping.get(&pin);
                 drop(pin);
                 if at.is_some() {
-                    self.journal.make_page_durable(self.runtime.units.page_of(at)).await;
+                    self.journal.writer.make_page_durable(self.runtime.units.page_of(at)).await;
                 } else {
                     // A log that has ended accepts no trim. The read is served nevertheless.
-                    let _ended = self.journal.log_trims().await;
+                    let _ended = self.journal.due.log_trims().await;
                 }
             }
         }

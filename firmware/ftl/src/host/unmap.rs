@@ -34,6 +34,6 @@ impl<M: Mapping> Host<M> {
                 None => {}
             }
         }
-        if fua { self.journal.log_trims().await } else { Ok(()) }
+        if fua { self.journal.due.log_trims().await } else { Ok(()) }
     }
 }

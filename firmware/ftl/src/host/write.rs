@@ -54,7 +54,7 @@ impl<M: Mapping> Host<M> {
                 && pins.iter().all(|pin| !self.mapping.get(pin).is_some());
             drop(pins);
             if is_empty {
-                return if fua { self.journal.log_trims().await } else { Ok(()) };
+                return if fua { self.journal.due.log_trims().await } else { Ok(()) };
             }
         }
         let entry = self.lock_to_change(slice).await?;
@@ -76,13 +76,13 @@ impl<M: Mapping> Host<M> {
         if fua {
             let units = self.pages.units_of(granules);
             let (frame, at) = self.cache.evict_locked(entry).await?;
-            self.journal.make_page_durable(at).await;
+            self.journal.writer.make_page_durable(at).await;
             // If a unit was unmapped before it was durable, the journal has no record of it. The trim must
             // then be journaled, or a power cut would bring back the data from before the write.
             let written = self.runtime.units.units_in(frame, units).map(|(_, lpn)| lpn);
             let is_unmapped = self.mapping.is_one_unmapped(written).await;
             let is_unmapped = is_unmapped.map_err(|_| HostStatus::WriteFault)?;
-            return if is_unmapped { self.journal.log_trims().await } else { Ok(()) };
+            return if is_unmapped { self.journal.due.log_trims().await } else { Ok(()) };
         }
         self.cache.unlock(entry, Lock::Exclusive);
         Ok(())

@@ -1,12 +1,19 @@
 //! Programs and erases, each of which the log will have to account for: a program goes to the next page of an
 //! open block, and the first change after power-on marks the root record as outdated.
 
+use crate::blocks::pool::BlockPool;
 use crate::blocks::table::Next;
-use crate::journal::state::Journal;
+use crate::journal::due::Due;
+use crate::journal::health::Health;
+use crate::journal::record::RootRecord;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
+use crate::terms::runtime::Runtime;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use crate::terms::units::Units;
+use alloc::rc::Rc;
 use aster_events::Wait;
 use aster_ports::flash::{Outcome, Tag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa, Upa};
@@ -32,7 +39,7 @@ impl Programs {
     pub(crate) fn first(&self) -> (Ppa, Tag) {
         (self.first, self.tags[0].expect("programs that have begun are one at least"))
     }
-    /// Pages that complete the line: to be waited for with [`Journal::padded`] once the data have been.
+    /// Pages that complete the line: to be waited for with [`Writer::padded`] once the data have been.
     pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         self.all().skip(self.data)
     }
@@ -45,7 +52,18 @@ enum Begun {
     NoRoom,
 }
 
-impl Journal {
+/// Programs and erases blocks. Each is told to the blocks, and the log hears of it in time.
+pub(crate) struct Writer {
+    pub(super) runtime: Rc<Runtime>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) media: Rc<Media>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) root: Rc<RootRecord>,
+    pub(super) due: Rc<Due>,
+    pub(super) health: Rc<Health>,
+}
+
+impl Writer {
     /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
     /// begin together at most; where whole lines begin, padding completes them. `copies` says of each slot of
     /// each buffer which logical unit it holds a copy of, and from where; one that isn't `is_current` any
@@ -69,15 +87,15 @@ impl Journal {
                     for at in 0..programs.all().count() {
                         self.count_program(if at < from.len() { cause } else { Cause::Padding });
                     }
-                    self.after_program(lun);
+                    self.due.after_program(lun);
                     return Some(programs);
                 }
-                Begun::NotFreeListed => self.next_log_page().await,
+                Begun::NotFreeListed => self.due.next_log_page().await,
                 Begun::NoRoom => return None,
             }
         }
     }
-    /// As [`Journal::begin_programs`] for one page, but only into a block that the log lists already; `None`
+    /// As [`Writer::begin_programs`] for one page, but only into a block that the log lists already; `None`
     /// if there is none.
     pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
@@ -140,12 +158,12 @@ impl Journal {
         begun.inspect(|_| self.count_program(Cause::Padding))
     }
     fn count_program(&self, cause: Cause) {
-        self.mark_dirty();
+        self.root.mark_dirty();
         self.media.count_program(cause);
     }
     /// Begins to program a page of the stored map or of the log, or padding behind it.
     pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
-        self.mark_dirty();
+        self.root.mark_dirty();
         self.media.begin_map_program(ppa, from, cause).await
     }
     /// Begins to erase a block.
@@ -156,7 +174,7 @@ impl Journal {
         buffer: BufferId,
         cause: Cause,
     ) -> Tag {
-        self.mark_dirty();
+        self.root.mark_dirty();
         self.media.begin_erase(lun, block, buffer, cause).await
     }
     /// Erases a block to write it anew.
@@ -170,13 +188,14 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::journal::root::Stored;
+    use crate::journal::state::Journal;
     use crate::tests::bench::config;
     use crate::tests::parts::JournalAlone;
     use aster_units::Content;
     use std::rc::Rc;
 
     fn is_outdated(journal: &Journal) -> bool {
-        matches!(journal.load_root(), Stored::Root(root) if !root.clean)
+        matches!(journal.root.load(), Stored::Root(root) if !root.clean)
     }
 
     /// No change of flash is submitted before NVRAM says that its root record is outdated.
@@ -188,13 +207,13 @@ mod tests {
             assert!(!is_outdated(&parts.journal));
             parts.exec.spawn(async move {
                 if erases {
-                    changing.begin_erase(lun, BlockAddr(3), BufferId(0), Cause::Gc).await;
+                    changing.writer.begin_erase(lun, BlockAddr(3), BufferId(0), Cause::Gc).await;
                 } else {
-                    changing.begin_map_program(Ppa(0), BufferId(0), Cause::Metadata).await;
+                    changing.writer.begin_map_program(Ppa(0), BufferId(0), Cause::Metadata).await;
                 }
             });
             parts.run();
-            assert_eq!(parts.journal.media.room(), 7);
+            assert_eq!(parts.journal.media().room(), 7);
             assert!(is_outdated(&parts.journal));
             let stats = *parts.journal.runtime().stats();
             let counts = (stats.flash_erases.gc, stats.flash_programs.metadata);
@@ -209,9 +228,12 @@ mod tests {
         let (appending, lun) = (Rc::clone(&parts.journal), LunIndex(0));
         parts.exec.spawn(async move {
             let current = |_, _| true;
-            appending.begin_programs(lun, Stream::Host, &[BufferId(0)], &[], current, Cause::Host).await;
+            appending
+                .writer
+                .begin_programs(lun, Stream::Host, &[BufferId(0)], &[], current, Cause::Host)
+                .await;
         });
         parts.run();
-        assert_eq!((parts.journal.media.room(), parts.journal.log.borrow().asked), (8, true));
+        assert_eq!((parts.journal.media().room(), parts.journal.log.state().asked), (8, true));
     }
 }

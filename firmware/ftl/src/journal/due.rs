@@ -1,16 +1,70 @@
 //! What is due: log pages, and stored maps. Whoever changes something asks here, and waits here for a page
 //! that has it; `log` and the checkpoint answer.
 
+use crate::blocks::pool::BlockPool;
 use crate::blocks::table::Blocks;
+use crate::journal::log_state::LogState;
+use crate::journal::own_pages::OwnPages;
+use crate::journal::record::RootRecord;
 use crate::journal::slots::Log;
-use crate::journal::state::Journal;
+use crate::terms::runtime::Runtime;
 use crate::terms::sizes::{ENTRIES_BYTES_MIN, RANGE_BYTES};
+use alloc::rc::Rc;
 use aster_events::Wait;
+use aster_exec::{WaitCell, WaitQueue};
 use aster_parties::DriveState;
 use aster_ports::host::HostStatus;
 use aster_units::LunIndex;
+use core::cell::Cell;
 
-impl Journal {
+/// Who waits for a log page, for room in the log, and for a map to be stored.
+pub(crate) struct Due {
+    runtime: Rc<Runtime>,
+    blocks: Rc<BlockPool>,
+    own: Rc<OwnPages>,
+    log: Rc<LogState>,
+    root: Rc<RootRecord>,
+    log_wanted: WaitCell,
+    checkpoint_wanted: WaitCell,
+    // Storing the map found no room: waits for an erased block, or for the log to run full.
+    map_room: WaitCell,
+    // Waiting for a log page, or for the end of the storing of a map.
+    log_waiters: WaitQueue,
+    // A map is on its way to NAND.
+    storing: Cell<bool>,
+}
+
+impl Due {
+    pub(crate) fn new(
+        runtime: &Rc<Runtime>,
+        blocks: &Rc<BlockPool>,
+        own: &Rc<OwnPages>,
+        log: &Rc<LogState>,
+        root: &Rc<RootRecord>,
+    ) -> Self {
+        let workers = usize::from(runtime.config.slice_workers);
+        let luns = runtime.geometry.total_luns() as usize;
+        Due {
+            runtime: Rc::clone(runtime),
+            blocks: Rc::clone(blocks),
+            own: Rc::clone(own),
+            log: Rc::clone(log),
+            root: Rc::clone(root),
+            log_wanted: WaitCell::default(),
+            checkpoint_wanted: WaitCell::default(),
+            map_room: WaitCell::default(),
+            log_waiters: WaitQueue::with_capacity(workers + luns + 3),
+            storing: Cell::new(false),
+        }
+    }
+    /// Waits until `begin` finds that a log page can be written, or that none can.
+    pub(super) async fn wait_log<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
+        self.log_waiters.wait(self.runtime.exec(), begin).await
+    }
+    /// The log has changed: those that wait for it look again.
+    pub(super) fn log_changed(&self) {
+        self.log_waiters.wake_all(self.runtime.exec());
+    }
     fn data_programs(&self) -> u64 {
         let programs = self.runtime.stats().flash_programs;
         programs.host + programs.gc
@@ -19,7 +73,7 @@ impl Journal {
     /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
     /// range. What ends while the page is being written is for the one after it.
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
-        let lists = self.log.borrow().lists_bytes + RANGE_BYTES * blocks.outbox.opened();
+        let lists = self.log.state.borrow().lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
         blocks.outbox.bytes() >= room || blocks.opens_fast()
     }
@@ -32,48 +86,29 @@ impl Journal {
         self.checkpoint_wanted.wait(self.runtime.exec(), || self.checkpoint_is_due().then_some(())).await;
     }
     fn log_is_due(&self) -> bool {
-        self.log.borrow().asked && !self.log.borrow().ended && self.runtime.state() != DriveState::Booting
-    }
-    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
-    /// again.
-    pub(crate) fn log_is_half_full(&self) -> bool {
-        let log = self.log.borrow();
-        log.free_lines() < log.lines() / 2
-    }
-    /// No log page can be written any more.
-    pub(crate) fn log_has_ended(&self) -> bool {
-        self.log.borrow().ended
-    }
-    /// The log has so many entries since power-on.
-    pub(crate) fn has_logged(&self, entries: u64) -> bool {
-        self.log.borrow().logged >= entries
-    }
-    pub(crate) fn log_has_room(&self) -> bool {
-        self.log.borrow().has_room()
-    }
-    /// One slot is in use, another must be spare: with fewer no map that is stored makes room.
-    pub(crate) fn log_is_worn_out(&self) -> bool {
-        self.log.borrow().good_slots() < 2
+        self.log.state.borrow().asked
+            && !self.log.state.borrow().ended
+            && self.runtime.state() != DriveState::Booting
     }
     pub(crate) fn checkpoint_is_due(&self) -> bool {
-        let log = self.log.borrow();
+        let log = self.log.state.borrow();
         let since = self.data_programs() - log.programs_then;
         // A map stored just now has made all the room there is to make, unless somebody waits for more.
         let short = log.short && (log.number > log.commit || log.asked);
-        let due = log.renew || short || since >= self.checkpoint_pages();
-        due && !log.ended && self.marked_dirty.get() && self.runtime.state() != DriveState::Booting
+        let due = log.renew || short || since >= self.own.checkpoint_pages();
+        due && !log.ended && !self.root.is_as_shut_down() && self.runtime.state() != DriveState::Booting
     }
     /// Has the map stored anew, which takes the place of the one before and of the log behind that.
     #[cold]
     pub(crate) fn renew_map(&self) {
-        self.mark_dirty();
-        self.log.borrow_mut().renew = true;
+        self.root.mark_dirty();
+        self.log.state.borrow_mut().renew = true;
         self.ask_for_checkpoint();
     }
     /// The stored map's programs counted from here on.
     pub(crate) fn checkpoint_begins(&self) -> u64 {
         let programs = self.data_programs();
-        let mut log = self.log.borrow_mut();
+        let mut log = self.log.state.borrow_mut();
         (log.programs_then, log.map_begun_at) = (programs, log.at);
         log.number + 1
     }
@@ -82,7 +117,7 @@ impl Journal {
     pub(crate) fn after_program(&self, lun: LunIndex) {
         let due = {
             let blocks = self.blocks.table();
-            let listing = blocks.free.wants_page(lun) && !self.log.borrow().short;
+            let listing = blocks.free.wants_page(lun) && !self.log.state.borrow().short;
             listing || self.fills_log_page(blocks)
         };
         if due {
@@ -98,15 +133,15 @@ impl Journal {
     }
     /// Has a log page written as soon as there is room for one.
     pub(crate) fn ask_for_log(&self) {
-        self.log.borrow_mut().asked = true;
+        self.log.state.borrow_mut().asked = true;
         self.log_wanted.wake(self.runtime.exec());
     }
     /// Waits until another log page has been written, or none can be.
     pub(crate) async fn next_log_page(&self) {
-        let before = self.log.borrow().number;
+        let before = self.log.state.borrow().number;
         self.ask_for_log();
         let done = || {
-            let log = self.log.borrow();
+            let log = self.log.state.borrow();
             (log.number > before || log.ended).then_some(())
         };
         self.runtime.waiting(Wait::LogPage, self.log_waiters.wait(self.runtime.exec(), done)).await;
@@ -119,7 +154,7 @@ impl Journal {
         let last = self.blocks.table().outbox.last_trim();
         loop {
             let (logged, ended) = {
-                let log = self.log.borrow();
+                let log = self.log.state.borrow();
                 (log.logged >= last, log.ended)
             };
             match (logged, ended) {
@@ -129,14 +164,14 @@ impl Journal {
             }
         }
     }
-    /// As [`Journal::log_trims`] while a map is being stored: false when the log has no room for them before
+    /// As [`Due::log_trims`] while a map is being stored: false when the log has no room for them before
     /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.table().outbox.last_trim();
         let full = |log: &Log| !log.writing && !log.has_room();
         loop {
             let before = {
-                let log = self.log.borrow();
+                let log = self.log.state.borrow();
                 if log.logged >= last {
                     return true;
                 }
@@ -147,10 +182,42 @@ impl Journal {
             };
             self.ask_for_log();
             let done = || {
-                let log = self.log.borrow();
+                let log = self.log.state.borrow();
                 (log.number > before || log.ended || full(&log)).then_some(())
             };
             self.log_waiters.wait(self.runtime.exec(), done).await;
         }
+    }
+
+    // ---- a map on its way to NAND ----
+
+    /// A map is on its way to NAND.
+    pub(crate) fn is_storing(&self) -> bool {
+        self.storing.get()
+    }
+    /// Waits until no other map is on its way to NAND, and keeps others from it until
+    /// [`Due::unlock_storing`].
+    pub(crate) async fn lock_storing(&self) {
+        let lock = || (!self.storing.replace(true)).then_some(());
+        self.log_waiters.wait(self.runtime.exec(), lock).await;
+    }
+    /// The next map may be stored.
+    pub(crate) fn unlock_storing(&self) {
+        self.storing.set(false);
+        self.log_waiters.wake_all(self.runtime.exec());
+    }
+    /// Waits for room for a stored map: an erased block, or a log that has run full.
+    pub(crate) async fn room_for_map(&self) {
+        let mut waited = false;
+        self.map_room.wait(self.runtime.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+    }
+    /// A block was erased, which a stored map may wait for.
+    pub(crate) fn room_for_map_changed(&self) {
+        self.map_room.wake(self.runtime.exec());
+    }
+    /// Whether somebody waits for a log page, or for the end of the storing of a map.
+    #[cfg(test)]
+    pub(crate) fn log_is_wanted(&self) -> bool {
+        !self.log_waiters.is_empty()
     }
 }

@@ -4,13 +4,13 @@
 //! complete. Where nothing else comes to complete it, padding does.
 
 use crate::durability::unsafe_programs::Safety;
-use crate::journal::state::Journal;
+use crate::journal::append::Writer;
 use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
-impl Journal {
+impl Writer {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
     /// `BlockPool::line_durable` must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
@@ -24,7 +24,7 @@ impl Journal {
             (ended, !done && blocks.durability.block_durable(block), failing, blocks.layout.lun_of(block))
         };
         if failing {
-            self.media_changed();
+            self.health.media_changed();
         }
         if ended || durable {
             self.blocks.ask_collector(lun);
@@ -120,12 +120,13 @@ mod tests {
         let programmed = Rc::clone(&at);
         parts.exec.spawn(async move {
             let current = |_, _| true;
-            let begun = journal.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
+            let begun =
+                journal.writer.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(journal.program_done(ppa, tag).await);
+            assert!(journal.writer.program_done(ppa, tag).await);
             let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.runtime().units.first_in(ppa) };
-            journal.blocks.table().durability.moved(change);
-            journal.blocks.line_durable(ppa);
+            journal.blocks().table().durability.moved(change);
+            journal.blocks().line_durable(ppa);
             programmed.set(ppa);
         });
         assert_eq!(parts.answer(FlashStatus::Done), 1);
@@ -136,7 +137,7 @@ mod tests {
         let (journal, done) = (Rc::clone(&parts.journal), Rc::new(Cell::new(false)));
         let ended = Rc::clone(&done);
         parts.exec.spawn(async move {
-            journal.make_page_durable(page).await;
+            journal.writer.make_page_durable(page).await;
             ended.set(true);
         });
         (parts.answer(FlashStatus::Done), done.get())
@@ -145,9 +146,9 @@ mod tests {
     #[test]
     fn padding_completes_the_line_of_a_page_that_is_to_be_durable() {
         let (parts, page) = half_a_line(Stream::Host);
-        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Open);
+        assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Open);
         assert_eq!(made_durable(&parts, page), (1, true));
-        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Safe);
+        assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Safe);
         assert_eq!(parts.journal.runtime().stats().flash_programs.padding, 1);
         assert_eq!(made_durable(&parts, page), (0, true), "once is enough");
     }
@@ -157,26 +158,26 @@ mod tests {
     fn a_line_of_copies_is_not_padded_for_the_host() {
         let (parts, page) = half_a_line(Stream::Gc);
         assert_eq!(made_durable(&parts, page), (0, true));
-        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Open);
+        assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Open);
     }
 
     #[test]
     fn all_lines_that_are_begun_are_completed_before_a_shutdown() {
         let (parts, page) = half_a_line(Stream::Gc);
         let journal = Rc::clone(&parts.journal);
-        parts.exec.spawn(async move { journal.pad_lines().await });
+        parts.exec.spawn(async move { journal.writer.pad_lines().await });
         assert_eq!(parts.answer(FlashStatus::Done), 1);
-        assert_eq!(parts.journal.blocks.table().durability.safety(page), Safety::Safe);
+        assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Safe);
     }
 
     #[test]
     fn a_block_takes_no_more_pages_after_a_program_in_it_has_failed() {
         let (parts, page) = half_a_line(Stream::Host);
-        let block = parts.journal.blocks.table().layout.block_of(page);
+        let block = parts.journal.blocks().table().layout.block_of(page);
         let journal = Rc::clone(&parts.journal);
-        parts.exec.spawn(async move { journal.pad_line(LUN, Stream::Host).await });
+        parts.exec.spawn(async move { journal.writer.pad_line(LUN, Stream::Host).await });
         assert_eq!(parts.answer(FlashStatus::Failed), 1);
-        let blocks = parts.journal.blocks.table();
+        let blocks = parts.journal.blocks().table();
         assert_eq!(
             (blocks.states.of(block), blocks.open.next_of_line(LUN, Stream::Host)),
             (BlockState::Failing, None)

@@ -1,16 +1,51 @@
 //! How the drive and its media are.
 
-use crate::journal::state::Journal;
+use crate::blocks::pool::BlockPool;
+use crate::journal::due::Due;
+use crate::journal::log_state::LogState;
+use crate::journal::record::RootRecord;
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::COUNT_SPENT;
+use crate::terms::runtime::Runtime;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
 use aster_events::Event;
 use aster_parties::{Boot, DriveState, MediaState};
 use aster_units::LunIndex;
+use core::cell::RefCell;
 
-impl Journal {
-    /// The drive is read-only, or will be once it is up: it was when its power went.
-    pub(crate) fn takes_no_writes(&self) -> bool {
-        self.was_read_only.get() || self.runtime.state() == DriveState::ReadOnly
+type MediaWatcher = Box<dyn Fn(MediaState)>;
+
+/// The drive's state, and who is told of it.
+pub(crate) struct Health {
+    runtime: Rc<Runtime>,
+    blocks: Rc<BlockPool>,
+    log: Rc<LogState>,
+    root: Rc<RootRecord>,
+    due: Rc<Due>,
+    media_watcher: RefCell<Option<MediaWatcher>>,
+}
+
+impl Health {
+    pub(crate) fn new(
+        runtime: &Rc<Runtime>,
+        blocks: &Rc<BlockPool>,
+        log: &Rc<LogState>,
+        root: &Rc<RootRecord>,
+        due: &Rc<Due>,
+    ) -> Self {
+        Health {
+            runtime: Rc::clone(runtime),
+            blocks: Rc::clone(blocks),
+            log: Rc::clone(log),
+            root: Rc::clone(root),
+            due: Rc::clone(due),
+            media_watcher: RefCell::new(None),
+        }
+    }
+    /// Calls `watcher` whenever [`MediaState`] changes.
+    pub(crate) fn watch_media(&self, watcher: MediaWatcher) {
+        *self.media_watcher.borrow_mut() = Some(watcher);
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.runtime.count(|s| s.state = state);
@@ -18,8 +53,8 @@ impl Journal {
             self.blocks.table().evacuation.stop();
             // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
             // so before has said so.
-            if !self.was_read_only.get() {
-                self.ask_for_log();
+            if !self.log.was_read_only() {
+                self.due.ask_for_log();
             }
         }
         self.media_changed();
@@ -71,10 +106,10 @@ impl Journal {
     /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
     /// power-on finds it out.
     pub(crate) fn note_counters(&self) {
-        self.was_read_only.set(self.was_read_only.get() || self.counters_exhausted());
+        self.log.note_read_only(self.counters_exhausted());
     }
     pub(crate) fn counters_exhausted(&self) -> bool {
-        let counts = [self.blocks.last_sequence(), self.log.borrow().number, self.stored.borrow().generation];
+        let counts = [self.blocks.last_sequence(), self.log.state.borrow().number, self.root.generation()];
         counts.iter().any(|&count| count > COUNT_SPENT)
     }
 }
@@ -97,7 +132,7 @@ mod tests {
         let parts = JournalAlone::new(config(Content::Fingerprint), 8);
         let told: Rc<RefCell<Vec<MediaState>>> = Rc::default();
         let watcher = Rc::clone(&told);
-        parts.journal.watch_media(Box::new(move |state| watcher.borrow_mut().push(state)));
+        parts.journal.health.watch_media(Box::new(move |state| watcher.borrow_mut().push(state)));
         (parts, told)
     }
 
@@ -109,11 +144,11 @@ mod tests {
             parts.journal.runtime().config.blocks_needed_per_lun() as u32,
         );
         let spare = all - needed;
-        let blocks = parts.journal.blocks.table();
+        let blocks = parts.journal.blocks().table();
         for bad in 0..=spare {
             let block = blocks.take_for_map(LUN, false).expect("a free block");
             blocks.release_from_map(block);
-            parts.journal.retire(LUN, block);
+            parts.journal.health.retire(LUN, block);
             let state = *told.borrow().last().expect("the watcher was told");
             let left = spare.saturating_sub(bad + 1);
             assert_eq!(u32::from(state.available_spare), left * 100 / spare);
@@ -122,25 +157,25 @@ mod tests {
         }
         assert_eq!(parts.journal.runtime().stats().grown_bad_blocks, u64::from(spare + 1));
         assert_eq!(parts.journal.runtime().state(), DriveState::ReadOnly);
-        assert!(parts.journal.log.borrow().asked, "a loss of power must not make the drive forget it");
+        assert!(parts.journal.log.state().asked, "a loss of power must not make the drive forget it");
     }
 
     #[test]
     fn a_drive_that_was_read_only_before_has_said_so() {
         let (parts, told) = watched();
-        parts.journal.note_read_only(true);
-        assert!(parts.journal.takes_no_writes());
-        parts.journal.set_state(DriveState::ReadOnly);
-        assert!(!parts.journal.log.borrow().asked && told.borrow().len() == 1);
+        parts.journal.log.note_read_only(true);
+        assert!(parts.journal.log.takes_no_writes());
+        parts.journal.health.set_state(DriveState::ReadOnly);
+        assert!(!parts.journal.log.state().asked && told.borrow().len() == 1);
     }
 
     #[test]
     fn a_drive_that_has_counted_to_its_end_takes_no_more_writes() {
         for (sequence, ends) in [(COUNT_SPENT, false), (COUNT_SPENT + 1, true)] {
             let (parts, _) = watched();
-            parts.journal.blocks.set_sequence(sequence);
-            parts.journal.note_counters();
-            assert_eq!(parts.journal.takes_no_writes(), ends);
+            parts.journal.blocks().set_sequence(sequence);
+            parts.journal.health.note_counters();
+            assert_eq!(parts.journal.log.takes_no_writes(), ends);
         }
     }
 }

@@ -8,19 +8,30 @@
 //! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
 //! listed waits for the log, and a trim that must be durable.
 
-use crate::durability::outbox::{LogEntry, PendingEntries};
+use crate::blocks::pool::BlockPool;
+use crate::durability::outbox::PendingEntries;
+use crate::journal::append::Writer;
+use crate::journal::due::Due;
+use crate::journal::health::Health;
 use crate::journal::log_page::{Header, StoredMap};
-use crate::journal::state::Journal;
-use crate::terms::block::{BlockIndex, Stream};
+use crate::journal::log_state::LogState;
+use crate::journal::own_pages::OwnPages;
+use crate::journal::record::RootRecord;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
+use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::runtime::Runtime;
 use crate::terms::sizes::{BLOCK_BYTES, ENTRIES_BYTES_MIN, RANGE_BYTES};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
+use core::cell::RefCell;
 
 /// A stored map on its way into the log.
 pub(crate) struct Commit<'a> {
@@ -58,36 +69,40 @@ struct Encoded {
 }
 
 /// Writes log pages whenever one is due, for ever.
-pub(crate) async fn run(drive: Rc<Journal>) {
+pub(crate) async fn run(log: Rc<LogWriter>) {
     loop {
-        drive.log_due().await;
-        drive.write_log(None).await;
+        log.due.log_due().await;
+        log.write_log(None).await;
     }
 }
 
-impl Journal {
-    /// Copies of a log page, one word line in all.
-    pub(crate) fn log_copies(&self) -> u32 {
-        self.runtime.config.log_copies()
-    }
-    /// The first page of a line of a block of the log.
-    pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
-        Ppa(self.blocks.table().layout.first_page(block).0 + line * self.log_copies())
-    }
-    /// The log page that names the stored map.
-    pub(crate) fn naming_log_page(&self) -> u64 {
-        self.log.borrow().commit
-    }
-    /// The `nth` line that recovery needs, by its slot.
-    pub(crate) fn needed_log_line(&self, nth: usize) -> Option<(usize, u32)> {
-        self.log.borrow().needed_lines().nth(nth)
+type EndWatcher = Box<dyn Fn()>;
+
+/// Writes the log.
+pub(crate) struct LogWriter {
+    pub(super) runtime: Rc<Runtime>,
+    pub(super) pages: Rc<PageBuffers>,
+    pub(super) media: Rc<Media>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) own: Rc<OwnPages>,
+    pub(super) log: Rc<LogState>,
+    pub(super) root: Rc<RootRecord>,
+    pub(super) due: Rc<Due>,
+    pub(super) health: Rc<Health>,
+    pub(super) writer: Rc<Writer>,
+    pub(super) end_watchers: RefCell<Vec<EndWatcher>>,
+}
+
+impl LogWriter {
+    /// Calls `watcher` when the log has ended: whoever waits for what can't come any more looks again.
+    pub(crate) fn when_ended(&self, watcher: EndWatcher) {
+        self.end_watchers.borrow_mut().push(watcher);
     }
 
     /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
     /// more the drive takes no more writes.
     pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit<'_>>) -> Written {
-        let ready =
-            self.log_waiters.wait(self.runtime.exec(), || self.begin_log_page(commit.is_some())).await;
+        let ready = self.due.wait_log(|| self.begin_log_page(commit.is_some())).await;
         if !ready {
             return Written::No;
         }
@@ -100,12 +115,12 @@ impl Journal {
             }
         };
         if written {
-            self.log.borrow_mut().says_read_only |= read_only;
+            self.log.state.borrow_mut().says_read_only |= read_only;
             self.end_log_page(commit.filter(|_| whole).map(|commit| commit.replay_from), logged);
         } else {
             self.end_log().await;
         }
-        self.log_waiters.wake_all(self.runtime.exec());
+        self.due.log_changed();
         match written {
             false => Written::No,
             true if whole => Written::All,
@@ -113,7 +128,7 @@ impl Journal {
         }
     }
     fn begin_log_page(&self, commit: bool) -> Option<bool> {
-        let mut log = self.log.borrow_mut();
+        let mut log = self.log.state.borrow_mut();
         if log.ended {
             return Some(false);
         }
@@ -122,8 +137,8 @@ impl Journal {
         }
         if !commit && !log.has_room() {
             log.asked = true;
-            self.ask_for_checkpoint();
-            self.room_for_map_changed();
+            self.due.ask_for_checkpoint();
+            self.due.room_for_map_changed();
             self.media.ask_again();
             return None;
         }
@@ -132,7 +147,7 @@ impl Journal {
     }
     // `replay_from` comes with the page that names a stored map.
     fn end_log_page(&self, replay_from: Option<u64>, logged: u64) {
-        let mut log = self.log.borrow_mut();
+        let mut log = self.log.state.borrow_mut();
         log.writing = false;
         log.number += 1;
         log.logged = logged;
@@ -155,10 +170,6 @@ impl Journal {
         blocks.durability.log_knows(logged);
         drop(log);
         self.blocks.ask_flush();
-    }
-    /// What log pages have said since this was last asked, of a map that is on flash.
-    pub(crate) fn take_told(&self) -> Vec<LogEntry> {
-        core::mem::take(&mut self.log.borrow_mut().told)
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at
@@ -189,7 +200,7 @@ impl Journal {
         let outbox = &self.blocks.table().outbox;
         let buffer = self.log_buffer();
         let (count, whole) = outbox.read(|pending| self.encode_entries(pending, buffer, commit));
-        Encoded { buffer, logged: outbox.take(count), whole, read_only: self.takes_no_writes() }
+        Encoded { buffer, logged: outbox.take(count), whole, read_only: self.log.takes_no_writes() }
     }
     /// Gives how many entries are in the page, and whether it names the map that it is to name.
     fn encode_entries(
@@ -199,9 +210,9 @@ impl Journal {
         mut commit: Option<&mut Commit<'_>>,
     ) -> (usize, bool) {
         let blocks = self.blocks.table();
-        let mut log = self.log.borrow_mut();
+        let mut log = self.log.state.borrow_mut();
         let mut header = Header {
-            shape: self.shape(),
+            shape: self.own.shape(),
             number: log.number + 1,
             sequence: self.blocks.last_sequence(),
             commit: log.commit,
@@ -211,7 +222,7 @@ impl Journal {
             free_list: Vec::new(),
             stale: Vec::new(),
             collected: blocks.durability.collected(),
-            read_only: self.takes_no_writes(),
+            read_only: self.log.takes_no_writes(),
         };
         let page_bytes = self.runtime.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
@@ -281,34 +292,36 @@ impl Journal {
     async fn next_log_line(&self) -> Option<Ppa> {
         loop {
             let (current, next) = {
-                let log = self.log.borrow();
+                let log = self.log.state.borrow();
                 let current =
                     log.at.filter(|&(slot, line)| log.slots[slot].good && line < log.lines_per_slot);
                 (current.map(|(slot, line)| (log.slots[slot].block, line)), log.next_spare())
             };
             if let Some((block, line)) = current {
-                return Some(Ppa(self.blocks.table().layout.first_page(block).0 + line * self.log_copies()));
+                return Some(Ppa(
+                    self.blocks.table().layout.first_page(block).0 + line * self.own.log_copies()
+                ));
             }
             let Some(slot) = next else {
-                let mut log = self.log.borrow_mut();
+                let mut log = self.log.state.borrow_mut();
                 let rest =
                     log.rest.take().filter(|&(slot, line)| log.slots[slot].good && line < log.lines_per_slot);
                 log.at = Some(rest?);
                 continue;
             };
-            let block = self.log.borrow().slots[slot].block;
+            let block = self.log.state.borrow().slots[slot].block;
             let layout = &self.blocks.table().layout;
             let (lun, addr) = (layout.lun_of(block), layout.block_addr(block));
-            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
+            let tag = self.writer.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
             let erased = self.media.done(tag).await.status == FlashStatus::Done;
             {
-                let mut log = self.log.borrow_mut();
+                let mut log = self.log.state.borrow_mut();
                 // What is left of the slot from before lies behind this one now: recovery would not look
                 // there for newer pages.
                 (log.at, log.turn, log.rest) = (Some((slot, 0)), slot, None);
                 log.slots[slot].last = 0;
             }
-            self.store_root(false);
+            self.root.store(false);
             if erased {
                 self.blocks.table().log_erased(block);
             } else {
@@ -318,14 +331,14 @@ impl Journal {
     }
     fn fail_slot(&self) {
         let failed = {
-            let mut log = self.log.borrow_mut();
+            let mut log = self.log.state.borrow_mut();
             let Some((slot, _)) = log.at.take() else { return };
             log.slots[slot].good = false;
             log.note_slots();
             log.slots[slot].block
         };
         let lun = self.blocks.table().layout.lun_of(failed);
-        self.retire(lun, failed);
+        self.health.retire(lun, failed);
     }
     async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
         let written = self.program_copies(line, buffer).await;
@@ -335,10 +348,11 @@ impl Journal {
         written
     }
     async fn program_copies(&self, line: Ppa, buffer: BufferId) -> bool {
-        let (copies, mut in_flight, mut written) = (self.log_copies(), VecDeque::new(), true);
+        let (copies, mut in_flight, mut written) = (self.own.log_copies(), VecDeque::new(), true);
         // One copy after the other; all together where a line is programmed as a whole.
         for copy in 0..copies {
-            in_flight.push_back(self.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
+            in_flight
+                .push_back(self.writer.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
             if self.runtime.config.whole_lines && copy + 1 < copies {
                 continue;
             }
@@ -355,11 +369,11 @@ impl Journal {
     /// what is left of the log is for what it must know to the end.
     #[cold]
     pub(crate) fn give_up_storing(&self) {
-        self.log.borrow_mut().uses_reserve = true;
+        self.log.state.borrow_mut().uses_reserve = true;
         if self.runtime.state() == DriveState::Ready {
-            self.set_state(DriveState::ReadOnly);
+            self.health.set_state(DriveState::ReadOnly);
         }
-        self.log_waiters.wake_all(self.runtime.exec());
+        self.due.log_changed();
         self.blocks.ask_flush();
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
@@ -369,24 +383,24 @@ impl Journal {
     /// what is buffered goes as far as there is room.
     #[cold]
     async fn end_log(&self) {
-        let said = self.log.borrow().says_read_only;
+        let said = self.log.state.borrow().says_read_only;
         if !said {
             self.mark_read_only().await;
         }
         {
-            let mut log = self.log.borrow_mut();
+            let mut log = self.log.state.borrow_mut();
             (log.writing, log.ended, log.short) = (false, true, true);
         }
         self.blocks.table().free.end();
         if self.runtime.state() == DriveState::Ready {
-            self.set_state(DriveState::ReadOnly);
+            self.health.set_state(DriveState::ReadOnly);
         }
-        self.store_root(false);
+        self.root.store(false);
         // Those that wait for room learn that there will be none.
         (0..self.runtime.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
-        self.any_entry_waiters.wake_all(self.runtime.exec());
+        self.blocks.told_full();
         self.blocks.ask_flush();
-        self.gc_idle.wake(self.runtime.exec());
+        self.end_watchers.borrow().iter().for_each(|watcher| watcher());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power
     /// makes it forget that: one that recovery will look at.
@@ -400,15 +414,15 @@ impl Journal {
         }
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             self.blocks.table().open_listed_at_power_on(lun);
-            let Some(programs) = self.begin_in_listed_block(lun, buffer).await else { continue };
+            let Some(programs) = self.writer.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
-            let marked = self.program_done(ppa, tag).await;
+            let marked = self.writer.program_done(ppa, tag).await;
             if marked {
                 self.blocks.line_durable(ppa);
             }
-            self.padded(programs.padding()).await;
+            self.writer.padded(programs.padding()).await;
             if marked {
-                return self.pad_line(lun, Stream::Host).await;
+                return self.writer.pad_line(lun, Stream::Host).await;
             }
         }
     }

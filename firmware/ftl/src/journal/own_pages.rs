@@ -1,14 +1,16 @@
-//! The drive's own pages on NAND, and its root record: where they are, and whether one that was read is
-//! whole.
+//! The drive's own pages on NAND: where they are, and whether one that was read is whole.
 
 use crate::durability::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::map_stripes::StripePart;
-use crate::journal::root::{LogPlace, Root, Stored};
-use crate::journal::state::Journal;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
+use crate::space::layout::BlockLayout;
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::runtime::Runtime;
 use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_units::{BufferId, Ppa, mix64};
@@ -16,48 +18,55 @@ use aster_units::{BufferId, Ppa, mix64};
 /// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
 const PAGES_A_MAP_PAGE: u64 = 256;
 
-impl Journal {
-    /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
-    #[inline]
-    pub(crate) fn mark_dirty(&self) {
-        if !self.marked_dirty.replace(true) {
-            self.store_root(false);
+/// Sizes and places of the drive's own pages.
+pub(crate) struct OwnPages {
+    runtime: Rc<Runtime>,
+    pages: Rc<PageBuffers>,
+    media: Rc<Media>,
+    blocks: BlockLayout,
+    logical_pages: u32,
+    // Tells the placement of pages from others.
+    placed: u64,
+}
+
+impl OwnPages {
+    /// `placed` tells the placement of pages from others.
+    pub(crate) fn new(
+        runtime: &Rc<Runtime>,
+        pages: &Rc<PageBuffers>,
+        media: &Rc<Media>,
+        placed: u64,
+    ) -> Self {
+        OwnPages {
+            runtime: Rc::clone(runtime),
+            pages: Rc::clone(pages),
+            media: Rc::clone(media),
+            blocks: BlockLayout::of(&runtime.config),
+            logical_pages: runtime.config.logical_pages() as u32,
+            placed,
         }
     }
-    /// Nothing has changed since a shutdown: the root record says where all of the drive's state is.
-    pub(crate) fn is_as_shut_down(&self) -> bool {
-        !self.marked_dirty.get()
+    /// Copies of a log page, one word line in all.
+    pub(crate) fn log_copies(&self) -> u32 {
+        self.runtime.config.log_copies()
     }
-    /// What NVRAM says.
-    pub(crate) fn load_root(&self) -> Stored {
-        Root::load(&self.nvram)
+    /// The first page of a line of a block of the log.
+    pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
+        Ppa(self.blocks.first_page(block).0 + line * self.log_copies())
     }
-    /// Writes into NVRAM that the stored map is the drive's state.
-    pub(crate) fn store_clean_root(&self) {
-        self.store_root(true);
-        self.nvram.save();
-        self.marked_dirty.set(false);
+    /// Pages' worth of mapping units that the host sees.
+    #[inline]
+    pub(crate) fn logical_pages(&self) -> u32 {
+        self.logical_pages
     }
-    /// Writes the root record into NVRAM.
-    pub(super) fn store_root(&self, clean: bool) {
-        let log = self.log.borrow();
-        let place = LogPlace {
-            number: log.number,
-            commit: log.commit,
-            replay_from: log.replay_from,
-            at: log.at.map(|(slot, line)| (slot as u32, line)),
-            ended: log.ended,
-            read_only: self.takes_no_writes(),
-            slots: log.slots.iter().map(|slot| slot.last).collect(),
-        };
-        let root = Root {
-            clean,
-            sequence: self.blocks.last_sequence(),
-            shape: self.shape(),
-            stored: self.stored.borrow().clone(),
-            log: place,
-        };
-        root.store(&self.nvram);
+    /// Mapping units that the host sees: those with the least numbers.
+    #[inline]
+    pub(crate) fn host_units(&self) -> u32 {
+        self.logical_pages * self.runtime.units.per_page()
+    }
+    /// Mapping units that there are, with those that hold the map itself.
+    pub(crate) fn all_units(&self) -> u32 {
+        self.host_units() + self.runtime.config.map_units() as u32
     }
     /// A number that differs between drives whose stored maps don't fit each other.
     pub(crate) fn shape(&self) -> u64 {
@@ -90,8 +99,7 @@ impl Journal {
         (self.map_pages() as usize).div_ceil(64) * 8
     }
     pub(crate) fn table_pages(&self) -> u32 {
-        let bytes =
-            u64::from(self.blocks.table().layout.total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
+        let bytes = u64::from(self.blocks.total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
         bytes.div_ceil(u64::from(self.runtime.geometry.page_bytes)) as u32
     }
     /// Pages of data after which the map is stored again.
@@ -104,7 +112,7 @@ impl Journal {
     pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
         let (count, at_once) = (map_blocks.len() as u32, self.runtime.config.pages_at_once());
         let (line, in_line) = (place / at_once, place % at_once);
-        let first = self.blocks.table().layout.first_page(map_blocks[(line % count) as usize]);
+        let first = self.blocks.first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
     }
     /// True when what was read is this part of the stored map, and whole.

@@ -1,9 +1,9 @@
 //! What power-on does with the log: forgets it, lays it out, and has it go on from what was found.
 
 use crate::journal::log_page::Header;
+use crate::journal::log_state::LogState;
 use crate::journal::root::LogPlace;
 use crate::journal::slots::{Log, LogSlot};
-use crate::journal::state::Journal;
 use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, SLOTS_MAX};
 use alloc::vec::Vec;
@@ -19,10 +19,10 @@ pub(crate) struct SlotRead {
     pub(crate) erased: u32,
 }
 
-impl Journal {
+impl LogState {
     /// A log of which nothing is known yet, in the blocks set aside for it, all good.
-    pub(crate) fn forget_log(&self) {
-        self.log.replace(Log::default());
+    pub(crate) fn forget(&self) {
+        self.state.replace(Log::default());
         self.lay_out_log(|_| true);
     }
     // The blocks set aside for the log, in the order of their use.
@@ -34,10 +34,10 @@ impl Journal {
             LogSlot { block, last: 0, good: is_good(block) }
         };
         let slots = (luns * self.runtime.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
-        let mut log = self.log.borrow_mut();
+        let mut log = self.state.borrow_mut();
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
-        log.lines_per_slot = u32::from(self.runtime.geometry.pages_per_block) / self.log_copies();
+        log.lines_per_slot = u32::from(self.runtime.geometry.pages_per_block) / self.own.log_copies();
         log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.runtime.config.free_list_max();
     }
 
@@ -45,26 +45,26 @@ impl Journal {
 
     /// The blocks of the log's slots, in the order of their use.
     pub(crate) fn slot_blocks(&self) -> Vec<BlockIndex> {
-        self.log.borrow().slots.iter().map(|slot| slot.block).collect()
+        self.state.borrow().slots.iter().map(|slot| slot.block).collect()
     }
     /// The block of a slot.
     pub(crate) fn slot_block(&self, slot: usize) -> BlockIndex {
-        self.log.borrow().slots[slot].block
+        self.state.borrow().slots[slot].block
     }
     /// Slots that there are.
     pub(crate) fn slot_count(&self) -> usize {
-        self.log.borrow().slots.len()
+        self.state.borrow().slots.len()
     }
 
     // ---- going on with it ----
 
     /// The log goes on where a shutdown has left it. The block table says which slots are good.
-    pub(crate) fn resume_log(&self, place: &LogPlace) {
+    pub(crate) fn resume(&self, place: &LogPlace) {
         {
             let blocks = self.blocks.table();
             self.lay_out_log(|block| blocks.states.of(block) == BlockState::Log);
         }
-        let mut log = self.log.borrow_mut();
+        let mut log = self.state.borrow_mut();
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
         log.ended = place.ended;
         let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
@@ -79,8 +79,8 @@ impl Journal {
     }
     /// The log goes on behind its last page, in another slot, since this one may have a torn line. `slots`
     /// are those that were read, that of the newest page first.
-    pub(crate) fn take_over_log(&self, last: &Header, slots: &[SlotRead]) {
-        let mut log = self.log.borrow_mut();
+    pub(crate) fn take_over(&self, last: &Header, slots: &[SlotRead]) {
+        let mut log = self.state.borrow_mut();
         (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
         (log.at, log.renew) = (None, true);
         for slot in &mut log.slots {
@@ -96,8 +96,8 @@ impl Journal {
     /// A new log begins, behind pages up to `number`, in the good slot with the oldest of them; `newest_in`
     /// says which number the newest page in a block has. If the old log's newer pages went first, the older
     /// ones could pass for a whole log after another loss of power.
-    pub(crate) fn begin_new_log(&self, number: u64, newest_in: impl Fn(BlockIndex) -> u64) {
-        let mut log = self.log.borrow_mut();
+    pub(crate) fn begin_new(&self, number: u64, newest_in: impl Fn(BlockIndex) -> u64) {
+        let mut log = self.state.borrow_mut();
         log.number = number;
         let count = log.slots.len();
         let newest = |&slot: &usize| newest_in(log.slots[slot].block);
@@ -106,13 +106,13 @@ impl Journal {
     }
     /// Says of each slot whether its block is good.
     pub(crate) fn judge_slots(&self, is_good: impl Fn(BlockIndex) -> bool) {
-        for slot in &mut self.log.borrow_mut().slots {
+        for slot in &mut self.state.borrow_mut().slots {
             slot.good = is_good(slot.block);
         }
     }
     /// All slots are as boot has found them.
-    pub(crate) fn end_log_boot(&self) {
-        self.log.borrow_mut().note_slots();
+    pub(crate) fn end_boot(&self) {
+        self.state.borrow_mut().note_slots();
     }
 
     // ---- a drive that takes no more writes ----

@@ -22,7 +22,7 @@ pub(crate) struct Mapped<M: Mapping> {
 
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
-        assert_eq!(map.pages(), journal.all_units(), "a mapping has as many units as it was asked for");
+        assert_eq!(map.pages(), journal.own.all_units(), "a mapping has as many units as it was asked for");
         let pins = Reused::with_capacity(usize::from(journal.runtime().config.slice_workers));
         Mapped {
             map,
@@ -187,13 +187,13 @@ impl<M: Mapping> Mapped<M> {
             return;
         }
         let lpn = self.map.page(pin);
-        self.journal.mark_dirty();
+        self.journal.root.mark_dirty();
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
         let sequence = self.blocks.next_sequence();
         let from = self.map.set(room, pin, Upa::NONE);
         let lun = self.blocks.lun_of(self.runtime.units.frame_of(lpn));
         self.blocks.table().durability.unmapped(lun, lpn, from, sequence);
-        self.journal.after_program(lun);
+        self.journal.due.after_program(lun);
         self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
     }
 }

@@ -52,14 +52,15 @@ impl MapStore {
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self
                 .0
+                .writer
                 .begin_programs(lun, Stream::Mapping, &[from], &[], |_, _| true, Cause::Metadata)
                 .await?;
             let (page, tag) = programs.first();
-            let done = self.0.program_done(page, tag).await;
+            let done = self.0.writer.program_done(page, tag).await;
             if done {
                 moved(page);
             }
-            self.0.padded(programs.padding()).await;
+            self.0.writer.padded(programs.padding()).await;
             if done {
                 return Some(page);
             }

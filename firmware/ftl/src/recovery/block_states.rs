@@ -64,7 +64,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) fn set_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
         let last = log.last();
         let uses = Uses {
-            log: set_of(self.journal.slot_blocks()),
+            log: set_of(self.journal.log.slot_blocks()),
             map: set_of(log.stored().blocks.iter().copied()),
             active: set_of(last.ranges.iter().map(|(block, _)| *block)),
             listed: set_of(last.free_list.iter().copied()),
@@ -79,11 +79,11 @@ impl<M: Mapping> Recovery<M> {
             }
         }
         let is_log = |entry: &BlockEntry| entry.state == BlockState::Log;
-        self.journal.judge_slots(|block| table.get(block.at()).is_some_and(is_log));
+        self.journal.log.judge_slots(|block| table.get(block.at()).is_some_and(is_log));
     }
     /// Hands the block table over to the allocator.
     pub(super) async fn adopt_blocks(&self, log: &LogRead, table: &[BlockEntry]) -> Result<(), NoRecovery> {
-        self.journal.replace_stored_map(log.stored().clone());
+        self.journal.root.replace_stored_map(log.stored().clone());
         self.adopt_table(table).map_err(|_| NoRecovery::Unreadable)?;
         self.count_valid_units().await.map_err(|_| NoRecovery::Unreadable)
     }

@@ -53,14 +53,14 @@ impl<M: Mapping> Recovery<M> {
     /// Tries the ways to the drive's state in their order until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
         self.checkpoint.find_copies().await;
-        let root = match self.journal.load_root() {
+        let root = match self.journal.root.load() {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,
         };
-        let shape = self.journal.shape();
+        let shape = self.journal.own.shape();
         let ours = root.as_ref().filter(|root| root.shape == shape);
         if let Some(root) = ours {
-            self.journal.set_was_read_only(root.log.read_only || root.log.ended);
+            self.journal.log.set_was_read_only(root.log.read_only || root.log.ended);
         }
         let hint = ours.filter(|root| !root.clean && !root.log.ended);
         let ways = [
@@ -97,24 +97,24 @@ impl<M: Mapping> Recovery<M> {
             Err(NoRecovery::Other(error)) => return Err(NoBoot::AnyWay(error)),
             Err(NoRecovery::NoLog | NoRecovery::Unreadable) => return Err(NoBoot::ThisWay),
         }
-        self.journal.mark_dirty();
-        self.journal.note_counters();
+        self.journal.root.mark_dirty();
+        self.journal.health.note_counters();
         // A read-only drive writes no further log page, so its log needs no room.
-        if self.journal.log_is_half_full() && !self.journal.was_read_only() {
+        if self.journal.log.is_half_full() && !self.journal.log.was_read_only() {
             self.checkpoint.store_map(false).await;
         }
         Ok(Boot::Recovered)
     }
     async fn boot_by_scan(&self) -> Result<Boot, BootError> {
         let boot = self.scan().await?;
-        self.journal.mark_dirty();
-        self.journal.note_counters();
+        self.journal.root.mark_dirty();
+        self.journal.health.note_counters();
         if boot == Boot::Fresh {
             // Checked before the map is stored: with too few good blocks there may be no room for it.
             self.check_good_blocks(boot)?;
         }
         if self.checkpoint.store_map(true).await && boot == Boot::Fresh {
-            self.journal.store_clean_root();
+            self.journal.root.store_clean();
         }
         Ok(boot)
     }
@@ -122,21 +122,21 @@ impl<M: Mapping> Recovery<M> {
     fn forget_everything(&self) {
         self.mapping.forget_everything();
         self.blocks.clear();
-        self.journal.forget_log();
+        self.journal.log.forget();
         let padding = BufferId(self.runtime.config.padding_buffer());
         self.pages.put_record(padding, &OobRecord::padding());
     }
     /// Loads the state that a shutdown has stored.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
-        if root.shape != self.journal.shape() {
+        if root.shape != self.journal.own.shape() {
             return Err(BootError::OtherDrive);
         }
         self.blocks.set_sequence(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_units().await?;
-        self.journal.replace_stored_map(root.stored.clone());
-        self.journal.resume_log(&root.log);
+        self.journal.root.replace_stored_map(root.stored.clone());
+        self.journal.log.resume(&root.log);
         Ok(())
     }
     fn finish_boot(&self, result: Result<Boot, BootError>) {
@@ -144,24 +144,24 @@ impl<M: Mapping> Recovery<M> {
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             self.blocks.table().map.set_aside(lun);
         }
-        self.journal.end_log_boot();
+        self.journal.log.end_boot();
         self.mapping.map().booted();
         let boot_nanos = self.runtime.core.now().since(Instant::ZERO).as_nanos();
         self.runtime.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
             Ok((boot, state)) => {
                 self.runtime.count(|s| s.boot = boot);
-                self.journal.note_counters();
-                let read_only = self.journal.log_has_ended() || self.journal.was_read_only();
-                self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
+                self.journal.health.note_counters();
+                let read_only = self.journal.log.has_ended() || self.journal.log.was_read_only();
+                self.journal.health.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // The map is stored again before it loses more pages than its parities can restore.
                 if self.runtime.state() == DriveState::Ready && self.runtime.stats().map_pages_restored > 0 {
-                    self.journal.renew_map();
+                    self.journal.due.renew_map();
                 }
             }
             Err(error) => {
                 *self.boot_error.borrow_mut() = Some(error);
-                self.journal.set_state(DriveState::Failed);
+                self.journal.health.set_state(DriveState::Failed);
             }
         }
         self.runtime.end_boot();

@@ -71,7 +71,7 @@ impl<M: Mapping> Recovery<M> {
         while let Some((_, slot)) = slots.pop() {
             let (here, erased) = self.read_slot(slot).await;
             let Some((header, _)) = here.last() else { continue };
-            if header.shape != self.journal.shape() {
+            if header.shape != self.journal.own.shape() {
                 return Err(NoRecovery::Other(BootError::OtherDrive));
             }
             let first = here.first().map_or(0, |(first, _)| first.number);
@@ -109,7 +109,7 @@ impl<M: Mapping> Recovery<M> {
     /// The slots in use according to NVRAM, oldest first, each with the number of its last page.
     fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
-        if hint.slots.len() != self.journal.slot_count() || current >= hint.slots.len() {
+        if hint.slots.len() != self.journal.log.slot_count() || current >= hint.slots.len() {
             return None;
         }
         let wanted = hint.replay_from.min(hint.commit);
@@ -122,25 +122,26 @@ impl<M: Mapping> Recovery<M> {
     }
     /// The slots that have log pages, each with the number of its first page, in the order of these numbers.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
-        let slots = self.journal.slot_blocks();
+        let slots = self.journal.log.slot_blocks();
         let luns = self.runtime.geometry.total_luns() as usize;
         let mut found = Vec::new();
         // One slot per LUN makes a round. The slots of a round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
-                let first = self.journal.log_line(block, 0);
+                let first = self.journal.own.log_line(block, 0);
                 tags.push(self.begin_whole_read(first, self.probe_buffer(n)).await);
             }
             for (n, tag) in tags.into_iter().enumerate() {
                 let outcome = self.media.done(tag).await;
                 let slot = round * luns + n;
-                let mut page = self.journal.log_page_in(&outcome, self.probe_buffer(n));
+                let mut page = self.journal.own.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
                     // If a loss of power tore this line, it is the slot's last. If there is a line behind it,
                     // the first one was whole once; reading the slot then finds out which pages are missing.
-                    let lines = u32::from(self.runtime.geometry.pages_per_block) / self.journal.log_copies();
+                    let lines =
+                        u32::from(self.runtime.geometry.pages_per_block) / self.journal.own.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
                     }
@@ -158,14 +159,14 @@ impl<M: Mapping> Recovery<M> {
     }
     /// All pages of a slot, and its first erased line. Torn lines are left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<LogEntry>)>, u32) {
-        let block = self.journal.slot_block(slot);
-        let lines = u32::from(self.runtime.geometry.pages_per_block) / self.journal.log_copies();
+        let block = self.journal.log.slot_block(slot);
+        let lines = u32::from(self.runtime.geometry.pages_per_block) / self.journal.own.log_copies();
         let ahead = LINES_AHEAD.min(self.runtime.geometry.total_luns() as usize);
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
                 let buffer = self.probe_buffer(next as usize % ahead);
-                let at = self.journal.log_line(block, next);
+                let at = self.journal.own.log_line(block, next);
                 in_flight.push_back((next, self.begin_whole_read(at, buffer).await));
                 next += 1;
             }
@@ -177,7 +178,8 @@ impl<M: Mapping> Recovery<M> {
             if erased < lines {
                 continue;
             }
-            let page = match self.journal.log_page_in(&outcome, self.probe_buffer(line as usize % ahead)) {
+            let page = match self.journal.own.log_page_in(&outcome, self.probe_buffer(line as usize % ahead))
+            {
                 Some(page) => Some(page),
                 None => self.read_line(block, line, 1).await,
             };
@@ -188,11 +190,11 @@ impl<M: Mapping> Recovery<M> {
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
         let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.scratch_buffer());
-        let first = self.journal.log_line(block, line);
-        for copy in from..self.journal.log_copies() {
+        let first = self.journal.own.log_line(block, line);
+        for copy in from..self.journal.own.log_copies() {
             let at = Ppa(first.0 + copy);
             let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
-            let page = self.journal.log_page_in(&outcome, buffer);
+            let page = self.journal.own.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;
             }

@@ -49,8 +49,8 @@ impl<M: Mapping> Recovery<M> {
         let probe = self.probe(&to_check).await;
         let fresh = !probe.any_readable();
         self.map_newest(&probe).await?;
-        self.journal.note_read_only(probe.log_end());
-        let slots = self.journal.slot_blocks();
+        self.journal.log.note_read_only(probe.log_end());
+        let slots = self.journal.log.slot_blocks();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = probe.is_readable(block);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
@@ -65,9 +65,9 @@ impl<M: Mapping> Recovery<M> {
         }
         {
             let blocks = self.blocks.table();
-            self.journal.judge_slots(|block| blocks.states.of(block) != BlockState::Bad);
+            self.journal.log.judge_slots(|block| blocks.states.of(block) != BlockState::Bad);
         }
-        self.journal.begin_new_log(probe.log_number(), |block| probe.log_number_in(block));
+        self.journal.log.begin_new(probe.log_number(), |block| probe.log_number_in(block));
         self.count_valid_units().await?;
         // A fresh drive that loses power while it stores its first map has pages of a map and nothing else.
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();

@@ -9,8 +9,8 @@ impl<M: Mapping> Recovery<M> {
     /// The log goes on behind its last page, and sequence numbers behind the greatest one found.
     pub(super) fn take_over_log(&self, read: &LogRead, probe: &Probe) {
         let last = read.last();
-        self.journal.note_read_only(last.read_only || probe.log_end());
+        self.journal.log.note_read_only(last.read_only || probe.log_end());
         self.blocks.set_sequence(last.sequence.max(probe.sequence()));
-        self.journal.take_over_log(last, read.slots());
+        self.journal.log.take_over(last, read.slots());
     }
 }

@@ -108,7 +108,7 @@ impl<M: Mapping> Recovery<M> {
         versions.sort_unstable();
         let choice = Choice { units_per_block, sequence: last.sequence, collected: &last.collected, trims };
         // Those of the map itself come first: what it says of the host's depends on them.
-        let host_units = self.journal.host_units();
+        let host_units = self.journal.own.host_units();
         let (host, own) = versions.split_at(versions.partition_point(|version| version.lpn.0 < host_units));
         let mut all = self.choose_among(&choice, own).await?;
         for &Version { lpn, at, .. } in &all {
@@ -163,7 +163,7 @@ impl<M: Mapping> Recovery<M> {
     }
     /// A buffer for a page with this unit: those of the map itself are kept as bytes.
     fn buffer_for(&self, unit: Lpn, n: usize) -> BufferId {
-        if unit.0 < self.journal.host_units() { self.data_buffer(n) } else { self.probe_buffer(n) }
+        if unit.0 < self.journal.own.host_units() { self.data_buffer(n) } else { self.probe_buffer(n) }
     }
     /// Maps versions, and has the journal know it.
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {

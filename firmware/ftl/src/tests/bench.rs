@@ -470,10 +470,15 @@ impl<M: MadeForTests> AnyBench<M> {
                 )
             })
             .collect();
-        let log = parts.journal.log();
+        let log = parts.journal.log.state();
         let slots = log.slots.iter().filter(|slot| slot.good).count();
-        let in_log =
-            (parts.journal.log_is_wanted(), parts.journal.is_storing(), log.free_lines(), slots, log.ended);
+        let in_log = (
+            parts.journal.due.log_is_wanted(),
+            parts.journal.due.is_storing(),
+            log.free_lines(),
+            slots,
+            log.ended,
+        );
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
              (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) \

@@ -62,10 +62,11 @@ fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
 /// The last page of the log, as it stands on flash.
 fn last_log_page(bench: &Bench) -> Header {
     let parts = bench.ftl.parts();
-    let log = parts.journal.log();
+    let log = parts.journal.log.state();
     let (slot, line) = log.at.unwrap();
     let first = parts.journal.blocks().table().layout.first_page(log.slots[slot].block).0;
-    let page = bench.cells.borrow().content(Ppa(first + (line - 1) * parts.journal.log_copies())).unwrap();
+    let page =
+        bench.cells.borrow().content(Ppa(first + (line - 1) * parts.journal.own.log_copies())).unwrap();
     Header::decode(&page).expect("a log page").0
 }
 
@@ -89,9 +90,9 @@ fn a_collected_block_is_listed_until_its_moves_are_journaled() {
     while !emptied() {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the block is being emptied"));
     }
-    let number = parts.journal.log().number;
-    parts.journal.ask_for_log();
-    while parts.journal.log().number == number {
+    let number = parts.journal.log.state().number;
+    parts.journal.due.ask_for_log();
+    while parts.journal.log.state().number == number {
         bench.exec.advance_to(bench.exec.next_deadline().expect("a log page is being written"));
     }
     assert_eq!(last_log_page(&bench).collected, [victim]);

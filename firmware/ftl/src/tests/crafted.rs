@@ -234,9 +234,9 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     bench.write_log_page();
     let (at, copies) = {
         let parts = bench.ftl.parts();
-        let log = parts.journal.log();
+        let log = parts.journal.log.state();
         let (slot, line) = log.at.unwrap();
-        let copies = parts.journal.log_copies();
+        let copies = parts.journal.own.log_copies();
         (
             parts.journal.blocks().table().layout.first_page(log.slots[slot].block).0 + (line - 1) * copies,
             copies,
@@ -353,7 +353,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     let generation = root.stored.generation;
     let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
     for place in 0..places {
-        let at = bench.ftl.parts().journal.map_place(&root.stored.blocks, place);
+        let at = bench.ftl.parts().journal.own.map_place(&root.stored.blocks, place);
         let mut cells = bench.cells.borrow_mut();
         let record = cells.record(at).expect("a page of the map");
         assert_eq!((record.kind, record.sequence), (PageKind::Map, generation));
@@ -389,7 +389,7 @@ fn generations_go_on_where_they_were() {
         bench.write(3, 6);
         bench.flush();
         bench.store_map();
-        assert_eq!(bench.ftl.parts().journal.stored_map().generation, before + 1);
+        assert_eq!(bench.ftl.parts().journal.root.stored_map().generation, before + 1);
         before
     };
     let bench = with_generation(|_, _| 700, |_| 700);
@@ -399,7 +399,8 @@ fn generations_go_on_where_they_were() {
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
     // Without a log, from the pages themselves.
     {
-        let slots: Vec<_> = bench.ftl.parts().journal.log().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> =
+            bench.ftl.parts().journal.log.state().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = bench.cells.borrow_mut();
         for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
             cells.uncorrectable.insert(page, u16::MAX);
@@ -411,7 +412,7 @@ fn generations_go_on_where_they_were() {
     }
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
-    assert_eq!(bench.ftl.parts().journal.stored_map().generation, 703);
+    assert_eq!(bench.ftl.parts().journal.root.stored_map().generation, 703);
     bench.rest();
 }
 

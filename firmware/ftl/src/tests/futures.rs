@@ -19,7 +19,7 @@ fn tasks_are_no_larger_than_they_were() {
         ("slice worker", size_of_val(&worker::run(Rc::clone(&parts.host), 0)), 2016),
         ("intake", size_of_val(&intake::run(Rc::clone(&parts.host))), 1144),
         ("garbage collection", size_of_val(&gc::run(Rc::clone(&parts.collector), LunIndex(0))), 1440),
-        ("log", size_of_val(&log::run(Rc::clone(&parts.journal))), 832),
+        ("log", size_of_val(&log::run(Rc::clone(&parts.journal.log_writer))), 832),
         ("checkpoints", size_of_val(&store::run_checkpoints(Rc::clone(&parts.checkpoint))), 1056),
         ("erasing ahead", size_of_val(&idle_erase::run(Rc::clone(&parts.collector))), 424),
         ("scan", size_of_val(&scan::run(Rc::clone(&parts.collector))), 792),

@@ -14,7 +14,8 @@ use std::vec::Vec;
 impl Bench {
     /// No program and no erase in a block of the log succeeds any more.
     pub(super) fn wear_out_log(&self) {
-        let slots: Vec<_> = self.ftl.parts().journal.log().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> =
+            self.ftl.parts().journal.log.state().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = self.cells.borrow_mut();
         slots.into_iter().for_each(|block| cells.bad[block as usize] = true);
     }
@@ -140,8 +141,8 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             bench.trim(10, 5);
             {
                 let parts = bench.ftl.parts();
-                let log = parts.journal.log();
-                let kept = parts.journal.stored_map().blocks.clone().into_iter();
+                let log = parts.journal.log.state();
+                let kept = parts.journal.root.stored_map().blocks.clone().into_iter();
                 let kept: Vec<_> = kept
                     .chain(log.slots.iter().map(|slot| slot.block))
                     .map(|block| block.0 as usize)
@@ -150,7 +151,7 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
                 (0..bad.len()).filter(|block| !kept.contains(block)).for_each(|block| bad[block] = true);
             }
             if read_only {
-                bench.ftl.parts().journal.set_state(DriveState::ReadOnly);
+                bench.ftl.parts().journal.health.set_state(DriveState::ReadOnly);
             }
             let mut left = events;
             let ended = bench.run_for(&mut left, || bench.send(HostOp::Shutdown, 0, 0, false, vec![]));
@@ -240,7 +241,7 @@ fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
     let bench = behind_an_unjournaled_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
     let parts = bench.ftl.parts().clone();
-    assert!(parts.journal.log().ended);
+    assert!(parts.journal.log.state().ended);
     // What was trimmed is stale now, but where it lies nothing is erased.
     let erases = bench.ftl.stats().flash_erases.total();
     bench.rest();
@@ -291,7 +292,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     assert!(!ended.get());
     bench.wear_out_log();
     bench.write_log_page();
-    assert!(parts.journal.log().ended);
+    assert!(parts.journal.log.state().ended);
     assert!(ended.get());
 }
 
@@ -331,7 +332,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     for wanted in [0, 1, 7] {
         let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
         bench.rest();
-        assert_eq!(bench.ftl.parts().journal.log().slots.len(), 8);
+        assert_eq!(bench.ftl.parts().journal.log.state().slots.len(), 8);
         // All in one LUN, so that nobody else asks for a page of the log.
         let luns = u64::from(bench.config.geometry.total_luns());
         (0..20).for_each(|n| bench.write(n * luns, 9));
@@ -339,16 +340,16 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         // The newest slot is the wanted one, and one page of it is there.
         for page in 0.. {
             assert!(page < 400, "the log goes through all its slots");
-            let at = bench.ftl.parts().journal.log().at;
+            let at = bench.ftl.parts().journal.log.state().at;
             if page > 80 && at == Some((wanted, 1)) {
                 break;
             }
-            if bench.ftl.parts().journal.log_has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.ftl.parts().journal.log.has_room() { bench.write_log_page() } else { bench.store_map() }
         }
         // What counts stands in blocks that its last page is the first to name.
         for n in 30.. {
             assert!(n < 250, "blocks are used up");
-            if bench.ftl.parts().journal.log().at.unwrap().1 > 1 {
+            if bench.ftl.parts().journal.log.state().at.unwrap().1 > 1 {
                 break;
             }
             bench.write(n * luns, 10);
@@ -356,11 +357,11 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         (0..20).for_each(|n| bench.write(n * luns, 11));
         bench.flush();
         let (at, number) = {
-            let log = bench.ftl.parts().journal.log();
+            let log = bench.ftl.parts().journal.log.state();
             (log.at, log.number)
         };
         assert!(at.is_some_and(|(slot, line)| slot == wanted && line > 1), "{at:?}");
-        let newest = bench.ftl.parts().journal.log().slots[wanted].block;
+        let newest = bench.ftl.parts().journal.log.state().slots[wanted].block;
         let first = newest.0 * 16;
         for page in first..first + 2 {
             bench.cells.borrow_mut().uncorrectable.insert(page, u16::MAX);
@@ -374,7 +375,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= erased) {
             bench.exec.advance_to(deadline);
         }
-        cut_between += u32::from(bench.ftl.parts().journal.log().number == number);
+        cut_between += u32::from(bench.ftl.parts().journal.log.state().number == number);
         cases += 1;
         bench = bench.restart();
         for n in 0..20 {

@@ -72,14 +72,14 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     (0..all).step_by(entries as usize).for_each(|lpn| write(lpn, 1, false));
     (1..1000).for_each(|lpn| write(lpn, 2, false));
     bench.flush();
-    while bench.ftl.parts().journal.log_has_room() {
+    while bench.ftl.parts().journal.log.has_room() {
         bench.write_log_page();
     }
     let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    parts.journal.log_mut().renew = true;
-    parts.journal.ask_for_checkpoint();
-    while !parts.journal.is_storing() || bench.ftl.stats().flash_programs.metadata == 0 {
+    parts.journal.log.state_mut().renew = true;
+    parts.journal.due.ask_for_checkpoint();
+    while !parts.journal.due.is_storing() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     // More than a page of the log holds, in front.

@@ -37,14 +37,14 @@ fn at_rest(config: FtlConfig) -> Bench {
 }
 fn pages_of_map(bench: &Bench) -> Vec<Ppa> {
     let parts = bench.ftl.parts();
-    let stored = parts.journal.stored_map();
+    let stored = parts.journal.root.stored_map();
     let all = places(stored.pages) + groups(stored.pages);
-    (0..all).map(|place| parts.journal.map_place(&stored.blocks, place)).collect()
+    (0..all).map(|place| parts.journal.own.map_place(&stored.blocks, place)).collect()
 }
 /// Both copies of each line of the log that is needed.
 fn pages_of_log(bench: &Bench) -> Vec<Ppa> {
     let parts = bench.ftl.parts();
-    let (log, copies) = (parts.journal.log(), parts.journal.log_copies());
+    let (log, copies) = (parts.journal.log.state(), parts.journal.own.log_copies());
     let first = |(slot, line): (usize, u32)| log.slots[slot].block.0 * 4 + line * copies;
     let lines: Vec<_> = log.needed_lines().map(first).collect();
     lines.into_iter().flat_map(|first| (first..first + copies).map(Ppa)).collect()

@@ -37,13 +37,13 @@ impl Bench {
         assert_eq!(self.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     }
     pub(super) fn write_log_page(&self) {
-        self.ftl.parts().journal.ask_for_log();
+        self.ftl.parts().journal.due.ask_for_log();
         self.rest();
     }
     pub(super) fn store_map(&self) {
         let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
-        parts.journal.log_mut().renew = true;
-        parts.journal.ask_for_checkpoint();
+        parts.journal.log.state_mut().renew = true;
+        parts.journal.due.ask_for_checkpoint();
         self.rest();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
@@ -110,9 +110,9 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         }
         bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
         while bench.wait().0.id != forced {}
-        let ended = parts.journal.log().number;
-        while parts.journal.log().number < ended + log_pages {
-            parts.journal.ask_for_log();
+        let ended = parts.journal.log.state().number;
+        while parts.journal.log.state().number < ended + log_pages {
+            parts.journal.due.ask_for_log();
             bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
         }
         let bench = bench.restart();
@@ -190,6 +190,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
             copies.resize(copying.journal.runtime().units.per_page() as usize, (Lpn(0), Upa::NONE));
             let begun = copying
                 .journal
+                .writer
                 .begin_programs(
                     lun,
                     Stream::Gc,
@@ -200,7 +201,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 )
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(copying.journal.program_done(ppa, tag).await);
+            assert!(copying.journal.writer.program_done(ppa, tag).await);
             copying.journal.blocks().line_durable(ppa);
             place.set(Some(ppa));
         });
@@ -241,7 +242,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
     bench.rest();
-    let slots = bench.ftl.parts().journal.log().slots.len();
+    let slots = bench.ftl.parts().journal.log.state().slots.len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
@@ -250,22 +251,23 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
             bench.write(lpn, 9);
         }
         bench.flush();
-        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().journal.log_copies();
+        let lines =
+            u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().journal.own.log_copies();
         let before = (wanted + slots - 1) % slots;
         for page in 0.. {
             assert!(page < 100, "the log goes through all its slots");
-            if bench.ftl.parts().journal.log().at == Some((before, lines)) {
+            if bench.ftl.parts().journal.log.state().at == Some((before, lines)) {
                 break;
             }
-            if bench.ftl.parts().journal.log_has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.ftl.parts().journal.log.has_room() { bench.write_log_page() } else { bench.store_map() }
         }
-        let block = bench.ftl.parts().journal.log().slots[wanted].block;
+        let block = bench.ftl.parts().journal.log.state().slots[wanted].block;
         bench.cells.borrow_mut().fail_at = Some(Ppa(block.0 * 4 + 1));
         bench.store_map();
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 1, "slot {wanted}");
         {
             // Recovery needs no page before the one that stands twice.
-            let log = bench.ftl.parts().journal.log();
+            let log = bench.ftl.parts().journal.log.state();
             assert_eq!(log.replay_from, log.commit, "slot {wanted}");
         }
         bench.trim(0, 10);
@@ -301,18 +303,18 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             bench.flush();
             bench.trim(35, 5);
             if end == End::NoRoomForTheMap {
-                while bench.ftl.parts().journal.log_has_room() {
+                while bench.ftl.parts().journal.log.has_room() {
                     bench.write_log_page();
                 }
                 bench.trim(25, 5);
             }
             let parts = bench.ftl.parts().clone();
             match end {
-                End::TooFewBlocks => parts.journal.set_state(DriveState::ReadOnly),
-                End::NoRoomForTheMap => parts.journal.give_up_storing(),
+                End::TooFewBlocks => parts.journal.health.set_state(DriveState::ReadOnly),
+                End::NoRoomForTheMap => parts.journal.log_writer.give_up_storing(),
                 End::NoSlotTakesAPage => {
                     bench.wear_out_log();
-                    parts.journal.ask_for_log();
+                    parts.journal.due.ask_for_log();
                 }
             }
             drop(parts);
@@ -355,7 +357,14 @@ fn two_stored_maps_share_the_luns() {
     let parts = bench.ftl.parts().clone();
     let luns = || {
         let blocks = parts.journal.blocks().table();
-        parts.journal.stored_map().blocks.iter().map(|&block| blocks.layout.lun_of(block)).collect::<Vec<_>>()
+        parts
+            .journal
+            .root
+            .stored_map()
+            .blocks
+            .iter()
+            .map(|&block| blocks.layout.lun_of(block))
+            .collect::<Vec<_>>()
     };
     let mut before = luns();
     for n in 0..8 {

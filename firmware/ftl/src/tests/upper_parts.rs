@@ -51,14 +51,14 @@ impl UpperParts {
         let nvram = part(&Nvram::volatile(NVRAM_BYTES));
         let (setup, recorder) = (Setup::from(config), Recorder::default());
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
-        let map = ResidentMap::new(journal.all_units());
+        let map = ResidentMap::new(journal.own.all_units());
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
         let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         have_erased_blocks(&journal);
-        journal.set_state(DriveState::Ready);
-        exec.spawn(log::run(Rc::clone(&journal)));
+        journal.health.set_state(DriveState::Ready);
+        exec.spawn(log::run(Rc::clone(&journal.log_writer)));
         for lun in (0..luns).map(LunIndex) {
             exec.spawn(gc::run(Rc::clone(&collector), lun));
         }
@@ -144,13 +144,13 @@ impl Drop for UpperParts {
 
 /// Sets blocks aside for the log; all others are free.
 fn have_erased_blocks(journal: &Journal) {
-    journal.forget_log();
-    let of_log = journal.slot_blocks();
+    journal.log.forget();
+    let of_log = journal.log.slot_blocks();
     let total = journal.blocks().table().layout.total();
     for block in (0..total).map(BlockIndex) {
         let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
         journal.blocks().table().adopt(block, entry).unwrap();
     }
-    journal.end_log_boot();
+    journal.log.end_boot();
 }

@@ -186,7 +186,7 @@ fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let goes_bad = || {
         let block = take();
         parts.journal.blocks().table().release_from_map(block);
-        parts.journal.retire(lun, block);
+        parts.journal.health.retire(lun, block);
     };
     let failing = take();
     parts.journal.blocks().table().fail_map_block(failing);

@@ -41,7 +41,7 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
             Work::Pad(page) => map.make_safe(page).await,
             Work::PadAll => {
                 for lun in (0..map.runtime().geometry.total_luns()).map(LunIndex) {
-                    map.journal().pad_line(lun, Stream::Host).await;
+                    map.journal().writer.pad_line(lun, Stream::Host).await;
                 }
             }
         }
@@ -55,14 +55,14 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
 impl Demand {
     /// Completes the word line of a translation page.
     async fn make_safe(&self, page: Ppa) {
-        self.journal().make_page_durable(page).await;
+        self.journal().writer.make_page_durable(page).await;
         // It may stand in garbage collection's block.
         let (lun, safety) = {
             let blocks = self.journal().blocks().table();
             (blocks.layout.lun_of_page(page), blocks.durability.safety(page))
         };
         if safety == Safety::Open {
-            self.journal().pad_line(lun, Stream::Gc).await;
+            self.journal().writer.pad_line(lun, Stream::Gc).await;
         }
     }
     /// Rows are wanted: somebody waits for them, or soon would.
@@ -106,16 +106,16 @@ impl Demand {
         if let Some(&(_, page)) = self.written.borrow().first() {
             return Some(Work::Pad(page));
         }
-        let mut comes = !self.unmapped.borrow().is_empty() && !self.journal().log_has_ended();
+        let mut comes = !self.unmapped.borrow().is_empty() && !self.journal().log.has_ended();
         if comes {
-            self.journal().ask_for_log();
+            self.journal().due.ask_for_log();
         }
         for page in 0..self.pages {
             if self.rows.borrow().flushable(page) > 0 && !self.lost.borrow()[page as usize] {
                 let lun = lun_of(page);
                 // Garbage collection that waits for rows itself brings no room.
                 let collects = !blocks.table().room.is_full(lun) && !self.collector_waits[lun.index()].get();
-                comes |= collects && !self.journal().log_has_ended();
+                comes |= collects && !self.journal().log.has_ended();
                 blocks.ask_collector(lun);
             }
         }
@@ -123,9 +123,9 @@ impl Demand {
             // Power-on has found more than there is room for.
             blocks.resume_gc();
         }
-        if self.rows.borrow().any_unlogged() && !self.journal().log_has_ended() {
+        if self.rows.borrow().any_unlogged() && !self.journal().log.has_ended() {
             if !blocks.table().outbox.is_empty() {
-                self.journal().ask_for_log();
+                self.journal().due.ask_for_log();
                 return None;
             }
             let luns = (0..self.runtime().geometry.total_luns()).map(LunIndex);
@@ -143,7 +143,7 @@ impl Demand {
     /// The log has further changes.
     fn take_told(&self) {
         let mut rows = self.rows.borrow_mut();
-        for entry in self.journal().take_told() {
+        for entry in self.journal().log.take_told() {
             match entry {
                 LogEntry::Map { lpn, at } if lpn.0 < self.host_units => rows.logged(lpn, at),
                 LogEntry::Trim { first, count, .. } if first.0 < self.host_units => {
@@ -165,7 +165,7 @@ impl Demand {
             !safe
         });
         self.unmapped.borrow_mut().retain(|&(page, entry)| {
-            let is_logged = self.journal().has_logged(entry);
+            let is_logged = self.journal().log.has_logged(entry);
             if is_logged {
                 cleaned += self.end_flush(page, true);
             }
@@ -209,7 +209,7 @@ impl Demand {
         let unit = self.unit_of(page);
         if is_empty {
             self.unmap_own(page);
-            journal.after_program(self.store.lun_of(unit));
+            journal.due.after_program(self.store.lun_of(unit));
             return Outcome::Nowhere;
         }
         let moved = |at: Ppa| {
@@ -237,7 +237,7 @@ impl Demand {
         self.clean.borrow_mut().remove(page);
         self.note_stale(page, true);
         if from.is_some() {
-            journal.mark_dirty();
+            journal.root.mark_dirty();
             let (unit, sequence) = (self.unit_of(page), journal.blocks().next_sequence());
             let lun = self.store.lun_of(unit);
             journal.blocks().table().durability.unmapped(lun, unit, from, sequence);

@@ -83,7 +83,7 @@ impl Demand {
         let sizes = config.map_sizes().expect("a configuration that was checked has a cache for its map");
         let cache = config.map_cache().expect("a map on flash has a cache");
         let (luns, workers) = (config.geometry.total_luns(), usize::from(config.slice_workers));
-        let host_units = journal.host_units();
+        let host_units = journal.own.host_units();
         let entries = cache.entries(config.geometry.page_bytes);
         assert_eq!(pages, host_units + sizes.pages, "a map has as many units as it was asked for");
         let metadata = |n| journal.pages().dram().borrow().metadata_buffer(n);

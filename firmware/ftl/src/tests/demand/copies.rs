@@ -90,7 +90,7 @@ fn state(bench: &Bench) -> State {
         directory,
         changes,
         valid: parts.journal.blocks().table().valid.in_all(),
-        log: parts.journal.log().number,
+        log: parts.journal.log.state().number,
         sequence: parts.journal.blocks().last_sequence(),
     }
 }

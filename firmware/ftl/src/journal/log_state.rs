@@ -1,0 +1,81 @@
+//! The log as others see it: what it has, whether there is room in it, and whether it goes on.
+
+use crate::blocks::pool::BlockPool;
+use crate::durability::outbox::LogEntry;
+use crate::journal::own_pages::OwnPages;
+use crate::journal::slots::Log;
+use crate::terms::runtime::Runtime;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_parties::DriveState;
+use core::cell::{Cell, RefCell};
+
+/// Where the log stands. Who writes it, and who waits for it, see the slots themselves.
+pub(crate) struct LogState {
+    pub(super) runtime: Rc<Runtime>,
+    pub(super) blocks: Rc<BlockPool>,
+    pub(super) own: Rc<OwnPages>,
+    pub(super) state: RefCell<Log>,
+    // The drive took no more writes when its power went.
+    pub(super) was_read_only: Cell<bool>,
+}
+
+impl LogState {
+    pub(crate) fn new(runtime: &Rc<Runtime>, blocks: &Rc<BlockPool>, own: &Rc<OwnPages>) -> Self {
+        LogState {
+            runtime: Rc::clone(runtime),
+            blocks: Rc::clone(blocks),
+            own: Rc::clone(own),
+            state: RefCell::default(),
+            was_read_only: Cell::new(false),
+        }
+    }
+    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
+    /// again.
+    pub(crate) fn is_half_full(&self) -> bool {
+        let log = self.state.borrow();
+        log.free_lines() < log.lines() / 2
+    }
+    /// No log page can be written any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state.borrow().ended
+    }
+    /// The log has so many entries since power-on.
+    pub(crate) fn has_logged(&self, entries: u64) -> bool {
+        self.state.borrow().logged >= entries
+    }
+    pub(crate) fn has_room(&self) -> bool {
+        self.state.borrow().has_room()
+    }
+    /// One slot is in use, another must be spare: with fewer no map that is stored makes room.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.state.borrow().good_slots() < 2
+    }
+    /// The log page that names the stored map.
+    pub(crate) fn naming_page(&self) -> u64 {
+        self.state.borrow().commit
+    }
+    /// The `nth` line that recovery needs, by its slot.
+    pub(crate) fn needed_line(&self, nth: usize) -> Option<(usize, u32)> {
+        self.state.borrow().needed_lines().nth(nth)
+    }
+    /// What log pages have said since this was last asked, of a map that is on flash.
+    pub(crate) fn take_told(&self) -> Vec<LogEntry> {
+        core::mem::take(&mut self.state.borrow_mut().told)
+    }
+    /// The drive is read-only, or will be once it is up: it was when its power went.
+    pub(crate) fn takes_no_writes(&self) -> bool {
+        self.was_read_only.get() || self.runtime.state() == DriveState::ReadOnly
+    }
+
+    // ---- for tests that look into it ----
+
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> core::cell::Ref<'_, Log> {
+        self.state.borrow()
+    }
+    #[cfg(test)]
+    pub(crate) fn state_mut(&self) -> core::cell::RefMut<'_, Log> {
+        self.state.borrow_mut()
+    }
+}

@@ -1,0 +1,96 @@
+//! The root record in NVRAM, and the stored map that it names.
+
+use crate::blocks::pool::BlockPool;
+use crate::journal::log_page::StoredMap;
+use crate::journal::log_state::LogState;
+use crate::journal::own_pages::OwnPages;
+use crate::journal::root::{LogPlace, Root, Stored};
+use alloc::rc::Rc;
+use aster_parties::NvramSlice;
+use core::cell::{Cell, RefCell};
+
+/// What the next power-on begins with.
+pub(crate) struct RootRecord {
+    nvram: NvramSlice,
+    blocks: Rc<BlockPool>,
+    own: Rc<OwnPages>,
+    log: Rc<LogState>,
+    // NVRAM says that NAND does not hold the map as it is.
+    marked_dirty: Cell<bool>,
+    stored: RefCell<StoredMap>,
+}
+
+impl RootRecord {
+    pub(crate) fn new(
+        nvram: NvramSlice,
+        blocks: &Rc<BlockPool>,
+        own: &Rc<OwnPages>,
+        log: &Rc<LogState>,
+    ) -> Self {
+        RootRecord {
+            nvram,
+            blocks: Rc::clone(blocks),
+            own: Rc::clone(own),
+            log: Rc::clone(log),
+            marked_dirty: Cell::new(false),
+            stored: RefCell::default(),
+        }
+    }
+    /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
+    #[inline]
+    pub(crate) fn mark_dirty(&self) {
+        if !self.marked_dirty.replace(true) {
+            self.store(false);
+        }
+    }
+    /// Nothing has changed since a shutdown: the root record says where all of the drive's state is.
+    pub(crate) fn is_as_shut_down(&self) -> bool {
+        !self.marked_dirty.get()
+    }
+    /// What NVRAM says.
+    pub(crate) fn load(&self) -> Stored {
+        Root::load(&self.nvram)
+    }
+    /// Writes into NVRAM that the stored map is the drive's state.
+    pub(crate) fn store_clean(&self) {
+        self.store(true);
+        self.nvram.save();
+        self.marked_dirty.set(false);
+    }
+    /// Writes the root record into NVRAM.
+    pub(super) fn store(&self, clean: bool) {
+        let log = self.log.state.borrow();
+        let place = LogPlace {
+            number: log.number,
+            commit: log.commit,
+            replay_from: log.replay_from,
+            at: log.at.map(|(slot, line)| (slot as u32, line)),
+            ended: log.ended,
+            read_only: self.log.takes_no_writes(),
+            slots: log.slots.iter().map(|slot| slot.last).collect(),
+        };
+        let root = Root {
+            clean,
+            sequence: self.blocks.last_sequence(),
+            shape: self.own.shape(),
+            stored: self.stored_map(),
+            log: place,
+        };
+        root.store(&self.nvram);
+    }
+
+    // ---- the stored map ----
+
+    /// The stored map that the next recovery would begin with.
+    pub(crate) fn stored_map(&self) -> StoredMap {
+        self.stored.borrow().clone()
+    }
+    /// From now on this is the stored map; gives the one before.
+    pub(crate) fn replace_stored_map(&self, stored: StoredMap) -> StoredMap {
+        self.stored.replace(stored)
+    }
+    /// The generation of the stored map.
+    pub(crate) fn generation(&self) -> u64 {
+        self.stored.borrow().generation
+    }
+}
