@@ -2,9 +2,12 @@
 //! pieces of a drive.
 
 pub(crate) mod assigner;
+pub(crate) mod collection;
 mod pace;
 pub(crate) mod plane_order;
 pub(crate) mod pool;
+pub(crate) mod room_queues;
+pub(crate) mod sequence;
 pub(crate) mod table;
 pub(crate) mod turns;
 pub(crate) mod victims;

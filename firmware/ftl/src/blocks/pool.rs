@@ -1,12 +1,13 @@
 //! The block pool: the block table with those who wait for a change of it, and the reads and programs that
 //! change it.
 //!
-//! The pool doesn't call the rooms above it. Garbage collection waits with [`BlockPool::wait_collector`] for
-//! something to do, and writers wait with [`BlockPool::wait_room`].
+//! The pool doesn't call the rooms above it. Garbage collection waits with [`Collection::wait`] for
+//! something to do, and writers wait with [`RoomQueues::wait_room`].
 
-use crate::blocks::pace::Pace;
+use crate::blocks::collection::Collection;
+use crate::blocks::room_queues::RoomQueues;
+use crate::blocks::sequence::Sequence;
 use crate::blocks::table::Blocks;
-use crate::blocks::turns::{Turn, Turns};
 use crate::media::requests::Media;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
@@ -14,45 +15,29 @@ use crate::terms::runtime::Runtime;
 use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_exec::{WaitCell, WaitQueue};
 use aster_parties::{DriveState, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
-use core::cell::{Cell, RefCell};
-
-type FullWatcher = Box<dyn Fn()>;
 
 /// The blocks of a drive.
 pub(crate) struct BlockPool {
     runtime: Rc<Runtime>,
     media: Rc<Media>,
-    table: Blocks,
+    table: Rc<Blocks>,
     // Which LUN a page belongs to: page n to entry n modulo the length.
     lun_order: Box<[LunIndex]>,
-    // The last sequence number given out.
-    sequence: Cell<u64>,
-    // Per LUN: writers that wait for a block.
-    room_waiters: Box<[WaitQueue]>,
-    // Per LUN: writers in the order in which they are given pages, where collection is paced.
-    room_turns: Box<[Turns]>,
-    // Per LUN: what its writers have paid for copies, where collection is paced.
-    paces: Box<[Pace]>,
     // Per LUN: those that wait for programs to be safe from a loss of power.
     durable_waiters: Box<[WaitQueue]>,
     // Per LUN: garbage collection that waits for the last read of the block it has emptied.
     read_waiters: Box<[WaitCell]>,
-    // Per LUN: garbage collection that waits for something to do.
-    collectors: Box<[WaitCell]>,
-    // Who writes translation pages, of a map that is on flash.
-    flush_waiters: WaitQueue,
-    full_watchers: RefCell<Vec<FullWatcher>>,
-    // No victim is begun while the map is stored, and none after that or boot until the host changes
-    // something: a drive at rest stays as its root record says.
-    gc_paused: Cell<bool>,
-    // That pause has lasted since power-on, and there is no other reason for it.
-    paused_since_boot: Cell<bool>,
+    /// Numbers of what is written.
+    pub(crate) sequence: Sequence,
+    /// Who waits for room.
+    pub(crate) queues: RoomQueues,
+    /// When garbage collection looks for something to do.
+    pub(crate) collection: Collection,
 }
 
 impl BlockPool {
@@ -67,24 +52,17 @@ impl BlockPool {
         let (config, geometry) = (&runtime.config, &runtime.geometry);
         let luns = geometry.total_luns();
         let depth = usize::from(config.slice_workers).min(64);
-        let queues = || (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect();
-        let cells = || (0..luns).map(|_| WaitCell::default()).collect();
+        let table = Rc::new(Blocks::of(config, victims));
         BlockPool {
             runtime: Rc::clone(runtime),
             media: Rc::clone(media),
-            table: Blocks::of(config, victims),
             lun_order,
-            sequence: Cell::new(0),
-            room_waiters: queues(),
-            paces: (0..luns).map(|_| Pace::default()).collect(),
-            room_turns: (0..luns).map(|_| Turns::with_capacity(depth)).collect(),
-            durable_waiters: queues(),
-            read_waiters: cells(),
-            collectors: cells(),
-            flush_waiters: WaitQueue::with_capacity(config.flush_buffers() as usize),
-            full_watchers: RefCell::default(),
-            gc_paused: Cell::new(true),
-            paused_since_boot: Cell::new(true),
+            durable_waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
+            read_waiters: (0..luns).map(|_| WaitCell::default()).collect(),
+            sequence: Sequence::default(),
+            queues: RoomQueues::new(runtime, &table, depth),
+            collection: Collection::new(runtime),
+            table,
         }
     }
     /// Forgets all that is known of the blocks.
@@ -100,90 +78,6 @@ impl BlockPool {
     #[inline]
     pub(crate) fn lun_of(&self, frame: Frame) -> LunIndex {
         self.lun_order[frame.0 as usize % self.lun_order.len()]
-    }
-
-    // ---- sequence numbers ----
-
-    /// Takes the next sequence number.
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence.set(self.sequence.get() + 1);
-        self.sequence.get()
-    }
-    /// The last sequence number given out.
-    pub(crate) fn last_sequence(&self) -> u64 {
-        self.sequence.get()
-    }
-    /// Numbers go on behind this one.
-    pub(crate) fn set_sequence(&self, last: u64) {
-        self.sequence.set(last);
-    }
-
-    // ---- room ----
-
-    /// Waits until the LUN may have room; the caller looks again.
-    pub(crate) async fn wait_room(&self, lun: LunIndex) {
-        self.runtime.wait_once(&self.room_waiters[lun.index()], Wait::Room).await;
-    }
-    /// The host programs pages in the LUN, and pays for the copies that this causes.
-    pub(crate) fn host_pays(&self, lun: LunIndex, pages: usize) {
-        let config = &self.runtime.config;
-        if config.is_paced() {
-            // As many as there are when collection begins: its free blocks, and an open one.
-            let blocks = u64::from(config.collects_at() - config.gc_reserve_blocks + 1);
-            let band = blocks * u64::from(config.geometry.pages_per_block);
-            self.paces[lun.index()].pay(pages as u64, self.table.room.host_pages_left(lun), band);
-        }
-    }
-    /// A victim is begun of which `valid` of `units` count.
-    pub(crate) fn begin_paying(&self, lun: LunIndex, valid: u64, units: u64) {
-        self.paces[lun.index()].begin(valid, units - valid);
-    }
-    /// Spends the price of so many copies, if that much has been paid.
-    pub(crate) fn spend_paid(&self, lun: LunIndex, copies: u32) -> bool {
-        self.paces[lun.index()].spend(copies.into())
-    }
-    /// Where collection is paced, waits until the writers that came before have their pages. What it returns
-    /// goes to [`BlockPool::end_turn`] when the caller has its own, or has given up.
-    pub(crate) async fn take_turn(&self, lun: LunIndex) -> Option<Turn> {
-        if !self.runtime.config.is_paced() {
-            return None;
-        }
-        let turns = &self.room_turns[lun.index()];
-        let turn = turns.join();
-        self.runtime.waiting(Wait::Room, turns.wait_first(self.runtime.exec(), turn)).await;
-        Some(turn)
-    }
-    /// The next writer may ask for its pages.
-    pub(crate) fn end_turn(&self, lun: LunIndex, turn: Option<Turn>) {
-        if let Some(turn) = turn {
-            self.room_turns[lun.index()].leave(self.runtime.exec(), turn);
-        }
-    }
-    /// Whether a writer waits for room.
-    pub(crate) fn is_room_wanted(&self, lun: LunIndex) -> bool {
-        !self.room_waiters[lun.index()].is_empty()
-    }
-    /// Writers that wait for room in the LUN look again.
-    pub(crate) fn room_changed(&self, lun: LunIndex) {
-        self.room_waiters[lun.index()].wake_all(self.runtime.exec());
-        self.ask_flush();
-    }
-    /// Calls `watcher` when a LUN is full, or no further block will be opened in any: those that wait for
-    /// room above learn that there will be none.
-    pub(crate) fn when_full(&self, watcher: FullWatcher) {
-        self.full_watchers.borrow_mut().push(watcher);
-    }
-    /// A LUN is full, or no further block will be opened.
-    pub(crate) fn told_full(&self) {
-        self.full_watchers.borrow().iter().for_each(|watcher| watcher());
-    }
-    /// Waits until `begin` finds something to write of a map that is on flash.
-    pub(crate) async fn wait_flush<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
-        self.flush_waiters.wait(self.runtime.exec(), begin).await
-    }
-    /// What writes the map looks for something to do.
-    pub(crate) fn ask_flush(&self) {
-        self.flush_waiters.wake_all(self.runtime.exec());
     }
 
     // ---- programs that a loss of power could undo ----
@@ -212,7 +106,7 @@ impl BlockPool {
     pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copies: &[(Lpn, Upa)]) {
         let closed = self.table.take_page(ppa, copies);
         if closed {
-            self.ask_collector(lun);
+            self.collection.ask(lun);
         }
     }
 
@@ -287,43 +181,11 @@ impl BlockPool {
             return;
         }
         // A drive that has only been read since power-on has let garbage collection rest so far.
-        if self.paused_since_boot.get() {
-            self.resume_gc();
+        if self.collection.rests_since_boot() {
+            self.collection.resume();
         }
         let (lun, ..) = self.runtime.geometry.split_ppa(ppa);
-        self.ask_collector(lun);
-    }
-
-    // ---- garbage collection ----
-
-    /// Waits until `begin` finds something to do for the LUN's garbage collection.
-    pub(crate) async fn wait_collector<T>(&self, lun: LunIndex, begin: impl FnMut() -> Option<T>) -> T {
-        self.collectors[lun.index()].wait(self.runtime.exec(), begin).await
-    }
-    /// The LUN's garbage collection looks for something to do.
-    pub(crate) fn ask_collector(&self, lun: LunIndex) {
-        self.collectors[lun.index()].wake(self.runtime.exec());
-    }
-    /// No victim may be begun.
-    pub(crate) fn is_gc_paused(&self) -> bool {
-        self.gc_paused.get()
-    }
-    /// Lets no victim begin.
-    pub(crate) fn pause_gc(&self) {
-        self.gc_paused.set(true);
-        self.paused_since_boot.set(false);
-    }
-    /// Lets victims begin again.
-    pub(crate) fn resume_gc(&self) {
-        self.gc_paused.set(false);
-        self.paused_since_boot.set(false);
-        for cell in &self.collectors {
-            cell.wake(self.runtime.exec());
-        }
-    }
-    /// A shutdown has been through, and nothing has changed since.
-    pub(crate) fn is_shut_down(&self) -> bool {
-        self.gc_paused.get() && !self.paused_since_boot.get()
+        self.collection.ask(lun);
     }
 }
 
@@ -336,6 +198,7 @@ mod tests {
     use crate::tests::bench::config;
     use crate::tests::parts::LowerParts;
     use aster_units::Content;
+    use core::cell::Cell;
 
     const LUN: LunIndex = LunIndex(1);
 
@@ -372,9 +235,13 @@ mod tests {
         let (collecting, found) = (Rc::clone(&pool), Rc::clone(&asked));
         parts.exec.spawn(async move {
             let take = || {
-                if collecting.is_gc_paused() { None } else { collecting.table().take_for_refresh(LUN, false) }
+                if collecting.collection.is_paused() {
+                    None
+                } else {
+                    collecting.table().take_for_refresh(LUN, false)
+                }
             };
-            found.set(Some(collecting.wait_collector(LUN, take).await));
+            found.set(Some(collecting.collection.wait(LUN, take).await));
         });
         // Without free blocks garbage collection works ahead for nobody.
         for free in 1..config.geometry.blocks_per_lun {
@@ -388,7 +255,7 @@ mod tests {
             pool.table().adopt(BlockIndex(block.0 + free), entry).unwrap();
         }
         for read in 1..=3 {
-            assert_eq!((asked.get(), pool.is_gc_paused()), (None, true), "before read {read}");
+            assert_eq!((asked.get(), pool.collection.is_paused()), (None, true), "before read {read}");
             let reading = Rc::clone(&pool);
             parts.exec.spawn(async move {
                 let whole = SectorRange::whole(reading.runtime.geometry.sectors_per_page());
@@ -396,8 +263,8 @@ mod tests {
             });
             parts.run();
         }
-        assert_eq!((asked.get(), pool.is_gc_paused()), (Some(block), false));
-        assert!(!pool.is_shut_down());
+        assert_eq!((asked.get(), pool.collection.is_paused()), (Some(block), false));
+        assert!(!pool.collection.is_shut_down());
     }
 
     #[test]
@@ -427,12 +294,12 @@ mod tests {
         let (_parts, pool) = pool(config(Content::Fingerprint));
         let block = close_block(&pool, LUN);
         let page = pool.table().layout.first_page(block);
-        assert!(pool.is_gc_paused() && !pool.is_shut_down());
-        pool.pause_gc();
-        assert!(pool.is_shut_down());
+        assert!(pool.collection.is_paused() && !pool.collection.is_shut_down());
+        pool.collection.pause();
+        assert!(pool.collection.is_shut_down());
         pool.begin_refresh(page);
-        assert!(pool.is_gc_paused());
-        pool.resume_gc();
-        assert!(!pool.is_gc_paused() && !pool.is_shut_down());
+        assert!(pool.collection.is_paused());
+        pool.collection.resume();
+        assert!(!pool.collection.is_paused() && !pool.collection.is_shut_down());
     }
 }

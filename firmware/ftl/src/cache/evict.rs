@@ -97,7 +97,7 @@ impl<M: Mapping> Cache<M> {
         let record = OobRecord {
             kind: PageKind::Data,
             lpn: lpn.0,
-            sequence: self.blocks.next_sequence(),
+            sequence: self.blocks.sequence.next(),
             lost_sectors,
             copy: 0,
         };
@@ -130,7 +130,7 @@ impl<M: Mapping> Cache<M> {
         lun: LunIndex,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
-        let turn = self.blocks.take_turn(lun).await;
+        let turn = self.blocks.queues.take_turn(lun).await;
         let begun = loop {
             if let Some(begun) = self
                 .journal
@@ -143,12 +143,12 @@ impl<M: Mapping> Cache<M> {
             if self.blocks.table().room.is_full(lun) || self.journal.log.has_ended() {
                 break Err(HostStatus::ReadOnly);
             }
-            self.blocks.ask_collector(lun);
-            self.blocks.wait_room(lun).await;
+            self.blocks.collection.ask(lun);
+            self.blocks.queues.wait_room(lun).await;
         };
-        self.blocks.end_turn(lun, turn);
+        self.blocks.queues.end_turn(lun, turn);
         if begun.is_ok() {
-            self.blocks.host_pays(lun, from.len());
+            self.blocks.queues.host_pays(lun, from.len());
         }
         begun
     }

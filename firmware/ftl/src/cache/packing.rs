@@ -190,7 +190,7 @@ impl<M: Mapping> Cache<M> {
     }
     /// Writes the OOB record of a page that is about to be programmed.
     fn note_owners(&self, packing: &Packing<M::Pin>, page: usize) {
-        let sequence = self.blocks.next_sequence();
+        let sequence = self.blocks.sequence.next();
         let page = &packing.pages[page];
         let units = packing.units[page.units.clone()]
             .iter()

@@ -52,7 +52,7 @@ impl<M: Mapping> Cache<M> {
         let workers = usize::from(config.slice_workers);
         let any_entry_waiters = Rc::new(WaitQueue::with_capacity(workers));
         let (waiters, runtime) = (Rc::clone(&any_entry_waiters), Rc::clone(journal.runtime()));
-        journal.blocks().when_full(Box::new(move || waiters.wake_all(runtime.exec())));
+        journal.blocks().queues.when_full(Box::new(move || waiters.wake_all(runtime.exec())));
         Cache {
             any_entry_waiters,
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),

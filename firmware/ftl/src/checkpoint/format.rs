@@ -21,7 +21,7 @@ impl<M: Mapping> Checkpoint<M> {
         // The trims are journaled before the erases: a loss of power must not leave a map that has pages in
         // erased blocks.
         if let Err(status) = self.journal.due.log_trims().await {
-            self.blocks.resume_gc();
+            self.blocks.collection.resume();
             return status;
         }
         // One block per LUN is erased at a time, all LUNs side by side.
@@ -37,7 +37,7 @@ impl<M: Mapping> Checkpoint<M> {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
         self.journal.health.media_changed();
-        self.blocks.resume_gc();
+        self.blocks.collection.resume();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {

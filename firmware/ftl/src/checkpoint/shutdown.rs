@@ -21,7 +21,7 @@ impl<M: Mapping> Checkpoint<M> {
         if self.journal.health.counters_exhausted() {
             return HostStatus::Success;
         }
-        self.blocks.resume_gc();
+        self.blocks.collection.resume();
         let blocks = self.blocks_for(self.journal.own.map_pages() + self.journal.own.table_pages());
         self.collector.collect_ahead(blocks.div_ceil(self.runtime.geometry.total_luns())).await;
         self.collector.pause_gc().await;
@@ -35,7 +35,7 @@ impl<M: Mapping> Checkpoint<M> {
             return HostStatus::Success;
         }
         let found_again = self.end_without_map().await;
-        self.blocks.resume_gc();
+        self.blocks.collection.resume();
         match found_again {
             Ok(()) => HostStatus::Success,
             Err(_) => HostStatus::WriteFault,

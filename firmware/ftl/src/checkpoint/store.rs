@@ -168,8 +168,8 @@ impl<M: Mapping> Checkpoint<M> {
                 _ => self.journal.health.retire(lun, block),
             }
             blocks.in_flight.erase_ends(lun);
-            self.blocks.ask_collector(lun);
-            self.blocks.room_changed(lun);
+            self.blocks.collection.ask(lun);
+            self.blocks.queues.room_changed(lun);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
@@ -287,7 +287,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// The number of groups whose parity is stored: all for which the blocks set aside for a map have room. A
     /// drive that was never written has nothing to lose, and stores none.
     fn group_parities(&self, pages: u32) -> u32 {
-        if self.blocks.last_sequence() == 0 {
+        if self.blocks.sequence.last() == 0 {
             return 0;
         }
         let most = self.runtime.config.map_blocks() * u64::from(self.runtime.geometry.pages_per_block);

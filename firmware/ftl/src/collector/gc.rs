@@ -146,7 +146,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
     };
     collector.runtime.booted().await;
     loop {
-        let victim = collector.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
+        let victim = collector.blocks.collection.wait(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
         let emptied = match collector.room_for(lun, victim).await {
             Ok(room) => {
@@ -192,7 +192,7 @@ impl<M: Mapping> Collector<M> {
     /// Chooses a victim if the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // No block can be erased without a log, which must record the erase.
-        if self.blocks.is_gc_paused()
+        if self.blocks.collection.is_paused()
             || self.runtime.state() == DriveState::Failed
             || self.journal.log.has_ended()
         {
@@ -227,7 +227,7 @@ impl<M: Mapping> Collector<M> {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.room.is_stuck(lun) && self.blocks.is_room_wanted(lun);
+            let stuck = blocks.room.is_stuck(lun) && self.blocks.queues.is_room_wanted(lun);
             if stuck {
                 self.end_writes(lun);
             }
@@ -240,7 +240,7 @@ impl<M: Mapping> Collector<M> {
         blocks.refreshing.copies_out_of(victim.block);
         let units =
             u64::from(self.runtime.geometry.pages_per_block) * u64::from(self.runtime.units.per_page());
-        self.blocks.begin_paying(lun, valid.into(), units);
+        self.blocks.queues.begin_paying(lun, valid.into(), units);
         self.gc_active.set(self.gc_active.get() + 1);
         self.runtime.count(|s| s.gc_runs += 1);
         self.runtime.emit(|| {
@@ -255,9 +255,9 @@ impl<M: Mapping> Collector<M> {
     fn end_writes(&self, lun: LunIndex) {
         self.blocks.table().room.set_full(lun);
         self.journal.health.set_state(DriveState::ReadOnly);
-        self.blocks.room_changed(lun);
-        self.blocks.told_full();
-        self.blocks.ask_flush();
+        self.blocks.queues.room_changed(lun);
+        self.blocks.queues.told_full();
+        self.blocks.queues.ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
@@ -751,7 +751,7 @@ impl<M: Mapping> Collector<M> {
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.blocks.ask_collector(lun);
+                self.blocks.collection.ask(lun);
                 let mut waited = false;
                 self.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
             }
@@ -765,7 +765,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
-        self.blocks.pause_gc();
+        self.blocks.collection.pause();
         // A collector may wait for an open word line that no one else will complete.
         self.journal.writer.pad_lines().await;
         self.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;

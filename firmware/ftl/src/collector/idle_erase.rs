@@ -39,7 +39,7 @@ impl<M: Mapping> Collector<M> {
     fn may_erase_ahead(&self) -> bool {
         self.blocks.table().candidates.may_be_emptied()
             && self.runtime.state() == DriveState::Ready
-            && !self.blocks.is_gc_paused()
+            && !self.blocks.collection.is_paused()
             && !self.journal.due.is_storing()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
@@ -50,7 +50,7 @@ impl<M: Mapping> Collector<M> {
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             if self.blocks.table().candidates.has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.blocks.ask_collector(lun);
+                self.blocks.collection.ask(lun);
             }
         }
     }

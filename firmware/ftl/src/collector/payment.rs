@@ -20,7 +20,7 @@ impl<M: Mapping> Collector<M> {
         }
         let portion = u32::from(self.runtime.config.gc_depth);
         for _ in 0..LOOKS_MAX {
-            if self.is_pressed(lun) || self.blocks.spend_paid(lun, portion) {
+            if self.is_pressed(lun) || self.blocks.queues.spend_paid(lun, portion) {
                 break;
             }
             self.runtime.exec().sleep(LOOK).await;
@@ -29,12 +29,12 @@ impl<M: Mapping> Collector<M> {
     }
     fn is_pressed(&self, lun: LunIndex) -> bool {
         let blocks = &self.blocks;
-        blocks.is_gc_paused()
+        blocks.collection.is_paused()
             || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready
             || self.collects_ahead.get()
             || self.gc_free_blocks.get() > self.runtime.config.collects_at()
-            || blocks.is_room_wanted(lun)
+            || blocks.queues.is_room_wanted(lun)
             || blocks.table().room.host_pages_left(lun) == 0
     }
 }

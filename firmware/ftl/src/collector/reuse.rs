@@ -37,7 +37,7 @@ impl<M: Mapping> Collector<M> {
         } else {
             self.journal.health.retire(lun, block);
         }
-        self.blocks.room_changed(lun);
+        self.blocks.queues.room_changed(lun);
         self.journal.due.room_for_map_changed();
     }
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).

@@ -39,7 +39,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
             continue;
         }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
-        if collector.runtime.state() == DriveState::Ready && !collector.blocks.is_shut_down() {
+        if collector.runtime.state() == DriveState::Ready && !collector.blocks.collection.is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
                 None => collector.scan_one().await,
@@ -92,7 +92,7 @@ impl<M: Mapping> Collector<M> {
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
         let gap = self.runtime.config.background_gap;
-        let is_pressed = self.blocks.is_gc_paused()
+        let is_pressed = self.blocks.collection.is_paused()
             || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready
             || self.blocks.table().free.len(lun) <= self.gc_free_blocks.get() as usize;

@@ -36,7 +36,7 @@ impl<M: Mapping> Collector<M> {
         }
         let stored = self.journal.root.stored_map();
         let there = stored.blocks.len() as u32 * u32::from(self.runtime.geometry.pages_per_block);
-        let groups = if self.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+        let groups = if self.blocks.sequence.last() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
         let (line, copy) = (nth / self.journal.own.log_copies(), nth % self.journal.own.log_copies());

@@ -33,8 +33,8 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
             Some(status) => status,
             None => {
                 let assigns = host.runtime.config.first_access == FirstAccess::Assigns && reads(command.op);
-                if (changes(command.op) || assigns) && host.blocks.is_gc_paused() {
-                    host.blocks.resume_gc();
+                if (changes(command.op) || assigns) && host.blocks.collection.is_paused() {
+                    host.blocks.collection.resume();
                 }
                 host.cut(&command).await
             }

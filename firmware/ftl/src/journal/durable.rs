@@ -27,7 +27,7 @@ impl Writer {
             self.health.media_changed();
         }
         if ended || durable {
-            self.blocks.ask_collector(lun);
+            self.blocks.collection.ask(lun);
         }
         if !done {
             self.blocks.durable_changed(lun);

@@ -109,7 +109,7 @@ impl Health {
         self.log.note_read_only(self.counters_exhausted());
     }
     pub(crate) fn counters_exhausted(&self) -> bool {
-        let counts = [self.blocks.last_sequence(), self.log.state.borrow().number, self.root.generation()];
+        let counts = [self.blocks.sequence.last(), self.log.state.borrow().number, self.root.generation()];
         counts.iter().any(|&count| count > COUNT_SPENT)
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     fn a_drive_that_has_counted_to_its_end_takes_no_more_writes() {
         for (sequence, ends) in [(COUNT_SPENT, false), (COUNT_SPENT + 1, true)] {
             let (parts, _) = watched();
-            parts.journal.blocks().set_sequence(sequence);
+            parts.journal.blocks().sequence.set(sequence);
             parts.journal.health.note_counters();
             assert_eq!(parts.journal.log.takes_no_writes(), ends);
         }

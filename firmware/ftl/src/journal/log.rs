@@ -169,7 +169,7 @@ impl LogWriter {
         blocks.free.page_is_written();
         blocks.durability.log_knows(logged);
         drop(log);
-        self.blocks.ask_flush();
+        self.blocks.queues.ask_flush();
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at
@@ -214,7 +214,7 @@ impl LogWriter {
         let mut header = Header {
             shape: self.own.shape(),
             number: log.number + 1,
-            sequence: self.blocks.last_sequence(),
+            sequence: self.blocks.sequence.last(),
             commit: log.commit,
             replay_from: log.replay_from,
             stored: None,
@@ -374,7 +374,7 @@ impl LogWriter {
             self.health.set_state(DriveState::ReadOnly);
         }
         self.due.log_changed();
-        self.blocks.ask_flush();
+        self.blocks.queues.ask_flush();
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
     /// would have to know: no block is opened that its last page does not list, and none is collected. A
@@ -397,9 +397,10 @@ impl LogWriter {
         }
         self.root.store(false);
         // Those that wait for room learn that there will be none.
-        (0..self.runtime.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
-        self.blocks.told_full();
-        self.blocks.ask_flush();
+        (0..self.runtime.geometry.total_luns())
+            .for_each(|lun| self.blocks.queues.room_changed(LunIndex(lun)));
+        self.blocks.queues.told_full();
+        self.blocks.queues.ask_flush();
         self.end_watchers.borrow().iter().for_each(|watcher| watcher());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power

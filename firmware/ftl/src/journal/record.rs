@@ -71,7 +71,7 @@ impl RootRecord {
         };
         let root = Root {
             clean,
-            sequence: self.blocks.last_sequence(),
+            sequence: self.blocks.sequence.last(),
             shape: self.own.shape(),
             stored: self.stored_map(),
             log: place,

@@ -189,7 +189,7 @@ impl<M: Mapping> Mapped<M> {
         let lpn = self.map.page(pin);
         self.journal.root.mark_dirty();
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
-        let sequence = self.blocks.next_sequence();
+        let sequence = self.blocks.sequence.next();
         let from = self.map.set(room, pin, Upa::NONE);
         let lun = self.blocks.lun_of(self.runtime.units.frame_of(lpn));
         self.blocks.table().durability.unmapped(lun, lpn, from, sequence);

@@ -45,7 +45,7 @@ impl MapStore {
     /// Programs a unit's page from a buffer, whose OOB record this writes, and has `moved` change the map in
     /// the moment in which that is done. `None` when its LUN has no room, or every attempt has failed.
     pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Ppa)) -> Option<Ppa> {
-        let sequence = self.0.blocks().next_sequence();
+        let sequence = self.0.blocks().sequence.next();
         let record = OobRecord { kind: PageKind::Data, lpn: unit.0, sequence, lost_sectors: 0, copy: 0 };
         self.0.pages().put_record(from, &record);
         let lun = self.lun_of(unit);

@@ -131,7 +131,7 @@ impl<M: Mapping> Recovery<M> {
         if root.shape != self.journal.own.shape() {
             return Err(BootError::OtherDrive);
         }
-        self.blocks.set_sequence(root.sequence);
+        self.blocks.sequence.set(root.sequence);
         let table = self.checkpoint.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_units().await?;
@@ -165,7 +165,7 @@ impl<M: Mapping> Recovery<M> {
             }
         }
         self.runtime.end_boot();
-        self.blocks.ask_flush();
+        self.blocks.queues.ask_flush();
     }
     /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
     /// one that has been written becomes read-only. Failing blocks don't count.

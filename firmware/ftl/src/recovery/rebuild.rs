@@ -85,7 +85,7 @@ impl<M: Mapping> Recovery<M> {
             })?;
         }
         self.mapping.map().only_restored().await;
-        self.blocks.set_sequence(probe.sequence());
+        self.blocks.sequence.set(probe.sequence());
         self.checkpoint.generation().set(probe.generation());
         Ok(())
     }

@@ -10,7 +10,7 @@ impl<M: Mapping> Recovery<M> {
     pub(super) fn take_over_log(&self, read: &LogRead, probe: &Probe) {
         let last = read.last();
         self.journal.log.note_read_only(last.read_only || probe.log_end());
-        self.blocks.set_sequence(last.sequence.max(probe.sequence()));
+        self.blocks.sequence.set(last.sequence.max(probe.sequence()));
         self.journal.log.take_over(last, read.slots());
     }
 }

@@ -464,7 +464,7 @@ impl<M: MadeForTests> AnyBench<M> {
                 let blocks = parts.journal.blocks().table();
                 let unsafe_pages = blocks.durability.unsafe_pages(aster_units::LunIndex(l as u32));
                 (
-                    parts.journal.blocks().is_room_wanted(aster_units::LunIndex(l as u32)),
+                    parts.journal.blocks().queues.is_room_wanted(aster_units::LunIndex(l as u32)),
                     parts.journal.blocks().is_durable_wanted(aster_units::LunIndex(l as u32)),
                     unsafe_pages,
                 )

@@ -38,7 +38,7 @@ impl Victim {
     }
     fn begin(&self) {
         self.parts.journal.blocks().table().evacuation.is_torn(self.block);
-        self.parts.journal.blocks().resume_gc();
+        self.parts.journal.blocks().collection.resume();
     }
     fn collect(&self) {
         self.begin();
@@ -149,7 +149,7 @@ fn a_victim_that_can_not_be_erased_is_retired() {
 fn nothing_is_collected_while_collection_is_paused() {
     let victim = victim();
     victim.parts.journal.blocks().table().evacuation.is_torn(victim.block);
-    victim.parts.journal.blocks().ask_collector(LUN);
+    victim.parts.journal.blocks().collection.ask(LUN);
     victim.parts.rest();
     assert_eq!((victim.state(), victim.parts.journal.runtime().stats().gc_runs), (BlockState::Closed, 0));
 }

@@ -279,7 +279,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
     for (case, change) in changes.into_iter().enumerate() {
         let bench = with_last_log_page(change);
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
-        assert!(bench.ftl.parts().journal.blocks().last_sequence() < 1 << 40, "case {case}");
+        assert!(bench.ftl.parts().journal.blocks().sequence.last() < 1 << 40, "case {case}");
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
@@ -336,7 +336,7 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         let bench = bench.restart();
         bench.rest();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
-        assert!(bench.ftl.parts().journal.blocks().last_sequence() < 1 << 40);
+        assert!(bench.ftl.parts().journal.blocks().sequence.last() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));

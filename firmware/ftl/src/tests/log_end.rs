@@ -281,7 +281,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     let lun = LunIndex(0);
     assert!(parts.journal.blocks().table().has_victim(lun));
     // Nothing begins that would end and wake it.
-    parts.journal.blocks().pause_gc();
+    parts.journal.blocks().collection.pause();
     let ended = Rc::new(Cell::new(false));
     let (collecting, end) = (parts.clone(), Rc::clone(&ended));
     parts.journal.runtime().core.spawn(async move {

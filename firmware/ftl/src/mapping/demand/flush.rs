@@ -36,7 +36,7 @@ enum Outcome {
 /// Writes translation pages for ever.
 pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
     loop {
-        match map.journal().blocks().wait_flush(|| map.next_work()).await {
+        match map.journal().blocks().queues.wait_flush(|| map.next_work()).await {
             Work::Page(page) => map.flush(page, buffer).await,
             Work::Pad(page) => map.make_safe(page).await,
             Work::PadAll => {
@@ -48,7 +48,7 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
         map.active.set(map.active.get() - 1);
         map.settle();
         map.idle_waiters.wake_all(map.runtime().exec());
-        map.journal().blocks().ask_flush();
+        map.journal().blocks().queues.ask_flush();
     }
 }
 
@@ -69,7 +69,7 @@ impl Demand {
     fn is_wanted(&self) -> bool {
         let budget = self.budget.borrow();
         let is_short = budget.host_left() < budget.host_most() / 8;
-        let is_paused = self.journal().blocks().is_gc_paused();
+        let is_paused = self.journal().blocks().collection.is_paused();
         !self.room_waiters.is_empty() || budget.is_overdrawn() || (is_short && !is_paused)
     }
     fn next_work(&self) -> Option<Work> {
@@ -92,7 +92,7 @@ impl Demand {
         };
         let fullest = self.rows.borrow().fullest(may);
         // A drive at rest stays as it is.
-        let is_paused = blocks.is_gc_paused();
+        let is_paused = blocks.collection.is_paused();
         let is_full = |page| self.rows.borrow().flushable(page) >= ENOUGH;
         let worth = |&page: &u32| is_wanted || (!is_paused && is_full(page));
         if let Some(page) = fullest.filter(worth) {
@@ -116,12 +116,12 @@ impl Demand {
                 // Garbage collection that waits for rows itself brings no room.
                 let collects = !blocks.table().room.is_full(lun) && !self.collector_waits[lun.index()].get();
                 comes |= collects && !self.journal().log.has_ended();
-                blocks.ask_collector(lun);
+                blocks.collection.ask(lun);
             }
         }
-        if comes && blocks.is_gc_paused() && !blocks.is_shut_down() {
+        if comes && blocks.collection.is_paused() && !blocks.collection.is_shut_down() {
             // Power-on has found more than there is room for.
-            blocks.resume_gc();
+            blocks.collection.resume();
         }
         if self.rows.borrow().any_unlogged() && !self.journal().log.has_ended() {
             if !blocks.table().outbox.is_empty() {
@@ -238,7 +238,7 @@ impl Demand {
         self.note_stale(page, true);
         if from.is_some() {
             journal.root.mark_dirty();
-            let (unit, sequence) = (self.unit_of(page), journal.blocks().next_sequence());
+            let (unit, sequence) = (self.unit_of(page), journal.blocks().sequence.next());
             let lun = self.store.lun_of(unit);
             journal.blocks().table().durability.unmapped(lun, unit, from, sequence);
         }

@@ -224,7 +224,7 @@ impl Mapping for DemandMap {
         self.0.idle_waiters.wait(self.0.runtime().exec(), is_idle).await;
     }
     async fn settled(&self) {
-        self.0.journal().blocks().ask_flush();
+        self.0.journal().blocks().queues.ask_flush();
         let is_settled = || {
             let is_over = self.0.is_hopeless.get() || !self.0.budget.borrow().is_overdrawn();
             is_over.then_some(())

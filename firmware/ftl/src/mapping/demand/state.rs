@@ -167,7 +167,7 @@ impl Demand {
             if taken.is_none() {
                 // Each time: who writes may have looked for work while nobody waited, since all were about to
                 // look for room.
-                self.journal().blocks().ask_flush();
+                self.journal().blocks().queues.ask_flush();
             }
             if taken.is_some() { Some(taken) } else { self.is_hopeless.get().then_some(None) }
         });

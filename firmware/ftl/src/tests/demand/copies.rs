@@ -91,7 +91,7 @@ fn state(bench: &Bench) -> State {
         changes,
         valid: parts.journal.blocks().table().valid.in_all(),
         log: parts.journal.log.state().number,
-        sequence: parts.journal.blocks().last_sequence(),
+        sequence: parts.journal.blocks().sequence.last(),
     }
 }
 
