@@ -1,11 +1,12 @@
 //! What ends a command early, and the exit status that goes with it.
 
 use aster_device::BuildError;
+use aster_image::ImageError;
 use aster_lab::demo::DemoError;
 use aster_lab::own::WorkError;
 use aster_lab::watch::WatchError;
 use aster_run_bench::BenchError;
-use aster_run_virtual::{ImageError, RunError};
+use aster_run_virtual::RunError;
 use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;

@@ -8,11 +8,11 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::profile::{Profile, RaidName, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
-use aster_lab::words::counted;
-use aster_run_virtual::{
+use aster_image::{
     CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_pages,
     clone_image, image_info, kept_profile,
 };
+use aster_lab::words::counted;
 use aster_units::Content;
 use serde::Serialize;
 use std::collections::BTreeMap;

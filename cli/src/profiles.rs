@@ -12,11 +12,12 @@ use aster_device::profile::{BLOCK, DataModeName, PACKAGES, Profile, RaidName, SH
 use aster_device::{Carried, FreshErrors, Media, Pieces, Transport, carried, least_command};
 use aster_driver::Config;
 use aster_events::Recorder;
+use aster_image::{KeptProfile, is_image, kept_profile};
 use aster_lab::measure::drive_of;
 use aster_lab::spare::Spare;
 use aster_lab::warning::Warning;
 use aster_lab::words::counted;
-use aster_run_virtual::{KeptProfile, Machine, RunError, is_image, kept_profile};
+use aster_run_virtual::{Machine, RunError};
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 use serde::Serialize;
 use std::path::{MAIN_SEPARATOR, Path};

@@ -7,7 +7,8 @@ use aster_device::Media;
 use aster_device::profile::{Profile, ProfileError, shipped};
 use aster_driver::{Config, DriverError, QueueId};
 use aster_events::Recorder;
-use aster_run_virtual::{ImageError, Machine, RunError, keep_profile, open_image};
+use aster_image::{ImageError, keep_profile, open_image};
+use aster_run_virtual::{Machine, RunError};
 use aster_units::Content;
 use aster_workload::runner::{Contents, HostTask, OnFailure, Precondition, precondition};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, PlanError};
@@ -111,7 +112,7 @@ pub fn profile() -> Result<Profile, DemoError> {
 /// # Errors
 /// When it can't be written.
 pub fn make_image(file: &File) -> Result<(), DemoError> {
-    Ok(aster_run_virtual::make_image(file, &profile()?, Some(Content::Full))?)
+    Ok(aster_image::make_image(file, &profile()?, Some(Content::Full))?)
 }
 
 /// The most commands in flight; the demo's jobs need fewer.

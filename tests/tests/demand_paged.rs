@@ -3,7 +3,7 @@
 use aster_device::profile::{EmmcProfile, MappingName, Profile};
 use aster_device::{Boot, DriveStats, EMMC_BLOCK_BYTES, EmmcCells, Media, check};
 use aster_events::Recorder;
-use aster_run_virtual::{check_image, image_state, open_image};
+use aster_image::{check_image, image_state, open_image};
 use aster_tests::{cases, drive, job, machine, profile, run, versioned};
 use aster_units::{Content, Duration};
 use aster_workload::{Access, Job, Mix};

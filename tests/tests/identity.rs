@@ -2,8 +2,8 @@
 
 use aster_device::Media;
 use aster_device::profile::Profile;
+use aster_image::{CloneSerial, clone_image, image_info};
 use aster_run_live::Pace;
-use aster_run_virtual::{CloneSerial, clone_image, image_info};
 use aster_tests::live::{Host, Ring, Running};
 use aster_tests::{SMALL, profile};
 use aster_wire::nvme::admin::{AdminCommand, Identify, IdentifyDword10};

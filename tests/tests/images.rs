@@ -2,7 +2,8 @@
 
 use aster_device::profile::Profile;
 use aster_events::Recorder;
-use aster_run_virtual::{ImageError, Machine, RunError, check_image, open_image};
+use aster_image::{ImageError, check_image, open_image};
+use aster_run_virtual::{Machine, RunError};
 use aster_tests::{config, drive, job, small, versioned};
 use aster_units::{Content, Rng};
 use aster_workload::runner::{Failure, HostTask, OnFailure, Runner};

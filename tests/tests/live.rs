@@ -456,8 +456,8 @@ fn comes_back(profile: &Profile) {
     let mut versions = BTreeMap::new();
     for _ in 0..3 {
         let drive = Running::start(profile, Pace::Fast, Some(&image));
-        let second = aster_run_virtual::open_image(&image, profile, None);
-        assert!(matches!(second, Err(aster_run_virtual::ImageError::InUse { .. })));
+        let second = aster_image::open_image(&image, profile, None);
+        assert!(matches!(second, Err(aster_image::ImageError::InUse { .. })));
         let mut host = host(&drive, Ring::Mapped);
         let queue = host.create_queue(1, 64);
         let mut exerciser = Exerciser::new(&mut host, queue, 0..300);

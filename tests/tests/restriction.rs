@@ -4,7 +4,7 @@
 use aster_device::Media;
 use aster_device::profile::{FactoryMarksName, MappingName, Profile, RestrictProfile};
 use aster_events::{Event, EventSink, Recorder};
-use aster_run_virtual::{ImageError, open_image};
+use aster_image::{ImageError, open_image};
 use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
 use aster_units::{BlockAddr, Instant, LunIndex, PageInBlock, PageType};
 use aster_workload::{Access, Job, Mix};

@@ -3,7 +3,8 @@
 use aster_device::Media;
 use aster_device::profile::Profile;
 use aster_events::Recorder;
-use aster_run_virtual::{Machine, open_image};
+use aster_image::open_image;
+use aster_run_virtual::Machine;
 use aster_tests::{SMALL, job, machine, profile, run, versioned};
 use aster_workload::{Access, Mix};
 use std::rc::Rc;

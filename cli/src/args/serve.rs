@@ -1,7 +1,7 @@
 //! `aster serve`.
 
 use crate::monitor::ModulesArgs;
-use aster_run_virtual::is_serial;
+use aster_image::is_serial;
 use clap::{ArgGroup, Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use crate::report::RunReport;
 use crate::warning::Warning;
 use crate::watch::{Heard, Watchers};
 use aster_device::{Device, Media, Pieces};
-use aster_run_virtual::{image_state, keep_profile, open_image};
+use aster_image::{image_state, keep_profile, open_image};
 use aster_targets::with_ours;
 use aster_workload::Drive;
 use serde::Serialize;

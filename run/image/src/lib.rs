@@ -1,4 +1,8 @@
 //! A drive's image in a file: NVRAM, eMMC and NAND, sparse, written through.
+//!
+//! An image is opened for a run in virtual time ([`open_image`]) or for a live drive, whose disk may run full
+//! ([`open_image_live`]). It is cloned, checked and described without a drive.
+#![forbid(unsafe_code)]
 
 mod backlog;
 mod change;
