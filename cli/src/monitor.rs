@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use aster_device::Profile;
 use aster_device::profile::{MappingName, TransportName};
-use aster_events::monitor::ShippedModule;
+use aster_observe::monitor::ShippedModule;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 

@@ -16,8 +16,7 @@ use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_ecc::EccStats;
-use aster_events::monitor::{Counter, Counters};
-use aster_events::{Above, Below as OfBelow, EventSink, Firmware, Recorder, Tee};
+use aster_events::{Above, Below as OfBelow, Counter, DriveCounters, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
@@ -538,9 +537,9 @@ impl Device {
         }
     }
     /// What the operation monitor reads of this drive beside its events.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> DriveCounters {
         let below = match &self.under {
-            Under::Array(_) => Counters::default(),
+            Under::Array(_) => DriveCounters::default(),
             Under::Drive(below) => below.drive().counters(),
         };
         // They don't keep the drive: its events go to the monitor that has them.
@@ -558,7 +557,7 @@ impl Device {
                 ["map_hits", "map_misses"].map(|name| translation.counter(name).unwrap_or(0))
             })
         });
-        Counters { packets: packets.or(below.packets), map: map.or(below.map) }
+        DriveCounters { packets: packets.or(below.packets), map: map.or(below.map) }
     }
     /// What the temperature sensor has told, if the drive with the flash has one.
     pub fn temperature(&self) -> Option<ThermalStats> {

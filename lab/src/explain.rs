@@ -8,7 +8,8 @@ pub use shares::Share;
 
 use crate::words::counted;
 use aster_driver::{CommandName, QueueId};
-use aster_events::{Activity, CommandSpan, Function, Holder, Piece, Stage};
+use aster_events::Function;
+use aster_observe::{Activity, CommandSpan, Holder, Piece, Stage};
 use aster_units::{Geometry, Instant, LunIndex};
 use holders::{Followed, Histories};
 use names::{AT_WORK, COMPLETION, DIVIDE, FRONT, QUEUE, served, wait_name};

@@ -5,7 +5,8 @@
 //! from a command to what was done for it.
 
 use crate::explain::described;
-use aster_events::{Activity, Firmware, Piece, Stage};
+use aster_events::Firmware;
+use aster_observe::{Activity, Piece, Stage};
 use aster_units::{Geometry, Instant};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -71,5 +71,5 @@ fn the_page_shows_the_example_as_it_is() {
     for (name, _) in &crates {
         assert!(manifests.contains(&format!("{name} = ")), "no crate {name}");
     }
-    assert_eq!(crates.len(), 3);
+    assert_eq!(crates.len(), 4);
 }

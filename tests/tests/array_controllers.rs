@@ -3,7 +3,8 @@
 
 use aster_device::Media;
 use aster_device::profile::{Profile, RaidName};
-use aster_events::{Digest, Event, EventSink, Function, Recorder};
+use aster_events::{Event, EventSink, Function, Recorder};
+use aster_observe::Digest;
 use aster_run_virtual::Machine;
 use aster_tests::{drive, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};

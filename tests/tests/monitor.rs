@@ -3,8 +3,9 @@
 use aster_device::Media;
 use aster_device::profile::Profile;
 use aster_driver::{Moved, Vector};
-use aster_events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry, WriteAmplification};
-use aster_events::{Recorder, Spans};
+use aster_events::Recorder;
+use aster_observe::Spans;
+use aster_observe::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry, WriteAmplification};
 use aster_run_virtual::Machine;
 use aster_tests::{big_loop, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Duration};

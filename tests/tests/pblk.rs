@@ -3,7 +3,8 @@
 use aster_device::profile::{Profile, TargetProfile};
 use aster_device::{Boot, DriveState, Media, Pieces};
 use aster_driver::{Config, QueueId};
-use aster_events::{Event, EventSink, FlashKind, Recorder};
+use aster_events::{Event, EventSink, Recorder};
+use aster_observe::FlashKind;
 use aster_run_virtual::Machine;
 use aster_tests::{cases, config, drive, job, profile, run, versioned};
 use aster_units::{BlockAddr, Content, Duration, Instant, LunIndex, PageInBlock};

@@ -1,5 +1,6 @@
-//! Every observable event of a drive, declared once (design §1). Names, field names, values and columns
-//! are generated from the declaration; traces, counters and spans are made of events.
+//! Every observable event of a drive, declared once (design §1), and the recorder that parts report to.
+//! Names, field names, values and columns are generated from the declaration. `aster_observe` makes traces,
+//! counters and spans of events.
 //!
 //! A [`Recorder`] is off unless a sink is attached; while it is off, an event costs one test of a flag.
 //! The recorder owns its sink. To read a sink while it is attached, attach a clone of an
@@ -9,35 +10,22 @@
 
 extern crate alloc;
 
-mod counters;
 mod declare;
-mod firmware_spans;
-#[cfg(test)]
-mod fixtures;
-mod flash;
+mod drive_counters;
 mod function;
 mod histogram;
 mod level;
-mod lifetimes;
-pub mod monitor;
 mod recorder;
-mod spans;
 mod tee;
-mod trace;
 mod wait;
 
-pub use counters::Counters;
 pub use declare::{Event, EventKind};
-pub use firmware_spans::FirmwareSpans;
-pub use flash::{FlashKind, FlashSpans};
+pub use drive_counters::{Counter, DriveCounters};
 pub use function::{Firmware, Function};
-pub use histogram::{Histogram, LatencyHistogram};
+pub use histogram::Histogram;
 pub use level::{Above, Below, Level};
-pub use lifetimes::{Activity, Holder, Lives, Piece};
 pub use recorder::{EventSink, Recorder};
-pub use spans::{CommandSpan, SpanTable, Spans, Stage};
 pub use tee::Tee;
-pub use trace::{Digest, TraceLog};
 pub use wait::Wait;
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Wait {
     }
     /// Whether another task has what is waited for, and tells when it lets go of it
     /// ([`EntryReleased`](crate::Event::EntryReleased)).
-    pub(crate) const fn has_holder(self) -> bool {
+    pub const fn has_holder(self) -> bool {
         matches!(self, Wait::BufferEntry | Wait::WriteBuffer | Wait::Flush)
     }
     /// Its number in events.

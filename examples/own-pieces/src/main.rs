@@ -8,11 +8,11 @@ use aster_device::plug::{
 use aster_device::profile::{Profile, shipped};
 use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
-use aster_events::monitor::{MonitorModule, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_events::{Event, Recorder};
 use aster_lab::own::{self, OwnWork, Place, Setup};
 use aster_lab::report::{RunReport, table};
 use aster_lab::watch::{Watch, Watchers};
+use aster_observe::monitor::{MonitorModule, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
 use std::cell::{Cell, RefCell};
 use std::error::Error;

@@ -2,7 +2,8 @@
 
 use crate::watch::SLOTS;
 use aster_driver::{CommandName, QueueId};
-use aster_events::{CommandSpan, Event, EventSink, FlashSpans, LatencyHistogram, SpanTable, Spans, Wait};
+use aster_events::{Event, EventSink, Wait};
+use aster_observe::{CommandSpan, FlashSpans, LatencyHistogram, SpanTable, Spans};
 use aster_units::{Duration, Geometry, Instant};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -3,7 +3,8 @@
 use super::heard::{FLASH_KINDS, Heard, LunWork, Phase};
 use crate::explain::kind_name;
 use aster_device::{Device, DriveStats};
-use aster_events::{FlashKind, LatencyHistogram, Stage, Wait};
+use aster_events::Wait;
+use aster_observe::{FlashKind, LatencyHistogram, Stage};
 use aster_units::{Duration, Instant, LunIndex};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! What the holder of a data buffer entry did while others waited for it.
 
 use super::names::rank;
-use aster_events::{Activity, Holder, Piece};
+use aster_observe::{Activity, Holder, Piece};
 use aster_units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 

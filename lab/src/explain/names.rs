@@ -1,6 +1,7 @@
 //! What instants of a command's life are called.
 
-use aster_events::{Activity, Wait};
+use aster_events::Wait;
+use aster_observe::Activity;
 
 pub(super) const QUEUE: &str = "submission queue, fetching the entry";
 pub(super) const FRONT: &str = "front end: decoding, checking, waiting for the FTL";

@@ -4,7 +4,8 @@ use super::holders::Followed;
 use super::names::{
     COMPLETION, CORE, DIVIDE, FRONT, LAST, QUEUE, REST, holder_name, names, rank, served, wait_name,
 };
-use aster_events::{Activity, CommandSpan, Piece, Stage, Wait};
+use aster_events::Wait;
+use aster_observe::{Activity, CommandSpan, Piece, Stage};
 use aster_units::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 use super::names::*;
 use super::*;
-use aster_events::{Event, EventSink, Lives, Wait};
+use aster_events::{Event, EventSink, Wait};
+use aster_observe::Lives;
 use aster_units::Duration;
 
 const SHAPE: Geometry = Geometry {

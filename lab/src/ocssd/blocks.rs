@@ -1,6 +1,7 @@
 //! What becomes of a drive's blocks while it works: erased, opened by a first program, left erased.
 
-use aster_events::{Event, FlashKind};
+use aster_events::Event;
+use aster_observe::FlashKind;
 use aster_units::{Geometry, LunIndex, RowAddr};
 
 /// A block since the beginning of the watch.

@@ -2,8 +2,9 @@
 //! name.
 
 use super::blocks::{BlockCounts, Blocks};
-use aster_events::monitor::{Channels, MonitorModule, OutstandingCommands};
-use aster_events::{Event, EventSink, FlashKind};
+use aster_events::{Event, EventSink};
+use aster_observe::FlashKind;
+use aster_observe::monitor::{Channels, MonitorModule, OutstandingCommands};
 use aster_units::{Duration, Geometry, Instant};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,7 @@
 use super::*;
-use aster_events::CommandSpan;
-use aster_events::{Event, EventSink, Function, Spans};
+use aster_events::{Event, EventSink, Function};
+use aster_observe::CommandSpan;
+use aster_observe::Spans;
 use aster_units::{Duration, LunIndex};
 use std::cell::Cell;
 

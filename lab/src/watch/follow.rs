@@ -6,7 +6,7 @@ use super::spans::{SLOTS, add_lives};
 use super::window::WorkWindow;
 use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
-use aster_events::{Activity, Lives, Piece};
+use aster_observe::{Activity, Lives, Piece};
 use aster_run_virtual::Machine;
 use aster_units::Instant;
 use std::cell::{Cell, RefCell};

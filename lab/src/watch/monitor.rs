@@ -2,8 +2,8 @@
 
 use super::error::{WatchError, create};
 use aster_device::{Device, ThermalStats};
-use aster_events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_events::{Event, EventSink};
+use aster_observe::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_run_virtual::Machine;
 use aster_units::{Duration, Instant};
 use serde_json::{Map, Value};

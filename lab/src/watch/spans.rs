@@ -1,9 +1,10 @@
 //! Where the work's commands spent their time, and how long flash operations took.
 
 use crate::words::counted;
-use aster_events::{
-    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Lives,
-    Piece, SpanTable, Spans, Stage, Tee,
+use aster_events::{Event, EventSink, Function, Tee};
+use aster_observe::{
+    CommandSpan, FirmwareSpans, FlashKind, FlashSpans, LatencyHistogram, Lives, Piece, SpanTable, Spans,
+    Stage,
 };
 use aster_run_virtual::Machine;
 use aster_units::Instant;

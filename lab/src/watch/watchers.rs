@@ -10,7 +10,7 @@ use super::window::{WindowOptions, WorkWindow};
 use crate::explain::{Explanation, Which};
 use crate::warning::Warning;
 use aster_events::Recorder;
-use aster_events::monitor::ShippedModule;
+use aster_observe::monitor::ShippedModule;
 use aster_run_virtual::Machine;
 use aster_units::Duration;
 use std::cell::Cell;

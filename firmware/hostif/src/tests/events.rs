@@ -4,7 +4,7 @@ use super::bench::{Bench, DATA, config};
 use super::mandatory::{log_page, set_feature};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::monitor::{OperationMonitor, OutstandingCommands, Sample, TableEntry};
+use aster_observe::monitor::{OperationMonitor, OutstandingCommands, Sample, TableEntry};
 use aster_parties::MediaHealth;
 use aster_ports::host::HostStatus;
 use aster_units::{Duration, Instant};

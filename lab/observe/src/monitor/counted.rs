@@ -2,31 +2,11 @@
 
 use super::module::{MonitorModule, TableEntry};
 use super::names::ShippedModule;
-use crate::Event;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::{Counter, DriveCounters, Event};
 use aster_units::{Duration, Instant};
-use core::fmt;
-
-/// Tells two counters as they are now; they never go down.
-pub type Counter = Rc<dyn Fn() -> [u64; 2]>;
-
-/// What a drive counts beside its events. `None` where it has nothing to count.
-#[derive(Clone, Default)]
-pub struct Counters {
-    /// Packets that firmware has built, and packets that have come to it.
-    pub packets: Option<Counter>,
-    /// Look-ups of a map on flash whose entry was in memory, and those for which it was not.
-    pub map: Option<Counter>,
-}
-
-impl fmt::Debug for Counters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (packets, map) = (self.packets.is_some(), self.map.is_some());
-        f.debug_struct("Counters").field("packets", &packets).field("map", &map).finish()
-    }
-}
 
 /// A counter, with its values when the module was made and at the last sample.
 struct Counted {
@@ -56,7 +36,7 @@ pub struct Packets(Option<Counted>);
 
 impl Packets {
     /// The packets that `counters` tell of.
-    pub fn new(counters: &Counters) -> Self {
+    pub fn new(counters: &DriveCounters) -> Self {
         Packets(counters.packets.as_ref().map(Counted::new))
     }
 }
@@ -93,7 +73,7 @@ pub struct MapCache(Option<Counted>);
 
 impl MapCache {
     /// The look-ups that `counters` tell of.
-    pub fn new(counters: &Counters) -> Self {
+    pub fn new(counters: &DriveCounters) -> Self {
         MapCache(counters.map.as_ref().map(Counted::new))
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Event, EventKind, EventSink};
+use aster_events::{Event, EventKind, EventSink};
 use aster_units::Instant;
 
 /// The most fields that an event has.

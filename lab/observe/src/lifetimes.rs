@@ -7,11 +7,12 @@ mod releases;
 mod station;
 mod transfers;
 
-use crate::{CommandSpan, Event, EventSink, Function, Spans, Wait};
+use crate::{CommandSpan, Spans};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::{Event, EventSink, Function, Wait};
 use aster_units::{Duration, Geometry, Instant, LunAddr, LunIndex, RowAddr};
 use core::cell::Cell;
 use luns::{ArrayOperation, LunState};

@@ -3,25 +3,25 @@
 use super::module::MonitorModule;
 use super::names::ShippedModule;
 use super::{
-    Bandwidth, BitErrors, Channels, Counters, FirmwareTime, FlashLatency, MapCache, OutstandingCommands,
-    Packets, Temperature, Ways, WriteAmplification,
+    Bandwidth, BitErrors, Channels, FirmwareTime, FlashLatency, MapCache, OutstandingCommands, Packets,
+    Temperature, Ways, WriteAmplification,
 };
-use crate::Firmware;
 use alloc::boxed::Box;
+use aster_events::{DriveCounters, Firmware};
 use aster_units::Geometry;
 
 impl ShippedModule {
     /// Makes the module for a drive of this geometry and firmware. With `each_way`, every way has an
     /// entry of its own. What drives count beside their events goes by [`ShippedModule::build_with`].
     pub fn build(self, geometry: &Geometry, firmware: &Firmware, each_way: bool) -> Box<dyn MonitorModule> {
-        self.build_with(geometry, firmware, &Counters::default(), each_way)
+        self.build_with(geometry, firmware, &DriveCounters::default(), each_way)
     }
     /// The same for a drive that counts this beside its events.
     pub fn build_with(
         self,
         geometry: &Geometry,
         firmware: &Firmware,
-        counters: &Counters,
+        counters: &DriveCounters,
         each_way: bool,
     ) -> Box<dyn MonitorModule> {
         match self {

@@ -2,12 +2,13 @@
 
 use super::module::{MonitorModule, TableEntry};
 use super::names::ShippedModule;
-use crate::{Event, FlashKind};
+use crate::FlashKind;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Event;
 use aster_units::{Duration, Geometry, Instant};
 
 /// A number that changes, integrated over time.

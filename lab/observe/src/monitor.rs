@@ -12,7 +12,7 @@ mod names;
 mod shipped;
 mod temperature;
 
-pub use counted::{Counter, Counters, MapCache, Packets};
+pub use counted::{MapCache, Packets};
 pub use firmware::FirmwareTime;
 pub use module::{EntryKind, MonitorModule, TableEntry};
 pub use modules::{
@@ -21,10 +21,10 @@ pub use modules::{
 pub use names::ShippedModule;
 pub use temperature::Temperature;
 
-use crate::{Event, EventSink};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use aster_events::{Event, EventSink};
 use aster_units::{Duration, Instant};
 use core::fmt::{self, Display, Formatter};
 

@@ -3,11 +3,11 @@
 use super::module::{MonitorModule, TableEntry};
 use super::modules::seconds;
 use super::names::ShippedModule;
-use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use aster_events::{Event, Firmware, Function};
 use aster_units::{Duration, Instant};
 
 /// The cores' time by function of the firmware.

@@ -1,5 +1,5 @@
-use crate::{Event, EventSink};
 use alloc::vec::Vec;
+use aster_events::{Event, EventSink};
 use aster_units::{Instant, mix64};
 
 /// A 64-bit hash over the values and times of all events, in order: two runs with the same digest did the

@@ -1,10 +1,10 @@
 use super::*;
 use crate::fixtures::{SHAPE, us};
-use crate::{Firmware, Function};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec;
+use aster_events::{Counter, DriveCounters, Firmware, Function};
 use core::cell::RefCell;
 
 type Row = (Instant, Instant, Vec<(String, f64)>);
@@ -29,7 +29,7 @@ fn value(row: &Row, name: &str) -> f64 {
     row.2.iter().find(|(entry, _)| entry == name).unwrap_or_else(|| panic!("no entry {name}")).1
 }
 fn all() -> Vec<Box<dyn MonitorModule>> {
-    let counters = Counters { packets: Some(Rc::new(|| [0; 2])), map: Some(Rc::new(|| [0; 2])) };
+    let counters = DriveCounters { packets: Some(Rc::new(|| [0; 2])), map: Some(Rc::new(|| [0; 2])) };
     ShippedModule::ALL.map(|module| module.build_with(&SHAPE, &firmware(), &counters, true)).into()
 }
 
@@ -422,7 +422,7 @@ fn what_the_drive_counts_is_told_since_the_last_sample_and_since_the_module_was_
     let now = Rc::new(core::cell::Cell::new([100, 7]));
     let read = Rc::clone(&now);
     let counter: Counter = Rc::new(move || read.get());
-    let counters = Counters { packets: Some(Rc::clone(&counter)), map: Some(counter) };
+    let counters = DriveCounters { packets: Some(Rc::clone(&counter)), map: Some(counter) };
     let mut packets = Packets::new(&counters);
     let mut map = MapCache::new(&counters);
     let mut sample = || {
@@ -438,7 +438,7 @@ fn what_the_drive_counts_is_told_since_the_last_sample_and_since_the_module_was_
     let (idle, of_map) = sample();
     assert_eq!((idle, of_map[1..].to_vec()), ([0.0, 7.0, 0.0, 2.0], vec![7.0, 2.0]));
     assert!(of_map[0].is_nan(), "no look-up");
-    let without = Counters::default();
+    let without = DriveCounters::default();
     assert!(Packets::new(&without).entries().is_empty() && MapCache::new(&without).entries().is_empty());
 }
 

@@ -1,4 +1,4 @@
-use crate::{Event, EventSink, Function};
+use aster_events::{Event, EventSink, Function};
 use aster_units::{Duration, Instant};
 
 /// How often and how long the cores worked on each function of the firmware.

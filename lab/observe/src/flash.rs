@@ -1,6 +1,7 @@
-use crate::{Event, EventSink, LatencyHistogram};
+use crate::LatencyHistogram;
 use alloc::boxed::Box;
 use alloc::vec;
+use aster_events::{Event, EventSink};
 use aster_units::{Duration, Instant, LunIndex};
 
 /// What a flash operation does, with the numbers that events use.

@@ -2,9 +2,9 @@
 
 use super::module::{MonitorModule, TableEntry};
 use super::names::ShippedModule;
-use crate::Event;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Event;
 use aster_units::{Duration, Instant};
 
 /// The drive's temperature, as its firmware reads it (H1). Between readings, the latest one counts.

@@ -1,7 +1,8 @@
-use crate::{Event, EventSink, LatencyHistogram};
+use crate::LatencyHistogram;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::{Event, EventSink};
 use aster_units::{Duration, Instant};
 
 /// A point in a command's life, in the usual order.

@@ -1,9 +1,9 @@
 //! The interface of a module of the operation monitor, and the table entries that it fills.
 
-use crate::Event;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use aster_events::Event;
 use aster_units::{Duration, Instant};
 
 /// An entry of the statistics table.
