@@ -175,12 +175,19 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         | ("fetch_by_workers.rs", "is_stale" | "next_entry" | "has_entry" | "has_slot")
         | ("frontend.rs", "next_entry")
         | ("slots.rs", "available" | "reserve" | "release" | "list")
-        | ("queue.rs", "distance" | "waiting" | "may_park" | "take_entry") => "nvme_fetch",
+        | ("queues.rs", "take_entry" | "has_entry")
+        | (
+            "submission.rs",
+            "exists" | "may_park" | "has_untaken" | "address_of" | "take_entry" | "operation_began",
+        )
+        | ("ring.rs", "capacity" | "distance" | "used" | "index") => "nvme_fetch",
         ("software/desk.rs", "release_owners")
         | ("complete.rs", _)
         | ("io.rs", "ftl_completed" | "tell_of_failure")
         | ("health.rs", "ended" | "count_media_errors")
-        | ("queue.rs", "is_full" | "take")
+        | ("queues.rs", "completion_of" | "completion" | "post")
+        | ("completion.rs", "is_full" | "may_post" | "post")
+        | ("ring.rs", "is_full" | "add" | "tail")
         | ("frontend.rs", "next_left")
         | ("slots.rs", "part" | "next_left" | "has_left" | "leave" | "free") => "nvme_complete",
         ("software/desk.rs", "entry_sent" | "next_message")
@@ -190,9 +197,11 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         ("software/desk.rs", "look_at_news")
         | ("software/registers.rs" | "mmio.rs" | "registers.rs" | "bar.rs" | "doorbells.rs", _)
         | ("frontend.rs", "mmio_read" | "mmio_write" | "next_woken")
-        | ("fetch.rs", "mark_ready" | "wake_workers")
+        | ("queues.rs", "ring" | "mark_ready" | "next_woken" | "has_news" | "tell_news")
         | ("fetch_by_workers.rs", "next_woken" | "has_news")
-        | ("queue.rs", "ring") => "nvme_register",
+        | ("submission.rs", "ring" | "wake" | "heard")
+        | ("completion.rs", "ring")
+        | ("ring.rs", "move_tail" | "move_head") => "nvme_register",
         ("software/desk.rs" | "software/mailbox.rs" | "software/worker.rs", _)
         | ("software/transport.rs" | "software/operations.rs" | "software/asker.rs", _)
         | ("controller.rs" | "ports.rs" | "frontend.rs", _)

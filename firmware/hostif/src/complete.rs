@@ -1,5 +1,6 @@
 //! Completion entries (NVMe 1.4 §4.6).
 
+use crate::completion::Place;
 use crate::controller::{Controller, one_segment};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::slots::{CommandStage, NO_SLOT};
@@ -32,17 +33,17 @@ impl Controller {
         if slot.orphan {
             return self.drop_command(ports, id);
         }
-        let number = self.submission[usize::from(slot.queue)].completion;
-        let queue = &mut self.completion[usize::from(number)];
-        if !queue.is_full() && queue.stalled.0 == NO_SLOT {
+        let number = self.queues.completion_of(slot.queue);
+        let queue = self.queues.completion(number);
+        if queue.may_post() {
             return self.write_entry(ports, id, number);
         }
         slot.stage = CommandStage::Stalled;
         slot.next = NO_SLOT;
-        match queue.stalled {
-            (NO_SLOT, _) => queue.stalled = (id, id),
+        match queue.stalled() {
+            (NO_SLOT, _) => self.queues.set_stalled(number, (id, id)),
             (first, last) => {
-                queue.stalled = (first, id);
+                self.queues.set_stalled(number, (first, id));
                 self.slots[last].next = id;
             }
         }
@@ -50,7 +51,7 @@ impl Controller {
 
     /// Posts stalled commands after the host has made room in a completion queue.
     pub(crate) fn post_stalled(&mut self, ports: &mut ControllerPorts, number: u16) {
-        while !self.completion[usize::from(number)].is_full() {
+        while !self.queues.completion(number).is_full() {
             let Some(id) = self.take_stalled(number) else { return };
             if self.slots[id].orphan {
                 self.drop_command(ports, id);
@@ -68,26 +69,24 @@ impl Controller {
 
     /// Takes the command that has been stalled longest in a completion queue.
     pub(crate) fn take_stalled(&mut self, number: u16) -> Option<u16> {
-        let queue = &mut self.completion[usize::from(number)];
-        let (first, last) = queue.stalled;
+        let (first, last) = self.queues.completion(number).stalled();
         if first == NO_SLOT {
             return None;
         }
-        queue.stalled = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
+        let rest = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
+        self.queues.set_stalled(number, rest);
         Some(first)
     }
 
     fn write_entry(&mut self, ports: &mut ControllerPorts, id: u16, number: u16) {
         let slot = &mut self.slots[id];
         slot.stage = CommandStage::Posting;
-        let source = &self.submission[usize::from(slot.queue)];
-        let queue = &mut self.completion[usize::from(number)];
-        let (index, phase) = queue.take();
-        let entry = Cqe::new(slot.result, source.head as u16, slot.queue, slot.sqe.cid(), slot.status, phase);
+        let head = self.queues.submission(slot.queue).head() as u16;
+        let Place { address, phase, vector } = self.queues.post(number);
+        let entry = Cqe::new(slot.result, head, slot.queue, slot.sqe.cid(), slot.status, phase);
         let at = self.layout.completion(id);
         ports.sram[at..at + CQE_BYTES].copy_from_slice(entry.as_bytes());
-        let address = queue.address + u64::from(index) * CQE_BYTES as u64;
-        let (vector, from) = (queue.vector, slot.queue);
+        let from = slot.queue;
         let local = Local::Sram { offset: at as u32 };
         let host = one_segment(address, CQE_BYTES as u32);
         self.push_dma(ports, DmaDirection::ToHost, local, host, DmaPurpose::Completion(id), from);

@@ -1,9 +1,7 @@
 //! The controller as a value: its parts, and which part handles each input.
 
-use crate::arbitration::Arbiter;
 use crate::async_events::AsyncEvents;
 use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig, SramLayout};
-use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
 use crate::features::Features;
 use crate::health::Health;
@@ -12,7 +10,7 @@ use crate::pages::{PageTable, Transfer};
 use crate::pause::Pause;
 use crate::phase::{ControllerPhase, Shutdown};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
-use crate::queue::{CompletionQueue, SubmissionQueue};
+use crate::queues::Queues;
 use crate::registers::Registers;
 use crate::slots::{CommandStage, Slots};
 use alloc::boxed::Box;
@@ -42,16 +40,11 @@ pub struct Controller {
     pub(crate) pages: PageTable,
     /// By DMA tag.
     pub(crate) transfers: Box<[Transfer]>,
-    /// By queue identifier; 0 is the admin queue.
-    pub(crate) submission: Box<[SubmissionQueue]>,
-    /// By queue identifier; 0 is the admin queue.
-    pub(crate) completion: Box<[CompletionQueue]>,
-    pub(crate) arbiter: Arbiter,
+    pub(crate) queues: Queues,
     pub(crate) fetched: VecDeque<(Instant, u16)>,
     requested: VecDeque<(Instant, DmaTag, DmaRequest)>,
     pub(crate) finished: VecDeque<(Instant, u16)>,
     pub(crate) interrupts: Interrupts,
-    pub(crate) doorbells: Doorbells,
     pub(crate) features: Features,
     pub(crate) events: AsyncEvents,
     pub(crate) errors: ErrorLog,
@@ -66,10 +59,6 @@ pub struct Controller {
     pub(crate) statistics: Vec<u8>,
     /// A format has changed the block size, and the front end has not reported it yet.
     pub(crate) format_changed: bool,
-    /// Where workers fetch: queues whose workers have yet to hear that there are entries.
-    pub(crate) woken: Vec<u16>,
-    /// Where workers fetch: a reset has taken the host's memory away, and they have yet to hear of it.
-    pub(crate) host_left: bool,
 }
 
 impl Controller {
@@ -94,14 +83,11 @@ impl Controller {
             pages: PageTable::new(slot_count, config.transfer_pages_log2),
             slots,
             transfers: (0..config.dma_requests).map(|_| Transfer::default()).collect(),
-            submission: (0..queues).map(|_| SubmissionQueue::default()).collect(),
-            completion: (0..queues).map(|_| CompletionQueue::default()).collect(),
-            arbiter: Arbiter::new(config.queue_pairs),
+            queues: Queues::new(&config),
             fetched: VecDeque::with_capacity(slot_count),
             finished: VecDeque::with_capacity(slot_count),
             requested: VecDeque::with_capacity(usize::from(config.dma_requests)),
             interrupts: Interrupts::new(config.vectors, queues),
-            doorbells: Doorbells::default(),
             features: Features::new(&config),
             events: AsyncEvents::default(),
             errors: ErrorLog::new(config.history.error_count),
@@ -112,8 +98,6 @@ impl Controller {
             completed: 0,
             formatting: false,
             format_changed: false,
-            woken: Vec::with_capacity(queues),
-            host_left: false,
             config,
             set,
         })
@@ -217,7 +201,7 @@ impl Controller {
     ) {
         self.in_flight -= 1;
         let queue = self.queue_of(token);
-        self.submission[usize::from(queue)].in_flight -= 1;
+        self.queues.operation_ended(queue);
         match token {
             DmaPurpose::Fetch(queue) => self.fetch_answered(ports, queue, live, result),
             DmaPurpose::List(slot) => self.list_answered(ports, slot, result),
@@ -258,7 +242,7 @@ impl Controller {
     /// due. After most calls there is nothing to do.
     #[inline]
     pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
-        if self.pause.has_parked() || self.has_waiting_entries() || self.interrupts.is_any_due() {
+        if self.pause.has_parked() || self.queues.has_waiting_entries() || self.interrupts.is_any_due() {
             self.pump_some(ports);
         }
     }
@@ -310,7 +294,7 @@ impl Controller {
         queue: u16,
     ) {
         self.in_flight += 1;
-        self.submission[usize::from(queue)].in_flight += 1;
+        self.queues.operation_began(queue);
         let (count, token) = (count as u8, token.to_wire());
         ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
     }

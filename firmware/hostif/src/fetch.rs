@@ -3,6 +3,7 @@
 use crate::config::Fetching;
 use crate::controller::{Controller, one_segment};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
+use crate::submission::Entries;
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
@@ -11,21 +12,13 @@ use aster_wire::nvme::sqe::SQE_BYTES;
 use zerocopy::FromBytes;
 
 impl Controller {
-    /// Whether a queue has entries that haven't been fetched. If not, [`Controller::fetch`] does nothing.
-    #[inline]
-    pub(crate) fn has_waiting_entries(&self) -> bool {
-        let admin = &self.submission[0];
-        self.arbiter.is_any_ready() || admin.head != admin.tail
-    }
-
     /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
     /// flight; entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
         if !self.takes_commands() || self.config.fetching == Fetching::ByWorkers {
             return;
         }
-        let admin = &self.submission[0];
-        if admin.exists && admin.fetching == 0 && admin.waiting() > 0 {
+        if self.queues.may_fetch_admin() {
             let room = self.slots.available(0);
             self.fetch_from(ports, 0, room);
         }
@@ -34,47 +27,20 @@ impl Controller {
             if room == 0 {
                 return;
             }
-            let Some((queue, burst)) = self.arbiter.next(self.features.arbitration) else { return };
+            let Some((queue, burst)) = self.queues.next_turn(self.features.arbitration) else { return };
             let commands = self.fetch_from(ports, queue, room.min(burst));
-            self.arbiter.used(queue, commands);
+            self.queues.used_turn(queue, commands);
         }
     }
 
     fn fetch_from(&mut self, ports: &mut ControllerPorts, queue: u16, limit: u32) -> u32 {
-        let source = &mut self.submission[usize::from(queue)];
-        let count = source.contiguous().min(limit).min(u32::from(self.config.fetch_batch));
-        if count == 0 {
-            return 0;
-        }
-        source.fetching = count;
-        let address = source.address + u64::from(source.head) * SQE_BYTES as u64;
+        let most = limit.min(u32::from(self.config.fetch_batch));
+        let Some(Entries { address, count }) = self.queues.begin_fetch(queue, most) else { return 0 };
         let local = Local::Sram { offset: self.layout.landing(queue) as u32 };
         self.slots.reserve(queue, count);
-        self.mark_ready(queue);
         let host = one_segment(address, count * SQE_BYTES as u32);
         self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::Fetch(queue), queue);
         count
-    }
-
-    /// Tells the arbiter, or the workers, whether `queue` has something to fetch.
-    #[inline]
-    pub(crate) fn mark_ready(&mut self, queue: u16) {
-        if self.config.fetching == Fetching::ByWorkers {
-            return self.wake_workers(queue);
-        }
-        if queue != 0 {
-            let source = &self.submission[usize::from(queue)];
-            let ready = source.exists && source.fetching == 0 && source.waiting() > 0 && source.may_park();
-            self.arbiter.set_ready(queue, ready);
-        }
-    }
-
-    fn wake_workers(&mut self, queue: u16) {
-        let source = &mut self.submission[usize::from(queue)];
-        if source.exists && source.waiting() > source.ahead && !source.woken {
-            source.woken = true;
-            self.woken.push(queue);
-        }
     }
 
     pub(crate) fn fetch_answered(
@@ -84,9 +50,8 @@ impl Controller {
         live: bool,
         result: Result<(), BadAddress>,
     ) {
-        let source = &mut self.submission[usize::from(queue)];
-        let count = core::mem::take(&mut source.fetching);
-        if !live || !source.exists {
+        let count = self.queues.end_fetch(queue);
+        if !live || !self.queues.submission(queue).exists() {
             return self.slots.release(queue, count);
         }
         if result.is_err() {
@@ -94,8 +59,7 @@ impl Controller {
             self.slots.release(queue, count);
             return self.fail();
         }
-        source.advance(count);
-        self.mark_ready(queue);
+        self.queues.take(queue, count);
         let landing = self.layout.landing(queue);
         for index in 0..count as usize {
             let at = landing + index * SQE_BYTES;

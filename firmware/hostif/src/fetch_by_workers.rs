@@ -38,22 +38,16 @@ impl Controller {
         if !self.takes_commands() || self.slots.available(queue) == 0 {
             return None;
         }
-        let source = &mut self.submission[usize::from(queue)];
-        if !source.exists || !source.may_park() {
-            return None;
-        }
-        let index = source.take_entry()?;
-        source.in_flight += 1;
+        let (index, address) = self.queues.take_entry(queue)?;
+        self.queues.operation_began(queue);
         self.in_flight += 1;
-        let address = source.address + u64::from(index) * SQE_BYTES as u64;
         self.slots.reserve(queue, 1);
         let landing = self.layout.landing(queue) + usize::from(number) * SQE_BYTES;
         Some(EntryTaken { queue, index, epoch, address, landing: landing as u32 })
     }
     /// Whether `queue` has an entry for a worker, if there is a slot.
     pub(crate) fn has_entry(&self, queue: u16) -> bool {
-        let source = &self.submission[usize::from(queue)];
-        self.takes_commands() && source.exists && source.may_park() && source.waiting() > source.ahead
+        self.takes_commands() && self.queues.has_entry(queue)
     }
     /// Whether there is a slot for a command of `queue`.
     pub(crate) fn has_slot(&self, queue: u16) -> bool {
@@ -70,7 +64,7 @@ impl Controller {
     ) -> Option<u16> {
         let queue = entry.queue;
         self.in_flight -= 1;
-        self.submission[usize::from(queue)].in_flight -= 1;
+        self.queues.operation_ended(queue);
         let slot = self.start_fetched(ports, &entry, result);
         self.check_deletion(ports, queue);
         if self.in_flight == 0 && self.phase == ControllerPhase::Resetting {
@@ -86,8 +80,7 @@ impl Controller {
         result: Result<(), BadAddress>,
     ) -> Option<u16> {
         let queue = entry.queue;
-        let source = &mut self.submission[usize::from(queue)];
-        if entry.is_stale(ports.link.epoch()) || !source.exists {
+        if entry.is_stale(ports.link.epoch()) || !self.queues.submission(queue).exists() {
             self.slots.release(queue, 1);
             return None;
         }
@@ -97,7 +90,7 @@ impl Controller {
             self.fail();
             return None;
         }
-        source.entry_landed(entry.index);
+        self.queues.entry_landed(queue, entry.index);
         let at = entry.landing as usize;
         let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
         let id = self.slots.take(queue);
@@ -108,13 +101,11 @@ impl Controller {
 
     /// Takes a queue that may have entries for its workers since it was asked about last.
     pub(crate) fn next_woken(&mut self) -> Option<u16> {
-        let queue = self.woken.pop()?;
-        self.submission[usize::from(queue)].woken = false;
-        Some(queue)
+        self.queues.next_woken()
     }
     /// Whether there is something that the workers must hear of.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        self.host_left || !self.woken.is_empty() || self.slots.has_left()
+        self.queues.has_news() || self.slots.has_left()
     }
 }

@@ -205,7 +205,7 @@ impl NvmeFrontEnd {
         let format_changed = core::mem::take(&mut controller.format_changed);
         let shut_down = controller.is_shut_down();
         if controller.has_news() {
-            controller.host_left = false;
+            controller.queues.tell_news();
             let (follower, token) = self.follower.get().expect("workers follow the controller");
             self.exec.post(follower, token);
         }

@@ -9,8 +9,8 @@
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
 //!
-//! The controller consists of values that don't know it: `slots`, `queue`, `registers`, `pages`,
-//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `doorbells`, `pause`, `phase`.
+//! The controller consists of values that don't know it: `slots`, `queues`, `registers`, `pages`,
+//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `pause`, `phase`.
 //! `controller` owns one of each. The other files implement what involves several of these values, one
 //! clause of the standard per file.
 //!
@@ -28,6 +28,7 @@ mod arbitration;
 mod async_events;
 mod bar;
 mod complete;
+mod completion;
 mod config;
 mod controller;
 mod data;
@@ -53,11 +54,13 @@ mod persistent;
 mod phase;
 mod piece;
 mod ports;
-mod queue;
+mod queues;
 mod registers;
 mod reset;
+mod ring;
 mod slots;
 mod software;
+mod submission;
 
 pub use bar::{BarLayout, vectors_for};
 pub use config::{

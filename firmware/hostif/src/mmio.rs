@@ -5,7 +5,7 @@ use crate::bar::DOORBELL_STRIDE;
 use crate::controller::Controller;
 use crate::phase::ControllerPhase;
 use crate::ports::ControllerPorts;
-use crate::queue::InvalidDoorbell;
+use crate::ring::InvalidDoorbell;
 use aster_events::Event;
 use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Doorbell, DoorbellKind, Register, Target};
 use aster_wire::nvme::{Status, VERSION_1_4};
@@ -89,21 +89,17 @@ impl Controller {
         if self.phase != ControllerPhase::Ready {
             return;
         }
-        let index = usize::from(doorbell.queue);
         let position = value & 0xffff;
         let completion = doorbell.kind == DoorbellKind::CompletionHead;
-        let rung = if completion {
-            self.completion.get_mut(index).filter(|q| q.exists).map(|q| q.ring(position))
-        } else {
-            self.submission.get_mut(index).filter(|q| q.exists).map(|q| q.ring(position))
-        };
-        match rung {
+        match self.queues.ring(doorbell, position) {
             None => self.bad_doorbell(ports, EventSource::InvalidDoorbellRegister),
             Some(Err(InvalidDoorbell)) => self.bad_doorbell(ports, EventSource::InvalidDoorbellValue),
             Some(Ok(())) => {
                 let (queue, value) = (doorbell.queue, position as u16);
                 ports.emit(|| Event::DoorbellWritten { queue, completion, value });
-                if completion { self.post_stalled(ports, queue) } else { self.mark_ready(queue) }
+                if completion {
+                    self.post_stalled(ports, queue);
+                }
             }
         }
     }

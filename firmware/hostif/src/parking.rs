@@ -29,8 +29,7 @@ impl Controller {
         self.pause.park(id, queue, sqe);
         self.slots.free(id);
         ports.emit(|| Event::CommandParked { command: id });
-        self.submission[usize::from(queue)].parked += 1;
-        self.mark_ready(queue);
+        self.queues.park(queue);
     }
 
     /// Gives half of the free slots to parked writes that may resume, and the rest to newly fetched
@@ -53,8 +52,7 @@ impl Controller {
             let id = self.slots.take(queue);
             self.slots[id].begin(write.sqe, queue);
             ports.emit(|| Event::CommandResumed { command: id, queue, opcode, host_id });
-            self.submission[usize::from(queue)].parked -= 1;
-            self.mark_ready(queue);
+            self.queues.resume(queue);
             match write.end {
                 Some(status) => self.finish(ports, id, status, 0),
                 None => {

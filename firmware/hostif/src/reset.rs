@@ -4,11 +4,11 @@
 //! A reset raises the epoch and takes all commands away from the host. CSTS.RDY falls once no DMA is in
 //! flight. Commands that the FTL has run on there; their slots become free when the FTL is done.
 
-use crate::config::Fetching;
 use crate::controller::Controller;
 use crate::features::Features;
 use crate::phase::{ControllerPhase, Shutdown};
 use crate::ports::ControllerPorts;
+use crate::queues::{AdminQueue, RingAt};
 use crate::slots::CommandStage;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::registers::{
@@ -56,12 +56,11 @@ impl Controller {
             && queue_is_good(registers.asq, aqa.submission_entries())
             && queue_is_good(registers.acq, aqa.completion_entries());
         let (Some(weighted), true) = (arbitration, good) else { return self.fail() };
-        self.arbiter.reset(weighted);
-        // The admin queue interrupts through vector 0 (NVMe 1.4 §3.1.10).
-        self.completion[0].create(registers.acq.address(), aqa.completion_entries().into(), Some(0));
-        self.submission[0].create(registers.asq.address(), aqa.submission_entries().into(), 0);
-        self.completion[0].attached = 1;
-        self.doorbells.changed();
+        self.queues.enable(AdminQueue {
+            submission: RingAt { address: registers.asq.address(), entries: aqa.submission_entries().into() },
+            completion: RingAt { address: registers.acq.address(), entries: aqa.completion_entries().into() },
+            weighted,
+        });
         self.health.set_shut_down(false);
         registers.csts = registers.csts.with_rdy(true);
         self.phase = ControllerPhase::Ready;
@@ -99,22 +98,16 @@ impl Controller {
     /// Controller level reset (NVMe 1.4 §7.3.2).
     fn reset(&mut self, ports: &mut ControllerPorts) {
         ports.link.raise_epoch();
-        self.host_left = self.config.fetching == Fetching::ByWorkers;
         for id in self.slots.ids() {
             self.disown(ports, id);
         }
-        for number in 0..self.completion.len() as u16 {
+        for number in self.queues.numbers() {
             while let Some(id) = self.take_stalled(number) {
                 self.drop_command(ports, id);
             }
-            self.completion[usize::from(number)].exists = false;
-            let queue = &mut self.submission[usize::from(number)];
-            queue.exists = false;
-            queue.deletion = None;
         }
-        self.arbiter.reset(false);
+        self.queues.reset();
         self.interrupts.reset();
-        self.doorbells.reset();
         self.events.reset();
         self.features = Features::new(&self.config);
         self.set.reset();

@@ -20,33 +20,24 @@ impl Controller {
         if !whole_pages || shadow.abs_diff(event_index) < bytes {
             return refuse(Status::INVALID_FIELD);
         }
-        self.doorbells.use_buffer(DoorbellBuffer { shadow, event_index });
+        self.queues.use_doorbell_buffer(DoorbellBuffer { shadow, event_index });
         Ok(Reply::Done(0))
     }
     /// Lets the host keep doorbells in its memory from now on. The run mode polls them.
     pub(crate) fn offer_doorbell_buffer(&mut self) {
-        self.doorbells.offer();
+        self.queues.offer_doorbell_buffer();
     }
     /// Where the host keeps the doorbells of its I/O queues, if it has configured a buffer.
     pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
-        self.doorbells.buffer()
+        self.queues.doorbell_buffer()
     }
     /// A number that changes whenever queues or buffer change.
     #[inline]
     pub fn doorbell_generation(&self) -> u32 {
-        self.doorbells.generation()
+        self.queues.generation()
     }
     /// The doorbells of the queues that exist.
     pub fn doorbells(&self) -> impl Iterator<Item = QueueDoorbell> + '_ {
-        let submission = self.submission.iter().enumerate().filter(|(_, q)| q.exists);
-        let completion = self.completion.iter().enumerate().filter(|(_, q)| q.exists);
-        let of = |queue: usize, kind, value, created| QueueDoorbell {
-            doorbell: Doorbell { queue: queue as u16, kind },
-            value,
-            created,
-        };
-        submission.map(move |(queue, q)| of(queue, DoorbellKind::SubmissionTail, q.tail, q.created)).chain(
-            completion.map(move |(queue, q)| of(queue, DoorbellKind::CompletionHead, q.head, q.created)),
-        )
+        self.queues.doorbells()
     }
 }

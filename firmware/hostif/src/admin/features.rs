@@ -201,10 +201,7 @@ impl Controller {
     /// Number of Queues (NVMe 1.4 §5.21.1.7): the host gets as many as it asks for, up to the number that
     /// exist.
     fn set_number_of_queues(&mut self, asked: NumberOfQueues) -> Answer {
-        let any = |exists: &mut dyn Iterator<Item = bool>| exists.skip(1).any(|exists| exists);
-        if any(&mut self.completion.iter().map(|q| q.exists))
-            || any(&mut self.submission.iter().map(|q| q.exists))
-        {
+        if self.queues.has_io_queues() {
             return refuse(Status::COMMAND_SEQUENCE_ERROR);
         }
         if asked.submission() > u16::MAX.into() || asked.completion() > u16::MAX.into() {

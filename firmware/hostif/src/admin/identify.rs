@@ -90,7 +90,9 @@ impl Controller {
         c.mdts = config.transfer_pages_log2;
         c.ver = U32::new(VERSION_1_4.0);
         c.cntrltype = IO_CONTROLLER;
-        c.oacs = U16::new(AdminSupport(0).with_format(true).with_doorbell_buffer(self.doorbells.offered()).0);
+        c.oacs = U16::new(
+            AdminSupport(0).with_format(true).with_doorbell_buffer(self.queues.offers_doorbell_buffer()).0,
+        );
         c.acl = ABORT_LIMIT;
         c.aerl = ASYNC_EVENT_REQUESTS - 1;
         c.frmw = FirmwareUpdates(0).with_first_slot_read_only(true).with_slots(1).0;

@@ -52,7 +52,8 @@ impl Controller {
                 rest.fill(0);
             }
             LogId::FirmwareSlot => scratch[..size].copy_from_slice(self.firmware_log().as_bytes()),
-            _ => scratch[..size].copy_from_slice(commands_supported(self.doorbells.offered()).as_bytes()),
+            _ => scratch[..size]
+                .copy_from_slice(commands_supported(self.queues.offers_doorbell_buffer()).as_bytes()),
         }
         self.set.log_page(log, &mut scratch[..size]);
         // Bytes past the log's end are undefined (§5.14), so none are sent.

@@ -62,7 +62,9 @@ impl Controller {
             AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
             AdminCommand::Abort(command) => self.abort(ports, id, command),
             AdminCommand::AsyncEventRequest => self.request_event(ports, id),
-            AdminCommand::DoorbellBufferConfig if self.doorbells.offered() => self.configure_doorbells(sqe),
+            AdminCommand::DoorbellBufferConfig if self.queues.offers_doorbell_buffer() => {
+                self.configure_doorbells(sqe)
+            }
             AdminCommand::FormatNvm(command) => self.format(ports, id, sqe, command),
             AdminCommand::DoorbellBufferConfig
             | AdminCommand::FirmwareCommit(_)

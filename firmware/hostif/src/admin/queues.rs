@@ -4,6 +4,7 @@ use super::{Answer, Reply, refuse};
 use crate::config::PAGE_BYTES;
 use crate::controller::Controller;
 use crate::ports::ControllerPorts;
+use crate::queues::RingAt;
 use crate::slots::CommandStage;
 use aster_wire::nvme::admin::{CreateIoCq, CreateIoSq, QueueDword10};
 use aster_wire::nvme::{Sqe, Status};
@@ -15,12 +16,12 @@ impl Controller {
         sqe: &Sqe,
         queue: QueueDword10,
         allocated: u16,
-        exists: impl Fn(usize) -> bool,
+        exists: impl Fn(u16) -> bool,
         contiguous: bool,
         entry_size: bool,
     ) -> Result<(), Status> {
         let id = queue.queue_id();
-        if id == 0 || id > allocated || exists(usize::from(id)) {
+        if id == 0 || id > allocated || exists(id) {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
         }
         let entries = queue.entries();
@@ -40,50 +41,44 @@ impl Controller {
     pub(super) fn create_completion_queue(&mut self, sqe: &Sqe, command: CreateIoCq) -> Answer {
         let (queue, control) = (command.queue, command.control);
         let allocated = self.features.queues.completion() as u16;
-        let exists = |id: usize| self.completion[id].exists;
+        let exists = |id| self.queues.has_completion(id);
         let entry_size = self.entry_sizes().1;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
         let vector = control.interrupts_enabled().then_some(control.interrupt_vector());
         if vector.is_some_and(|vector| vector >= self.config.vectors) {
             return refuse(Status::INVALID_INTERRUPT_VECTOR);
         }
-        let created = &mut self.completion[usize::from(queue.queue_id())];
-        created.create(sqe.prp1.get(), queue.entries(), vector);
-        self.doorbells.changed();
+        let at = RingAt { address: sqe.prp1.get(), entries: queue.entries() };
+        self.queues.create_completion(queue.queue_id(), at, vector);
         Ok(Reply::Done(0))
     }
 
     pub(super) fn create_submission_queue(&mut self, sqe: &Sqe, command: CreateIoSq) -> Answer {
         let (queue, control) = (command.queue, command.control);
         let allocated = self.features.queues.submission() as u16;
-        let exists = |id: usize| self.submission[id].exists || self.submission[id].deletion.is_some();
+        let exists = |id| self.queues.is_submission_taken(id);
         let entry_size = self.entry_sizes().0;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
         let completion = control.completion_queue_id();
         if completion == 0 || u32::from(completion) > self.features.queues.completion() {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
         }
-        if !self.completion[usize::from(completion)].exists {
+        if !self.queues.has_completion(completion) {
             return refuse(Status::COMPLETION_QUEUE_INVALID);
         }
-        let id = queue.queue_id();
-        self.submission[usize::from(id)].create(sqe.prp1.get(), queue.entries(), completion);
-        self.completion[usize::from(completion)].attached += 1;
-        self.arbiter.add(id, control.priority());
-        self.doorbells.changed();
+        let at = RingAt { address: sqe.prp1.get(), entries: queue.entries() };
+        self.queues.create_submission(queue.queue_id(), at, completion, control.priority());
         Ok(Reply::Done(0))
     }
 
     pub(super) fn delete_completion_queue(&mut self, ports: &ControllerPorts, id: u16) -> Answer {
-        let index = usize::from(id);
-        let Some(queue) = self.completion.get_mut(index).filter(|q| id != 0 && q.exists) else {
+        if id == 0 || !self.queues.has_completion(id) {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
-        };
-        if queue.attached > 0 {
+        }
+        if self.queues.completion(id).is_attached() {
             return refuse(Status::INVALID_QUEUE_DELETION);
         }
-        queue.exists = false;
-        self.doorbells.changed();
+        self.queues.delete_completion(id);
         while let Some(stalled) = self.take_stalled(id) {
             // Their submission queues are deleted. Otherwise they would still be attached.
             self.drop_command(ports, stalled);
@@ -94,15 +89,10 @@ impl Controller {
     /// Deletes a submission queue. Its commands end without entries. The deletion completes when the queue
     /// has no DMA in flight.
     pub(super) fn delete_submission_queue(&mut self, ports: &ControllerPorts, slot: u16, id: u16) -> Answer {
-        let index = usize::from(id);
-        let Some(queue) = self.submission.get_mut(index).filter(|q| id != 0 && q.exists) else {
+        if id == 0 || !self.queues.has_submission(id) {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
-        };
-        queue.exists = false;
-        queue.deletion = Some(slot);
-        let in_flight = queue.in_flight;
-        self.doorbells.changed();
-        self.arbiter.remove(id);
+        }
+        self.queues.delete_submission(id, slot);
         for command in self.slots.ids() {
             if self.slots[command].queue == id {
                 self.disown(ports, command);
@@ -111,27 +101,13 @@ impl Controller {
         self.pause.forget_queue(id);
         self.slots[slot].stage = CommandStage::Deleting;
         self.slots.part(slot);
-        if in_flight == 0 {
-            self.end_deletion(id);
-            return Ok(Reply::Done(0));
-        }
-        Ok(Reply::Later)
-    }
-
-    fn end_deletion(&mut self, id: u16) {
-        let queue = &mut self.submission[usize::from(id)];
-        queue.deletion = None;
-        let completion = queue.completion;
-        self.completion[usize::from(completion)].attached -= 1;
+        let is_done = self.queues.end_deletion(id).is_some();
+        Ok(if is_done { Reply::Done(0) } else { Reply::Later })
     }
 
     /// Completes a deletion that waited for the queue's DMA to end.
     pub(crate) fn check_deletion(&mut self, ports: &mut ControllerPorts, id: u16) {
-        let queue = &self.submission[usize::from(id)];
-        if queue.in_flight == 0
-            && let Some(slot) = queue.deletion
-        {
-            self.end_deletion(id);
+        if let Some(slot) = self.queues.end_deletion(id) {
             self.finish(ports, slot, Status::SUCCESS, 0);
         }
     }
