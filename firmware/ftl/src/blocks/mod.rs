@@ -6,6 +6,7 @@ pub(crate) mod collection;
 mod pace;
 pub(crate) mod plane_order;
 pub(crate) mod pool;
+pub(crate) mod programmed;
 pub(crate) mod room_queues;
 pub(crate) mod sequence;
 pub(crate) mod table;

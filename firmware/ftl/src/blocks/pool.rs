@@ -5,6 +5,7 @@
 //! something to do, and writers wait with [`RoomQueues::wait_room`].
 
 use crate::blocks::collection::Collection;
+use crate::blocks::programmed::Programmed;
 use crate::blocks::room_queues::RoomQueues;
 use crate::blocks::sequence::Sequence;
 use crate::blocks::table::Blocks;
@@ -95,11 +96,12 @@ impl BlockPool {
     pub(crate) fn is_durable_wanted(&self, lun: LunIndex) -> bool {
         !self.durable_waiters[lun.index()].is_empty()
     }
-    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
-    /// complete: it may be theirs to complete now.
-    pub(crate) fn line_durable(&self, ppa: Ppa) {
-        self.table.durability.line_durable(ppa);
-        self.durable_changed(self.table.layout.lun_of_page(ppa));
+    /// What a program changes has been told. Those that wait for its word line look again, also when the line
+    /// is not complete: it may be theirs to complete now.
+    pub(crate) fn line_durable(&self, programmed: Programmed) {
+        let page = programmed.spend();
+        self.table.durability.line_durable(page);
+        self.durable_changed(self.table.layout.lun_of_page(page));
     }
     /// A program goes to `ppa`, the next page of an open block of the LUN; `copies` says of each slot what it
     /// copies, and from where. Garbage collection looks again when that closed the block.

@@ -1,5 +1,6 @@
 //! Eviction: dirty entries are written to flash.
 
+use crate::blocks::programmed::Programmed;
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
 use crate::journal::append::Programs;
@@ -53,7 +54,7 @@ impl<M: Mapping> Cache<M> {
         let written = if lost == 0 {
             self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
             let lun = self.blocks.lun_of(frame);
-            self.program_host(lun, BufferId(entry.0), |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await
+            self.program_host(lun, BufferId(entry.0), |done| self.mapping.moved(room, done, [(0, pin)])).await
         } else {
             self.program_with_losses(room, pin, entry, lost).await
         };
@@ -88,7 +89,7 @@ impl<M: Mapping> Cache<M> {
         self.pages.note_lost(copy, lost);
         self.note_owner(self.mapping.page(pin), copy, self.pages.sectors_of(lost));
         let lun = self.blocks.lun_of(self.to_evict(entry).0);
-        let written = self.program_host(lun, copy, |ppa| self.mapping.moved(room, ppa, [(0, pin)])).await;
+        let written = self.program_host(lun, copy, |done| self.mapping.moved(room, done, [(0, pin)])).await;
         self.give_merge_buffer(copy);
         written
     }
@@ -108,17 +109,14 @@ impl<M: Mapping> Cache<M> {
         &self,
         lun: LunIndex,
         from: BufferId,
-        moved: impl Fn(Ppa),
+        moved: impl Fn(Programmed),
     ) -> Result<Ppa, HostStatus> {
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
-            let done = self.journal.writer.program_done(ppa, tag).await;
-            if done {
-                moved(ppa);
-            }
+            let done = self.journal.writer.program_done(ppa, tag).await.map(&moved);
             self.journal.writer.padded(programs.padding()).await;
-            if done {
+            if done.is_some() {
                 return Ok(ppa);
             }
         }

@@ -155,12 +155,10 @@ impl<M: Mapping> Cache<M> {
             return result;
         };
         for (page, (ppa, tag)) in programs.data().enumerate() {
-            let written = if self.journal.writer.program_done(ppa, tag).await {
-                self.mapping.moved(room, ppa, packing.pins(page));
-                Ok(ppa)
-            } else {
-                let moved = |ppa| self.mapping.moved(room, ppa, packing.pins(page));
-                self.program_host(lun, packing.pages[page].buffer, moved).await
+            let moved = |done| self.mapping.moved(room, done, packing.pins(page));
+            let written = match self.journal.writer.program_done(ppa, tag).await.map(moved) {
+                Some(()) => Ok(ppa),
+                None => self.program_host(lun, packing.pages[page].buffer, moved).await,
             };
             self.packed_ended(packing, page, (first, written), &mut result);
         }

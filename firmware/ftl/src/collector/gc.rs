@@ -446,10 +446,10 @@ impl<M: Mapping> Collector<M> {
             MoveStage::Programming { units, to, attempt } => {
                 // What the host has written or unmapped in the meantime is garbage where it was copied to.
                 let counts = |unit: &&MovedUnit<M::Pin>| self.mapping.get(&unit.pin) == unit.from;
-                if self.journal.writer.program_done(to, at.tag).await {
+                if let Some(programmed) = self.journal.writer.program_done(to, at.tag).await {
                     let moved = units.iter().filter(counts);
                     let room = moves.room.as_ref().expect("a victim is begun with room for its changes");
-                    self.mapping.moved(room, to, moved.map(|unit| (unit.slot, &unit.pin)));
+                    self.mapping.moved(room, programmed, moved.map(|unit| (unit.slot, &unit.pin)));
                     for unit in &units {
                         let (lpn, to) = (self.mapping.page(&unit.pin), self.runtime.units.at(to, unit.slot));
                         if self.mapping.get(&unit.pin) == to {

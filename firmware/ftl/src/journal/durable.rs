@@ -3,6 +3,7 @@
 //! A page that is programmed can still be lost with its word line (see `unsafe_programs`), until the line is
 //! complete. Where nothing else comes to complete it, padding does.
 
+use crate::blocks::programmed::Programmed;
 use crate::durability::unsafe_programs::Safety;
 use crate::journal::append::Writer;
 use crate::terms::block::{BlockState, Stream};
@@ -11,9 +12,8 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
 impl Writer {
-    /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
-    /// `BlockPool::line_durable` must follow at once.
-    pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
+    /// Waits for a program. `None` when it has failed, which closes its block.
+    pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> Option<Programmed> {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
         let (ended, durable, failing, lun) = {
@@ -32,13 +32,13 @@ impl Writer {
         if !done {
             self.blocks.durable_changed(lun);
         }
-        done
+        done.then(|| Programmed::new(ppa))
     }
     /// Waits for padding that has begun.
     pub(crate) async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
         for (ppa, tag) in begun {
-            if self.program_done(ppa, tag).await {
-                self.blocks.line_durable(ppa);
+            if let Some(programmed) = self.program_done(ppa, tag).await {
+                self.blocks.line_durable(programmed);
             }
         }
     }
@@ -123,10 +123,10 @@ mod tests {
             let begun =
                 journal.writer.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(journal.writer.program_done(ppa, tag).await);
+            let done = journal.writer.program_done(ppa, tag).await.expect("the program succeeds");
             let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.runtime().units.first_in(ppa) };
             journal.blocks().table().durability.moved(change);
-            journal.blocks().line_durable(ppa);
+            journal.blocks().line_durable(done);
             programmed.set(ppa);
         });
         assert_eq!(parts.answer(FlashStatus::Done), 1);

@@ -417,10 +417,8 @@ impl LogWriter {
             self.blocks.table().open_listed_at_power_on(lun);
             let Some(programs) = self.writer.begin_in_listed_block(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
-            let marked = self.writer.program_done(ppa, tag).await;
-            if marked {
-                self.blocks.line_durable(ppa);
-            }
+            let done = self.writer.program_done(ppa, tag).await;
+            let marked = done.map(|programmed| self.blocks.line_durable(programmed)).is_some();
             self.writer.padded(programs.padding()).await;
             if marked {
                 return self.writer.pad_line(lun, Stream::Host).await;

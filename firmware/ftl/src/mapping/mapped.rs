@@ -1,4 +1,5 @@
 use crate::blocks::pool::BlockPool;
+use crate::blocks::programmed::Programmed;
 use crate::durability::unsafe_programs::Change;
 use crate::journal::state::Journal;
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
@@ -163,23 +164,23 @@ impl<M: Mapping> Mapped<M> {
 
     // ---- changes ----
 
-    /// Points logical units at their new places in a page that has just been programmed, each with its slot.
+    /// Points logical units at their new places in a page that was programmed, each with its slot.
     pub(crate) fn moved<'p>(
         &self,
         room: &M::Room,
-        page: Ppa,
+        programmed: Programmed,
         units: impl IntoIterator<Item = (u32, &'p M::Pin)>,
     ) where
         M::Pin: 'p,
     {
         for (slot, pin) in units {
-            let (lpn, to) = (self.map.page(pin), self.runtime.units.at(page, slot));
+            let (lpn, to) = (self.map.page(pin), self.runtime.units.at(programmed.page(), slot));
             self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
             let from = self.map.set(room, pin, to);
             self.blocks.table().durability.moved(Change { lpn, from, to });
             self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: self.runtime.told(to).0 });
         }
-        self.blocks.line_durable(page);
+        self.blocks.line_durable(programmed);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, room: &M::Room, pin: &M::Pin) {

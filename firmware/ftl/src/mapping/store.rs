@@ -1,5 +1,6 @@
 //! The drive's flash, as a mapping that has pages there may use it.
 
+use crate::blocks::programmed::Programmed;
 use crate::journal::state::Journal;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
@@ -44,7 +45,7 @@ impl MapStore {
     }
     /// Programs a unit's page from a buffer, whose OOB record this writes, and has `moved` change the map in
     /// the moment in which that is done. `None` when its LUN has no room, or every attempt has failed.
-    pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Ppa)) -> Option<Ppa> {
+    pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Programmed)) -> Option<Ppa> {
         let sequence = self.0.blocks().sequence.next();
         let record = OobRecord { kind: PageKind::Data, lpn: unit.0, sequence, lost_sectors: 0, copy: 0 };
         self.0.pages().put_record(from, &record);
@@ -56,12 +57,9 @@ impl MapStore {
                 .begin_programs(lun, Stream::Mapping, &[from], &[], |_, _| true, Cause::Metadata)
                 .await?;
             let (page, tag) = programs.first();
-            let done = self.0.writer.program_done(page, tag).await;
-            if done {
-                moved(page);
-            }
+            let done = self.0.writer.program_done(page, tag).await.map(&moved);
             self.0.writer.padded(programs.padding()).await;
-            if done {
+            if done.is_some() {
                 return Some(page);
             }
         }

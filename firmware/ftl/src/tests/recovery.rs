@@ -201,8 +201,8 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 )
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(copying.journal.writer.program_done(ppa, tag).await);
-            copying.journal.blocks().line_durable(ppa);
+            let done = copying.journal.writer.program_done(ppa, tag).await.expect("the program succeeds");
+            copying.journal.blocks().line_durable(done);
             place.set(Some(ppa));
         });
         bench.rest();

@@ -4,6 +4,7 @@
 //! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take
 //! back the translation page, and until then it is part of each stored map.
 
+use crate::blocks::programmed::Programmed;
 use crate::durability::outbox::LogEntry;
 use crate::durability::unsafe_programs::{Change, Safety};
 use crate::mapping::demand::state::Demand;
@@ -212,15 +213,15 @@ impl Demand {
             journal.due.after_program(self.store.lun_of(unit));
             return Outcome::Nowhere;
         }
-        let moved = |at: Ppa| {
-            let to = journal.runtime().units.first_in(at);
+        let moved = |programmed: Programmed| {
+            let to = journal.runtime().units.first_in(programmed.page());
             let from = self.directory.borrow_mut().set(page, to);
             journal.blocks().table().durability.moved(Change { lpn: unit, from, to });
             if let Some(copy) = self.clean.borrow_mut().page_mut(page) {
                 self.copy_entries(buffer, copy);
             }
             self.note_stale(page, true);
-            journal.blocks().line_durable(at);
+            journal.blocks().line_durable(programmed);
         };
         match self.store.write(unit, buffer, moved).await {
             Some(at) => {
