@@ -1,8 +1,7 @@
 //! The parts of a profile that a drive's media depend on.
 
 use crate::profile::{
-    BLOCK, CellUse, DetectorName, MESSAGE_UNIT, MappingName, NO_TARGET, PlacementName, Profile,
-    TableBlocksName,
+    BLOCK, CellUse, DetectorName, MESSAGE_UNIT, NO_TARGET, PlacementName, Profile, TableBlocksName,
 };
 use aster_units::Content;
 
@@ -23,7 +22,6 @@ const PLACEMENT: &str = "ftl.placement";
 const LANES: &str = "channel.lanes";
 const DETECTOR: &str = "ecc.detector";
 const SYNDROMES: &str = "syndromes";
-const RESIDENT: &str = "resident";
 /// The value for a profile without [`CAPACITY`].
 const BY_SPARE: &str = "by over-provisioning";
 
@@ -40,10 +38,6 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
     let content = match content.unwrap_or(profile.content.into()) {
         Content::Full => "full",
         Content::Fingerprint => "fingerprint",
-    };
-    let mapping = match profile.ftl.mapping {
-        MappingName::Resident => RESIDENT,
-        MappingName::DemandPaged => "demand-paged",
     };
     let table_blocks = match profile.ftl.table_blocks {
         TableBlocksName::Off => "off",
@@ -94,7 +88,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         (CAPACITY, profile.geometry.capacity.as_ref().map_or(BY_SPARE, |of| of.name()).to_owned()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
         (MAPPING_UNIT, profile.ftl.mapping_unit_bytes.to_string()),
-        (MAPPING, mapping.to_owned()),
+        (MAPPING, profile.ftl.mapping.name().to_owned()),
         (TABLE_BLOCKS, table_blocks.to_owned()),
         (PLACEMENT, profile.ftl.placement().to_owned()),
     ]

@@ -59,7 +59,7 @@ pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{
-    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget,
+    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakePlacement, MakeScheduler, MakeTarget,
     MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 pub use stackful::{StackStats, Stacks};
@@ -87,6 +87,7 @@ pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
+    pub use aster_ftl::{Mapping, MappingFault, MappingPorts, NoMapRoom};
     pub use aster_parties::{
         AdminAnswer, BARS, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord,
         Decoded, DoorbellBuffer, DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts,

@@ -3,7 +3,6 @@
 use crate::configure::{self, BuildError, value};
 use crate::pieces::Pieces;
 use crate::profile::Profile;
-use crate::registry::Decisions;
 use aster_ftl::{FtlCosts, PageMapping};
 use aster_parties::{MediaFacts, Refresh, Translation, VictimPolicy};
 use aster_units::{Content, Restriction};
@@ -26,8 +25,7 @@ pub fn page_mapping_on_host(
     let mut config = configure::ftl(profile, &MediaFacts { restriction, ..*facts });
     let command = profile.target.as_ref().and_then(|target| target.command_ns).unwrap_or(0).into();
     config.costs = FtlCosts { command, ..FtlCosts::default() };
-    let Decisions { victims, placement } = Pieces::default().make_decisions(profile)?;
-    let ours = PageMapping::new(config)?.deciding(victims, &*placement)?;
+    let ours = Pieces::default().make_decisions(profile)?.taken_by(PageMapping::new(config)?)?;
     let oob_bytes = aster_ftl::oob_bytes(facts.geometry.page_bytes, config.mapping_unit_bytes);
     Ok((Box::new(ours), oob_bytes as u8))
 }

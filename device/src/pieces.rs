@@ -6,9 +6,10 @@ use crate::media::EMMC_BYTES;
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
 use crate::registry::{
-    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTarget, MakeTranslation,
-    MakeVictimPolicy, Registry,
+    Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakePlacement, MakeScheduler, MakeTarget,
+    MakeTranslation, MakeVictimPolicy, Registry,
 };
+use aster_ftl::{Mapping, MappingPorts};
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement, PreferredWrites,
     TargetPiece, Translation, VictimPolicy,
@@ -16,6 +17,7 @@ use aster_parties::{
 use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
+use std::rc::Rc;
 
 /// Makes the arbiter of a channel with this many slots, one per LUN.
 pub type MakeArbiter = Box<dyn Fn(ChannelId, usize) -> Box<dyn Arbiter>>;
@@ -38,6 +40,8 @@ pub struct Pieces {
     /// The placements that `ftl.placement` chooses from. Unused on a bench and by a reader's own
     /// translation.
     pub placements: Registry<MakePlacement>,
+    /// The mappings that `ftl.mapping` chooses from. Unused on a bench and by a reader's own translation.
+    pub mappings: Registry<MakeMapping>,
     /// The flash schedulers that `scheduler.policy` chooses from. Unused on a bench.
     pub schedulers: Registry<MakeScheduler>,
     /// The front ends that `host.front_end` chooses from. Unused on a bench.
@@ -170,11 +174,28 @@ impl Pieces {
         self
     }
 
-    /// Makes the victim policy and the placement of a profile's drive.
+    /// Adds a mapping that profiles choose by `ftl.mapping`: what keeps the map of page mapping. `make` is
+    /// given the profile and what a mapping stands on, whenever a drive is powered on.
+    pub fn mapping<M: Mapping>(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile, MappingPorts<'_>) -> M + 'static,
+    ) -> Self {
+        let make = Rc::new(make);
+        let mapped: MakeMapping = Box::new(move |profile| {
+            let (make, profile) = (Rc::clone(&make), profile.clone());
+            Ok(Box::new(move |ours| ours.mapped_by(move |ports| make(&profile, ports))))
+        });
+        self.mappings.add(name, mapped);
+        self
+    }
+
+    /// Makes the victim policy, the placement and the mapping of a profile's drive.
     pub(crate) fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
         let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
         let placement = self.placements.find(profile.ftl.placement())?(profile)?;
-        Ok(Decisions { victims, placement })
+        let mapping = self.mappings.find(profile.ftl.mapping.name())?(profile)?;
+        Ok(Decisions { victims, placement, mapping })
     }
 
     /// Adds a command set that profiles choose by `host.command_set`.
@@ -220,6 +241,7 @@ impl Pieces {
             || self.translations.is_own(&profile.ftl.kind)
             || self.victims.is_own(&profile.ftl.victims)
             || self.placements.is_own(profile.ftl.placement())
+            || self.mappings.is_own(profile.ftl.mapping.name())
             || self.schedulers.is_own(&profile.scheduler.policy)
             || self.front_ends.is_own(&profile.host.front_end)
             || self.command_sets.is_own(&profile.host.command_set)

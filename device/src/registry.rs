@@ -11,7 +11,8 @@ use aster_ftl::{
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
 use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
-    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, TargetPiece, Translation, VictimPolicy,
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement, TargetPiece, Translation,
+    VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
 use aster_sched::fil::FlashInterface;
@@ -40,6 +41,24 @@ pub struct Decisions {
     pub victims: Box<dyn VictimPolicy>,
     /// Chooses the LUN of each logical page.
     pub placement: Box<dyn Placement>,
+    /// Keeps the map of page mapping: what `ftl.mapping` names.
+    pub mapping: Mapped,
+}
+
+/// Page mapping with a mapping.
+pub type Mapped = Box<dyn FnOnce(PageMapping) -> PageMapping>;
+
+/// Makes a mapping from a profile.
+pub type MakeMapping = Box<dyn Fn(&Profile) -> Result<Mapped, BuildError>>;
+
+impl Decisions {
+    /// Page mapping that decides so.
+    ///
+    /// # Errors
+    /// When the placement doesn't suit the array.
+    pub fn taken_by(self, ours: PageMapping) -> Result<PageMapping, PieceError> {
+        (self.mapping)(ours).deciding(self.victims, &*self.placement)
+    }
 }
 
 /// Makes a front end from a profile, for this drive. It starts nothing.
@@ -116,9 +135,9 @@ impl<M> Registry<M> {
 
 impl Default for Registry<MakeTranslation> {
     fn default() -> Self {
-        let page_mapping: MakeTranslation = Box::new(|profile, facts, Decisions { victims, placement }| {
+        let page_mapping: MakeTranslation = Box::new(|profile, facts, decisions| {
             let ours = PageMapping::new(configure::ftl(profile, facts))?;
-            Ok(Box::new(ours.deciding(victims, &*placement)?))
+            Ok(Box::new(decisions.taken_by(ours)?))
         });
         let vectors: MakeTranslation = Box::new(|profile, facts, _| {
             let made = Vectors::new(configure::vectors(profile, facts));
@@ -195,6 +214,14 @@ impl Default for Registry<MakeVictimPolicy> {
             (WINDOWED_GREEDY, windowed_greedy),
         ];
         Registry::of("ftl.victims", ours)
+    }
+}
+
+impl Default for Registry<MakeMapping> {
+    /// Page mapping makes ours itself: it knows by its configuration where its map is.
+    fn default() -> Self {
+        let ours = || -> MakeMapping { Box::new(|_| Ok(Box::new(|page_mapping| page_mapping))) };
+        Registry::of("ftl.mapping", [("resident", ours()), ("demand-paged", ours())])
     }
 }
 

@@ -18,8 +18,9 @@ const MAP_CACHE_SHARE: u64 = 100;
 /// The configuration of the page-mapping FTL. What concerns the front end follows at start.
 pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
     let resident = with_map(profile, facts, MapKind::Resident);
-    match profile.ftl.mapping {
-        MappingName::Resident => resident,
+    match &profile.ftl.mapping {
+        // One of a reader's own has no pages of its own on flash either.
+        MappingName::Resident | MappingName::Own(_) => resident,
         MappingName::DemandPaged => {
             let whole = 4 * resident.logical_pages();
             let paged =

@@ -25,14 +25,40 @@ pub enum FirstAccessName {
 }
 
 /// Where the map is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(from = "String", into = "String")]
 pub enum MappingName {
     /// In memory as a whole.
     #[default]
     Resident,
     /// On flash, with a cache in memory.
     DemandPaged,
+    /// Where a mapping of a reader's own keeps it, by its name.
+    Own(String),
+}
+
+impl MappingName {
+    /// As a profile says it.
+    pub fn name(&self) -> &str {
+        match self {
+            MappingName::Resident => "resident",
+            MappingName::DemandPaged => "demand-paged",
+            MappingName::Own(name) => name,
+        }
+    }
+}
+
+impl From<String> for MappingName {
+    fn from(name: String) -> Self {
+        let ours = [MappingName::Resident, MappingName::DemandPaged];
+        ours.into_iter().find(|ours| ours.name() == name).unwrap_or(MappingName::Own(name))
+    }
+}
+
+impl From<MappingName> for String {
+    fn from(name: MappingName) -> String {
+        name.name().to_owned()
+    }
 }
 
 /// What an open-channel drive does with the first block of each LUN and plane, in which the Cosmos+ board

@@ -64,7 +64,10 @@ impl Schema {
                 let (key, kind) = field.trim_end_matches(',').split_once(": ").unwrap();
                 let field = Field { name: key.to_owned(), kind: kind.to_owned(), doc: doc.clone() };
                 schema.structs.entry(name.clone()).or_default().push(field);
-            } else if let (Some(name), Some(value)) = (&of_enum, text.strip_suffix(',')) {
+            } else if let (Some(name), Some(value)) = (&of_enum, text.strip_suffix(','))
+                // What carries a value is not one of ours.
+                && !value.contains('(')
+            {
                 schema.enums.entry(name.clone()).or_default().push(kebab(value));
             }
             doc.clear();

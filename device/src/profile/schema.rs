@@ -407,7 +407,8 @@ pub struct FtlProfile {
     /// for a page. Smaller ones are packed into pages in the order of their arrival.
     #[serde(default)]
     pub mapping_unit_bytes: u32,
-    /// Where the map is: in memory as a whole, or on flash with a cache in memory.
+    /// Where the map is: in memory as a whole, on flash with a cache in memory, or where a mapping of a
+    /// reader's own, by its name, keeps it.
     #[serde(default)]
     pub mapping: MappingName,
     /// Memory of a map on flash, for changes and for pages of the map; a hundredth of what the whole map

@@ -59,10 +59,10 @@ impl Profile {
         }
         if key.starts_with(EMMC) {
             let reads = "a map on the drive's own flash alone reads it";
-            return match (self.ftl.kind.as_str(), self.ftl.mapping) {
+            return match (self.ftl.kind.as_str(), &self.ftl.mapping) {
                 _ if target != NO_TARGET => Some(format!("{under}: {reads}")),
-                (PAGE_MAPPING, MappingName::Resident) => {
-                    Some(format!("has no effect with ftl.mapping = \"resident\": {reads}"))
+                (PAGE_MAPPING, mapping @ (MappingName::Resident | MappingName::Own(_))) => {
+                    Some(format!("has no effect with ftl.mapping = \"{}\": {reads}", mapping.name()))
                 }
                 (VECTORS, _) => Some(format!("has no effect over a drive without a map: {reads}")),
                 _ => None,

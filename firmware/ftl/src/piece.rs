@@ -2,8 +2,9 @@
 
 use crate::checkpoint::directory_copies;
 use crate::journal::root::Root;
-use crate::mapping::Mapping;
 use crate::mapping::demand::DemandMap;
+use crate::mapping::resident::ResidentMap;
+use crate::mapping::{Mapping, MappingPorts};
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
 use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
@@ -19,8 +20,15 @@ use aster_parties::{
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
+/// Starts an FTL with a mapping of a reader's own.
+type StartWith = Box<dyn FnOnce(Setup, TranslationPorts) -> Result<Rc<dyn TranslationView>, ConfigError>>;
+
 /// The page-mapping FTL before it is started.
-pub struct PageMapping(Setup);
+pub struct PageMapping {
+    setup: Setup,
+    // None of a mapping of ours, which the configuration names.
+    start: Option<StartWith>,
+}
 
 impl PageMapping {
     /// An FTL of this configuration. How many commands there are at once, and whether they are completed
@@ -30,7 +38,16 @@ impl PageMapping {
     /// When the configuration is out of bounds.
     pub fn new(config: FtlConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(PageMapping(Setup::from(config)))
+        Ok(PageMapping { setup: Setup::from(config), start: None })
+    }
+    /// The same with a mapping that `make` makes, in place of the one that the configuration names. It keeps
+    /// its map in memory, or wherever else it likes, but for the drive's flash: checkpoints store it there as
+    /// a whole, and the log what has changed since.
+    #[must_use]
+    pub fn mapped_by<M: Mapping>(self, make: impl FnOnce(MappingPorts<'_>) -> M + 'static) -> Self {
+        const { assert!(M::STORES_UNITS, "checkpoints store the places of all units, from this mapping") };
+        let start: StartWith = Box::new(|setup, ports| Ok(Rc::new(start_with(setup, ports, make)?)));
+        PageMapping { start: Some(start), ..self }
     }
     /// The same with other decisions.
     ///
@@ -41,13 +58,23 @@ impl PageMapping {
         victims: Box<dyn VictimPolicy>,
         placement: &dyn Placement,
     ) -> Result<Self, PieceError> {
-        Ok(PageMapping(Setup::new(self.0.config, victims, placement)?))
+        let setup = Setup::new(self.setup.config, victims, placement)?;
+        Ok(PageMapping { setup, ..self })
     }
+}
+
+fn start_with<M: Mapping>(
+    setup: Setup,
+    ports: TranslationPorts,
+    make: impl FnOnce(MappingPorts<'_>) -> M,
+) -> Result<FtlHandle<M>, ConfigError> {
+    let TranslationPorts { core, commands, flash, buffers, nvram, recorder, .. } = ports;
+    Ftl::start_with(&core, setup, buffers, commands, flash, nvram, recorder, make)
 }
 
 impl Translation for PageMapping {
     fn needs(&self) -> TranslationNeeds {
-        let config = &self.0.config;
+        let config = &self.setup.config;
         TranslationNeeds {
             data_buffers: config.data_buffers(),
             metadata_buffers: config.metadata_buffers(),
@@ -57,10 +84,10 @@ impl Translation for PageMapping {
         }
     }
     fn capacity_bytes(&self) -> u64 {
-        self.0.config.logical_pages() * u64::from(self.0.config.geometry.page_bytes)
+        self.setup.config.logical_pages() * u64::from(self.setup.config.geometry.page_bytes)
     }
     fn preferred_writes(&self) -> Option<PreferredWrites> {
-        let config = &self.0.config;
+        let config = &self.setup.config;
         let told =
             PreferredWrites { granularity_bytes: config.unit_bytes(), optimal_bytes: config.program_bytes() };
         (config.mapping_unit_bytes != 0).then_some(told)
@@ -76,31 +103,23 @@ impl Translation for PageMapping {
         damaged.map(|((at, _), what)| DamagedRecord { at, what, instead }).collect()
     }
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
-        let TranslationPorts {
-            core,
-            commands,
-            command_slots,
-            completes_early,
-            flash,
-            buffers,
-            nvram,
-            emmc,
-            recorder,
-        } = ports;
-        let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0.config };
-        let setup = Setup { config, emmc, ..self.0 };
-        let refused = |error| PieceError::new("ftl", error);
-        match config.map {
-            MapKind::Resident => {
-                let started = Ftl::start(&core, setup, buffers, commands, flash, nvram, recorder);
-                Ok(Rc::new(started.map_err(refused)?))
-            }
+        let PageMapping { setup, start } = *self;
+        let config = FtlConfig {
+            command_slots: ports.command_slots,
+            auto_completion: ports.completes_early,
+            ..setup.config
+        };
+        let setup = Setup { config, emmc: ports.emmc.clone(), ..setup };
+        let start = start.unwrap_or_else(|| match config.map {
+            MapKind::Resident => Box::new(|setup, ports| {
+                let resident = |ports: MappingPorts<'_>| ResidentMap::new(ports.pages);
+                Ok(Rc::new(start_with(setup, ports, resident)?))
+            }),
             MapKind::DemandPaged(_) => {
-                let map = DemandMap::new;
-                let started = Ftl::start_with(&core, setup, buffers, commands, flash, nvram, recorder, map);
-                Ok(Rc::new(started.map_err(refused)?))
+                Box::new(|setup, ports| Ok(Rc::new(start_with(setup, ports, DemandMap::new)?)))
             }
-        }
+        });
+        start(setup, ports).map_err(|error| PieceError::new("ftl", error))
     }
 }
 
