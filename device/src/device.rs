@@ -14,14 +14,13 @@ use crate::thermal::ThermalStats;
 use crate::wear::used_blocks;
 use aster_board::LinkStats;
 use aster_channel::ChannelStats;
-use aster_channel::fixed::Filter;
 use aster_ecc::EccStats;
 use aster_events::{Above, Below as OfBelow, Counter, DriveCounters, EventSink, Firmware, Recorder, Tee};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, FunctionSpec, History, NvmeView, POSTED_WRITES,
-    QueueDoorbell, ReadTag, TranslationStats, TranslationView,
+    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, Filter, FunctionSpec, History, NvmeView,
+    POSTED_WRITES, QueueDoorbell, ReadTag, TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;

@@ -72,9 +72,8 @@ pub mod wave {
 
 /// The control path of the asynchronous channel controller. Filters can be inserted into it (C16).
 pub mod control {
-    pub use aster_channel::fixed::{
-        AccessCounts, Answer, ControlWord, Filter, Passage, Segment, SegmentKind, StatisticsFilter,
-    };
+    pub use aster_channel::fixed::StatisticsFilter;
+    pub use aster_parties::{AccessCounts, Answer, ControlWord, Filter, Passage, Segment, SegmentKind};
 }
 
 /// What firmware of one big loop reports about itself (C66).
@@ -89,16 +88,16 @@ pub mod plug {
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_ftl::{Mapping, MappingFault, MappingPorts, NoMapRoom};
     pub use aster_parties::{
-        AdminAnswer, BARS, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, DamagedRecord,
-        Decoded, DoorbellBuffer, DriveFunction, DriveState, FlashCounts, FrontEnd, FrontEndFacts,
-        FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts, Issued, ListAt,
-        MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
+        AdminAnswer, Arbiter, BARS, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet,
+        DamagedRecord, Decoded, DoorbellBuffer, DriveFunction, DriveState, FlashCounts, FrontEnd,
+        FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts,
+        Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
         PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement, PreferredWrites, Promises,
         QueueDoorbell, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
         TargetView, Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
         VictimPolicy, status_of,
     };
-    pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
+    pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
     pub use aster_ports::flash::{
         FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner,

@@ -11,10 +11,9 @@ use crate::registry::{
 };
 use aster_ftl::{Mapping, MappingPorts};
 use aster_parties::{
-    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement, PreferredWrites,
+    Arbiter, CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement, PreferredWrites,
     TargetPiece, Translation, VictimPolicy,
 };
-use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 use std::rc::Rc;

@@ -115,7 +115,7 @@ impl Channels {
                 None => configure::transactions(profile).arbiter(slots),
             };
             if let Some(arbiter) = arbiter {
-                port.set_arbiter(arbiter);
+                arbiter.serve(&port);
             }
             let engine = configure::engine(
                 profile,

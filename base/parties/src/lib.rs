@@ -13,15 +13,18 @@
 //! another through the ports of `aster_ports`.
 //!
 //! Two decisions of a page-mapping translation can be replaced on their own: the [`VictimPolicy`] of
-//! garbage collection, and the [`Placement`] of logical pages.
+//! garbage collection, and the [`Placement`] of logical pages. So can two of a channel: its [`Arbiter`] under
+//! a controller in software, and each [`Filter`] under the asynchronous one in hardware.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod arbiter;
 mod bar_read;
 mod command_data;
 mod command_set;
+mod control;
 mod front_end;
 mod function;
 mod nvme;
@@ -38,10 +41,14 @@ mod told;
 mod translation;
 mod victims;
 
+pub use arbiter::Arbiter;
 pub use bar_read::{BarRead, ReadTag};
 pub use command_data::{DataMover, DataPart, data_parts};
 pub use command_set::{
     AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, SetEvent, Source, status_of,
+};
+pub use control::{
+    AccessCounts, Answer, ControlWord, Filter, Passage, PlaneTurn, SEGMENT_KINDS, Segment, SegmentKind,
 };
 pub use front_end::{
     FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView, POSTED_WRITES,

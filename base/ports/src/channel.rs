@@ -140,17 +140,9 @@ struct TransactionSlot {
     passed_over: Cell<u32>,
 }
 
-/// Decides which of several waiting transactions owns the channel next. It is BABOL's transaction scheduler
-/// (B18), or the arbiter of a controller in hardware (B29). A reader may bring one.
-///
-/// A controller in software asks one transaction ahead. Its queue holds the transaction on the channel and
-/// the one that follows, so it asks as soon as a transaction waits and the second place is free. A controller
-/// in hardware asks when the channel is free and a transaction waits.
-pub trait Arbiter {
-    /// Chooses one of `waiting` and returns its index. `waiting` holds slots of `channel` in the order in
-    /// which they were issued and is never empty. [`ChannelPort::waiting`] gives each slot's transaction.
-    fn grant(&mut self, channel: &ChannelPort, waiting: &[u16]) -> usize;
-}
+/// Chooses which of several waiting transactions owns the channel next, and returns its index. The slots are
+/// in the order in which they were issued, and at least one.
+pub type Chooser = Box<dyn FnMut(&ChannelPort, &[u16]) -> usize>;
 
 /// One channel's port. Firmware holds it to issue, the engine to execute.
 pub struct ChannelPort {
@@ -158,8 +150,8 @@ pub struct ChannelPort {
     id: ChannelId,
     slots: Box<[TransactionSlot]>,
     pending: RefCell<VecDeque<u16>>,
-    arbiter: RefCell<Option<Box<dyn Arbiter>>>,
-    // The slots that the arbiter chooses among. A field, so that its memory is allocated once.
+    chooser: RefCell<Option<Chooser>>,
+    // The slots that are chosen among. A field, so that its memory is allocated once.
     waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
     // Whether to post the engine when a transaction may start at once. A post clears it.
@@ -191,7 +183,7 @@ impl ChannelPort {
             id,
             slots: (0..luns).map(slot).collect(),
             pending: RefCell::new(VecDeque::with_capacity(luns)),
-            arbiter: RefCell::new(None),
+            chooser: RefCell::new(None),
             waiting: RefCell::new(Vec::with_capacity(luns)),
             engine: Cell::new(None),
             listens: Cell::new(true),
@@ -229,9 +221,9 @@ impl ChannelPort {
         self.engine.set(Some(engine));
     }
 
-    /// Lets `arbiter` choose which waiting transaction is next, instead of the one issued first.
-    pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
-        *self.arbiter.borrow_mut() = Some(arbiter);
+    /// Lets `chooser` choose which waiting transaction is next, instead of the one issued first.
+    pub fn set_chooser(&self, chooser: Chooser) {
+        *self.chooser.borrow_mut() = Some(chooser);
     }
     /// Gives `slot` to hardware, which issues in it from now on. The port posts `token` to `handler` when
     /// a result can be taken. The hardware sees when the bus is free but not when the stages have
@@ -316,11 +308,11 @@ impl ChannelPort {
     }
 
     /// Engine side: whether the next transaction is chosen while the one before it still owns the
-    /// channel. A controller whose queue holds both does this. Without an arbiter, transactions go in the
+    /// channel. A controller whose queue holds both does this. Without a chooser, transactions go in the
     /// order of issue, so that the time of the choice doesn't matter.
     #[inline]
     pub fn chooses_ahead(&self) -> bool {
-        self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
+        self.chooser.borrow().is_some() && !self.is_driven_by_hardware()
     }
 
     /// Engine side: whether to post [`ENGINE_KICK`] when a transaction may start at once. One post is enough
@@ -330,12 +322,12 @@ impl ChannelPort {
     pub fn listen(&self, listens: bool) {
         self.listens.set(listens);
     }
-    /// Engine side: the next transaction issued by `now`: the arbiter's choice, or the one issued first.
+    /// Engine side: the next transaction issued by `now`: the one that is chosen, or the one issued first.
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {
         let mut pending = self.pending.borrow_mut();
-        if let Some(arbiter) = &mut *self.arbiter.borrow_mut() {
-            return self.granted(&mut **arbiter, &mut pending, now);
+        if let Some(chooser) = &mut *self.chooser.borrow_mut() {
+            return self.chosen(chooser, &mut pending, now);
         }
         let first = usize::from(*pending.front()?);
         if self.slots[first].issued.get() > now {
@@ -344,7 +336,7 @@ impl ChannelPort {
         pending.pop_front();
         Some(first)
     }
-    fn granted(&self, arbiter: &mut dyn Arbiter, pending: &mut VecDeque<u16>, now: Instant) -> Option<usize> {
+    fn chosen(&self, chooser: &mut Chooser, pending: &mut VecDeque<u16>, now: Instant) -> Option<usize> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.clear();
         let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
@@ -352,7 +344,7 @@ impl ChannelPort {
         let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
         let index = match waiting.as_slice() {
             [] => return None,
-            some => arbiter.grant(self, some),
+            some => chooser(self, some),
         };
         let slot = waiting[index];
         waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
@@ -360,7 +352,7 @@ impl ChannelPort {
         pending.retain(|&other| other != slot);
         Some(usize::from(slot))
     }
-    /// The transaction that waits in a slot, as an arbiter sees it.
+    /// The transaction that waits in a slot, as a chooser sees it.
     pub fn waiting(&self, slot: u16) -> Waiting<'_> {
         let s = &self.slots[usize::from(slot)];
         Waiting { issued: s.issued.get(), passed_over: s.passed_over.get(), txn: s.txn.borrow() }

@@ -1,5 +1,5 @@
-//! The view that an arbiter ([`crate::channel::Arbiter`]) has of the transactions that wait for a
-//! channel.
+//! The view of the transactions that wait for a channel, for who chooses among them
+//! ([`crate::channel::Chooser`]).
 
 use alloc::boxed::Box;
 use aster_txn::{Direction, Op, Path, Txn};
@@ -23,7 +23,7 @@ pub enum TransactionClass {
 pub struct Waiting<'a> {
     /// When it was issued.
     pub issued: Instant,
-    /// How often the arbiter chose a transaction that was issued later.
+    /// How often a transaction that was issued later was chosen.
     pub passed_over: u32,
     /// The transaction itself.
     pub txn: Ref<'a, Box<Txn>>,

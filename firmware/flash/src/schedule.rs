@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_ports::channel::Arbiter;
+use aster_parties::Arbiter;
 use aster_ports::channel::ChannelPort;
 use aster_ports::order::TransactionClass;
 

@@ -18,7 +18,7 @@ fn port(policy: TransactionPolicy) -> (Exec, Rc<ChannelPort>) {
     let port = ChannelPort::new(&exec, ChannelId(0), SLOTS, SLOTS);
     port.attach(exec.register(Rc::new(Nobody)));
     if let Some(arbiter) = policy.arbiter(SLOTS) {
-        port.set_arbiter(arbiter);
+        arbiter.serve(&port);
     }
     (exec, port)
 }

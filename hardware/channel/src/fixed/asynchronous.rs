@@ -5,12 +5,13 @@
 //! and one of normal priority (P14). When the bus is free, the dispatcher hands the head of a queue to
 //! the flash driver.
 
-use super::segment::{SEGMENT_KINDS, Segment, SegmentKind, Waits};
+use super::segment::Waits;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_ports::channel::{Arbiter, ChannelPort};
+use aster_parties::{AccessCounts, Answer, ControlWord, Filter, Passage, Segment};
+use aster_ports::channel::Chooser;
 use aster_units::{Instant, LunIndex};
 use core::cell::RefCell;
 
@@ -45,65 +46,6 @@ pub(super) const WAITS: Waits = Waits {
 /// Control words that each of the dispatcher's queues holds (P14).
 pub const DISPATCH_QUEUE: usize = 16;
 
-/// A flash control word (C15).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ControlWord {
-    /// Data access or status request: goes to the flash driver.
-    Access {
-        /// The LUN.
-        lun: LunIndex,
-        /// What the driver is to do.
-        segment: Segment,
-    },
-    /// Asks the statistics filter for its statistics.
-    Statistics,
-    /// Asks how many words the dispatcher's queues hold (P14).
-    QueueCounts,
-}
-
-/// An answer that goes back up the control path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
-    /// No part answers such a word, or a filter doesn't let it pass.
-    Refused,
-    /// Words by kind of segment.
-    Statistics(AccessCounts),
-    /// Words in the dispatcher's queues.
-    QueueCounts {
-        /// Of high priority.
-        high: usize,
-        /// Of normal priority.
-        normal: usize,
-    },
-}
-
-/// Accesses by kind of segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct AccessCounts([u64; SEGMENT_KINDS]);
-
-impl AccessCounts {
-    /// The number of accesses of `kind`.
-    pub fn of(&self, kind: SegmentKind) -> u64 {
-        self.0[kind as usize]
-    }
-}
-
-/// What a filter does with a control word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Passage {
-    /// Lets it pass, on to the next filter or the dispatcher.
-    Down,
-    /// Answers it upstream; it goes no further.
-    Up(Answer),
-}
-
-/// A filter in the control path (C16), which sees each word before the dispatcher does. If it answers an
-/// access instead of letting it pass, the access's request ends in an error.
-pub trait Filter {
-    /// Decides on a word that reaches the filter at `at`.
-    fn pass(&mut self, at: Instant, word: &ControlWord) -> Passage;
-}
-
 /// Counts accesses, and answers [`ControlWord::Statistics`] (C16, C18).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatisticsFilter(AccessCounts);
@@ -112,7 +54,7 @@ impl Filter for StatisticsFilter {
     fn pass(&mut self, _: Instant, word: &ControlWord) -> Passage {
         match word {
             ControlWord::Access { segment, .. } => {
-                self.0.0[segment.kind as usize] += 1;
+                self.0.count(segment.kind);
                 Passage::Down
             }
             ControlWord::Statistics => Passage::Up(Answer::Statistics(self.0)),
@@ -186,8 +128,9 @@ impl ControlPath {
         self.filters.borrow_mut().push(filter);
     }
     /// The part of the dispatcher that hands the driver its next word.
-    pub(super) fn dispatcher(&self) -> Box<dyn Arbiter> {
-        Box::new(Dispatcher(Rc::clone(&self.queues)))
+    pub(super) fn dispatcher(&self) -> Chooser {
+        let mut dispatcher = Dispatcher(Rc::clone(&self.queues));
+        Box::new(move |_, waiting| dispatcher.choose(waiting))
     }
 
     fn filtered(&self, at: Instant, word: &ControlWord) -> Passage {
@@ -226,12 +169,6 @@ impl ControlPath {
 
 /// Hands the driver the head of the high-priority queue, or else that of the normal one.
 struct Dispatcher(Rc<RefCell<Queues>>);
-
-impl Arbiter for Dispatcher {
-    fn grant(&mut self, _: &ChannelPort, waiting: &[u16]) -> usize {
-        self.choose(waiting)
-    }
-}
 
 impl Dispatcher {
     fn choose(&mut self, waiting: &[u16]) -> usize {

@@ -1,15 +1,16 @@
 //! A fixed controller of one channel: its operation modules, and the path from them to the engine.
 
-use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
+use super::asynchronous::{ControlPath, Descent, WAITS};
 use super::config::FixedConfig;
 use super::module::{Module, Next};
-use super::segment::{Place, Segment, SegmentKind, Waits};
+use super::segment::{Place, Waits, lay_out};
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, Handler, HandlerId};
+use aster_parties::{Answer, ControlWord, Filter, Segment, SegmentKind};
 use aster_ports::channel::ChannelPort;
 use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS, Outcomes, Tag};
 use aster_ports::package::Interface;
@@ -124,8 +125,11 @@ impl FixedController {
     /// requests.
     pub fn take_over(&self) {
         let id = self.id();
-        self.channel.set_arbiter(match &self.discipline {
-            Discipline::Synchronous => Box::new(RoundRobin::default()),
+        self.channel.set_chooser(match &self.discipline {
+            Discipline::Synchronous => {
+                let mut turns = RoundRobin::default();
+                Box::new(move |_, waiting| turns.choose(waiting))
+            }
             Discipline::Asynchronous(path) => path.dispatcher(),
         });
         for (slot, unit) in self.units.iter().enumerate() {
@@ -245,7 +249,7 @@ impl FixedController {
         if segment.kind == SegmentKind::Reset {
             self.channel.set_interface(place.way, Interface::POWER_ON);
         }
-        segment.lay_out(&mut self.channel.txn(slot), place, &self.config, self.waits());
+        lay_out(&segment, &mut self.channel.txn(slot), place, &self.config, self.waits());
         self.channel.issue(slot, self.exec.now(), linger);
     }
 

@@ -18,12 +18,9 @@ mod module;
 mod segment;
 mod synchronous;
 
-pub use asynchronous::{
-    AccessCounts, Answer, ControlWord, DISPATCH_QUEUE, Filter, Passage, StatisticsFilter, waits,
-};
+pub use asynchronous::{DISPATCH_QUEUE, StatisticsFilter, waits};
 pub use config::FixedConfig;
 pub use controller::{Control, FixedController};
-pub use segment::{PlaneTurn, SEGMENT_KINDS, Segment, SegmentKind};
 
 #[cfg(test)]
 mod tests;

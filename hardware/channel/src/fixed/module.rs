@@ -1,8 +1,8 @@
 //! An operation module: the finite-state machine that carries out a request on one LUN (BABOL's Fig 4).
 
 use super::config::FixedConfig;
-use super::segment::{PlaneTurn, Segment, SegmentKind};
 use alloc::boxed::Box;
+use aster_parties::{PlaneTurn, Segment, SegmentKind};
 use aster_ports::channel::{TxnFault, TxnResult};
 use aster_ports::flash::{
     FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Tag, Target,

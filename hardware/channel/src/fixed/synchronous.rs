@@ -1,7 +1,5 @@
 //! The arbiter of the synchronous controller (BABOL's Fig 4).
 
-use aster_ports::channel::{Arbiter, ChannelPort};
-
 /// Grants the channel round robin: to the first LUN that wants it after the one that had it last.
 #[derive(Default)]
 pub(super) struct RoundRobin {
@@ -16,11 +14,5 @@ impl RoundRobin {
         let chosen = chosen.expect("somebody wants the channel");
         self.next = waiting[chosen].wrapping_add(1);
         chosen
-    }
-}
-
-impl Arbiter for RoundRobin {
-    fn grant(&mut self, _: &ChannelPort, waiting: &[u16]) -> usize {
-        self.choose(waiting)
     }
 }

@@ -3,13 +3,13 @@
 
 use super::config::FixedConfig;
 use super::module::{Module, Next};
-use super::segment::{Segment, SegmentKind};
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
+use aster_parties::{Segment, SegmentKind};
 use aster_ports::channel::{FrameReport, TxnError, TxnFault, TxnResult};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{

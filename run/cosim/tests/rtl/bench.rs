@@ -8,7 +8,8 @@ use aster_exec::{Core, Exec};
 use aster_flash::schedule::{ByClass, FairShare, RoundRobin, ShortestFirst};
 use aster_flash::{FlashConfig, FlashCosts, Lun, LunShape, PollPolicy};
 use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandArray, NandConfig};
-use aster_ports::channel::{Arbiter, BusTap, ChannelPort};
+use aster_parties::Arbiter;
+use aster_ports::channel::{BusTap, ChannelPort};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{BurstTiming, DataMode, Interface};
@@ -212,7 +213,7 @@ impl Bench {
         let luns = GEOMETRY.luns_per_channel() as usize;
         let port = ChannelPort::new(&exec, ChannelId(0), usize::from(GEOMETRY.ways), luns);
         if let Some(arbiter) = setting.order.arbiter(luns) {
-            port.set_arbiter(arbiter);
+            arbiter.serve(&port);
         }
         let table = |interface, mode| {
             let bus = BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
