@@ -23,9 +23,11 @@ use aster_board::{EmmcCard, Link, PciFunction, SharedEmmcCells, TlpLink};
 use aster_ecc::{Engine, EngineConfig, EnginePorts};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
+use aster_flash::Controller;
 use aster_nand::{NandArray, NandCells};
 use aster_parties::{
-    BARS, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Translation, TranslationNeeds,
+    BARS, Below, CommandSplice, FlashScheduler, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
+    FunctionSpec, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, Translation, TranslationNeeds,
     TranslationPorts, TranslationView,
 };
 use aster_ports::cores::{Interrupt, Notice};
@@ -37,9 +39,7 @@ use aster_ports::link::{LinkPort, TAG_BYTES};
 use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_ports::tlp::{TlpPort, TlpSettings};
-use aster_sched::{
-    Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, spawn_workers,
-};
+use aster_sched::spawn_workers;
 use aster_units::{BufferId, Content, Geometry, Instant, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -182,7 +182,7 @@ struct Base<'a> {
     completes_early: bool,
     translation: Option<Box<dyn Translation>>,
     needs: TranslationNeeds,
-    scheduler: Option<Box<dyn FlashScheduler>>,
+    scheduler: Option<Box<dyn FlashScheduler<Controller>>>,
     scheduler_needs: SchedulerNeeds,
     pieces: Pieces,
     tasks: Rc<Tasks>,
@@ -315,7 +315,7 @@ impl<'a> Base<'a> {
     }
     /// The scheduler's lower side. With a port below it, controllers in software are workers that take
     /// requests one after the other as the scheduler sends them.
-    fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
+    fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below<Controller> {
         let software = channels.software(&self.flash_cores, self.geometry, self.wanted.recorder);
         let Some(port) = &ports.controllers else { return Below::Luns(Box::new(software)) };
         if self.has_software_controllers() {
@@ -329,7 +329,7 @@ impl<'a> Base<'a> {
         core: &Core,
         ports: &FlashPorts,
         channels: &Channels,
-        below: Below,
+        below: Below<Controller>,
         commands: Option<CommandSplice>,
     ) -> Result<Rc<dyn SchedulerView>, BuildError> {
         let scheduler = self.scheduler.take().expect("a scheduler is started once");

@@ -523,7 +523,7 @@ impl Device {
             link: self.face.link.stats(),
             cores: array.cores.iter().map(Core::stats).collect(),
             dram_bytes: array.memory.moved(),
-            big_loop: array.scheduler.loop_stats(),
+            big_loop: array.scheduler.own_stats().and_then(|own| own.downcast_ref().copied()),
             scheduler: {
                 let mut counters = Vec::new();
                 array.scheduler.counters(&mut |name, value| counters.push((name, value)));

@@ -85,17 +85,18 @@ pub mod big_loop {
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
     pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
-    pub use aster_flash::{FlashConfig, Lun, operations, schedule};
+    pub use aster_flash::{Controller, FlashConfig, Lun, operations, schedule};
     pub use aster_ftl::{Mapping, MappingFault, MappingPorts, NoMapRoom};
     pub use aster_parties::{
-        AdminAnswer, Arbiter, BARS, BarRead, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet,
-        DamagedRecord, Decoded, DoorbellBuffer, DriveFunction, DriveState, FlashCounts, FrontEnd,
-        FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts,
-        Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
+        AdminAnswer, Arbiter, BARS, BarRead, BarSpec, Below, BlockFacts, Boot, BringUpGate, ClosedBlocks,
+        CommandSet, CommandSplice, CoreBuses, DamagedRecord, Decoded, DoorbellBuffer, DriveFunction,
+        DriveState, FlashCounts, FlashScheduler, FlashTask, FrontEnd, FrontEndFacts, FrontEndNeeds,
+        FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts, Issued, ListAt, LunPlace,
+        MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
         PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement, PreferredWrites, Promises,
-        QueueDoorbell, ReadTag, SetEvent, Source, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
-        TargetView, Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
-        VictimPolicy, status_of,
+        QueueDoorbell, ReadTag, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, SetEvent, Source,
+        TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView, TaskScheduler, Tasks, Translation,
+        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
@@ -116,11 +117,7 @@ pub mod plug {
     pub use aster_ports::tlp::{
         BufferDescriptor, Gathered, Outgoing, TLP_SENT, TlpDescriptor, TlpPort, TlpSettings, TlpStats,
     };
-    pub use aster_sched::{
-        Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, FlashTask, LunPlace,
-        PackageLimit, PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView,
-        TaskScheduler, Tasks, Worker, spawn_workers,
-    };
+    pub use aster_sched::{Backend, PackageLimit, PassThrough, Policy, Worker, spawn_workers};
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::registers::Doorbell;
     pub use aster_wire::nvme::{Sqe, Status};

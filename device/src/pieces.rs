@@ -9,12 +9,12 @@ use crate::registry::{
     Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakePlacement, MakeScheduler, MakeTarget,
     MakeTranslation, MakeVictimPolicy, Registry,
 };
+use aster_flash::Controller;
 use aster_ftl::{Mapping, MappingPorts};
 use aster_parties::{
-    Arbiter, CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement, PreferredWrites,
-    TargetPiece, Translation, VictimPolicy,
+    Arbiter, CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement,
+    PreferredWrites, TargetPiece, TaskScheduler, Translation, VictimPolicy,
 };
-use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 use std::rc::Rc;
 
@@ -219,7 +219,7 @@ impl Pieces {
     pub fn scheduler(
         mut self,
         policy: &str,
-        make: impl Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError> + 'static,
+        make: impl Fn(&Profile) -> Result<Box<dyn FlashScheduler<Controller>>, BuildError> + 'static,
     ) -> Self {
         self.schedulers.add(policy, Box::new(make));
         self
@@ -229,7 +229,10 @@ impl Pieces {
     ///
     /// # Errors
     /// When no scheduler has that name, or it doesn't suit this drive.
-    pub(crate) fn make_scheduler(&self, profile: &Profile) -> Result<Box<dyn FlashScheduler>, BuildError> {
+    pub(crate) fn make_scheduler(
+        &self,
+        profile: &Profile,
+    ) -> Result<Box<dyn FlashScheduler<Controller>>, BuildError> {
         self.schedulers.find(&profile.scheduler.policy)?(profile)
     }
 

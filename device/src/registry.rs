@@ -5,18 +5,19 @@ use crate::profile::{
     AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
     PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
+use aster_flash::Controller;
 use aster_ftl::{
     Assigner, CostBenefit, DChoices, Fifo, Greedy, PLANE_ORDERS, PageMapping, PlaneOrder, WindowedGreedy,
 };
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
 use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
-    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement, TargetPiece, Translation,
-    VictimPolicy,
+    CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement, TargetPiece,
+    Translation, VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
 use aster_sched::fil::FlashInterface;
-use aster_sched::{FlashScheduler, PassThrough, Workers};
+use aster_sched::{PassThrough, Workers};
 use aster_vectors::Vectors;
 use std::collections::BTreeMap;
 
@@ -68,7 +69,7 @@ pub type MakeFrontEnd = Box<dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn Fr
 pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
 
 /// Makes a flash scheduler from a profile. It starts nothing.
-pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
+pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler<Controller>>, BuildError>>;
 
 /// Makes a target from a profile, for a drive with these media. It starts nothing.
 pub type MakeTarget = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn TargetPiece>, BuildError>>;

@@ -56,10 +56,8 @@ fn holds(output: &Output) {
 fn the_page_shows_the_example_as_it_is() {
     let page = include_str!("../../docs/schedulers.md");
     let example = include_str!("../../examples/own-pieces/src/main.rs");
-    let traits = [
-        include_str!("../../firmware/sched/src/tasks.rs"),
-        include_str!("../../base/parties/src/arbiter.rs"),
-    ];
+    let traits =
+        [include_str!("../../base/parties/src/tasks.rs"), include_str!("../../base/parties/src/arbiter.rs")];
     let sources = traits.map(without_comments);
     for code in blocks(page, "rust") {
         let is_there = example.contains(code) || sources.iter().any(|source| source.contains(code));

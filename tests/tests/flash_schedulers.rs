@@ -63,11 +63,11 @@ fn requests_that_are_passed_through_reach_each_kind_of_controller() {
 /// below.
 struct OneByOne(Rc<Cell<u32>>);
 
-impl FlashScheduler for OneByOne {
+impl<C> FlashScheduler<C> for OneByOne {
     fn needs(&self) -> SchedulerNeeds {
         SchedulerNeeds { requests_per_lun: 1, ..SchedulerNeeds::default() }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError> {
         self.0.set(ports.luns.len() as u32);
         Box::new(PassThrough { slots_per_channel: 1 }).start(ports)
     }
@@ -100,11 +100,11 @@ fn a_scheduler_of_a_readers_own_is_chosen_by_its_name() {
 /// enable.
 struct Asking(Geometry, Rc<RefCell<Vec<FlashStatus>>>);
 
-impl FlashScheduler for Asking {
+impl<C> FlashScheduler<C> for Asking {
     fn needs(&self) -> SchedulerNeeds {
         SchedulerNeeds { requests_per_lun: 1, polls: true, ..SchedulerNeeds::default() }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let Below::Port(below) = ports.below else { unreachable!("it takes no software controllers") };
         let (exec, Asking(geometry, seen)) = (ports.core.exec().clone(), *self);
         ports.core.spawn(async move {

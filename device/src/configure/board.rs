@@ -8,11 +8,10 @@ use aster_board::{
     EmmcTimes, Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling, TlpLinkConfig, WireConfig,
     ZERO_CELSIUS,
 };
-use aster_parties::{PciIds, PowerReport, PowerValue};
+use aster_parties::{CoreBuses, PciIds, PowerReport, PowerValue};
 use aster_ports::flash::DieGroups;
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_sched::CoreBuses;
 use aster_units::{Duration, Frequency, LunAddr, LunIndex};
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;

@@ -3,9 +3,10 @@
 use super::times::nanos;
 use crate::profile::{ControllerName, Profile, READS_FIRST};
 use aster_flash::FlashConfig;
+use aster_parties::{TaskScheduler, Tasks};
 use aster_sched::cosmos::{LoopConfig, LoopCosts};
 use aster_sched::fil::{FilConfig, FilCosts};
-use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
+use aster_sched::{PackageLimit, Policy};
 use aster_units::Duration;
 
 /// The drive's task scheduler: the reader's own, or the one that the profile names.

@@ -1,6 +1,5 @@
 //! First come, first served: the scheduler for a storage controller whose host does the scheduling.
 
-use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -8,7 +7,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler};
-use aster_parties::PieceError;
+use aster_parties::{
+    Below, FlashScheduler, LunPlace, PieceError, SchedulerNeeds, SchedulerPorts, SchedulerView,
+};
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Tag};
 use core::cell::{Cell, RefCell};
 
@@ -20,12 +21,12 @@ pub struct PassThrough {
     pub slots_per_channel: u16,
 }
 
-impl FlashScheduler for PassThrough {
+impl<C> FlashScheduler<C> for PassThrough {
     fn needs(&self) -> SchedulerNeeds {
         // All slots of a channel may be used by requests to one LUN.
         SchedulerNeeds { requests_per_lun: self.slots_per_channel, ..SchedulerNeeds::default() }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { core, requests, below, luns, up, recorder, .. } = ports;
         let Below::Port(below) = below else {
             return Err(PieceError::new("scheduler.policy", "\"pass-through\" must have a port below it"));
@@ -141,8 +142,9 @@ impl Passing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BringUpGate, Policy, Tasks};
+    use crate::Policy;
     use aster_exec::Core;
+    use aster_parties::{BringUpGate, CoreBuses, Tasks};
     use aster_ports::cores::Interrupt;
     use aster_ports::flash::{FlashError, FlashOp, MAX_TARGETS, Outcome, Target};
     use aster_ports::resource::Bandwidth;
@@ -163,8 +165,8 @@ mod tests {
         let requests = FlashPort::new(&exec, 4, 8, Interrupt::default());
         let below = requests.below(8, Interrupt::default());
         let (gate, bus) = (Rc::new(BringUpGate::default()), Bandwidth::new(0));
-        let buses = crate::CoreBuses { host: bus.clone(), channels: bus.clone(), memory: bus };
-        let started = Box::new(PassThrough { slots_per_channel: 2 }).start(SchedulerPorts {
+        let buses = CoreBuses { host: bus.clone(), channels: bus.clone(), memory: bus };
+        let started = Box::new(PassThrough { slots_per_channel: 2 }).start(SchedulerPorts::<()> {
             core,
             requests: Rc::clone(&requests),
             below: Below::Port(Rc::clone(&below)),

@@ -1,48 +1,9 @@
-//! Task schedulers: they decide which request a LUN's worker takes next, and when its operation may start
-//! (B17).
+//! Our task schedulers (B17).
 
-use alloc::boxed::Box;
-use alloc::vec;
-use alloc::vec::Vec;
-use aster_exec::{Exec, WaitQueue};
+use aster_parties::{FlashTask, Running, TaskScheduler};
 use aster_ports::flash::FlashOp;
 use aster_units::LunIndex;
-use core::cell::{Cell, RefCell};
-
-/// An operation that is about to start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlashTask {
-    /// The LUN that it is for.
-    pub lun: LunIndex,
-    /// The package: chip enables numbered over the drive. LUNs behind one chip enable share a package.
-    pub package: u32,
-    /// What it does.
-    pub phase: FlashOp,
-}
-
-/// How many operations are running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Running {
-    /// On the drive.
-    pub drive: u32,
-    /// In the package asked about.
-    pub package: u32,
-}
-
-/// Decides what runs. One value serves all LUNs of a drive.
-pub trait TaskScheduler {
-    /// A LUN is idle: returns the index of the request to take, among at least two phases given oldest first.
-    /// Programs and erases of a LUN must keep their order, since the pages of a block are programmed in
-    /// order.
-    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize;
-
-    /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended. It asks
-    /// for each of the operations that belong together, which start in one moment; while they wait, no other
-    /// operation starts.
-    fn admits(&mut self, _task: &FlashTask, _running: Running) -> bool {
-        true
-    }
-}
+use core::cell::Cell;
 
 /// The task schedulers that a profile can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,88 +58,6 @@ impl<S: TaskScheduler> TaskScheduler for PackageLimit<S> {
     }
     fn admits(&mut self, task: &FlashTask, running: Running) -> bool {
         running.package < self.operations_max && self.inner.admits(task, running)
-    }
-}
-
-/// A drive's task scheduler with the counts of running operations.
-pub struct Tasks {
-    scheduler: RefCell<Box<dyn TaskScheduler>>,
-    in_packages: RefCell<Vec<u32>>,
-    in_drive: Cell<u32>,
-    refused: WaitQueue,
-    /// Groups that wait until all their operations may start. No other operation starts before.
-    groups: Cell<u32>,
-}
-
-impl Tasks {
-    /// For a drive of `packages` packages.
-    pub fn new(scheduler: Box<dyn TaskScheduler>, packages: u32) -> Self {
-        Tasks {
-            scheduler: RefCell::new(scheduler),
-            in_packages: RefCell::new(vec![0; packages as usize]),
-            in_drive: Cell::new(0),
-            refused: WaitQueue::default(),
-            groups: Cell::new(0),
-        }
-    }
-
-    pub(crate) fn choose(&self, lun: LunIndex, waiting: &mut dyn Iterator<Item = FlashOp>) -> usize {
-        self.scheduler.borrow_mut().choose(lun, waiting)
-    }
-
-    /// Waits until `task` may start, and counts it as running.
-    pub(crate) async fn admitted(&self, exec: &Exec, task: &FlashTask) {
-        if !self.admit(task) {
-            self.refused.wait(exec, || self.admit(task).then_some(())).await;
-        }
-    }
-
-    /// Waits until operations that belong together may start, all in one moment, and counts them as running.
-    /// If some of them were counted while they wait for the others, two groups could wait for each other.
-    pub(crate) async fn admitted_together(&self, exec: &Exec, tasks: &[FlashTask]) {
-        if self.admit_together(tasks) {
-            return;
-        }
-        self.groups.set(self.groups.get() + 1);
-        self.refused.wait(exec, || self.admit_together(tasks).then_some(())).await;
-        self.groups.set(self.groups.get() - 1);
-        self.refused.wake_all(exec);
-    }
-    fn admit_together(&self, tasks: &[FlashTask]) -> bool {
-        let is_idle = self.in_drive.get() == 0;
-        let admitted = tasks.iter().take_while(|task| self.count_in(task, is_idle)).count();
-        if admitted < tasks.len() {
-            tasks[..admitted].iter().for_each(|task| self.count_out(task));
-        }
-        admitted == tasks.len()
-    }
-
-    /// Counts `task` as running if it may start now.
-    pub(crate) fn admit(&self, task: &FlashTask) -> bool {
-        self.groups.get() == 0 && self.count_in(task, self.in_drive.get() == 0)
-    }
-
-    /// Counts `task` as running if the scheduler admits it. If no operation runs, none will end and cause
-    /// another question, so this one must start.
-    fn count_in(&self, task: &FlashTask, is_idle: bool) -> bool {
-        let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
-        let running = Running { drive: self.in_drive.get(), package: *in_package };
-        let admitted = is_idle || self.scheduler.borrow_mut().admits(task, running);
-        if admitted {
-            *in_package += 1;
-            self.in_drive.set(running.drive + 1);
-        }
-        admitted
-    }
-    fn count_out(&self, task: &FlashTask) {
-        self.in_packages.borrow_mut()[task.package as usize] -= 1;
-        self.in_drive.set(self.in_drive.get() - 1);
-    }
-
-    /// `task` has ended.
-    pub(crate) fn ended(&self, exec: &Exec, task: &FlashTask) {
-        self.count_out(task);
-        self.refused.wake_all(exec);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::backend::Backend;
 use crate::controllers::{Controllers, Seat};
-use crate::gate::BringUpGate;
-use crate::tasks::{FlashTask, Tasks, bounded};
+use crate::tasks::bounded;
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::Exec;
+use aster_parties::{BringUpGate, FlashTask, Tasks};
 use aster_ports::flash::{
     FlashOp, FlashPort, FlashRequest, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX, Tag, Together,
 };

@@ -2,14 +2,15 @@
 
 use crate::backend::Backend;
 use crate::controllers::Controllers;
-use crate::gate::BringUpGate;
-use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
-use crate::tasks::Tasks;
 use crate::worker::Worker;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
-use aster_parties::PieceError;
+use aster_flash::Controller;
+use aster_parties::{
+    Below, BringUpGate, FlashScheduler, LunPlace, PieceError, SchedulerNeeds, SchedulerPorts, SchedulerView,
+    Tasks,
+};
 use aster_ports::flash::FlashPort;
 use aster_units::LunIndex;
 
@@ -45,7 +46,7 @@ struct WorkersView;
 
 impl SchedulerView for WorkersView {}
 
-impl FlashScheduler for Workers {
+impl FlashScheduler<Controller> for Workers {
     fn needs(&self) -> SchedulerNeeds {
         // The request that is carried out, and the read that is begun behind it.
         SchedulerNeeds {
@@ -56,7 +57,10 @@ impl FlashScheduler for Workers {
             ..SchedulerNeeds::default()
         }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(
+        self: Box<Self>,
+        ports: SchedulerPorts<Controller>,
+    ) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { requests, below, luns, tasks, up, recorder, .. } = ports;
         match below {
             Below::Luns(controller) => {

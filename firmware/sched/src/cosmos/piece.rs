@@ -2,12 +2,14 @@
 
 use super::big_loop::{BigLoop, LoopPorts};
 use super::{LoopConfig, LoopStats};
-use crate::scheduler::{Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::Function;
-use aster_parties::PieceError;
+use aster_parties::{
+    Below, CommandSplice, FlashScheduler, PieceError, SchedulerNeeds, SchedulerPorts, SchedulerView,
+};
+use core::any::Any;
 use core::cell::RefCell;
 
 /// Cosmos+'s firmware before it is started.
@@ -34,12 +36,12 @@ impl SchedulerView for LoopView {
         ];
         works.into_iter().filter(|(_, works)| *works).map(|(function, _)| function).collect()
     }
-    fn loop_stats(&self) -> Option<LoopStats> {
-        Some(*self.stats.borrow())
+    fn own_stats(&self) -> Option<Box<dyn Any>> {
+        Some(Box::new(*self.stats.borrow()))
     }
 }
 
-impl FlashScheduler for Cosmos {
+impl<C> FlashScheduler<C> for Cosmos {
     fn needs(&self) -> SchedulerNeeds {
         // A way has one operation at its controller at a time.
         SchedulerNeeds {
@@ -50,7 +52,7 @@ impl FlashScheduler for Cosmos {
             ..SchedulerNeeds::default()
         }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { core, requests, below, commands, buses, up, recorder, .. } = ports;
         let (Below::Port(controllers), Some(CommandSplice { front, translation })) = (below, commands) else {
             let reason = "\"cosmos\" must have the host's commands, and a port below it";

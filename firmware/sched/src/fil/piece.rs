@@ -3,13 +3,12 @@
 use super::run::Layer;
 use super::stats::FilStats;
 use super::{FilConfig, FilCosts};
-use crate::scheduler::{Below, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Function;
-use aster_parties::PieceError;
+use aster_parties::{Below, FlashScheduler, PieceError, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use core::cell::RefCell;
 
 /// SoftSSD's flash interface layer before it is started.
@@ -30,7 +29,7 @@ impl SchedulerView for LayerView {
     }
 }
 
-impl FlashScheduler for FlashInterface {
+impl<C> FlashScheduler<C> for FlashInterface {
     fn needs(&self) -> SchedulerNeeds {
         // A die has one command at its controller at a time.
         SchedulerNeeds {
@@ -41,7 +40,7 @@ impl FlashScheduler for FlashInterface {
             commands: false,
         }
     }
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { core, requests, below, up, recorder, .. } = ports;
         let Below::Port(controllers) = below else {
             return Err(PieceError::new("scheduler.policy", "\"fil\" must have a port below it"));

@@ -7,11 +7,11 @@ use super::turns::{DieState, FilState, FilStep, Turns};
 use super::under_way::{Dies, Group, Taken, UnderWay, command_of, goes_alone, typical, work_of};
 use super::vector::{Chips, DieIndex, LocationVector};
 use crate::bell::Bell;
-use crate::gate::BringUpGate;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, HandlerId};
+use aster_parties::BringUpGate;
 use aster_ports::flash::{
     FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Tag,
 };

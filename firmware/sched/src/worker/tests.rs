@@ -2,13 +2,14 @@
 //! one moment (H2, G24).
 
 use crate::controllers::Controllers;
-use crate::{Backend, BringUpGate, FlashTask, PackageLimit, Policy, Running, TaskScheduler, Tasks, Worker};
+use crate::{Backend, PackageLimit, Policy, Worker};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
+use aster_parties::{BringUpGate, FlashTask, Running, TaskScheduler, Tasks};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
     FlashError, FlashOp, FlashPort, FlashRequest, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX, Tag, Target,

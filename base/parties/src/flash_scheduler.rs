@@ -1,19 +1,19 @@
-//! The flash scheduler as an exchangeable part of the drive.
+//! Flash scheduler: what brings the translation's flash requests to the channels' controllers, with I3 on
+//! either side.
 
-use crate::gate::BringUpGate;
-use crate::loop_stats::LoopStats;
+use crate::bring_up::BringUpGate;
+use crate::piece::PieceError;
 use crate::tasks::Tasks;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::Core;
-use aster_flash::Controller;
-use aster_parties::PieceError;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
 use aster_ports::resource::SharedBandwidth;
 use aster_units::LunIndex;
+use core::any::Any;
 
 /// What a flash scheduler must be given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,11 +47,12 @@ pub struct LunPlace {
     pub core: Core,
 }
 
-/// The layer below a scheduler.
-pub enum Below {
+/// The layer below a scheduler. `C` is a LUN's controller in software, a type of the firmware: behind a port
+/// each flash operation would cost one more task switch.
+pub enum Below<C> {
     /// Software controllers, each on its LUN's core ([`LunPlace::core`]): one per LUN, to be requested once
     /// each.
-    Luns(Box<dyn Fn(LunIndex) -> Controller>),
+    Luns(Box<dyn Fn(LunIndex) -> C>),
     /// A port, with room for [`SchedulerNeeds::requests_per_lun`] per LUN.
     Port(Rc<FlashPort>),
 }
@@ -78,7 +79,7 @@ pub struct CoreBuses {
 }
 
 /// What a scheduler is given when it starts.
-pub struct SchedulerPorts {
+pub struct SchedulerPorts<C> {
     /// The core that runs what it does for all LUNs, and that it charges for that time: the first one of
     /// flash software, or the translation's if it takes the host's commands. What it does for one LUN alone
     /// it may do on that LUN's core.
@@ -86,7 +87,7 @@ pub struct SchedulerPorts {
     /// Above: the controller's side of I3.
     pub requests: Rc<FlashPort>,
     /// Below.
-    pub below: Below,
+    pub below: Below<C>,
     /// All LUNs, channel by channel, in the order of the channel's slots.
     pub luns: Vec<LunPlace>,
     /// Chooses among a LUN's requests and admits them, for a scheduler that doesn't decide that itself.
@@ -103,8 +104,8 @@ pub struct SchedulerPorts {
 
 /// A flash scheduler before it runs.
 ///
-/// It stands here and not in `base/parties`, since [`Below::Luns`] gives it controllers of `aster_flash`
-/// directly: behind a port each flash operation would cost one more task switch.
+/// A scheduler that has a port below it works with any `C`; one that takes controllers in software names
+/// their type.
 ///
 /// # Who calls, in what order
 /// [`needs`](FlashScheduler::needs) first; it is constant. Then [`start`](FlashScheduler::start) is called
@@ -123,14 +124,14 @@ pub struct SchedulerPorts {
 ///
 /// # What survives a power cut
 /// Nothing.
-pub trait FlashScheduler {
+pub trait FlashScheduler<C> {
     /// What it must be given.
     fn needs(&self) -> SchedulerNeeds;
     /// Starts it.
     ///
     /// # Errors
     /// When it can't work with what it was given.
-    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError>;
+    fn start(self: Box<Self>, ports: SchedulerPorts<C>) -> Result<Rc<dyn SchedulerView>, PieceError>;
 }
 
 /// A running scheduler, as the rest of the drive sees it.
@@ -141,8 +142,8 @@ pub trait SchedulerView {
     }
     /// Calls `each` with the name and the value of every counter that only this scheduler has.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
-    /// Its counters, if it is the big loop (C66).
-    fn loop_stats(&self) -> Option<LoopStats> {
+    /// Statistics that have a type of this scheduler's own, for readers who know it: the big loop's (C66).
+    fn own_stats(&self) -> Option<Box<dyn Any>> {
         None
     }
 }
