@@ -189,7 +189,10 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         | ("completion.rs", "is_full" | "may_post" | "post")
         | ("ring.rs", "is_full" | "add" | "tail")
         | ("frontend.rs", "next_left")
-        | ("slots.rs", "part" | "next_left" | "has_left" | "leave" | "free") => "nvme_complete",
+        | (
+            "slots.rs",
+            "part" | "next_left" | "has_left" | "leave" | "free" | "give" | "complete" | "post" | "take_back",
+        ) => "nvme_complete",
         ("software/desk.rs", "entry_sent" | "next_message")
         | ("software/messages.rs" | "interrupt.rs", _)
         | ("software/worker.rs", "send_message")
@@ -208,9 +211,10 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         | (
             "data.rs",
             "start_transfer" | "start_metadata" | "data_answered" | "push_scratch" | "scratch_answered"
-            | "scratch_segments" | "send_scratch",
+            | "scratch_runs" | "send_scratch",
         )
         | ("io.rs", "moved")
+        | ("slots.rs", "count_moved")
         | ("pages.rs", "locate" | "segments") => "nvme_transfer",
         _ => "nvme_parse",
     })

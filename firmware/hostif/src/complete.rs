@@ -3,7 +3,7 @@
 use crate::completion::Place;
 use crate::controller::{Controller, one_segment};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
-use crate::slots::{CommandStage, NO_SLOT};
+use crate::slots::{CommandStage, Permit};
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
@@ -13,80 +13,71 @@ use zerocopy::IntoBytes;
 
 impl Controller {
     /// Ends a command. Its entry follows after the completion latency, as soon as the queue has room.
-    pub(crate) fn finish(&mut self, ports: &mut ControllerPorts, id: u16, status: Status, result: u64) {
-        let slot = &mut self.slots[id];
-        slot.status = status;
-        slot.result = result;
-        if !status.is_success() {
-            self.log_command_error(id);
-        }
+    pub(crate) fn finish(
+        &mut self,
+        ports: &mut ControllerPorts,
+        permit: Permit,
+        status: Status,
+        result: u64,
+    ) {
+        let status = if status.is_success() { status } else { self.log_command_error(&permit, status) };
+        self.slots.set_outcome(&permit, status, result);
         if self.config.completion_latency.is_zero() {
-            return self.post(ports, id);
+            return self.post(ports, permit);
         }
-        self.slots[id].stage = CommandStage::Finished;
-        Self::delay(ports, &mut self.finished, id, self.config.completion_latency, Timer::Finished);
+        let at = ports.now() + self.config.completion_latency;
+        if self.slots.delay_completion(permit, at) {
+            ports.wake_at(at, Timer::Finished);
+        }
     }
 
     /// Posts a command's entry, or stalls it while its queue is full.
-    pub(crate) fn post(&mut self, ports: &mut ControllerPorts, id: u16) {
-        let slot = &mut self.slots[id];
-        if slot.orphan {
-            return self.drop_command(ports, id);
+    pub(crate) fn post(&mut self, ports: &mut ControllerPorts, permit: Permit) {
+        let slot = &self.slots[permit.id()];
+        if slot.is_orphan() {
+            return self.drop_command(ports, permit);
         }
-        let number = self.queues.completion_of(slot.queue);
-        let queue = self.queues.completion(number);
-        if queue.may_post() {
-            return self.write_entry(ports, id, number);
-        }
-        slot.stage = CommandStage::Stalled;
-        slot.next = NO_SLOT;
-        match queue.stalled() {
-            (NO_SLOT, _) => self.queues.set_stalled(number, (id, id)),
-            (first, last) => {
-                self.queues.set_stalled(number, (first, id));
-                self.slots[last].next = id;
-            }
+        let number = self.queues.completion_of(slot.queue());
+        match self.queues.completion(number).may_post() {
+            true => self.write_entry(ports, permit, number),
+            false => self.slots.stall(permit, self.queues.stalled(number)),
         }
     }
 
     /// Posts stalled commands after the host has made room in a completion queue.
     pub(crate) fn post_stalled(&mut self, ports: &mut ControllerPorts, number: u16) {
         while !self.queues.completion(number).is_full() {
-            let Some(id) = self.take_stalled(number) else { return };
-            if self.slots[id].orphan {
-                self.drop_command(ports, id);
+            let Some(permit) = self.slots.next_stalled(self.queues.stalled(number)) else { return };
+            if self.slots[permit.id()].is_orphan() {
+                self.drop_command(ports, permit);
             } else {
-                self.write_entry(ports, id, number);
+                self.write_entry(ports, permit, number);
             }
+        }
+    }
+    /// Drops the commands that are stalled in a completion queue that is going away.
+    pub(crate) fn drop_stalled(&mut self, ports: &ControllerPorts, number: u16) {
+        while let Some(permit) = self.slots.next_stalled(self.queues.stalled(number)) {
+            self.drop_command(ports, permit);
         }
     }
 
     /// Ends a fetched command without a completion entry.
-    pub(crate) fn drop_command(&mut self, ports: &ControllerPorts, id: u16) {
-        self.slots.leave(id);
-        ports.emit(|| Event::CommandDropped { command: id });
+    pub(crate) fn drop_command(&mut self, ports: &ControllerPorts, permit: Permit) {
+        let command = permit.id();
+        self.slots.leave(permit);
+        ports.emit(|| Event::CommandDropped { command });
     }
 
-    /// Takes the command that has been stalled longest in a completion queue.
-    pub(crate) fn take_stalled(&mut self, number: u16) -> Option<u16> {
-        let (first, last) = self.queues.completion(number).stalled();
-        if first == NO_SLOT {
-            return None;
-        }
-        let rest = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
-        self.queues.set_stalled(number, rest);
-        Some(first)
-    }
-
-    fn write_entry(&mut self, ports: &mut ControllerPorts, id: u16, number: u16) {
-        let slot = &mut self.slots[id];
-        slot.stage = CommandStage::Posting;
-        let head = self.queues.submission(slot.queue).head() as u16;
+    fn write_entry(&mut self, ports: &mut ControllerPorts, permit: Permit, number: u16) {
+        let id = permit.id();
+        let slot = self.slots.post(permit);
+        let (from, outcome) = (slot.queue(), slot.outcome());
+        let head = self.queues.submission(from).head() as u16;
         let Place { address, phase, vector } = self.queues.post(number);
-        let entry = Cqe::new(slot.result, head, slot.queue, slot.sqe.cid(), slot.status, phase);
+        let entry = Cqe::new(outcome.result, head, from, slot.sqe().cid(), outcome.status, phase);
         let at = self.layout.completion(id);
         ports.sram[at..at + CQE_BYTES].copy_from_slice(entry.as_bytes());
-        let from = slot.queue;
         let local = Local::Sram { offset: at as u32 };
         let host = one_segment(address, CQE_BYTES as u32);
         self.push_dma(ports, DmaDirection::ToHost, local, host, DmaPurpose::Completion(id), from);
@@ -102,18 +93,18 @@ impl Controller {
         live: bool,
         result: Result<(), BadAddress>,
     ) {
-        let bits = self.slots[id].status.bits();
+        let permit = self.slots.resume(id, CommandStage::Posting);
+        let bits = self.slots[id].outcome().status.bits();
         let status = u16::from(bits.code_type()) << 8 | u16::from(bits.code());
         if result.is_err() {
             // The host will never learn of the command (NVMe 1.4 §9.5).
-            self.drop_command(ports, id);
+            self.drop_command(ports, permit);
             if live {
                 self.fail();
             }
             return;
         }
-        self.slots.leave(id);
-        self.completed += 1;
+        self.slots.complete(permit);
         ports.emit(|| Event::CommandCompleted { command: id, status });
     }
 }

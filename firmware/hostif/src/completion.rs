@@ -1,7 +1,7 @@
 //! A completion queue (NVMe 1.4 §4.1, §4.6): the controller posts entries, the host takes them.
 
 use crate::ring::{InvalidDoorbell, Ring};
-use crate::slots::NO_SLOT;
+use crate::slots::StalledList;
 use aster_wire::nvme::cqe::CQE_BYTES;
 
 /// Where an entry goes.
@@ -28,9 +28,8 @@ pub(crate) struct CompletionQueue {
     vector: Option<u16>,
     /// Submission queues that complete here.
     attached: u16,
-    /// Finished commands that wait because the queue is full: first and last of a list linked through the
-    /// slots.
-    stalled: (u16, u16),
+    /// Finished commands that wait because the queue is full.
+    stalled: StalledList,
 }
 
 impl Default for CompletionQueue {
@@ -43,7 +42,7 @@ impl Default for CompletionQueue {
             phase: true,
             vector: None,
             attached: 0,
-            stalled: (NO_SLOT, NO_SLOT),
+            stalled: StalledList::default(),
         }
     }
 }
@@ -51,7 +50,7 @@ impl Default for CompletionQueue {
 impl CompletionQueue {
     pub fn create(&mut self, address: u64, size: u32, vector: Option<u16>) {
         assert!(!self.exists, "the number of a queue is free");
-        assert!(self.stalled.0 == NO_SLOT, "no command of the number's last queue is stalled");
+        assert!(self.stalled.is_empty(), "no command of the number's last queue is stalled");
         let created = self.created.wrapping_add(1);
         let ring = Ring::new(size);
         *self = CompletionQueue { exists: true, created, address, ring, vector, ..Default::default() };
@@ -73,7 +72,7 @@ impl CompletionQueue {
     /// Whether a command that ends now may have its entry at once: there is room, and none has waited longer.
     #[inline]
     pub const fn may_post(&self) -> bool {
-        !self.is_full() && self.stalled.0 == NO_SLOT
+        !self.is_full() && self.stalled.is_empty()
     }
     /// The host has written the head doorbell.
     #[inline]
@@ -112,18 +111,13 @@ impl CompletionQueue {
     }
     /// A reset takes the queue away. No command is stalled any more.
     pub fn reset(&mut self) {
-        debug_assert!(self.stalled.0 == NO_SLOT, "stalled commands were dropped");
+        debug_assert!(self.stalled.is_empty(), "stalled commands were dropped");
         self.exists = false;
     }
 
-    /// First and last of the stalled commands.
-    #[inline]
-    pub const fn stalled(&self) -> (u16, u16) {
-        self.stalled
-    }
-    pub fn set_stalled(&mut self, stalled: (u16, u16)) {
-        debug_assert!((stalled.0 == NO_SLOT) == (stalled.1 == NO_SLOT), "a list has a first and a last");
-        self.stalled = stalled;
+    /// The stalled commands, which the slots put in and take out.
+    pub fn stalled(&mut self) -> &mut StalledList {
+        &mut self.stalled
     }
 }
 

@@ -2,25 +2,25 @@
 
 use crate::async_events::AsyncEvents;
 use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig, SramLayout};
+use crate::delayed::Delayed;
 use crate::error_log::ErrorLog;
 use crate::features::Features;
 use crate::health::Health;
 use crate::interrupt::Interrupts;
-use crate::pages::{PageTable, Transfer};
+use crate::pages::{HostRuns, PageTable, Transfer};
 use crate::pause::Pause;
 use crate::phase::{ControllerPhase, Shutdown};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::queues::Queues;
 use crate::registers::Registers;
-use crate::slots::{CommandStage, Slots};
+use crate::slots::Slots;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_events::Event;
 use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
-use aster_units::{Duration, Instant};
+use aster_units::Instant;
 use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
@@ -41,9 +41,7 @@ pub struct Controller {
     /// By DMA tag.
     pub(crate) transfers: Box<[Transfer]>,
     pub(crate) queues: Queues,
-    pub(crate) fetched: VecDeque<(Instant, u16)>,
-    requested: VecDeque<(Instant, DmaTag, DmaRequest)>,
-    pub(crate) finished: VecDeque<(Instant, u16)>,
+    requested: Delayed<(DmaTag, DmaRequest)>,
     pub(crate) interrupts: Interrupts,
     pub(crate) features: Features,
     pub(crate) events: AsyncEvents,
@@ -51,8 +49,6 @@ pub struct Controller {
     pub(crate) health: Health,
     pub(crate) pause: Pause,
     pub(crate) block_size: BlockSize,
-    /// Completion entries that have reached the host since power-on.
-    pub(crate) completed: u64,
     /// A Format NVM is with the FTL.
     pub(crate) formatting: bool,
     /// The operation monitor's latest sample, as the host reads it from the log. Empty without a monitor.
@@ -69,10 +65,7 @@ impl Controller {
     pub fn new(config: HostIfConfig, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
         config.check()?;
         let queues = usize::from(config.queue_pairs) + 1;
-        let mut slots = Slots::new(config.slots);
-        if config.fetching == Fetching::ByWorkers {
-            slots.follow();
-        }
+        let slots = Slots::new(config.slots, config.fetching == Fetching::ByWorkers);
         let slot_count = slots.ids().len();
         Ok(Controller {
             layout: SramLayout::of(&config),
@@ -84,9 +77,7 @@ impl Controller {
             slots,
             transfers: (0..config.dma_requests).map(|_| Transfer::default()).collect(),
             queues: Queues::new(&config),
-            fetched: VecDeque::with_capacity(slot_count),
-            finished: VecDeque::with_capacity(slot_count),
-            requested: VecDeque::with_capacity(usize::from(config.dma_requests)),
+            requested: Delayed::with_capacity(usize::from(config.dma_requests)),
             interrupts: Interrupts::new(config.vectors, queues),
             features: Features::new(&config),
             events: AsyncEvents::default(),
@@ -95,7 +86,6 @@ impl Controller {
             pause: Pause::default(),
             block_size: config.block_size,
             statistics: Vec::with_capacity(STATISTICS_BYTES),
-            completed: 0,
             formatting: false,
             format_changed: false,
             config,
@@ -123,22 +113,17 @@ impl Controller {
     /// Completion entries that have reached the host since power-on.
     #[inline]
     pub fn completed(&self) -> u64 {
-        self.completed
+        self.slots.completed()
     }
     /// Commands that completed before the FTL was done with them, and that the FTL still has.
     pub fn commands_completed_early(&self) -> usize {
-        self.slots
-            .ids()
-            .filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != CommandStage::Ftl)
-            .count()
+        self.slots.completed_early()
     }
     /// Commands in the drive. This includes commands whose queue was deleted, commands that completed
     /// before the FTL was done with them, and parked writes. It excludes Asynchronous Event Requests that
     /// wait for an event, since they keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
-        let in_flight =
-            |&id: &_| !matches!(self.slots[id].stage, CommandStage::Free | CommandStage::AwaitsEvent);
-        self.slots.ids().filter(in_flight).count() + self.pause.parked()
+        self.slots.in_flight() + self.pause.parked()
     }
 
     /// Takes over a new state of the media (SMART, asynchronous events).
@@ -162,20 +147,17 @@ impl Controller {
     pub(crate) fn on_timer(&mut self, ports: &mut ControllerPorts, timer: Timer) {
         match timer {
             Timer::Fetched => {
-                while let Some(slot) = due(&mut self.fetched, ports.now()) {
-                    self.decode(ports, slot);
+                while let Some(permit) = self.slots.next_fetched(ports.now()) {
+                    self.decode(ports, permit);
                 }
             }
             Timer::Finished => {
-                while let Some(slot) = due(&mut self.finished, ports.now()) {
-                    self.post(ports, slot);
+                while let Some(permit) = self.slots.next_finished(ports.now()) {
+                    self.post(ports, permit);
                 }
             }
             Timer::Transfer => {
-                while let Some(&(at, tag, request)) = self.requested.front()
-                    && at <= ports.now()
-                {
-                    self.requested.pop_front();
+                while let Some((tag, request)) = self.requested.next_due(ports.now()) {
                     self.start_transfer(ports, tag, request);
                 }
             }
@@ -224,10 +206,9 @@ impl Controller {
                 continue;
             }
             let at = ports.now() + self.config.transfer_latency;
-            if self.requested.back().is_none_or(|&(last, ..)| last != at) {
+            if self.requested.push(at, (tag, request)) {
                 ports.wake_at(at, Timer::Transfer);
             }
-            self.requested.push_back((at, tag, request));
         }
         if let Some(command) = ports.commands.next_list_request() {
             self.list_asked(ports, command.0);
@@ -242,6 +223,7 @@ impl Controller {
     /// due. After most calls there is nothing to do.
     #[inline]
     pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
+        self.slots.assert_settled();
         if self.pause.has_parked() || self.queues.has_waiting_entries() || self.interrupts.is_any_due() {
             self.pump_some(ports);
         }
@@ -253,6 +235,7 @@ impl Controller {
         }
         self.fetch(ports);
         self.send_interrupts(ports);
+        self.slots.assert_settled();
     }
 
     /// Sends the messages that are due: one per vector, however many entries it announces.
@@ -276,7 +259,7 @@ impl Controller {
         match token {
             DmaPurpose::Fetch(queue) => queue,
             DmaPurpose::List(slot) | DmaPurpose::Scratch(slot) | DmaPurpose::Completion(slot) => {
-                self.slots[slot].queue
+                self.slots[slot].queue()
             }
             DmaPurpose::Data(tag) => self.transfers[usize::from(tag)].queue,
         }
@@ -289,7 +272,7 @@ impl Controller {
         ports: &ControllerPorts,
         direction: DmaDirection,
         local: Local,
-        (segments, count): ([Segment; MAX_SEGMENTS], usize),
+        (segments, count): HostRuns,
         token: DmaPurpose,
         queue: u16,
     ) {
@@ -298,37 +281,12 @@ impl Controller {
         let (count, token) = (count as u8, token.to_wire());
         ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
     }
-
-    /// Appends a slot to a queue of delayed work, due after `latency`.
-    pub(crate) fn delay(
-        ports: &ControllerPorts,
-        queue: &mut VecDeque<(Instant, u16)>,
-        slot: u16,
-        latency: Duration,
-        timer: Timer,
-    ) {
-        let at = ports.now() + latency;
-        // Slots that are due at the same instant share one event.
-        if queue.back().is_none_or(|&(last, _)| last != at) {
-            ports.wake_at(at, timer);
-        }
-        queue.push_back((at, slot));
-    }
 }
 
 /// The host side of a DMA that is one contiguous run of memory.
 #[inline]
-pub(crate) fn one_segment(address: u64, length: u32) -> ([Segment; MAX_SEGMENTS], usize) {
+pub(crate) fn one_segment(address: u64, length: u32) -> HostRuns {
     let mut segments = [Segment::default(); MAX_SEGMENTS];
     segments[0] = Segment { address, length };
     (segments, 1)
-}
-
-fn due(queue: &mut VecDeque<(Instant, u16)>, now: Instant) -> Option<u16> {
-    let &(at, slot) = queue.front()?;
-    if at > now {
-        return None;
-    }
-    queue.pop_front();
-    Some(slot)
 }

@@ -2,32 +2,33 @@
 
 use crate::controller::Controller;
 use crate::error_log::is_logged;
-use crate::slots::CommandStage;
+use crate::slots::{CommandStage, Permit};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
 use zerocopy::little_endian::{U32, U64};
 
 impl Controller {
-    /// Logs a slot's status and marks it with "more", unless hosts of the command set expect none.
-    pub(crate) fn log_command_error(&mut self, id: u16) {
-        let slot = &mut self.slots[id];
-        if !is_logged(slot.status) {
-            return;
+    /// Logs the status that a command ends with. Returns it marked with "more", unless hosts of the command
+    /// set expect none.
+    pub(crate) fn log_command_error(&mut self, permit: &Permit, status: Status) -> Status {
+        if !is_logged(status) {
+            return status;
         }
-        slot.status = slot.status.with_more(self.set.marks_logged_errors());
+        let status = status.with_more(self.set.marks_logged_errors());
         // The phase tag is only known when the entry is posted; the log shows it as 0 (NVMe 1.4
         // §5.14.1.1).
-        let slot = &self.slots[id];
+        let slot = &self.slots[permit.id()];
         // The first block that the error concerns, as far as it is known.
-        let first_block = slot.failed_at.unwrap_or(slot.command.offset) >> self.block_size.log2();
+        let first_block = slot.outcome().failed_at.unwrap_or(slot.command().offset) >> self.block_size.log2();
         self.errors.push(|count| {
-            let mut entry = ErrorEntry::new(count, slot.queue, slot.sqe.cid(), slot.status, false);
-            entry.nsid = U32::new(slot.sqe.nsid.get());
-            if slot.queue != 0 && slot.stage == CommandStage::Ftl {
+            let mut entry = ErrorEntry::new(count, slot.queue(), slot.sqe().cid(), status, false);
+            entry.nsid = U32::new(slot.sqe().nsid.get());
+            if slot.queue() != 0 && slot.stage() == CommandStage::Ftl {
                 entry.lba = U64::new(first_block);
             }
             entry
         });
+        status
     }
 
     /// Logs an error that belongs to no command.

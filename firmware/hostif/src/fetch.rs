@@ -3,12 +3,13 @@
 use crate::config::Fetching;
 use crate::controller::{Controller, one_segment};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
+use crate::slots::Permit;
 use crate::submission::Entries;
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
-use aster_wire::nvme::Sqe;
 use aster_wire::nvme::sqe::SQE_BYTES;
+use aster_wire::nvme::{Sqe, Status};
 use zerocopy::FromBytes;
 
 impl Controller {
@@ -64,32 +65,35 @@ impl Controller {
         for index in 0..count as usize {
             let at = landing + index * SQE_BYTES;
             let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
-            let id = self.slots.take(queue);
-            self.slots[id].begin(sqe, queue);
-            self.begin_decoding(ports, id);
+            let permit = self.slots.begin(queue, sqe);
+            self.begin_decoding(ports, permit);
         }
     }
     /// Decodes a command that has been fetched, now or when its fetch latency is over.
-    pub(crate) fn begin_decoding(&mut self, ports: &mut ControllerPorts, id: u16) {
+    pub(crate) fn begin_decoding(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         if self.config.fetch_latency.is_zero() {
-            self.decode(ports, id);
-        } else {
-            Self::delay(ports, &mut self.fetched, id, self.config.fetch_latency, Timer::Fetched);
+            return self.decode(ports, permit);
+        }
+        let at = ports.now() + self.config.fetch_latency;
+        if self.slots.delay_decoding(permit, at) {
+            ports.wake_at(at, Timer::Fetched);
         }
     }
 
     /// Decodes a command whose fetch latency is over.
-    pub(crate) fn decode(&mut self, ports: &mut ControllerPorts, id: u16) {
+    pub(crate) fn decode(&mut self, ports: &mut ControllerPorts, permit: Permit) {
+        let id = permit.id();
         let slot = &self.slots[id];
-        let (queue, opcode, host_id) = (slot.queue, slot.sqe.opcode(), slot.sqe.cid());
-        if slot.orphan {
+        let (queue, opcode, host_id) = (slot.queue(), slot.sqe().opcode(), slot.sqe().cid());
+        if slot.is_orphan() {
             // No event has announced this command, so none needs to end it.
-            return self.slots.free(id);
+            return self.slots.free(permit);
         }
+        let aborted = slot.is_aborted();
         ports.emit(|| Event::CommandFetched { command: id, queue, opcode, host_id });
-        if slot.abort {
-            return self.finish(ports, id, aster_wire::nvme::Status::ABORT_REQUESTED, 0);
+        if aborted {
+            return self.finish(ports, permit, Status::ABORT_REQUESTED, 0);
         }
-        if queue == 0 { self.start_admin(ports, id) } else { self.start_io(ports, id) }
+        if queue == 0 { self.start_admin(ports, permit) } else { self.start_io(ports, permit) }
     }
 }

@@ -93,9 +93,9 @@ impl Controller {
         self.queues.entry_landed(queue, entry.index);
         let at = entry.landing as usize;
         let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
-        let id = self.slots.take(queue);
-        self.slots[id].begin(sqe, queue);
-        self.begin_decoding(ports, id);
+        let permit = self.slots.begin(queue, sqe);
+        let id = permit.id();
+        self.begin_decoding(ports, permit);
         Some(id)
     }
 

@@ -32,6 +32,7 @@ mod completion;
 mod config;
 mod controller;
 mod data;
+mod delayed;
 mod doorbells;
 mod error_log;
 mod errors;

@@ -4,6 +4,19 @@ use crate::config::PAGE_BYTES;
 use alloc::boxed::Box;
 use alloc::vec;
 use aster_ports::link::{MAX_SEGMENTS, Segment};
+use aster_wire::nvme::Status;
+use aster_wire::nvme::prp::{PageSize, PrpStep, PrpWalk};
+
+/// Runs of host memory, as one link operation takes them, and their number.
+pub(crate) type HostRuns = ([Segment; MAX_SEGMENTS], usize);
+
+/// A walk over the PRPs of a slot's command.
+#[derive(Clone, Debug, Default)]
+struct Walk {
+    prps: Option<PrpWalk>,
+    /// Pages that it has found.
+    pages: u32,
+}
 
 /// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at the
 /// page's beginning.
@@ -11,6 +24,7 @@ use aster_ports::link::{MAX_SEGMENTS, Segment};
 pub(crate) struct PageTable {
     addresses: Box<[u64]>,
     stride: usize,
+    walks: Box<[Walk]>,
 }
 
 impl PageTable {
@@ -18,11 +32,40 @@ impl PageTable {
     /// one more page.
     pub fn new(slots: usize, pages_log2: u8) -> Self {
         let stride = (1 << pages_log2) + 1;
-        PageTable { addresses: vec![0; slots * stride].into_boxed_slice(), stride }
+        PageTable {
+            addresses: vec![0; slots * stride].into_boxed_slice(),
+            stride,
+            walks: vec![Walk::default(); slots].into_boxed_slice(),
+        }
     }
     #[inline]
-    pub fn set(&mut self, slot: u16, index: u32, address: u64) {
+    fn set(&mut self, slot: u16, index: u32, address: u64) {
+        debug_assert!((index as usize) < self.stride, "page {index} of {}", self.stride);
         self.addresses[usize::from(slot) * self.stride + index as usize] = address;
+    }
+    /// Begins to walk a slot's PRPs over `bytes` bytes. [`PageTable::walk`] goes on.
+    #[inline]
+    pub fn begin(&mut self, slot: u16, (prp1, prp2): (u64, u64), bytes: u64) -> Result<(), Status> {
+        debug_assert!(bytes <= PAGE_BYTES * (self.stride as u64 - 1), "{bytes} bytes have too many pages");
+        let prps = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB).map_err(|_| BAD_PRP)?;
+        self.walks[usize::from(slot)] = Walk { prps: Some(prps), pages: 0 };
+        Ok(())
+    }
+    /// Walks on, with the list page if one was fetched.
+    #[inline]
+    pub fn walk(&mut self, slot: u16, list: &[u8]) -> Result<Walked, Status> {
+        loop {
+            let walk = &mut self.walks[usize::from(slot)];
+            match walk.prps.as_mut().expect("a walk was begun").step(list).map_err(|_| BAD_PRP)? {
+                PrpStep::Segment(segment) => {
+                    let index = walk.pages;
+                    walk.pages += 1;
+                    self.set(slot, index, segment.address);
+                }
+                PrpStep::Done => return Ok(Walked::All),
+                PrpStep::NeedList { address, entries } => return Ok(Walked::NeedsList { address, entries }),
+            }
+        }
     }
     /// Where byte `offset` of a slot's data is in host memory, and how many bytes follow in that page.
     #[inline]
@@ -79,9 +122,12 @@ pub(crate) struct Transfer {
 pub(crate) enum Walked {
     /// Every page is in the table.
     All,
-    /// A list page is needed and is being fetched.
-    NeedsList,
+    /// A list page is needed.
+    NeedsList { address: u64, entries: u32 },
 }
+
+/// The PRPs are bad, and repeating the command won't change that.
+const BAD_PRP: Status = Status::PRP_OFFSET_INVALID.with_dnr(true);
 
 #[cfg(test)]
 mod tests {

@@ -3,31 +3,33 @@
 use crate::async_events::EventSource;
 use crate::controller::Controller;
 use crate::ports::ControllerPorts;
+use crate::slots::Permit;
 use aster_events::Event;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::registers::ShutdownStatus;
 
 impl Controller {
-    /// Parks the command in slot `id` and frees the slot if the command can't go to the FTL now. Returns
-    /// whether it did.
+    /// Parks a command and frees its slot if it can't go to the FTL now. Otherwise returns its permit.
     #[inline]
-    pub(crate) fn park(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
-        let parks = self.pause.parks(id, &self.slots[id].command);
-        if parks {
-            self.park_now(ports, id);
+    pub(crate) fn park(&mut self, ports: &mut ControllerPorts, permit: Permit) -> Option<Permit> {
+        let id = permit.id();
+        if self.pause.parks(id, self.slots[id].command()) {
+            self.park_now(ports, permit);
+            return None;
         }
-        parks
+        Some(permit)
     }
     #[cold]
-    fn park_now(&mut self, ports: &mut ControllerPorts, id: u16) {
+    fn park_now(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         // The host announced a shutdown while this write's PRP list was being fetched. No write may follow
         // it.
         if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
-            return self.drop_command(ports, id);
+            return self.drop_command(ports, permit);
         }
-        let (queue, sqe) = (self.slots[id].queue, self.slots[id].sqe);
+        let id = permit.id();
+        let (queue, sqe) = (self.slots[id].queue(), *self.slots[id].sqe());
         self.pause.park(id, queue, sqe);
-        self.slots.free(id);
+        self.slots.free(permit);
         ports.emit(|| Event::CommandParked { command: id });
         self.queues.park(queue);
     }
@@ -49,15 +51,15 @@ impl Controller {
             let Some(write) = self.pause.next_write() else { return };
             let (queue, host_id, opcode) = (write.queue, write.sqe.cid(), write.sqe.opcode());
             self.slots.reserve(queue, 1);
-            let id = self.slots.take(queue);
-            self.slots[id].begin(write.sqe, queue);
+            let permit = self.slots.begin(queue, write.sqe);
+            let id = permit.id();
             ports.emit(|| Event::CommandResumed { command: id, queue, opcode, host_id });
             self.queues.resume(queue);
             match write.end {
-                Some(status) => self.finish(ports, id, status, 0),
+                Some(status) => self.finish(ports, permit, status, 0),
                 None => {
                     self.pause.resume(id, &write);
-                    self.start_io(ports, id);
+                    self.start_io(ports, permit);
                     self.leave_pause(id);
                 }
             }
@@ -66,7 +68,7 @@ impl Controller {
 
     /// The write in slot `id` no longer counts as parked, unless it still waits for a list that it needs.
     pub(crate) fn leave_pause(&mut self, id: u16) {
-        if !self.slots[id].stage.fetches_list() {
+        if !self.slots[id].stage().fetches_list() {
             self.pause.leave(id);
         }
     }

@@ -6,6 +6,7 @@ use crate::completion::{CompletionQueue, Place};
 use crate::config::{Fetching, HostIfConfig};
 use crate::doorbells::Doorbells;
 use crate::ring::InvalidDoorbell;
+use crate::slots::StalledList;
 use crate::submission::{Entries, SubmissionQueue};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -313,7 +314,8 @@ impl Queues {
     pub fn post(&mut self, number: u16) -> Place {
         self.completion[usize::from(number)].post()
     }
-    pub fn set_stalled(&mut self, number: u16, stalled: (u16, u16)) {
-        self.completion[usize::from(number)].set_stalled(stalled);
+    /// The commands that wait for room in a completion queue.
+    pub fn stalled(&mut self, number: u16) -> &mut StalledList {
+        self.completion[usize::from(number)].stalled()
     }
 }

@@ -9,7 +9,6 @@ use crate::features::Features;
 use crate::phase::{ControllerPhase, Shutdown};
 use crate::ports::ControllerPorts;
 use crate::queues::{AdminQueue, RingAt};
-use crate::slots::CommandStage;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::registers::{
     AdminQueueBase, Arbitration, Cc, CommandSet, Csts, ShutdownNotification, ShutdownStatus,
@@ -102,9 +101,7 @@ impl Controller {
             self.disown(ports, id);
         }
         for number in self.queues.numbers() {
-            while let Some(id) = self.take_stalled(number) {
-                self.drop_command(ports, id);
-            }
+            self.drop_stalled(ports, number);
         }
         self.queues.reset();
         self.interrupts.reset();
@@ -134,19 +131,8 @@ impl Controller {
     /// Takes a command away from its deleted queue. It ends without a completion entry, now or when its
     /// current stage is over.
     pub(crate) fn disown(&mut self, ports: &ControllerPorts, id: u16) {
-        match self.slots[id].stage {
-            // A command that completed early has already ended for the host.
-            CommandStage::Free | CommandStage::CompletedEarly => {}
-            CommandStage::AwaitsEvent | CommandStage::Deleting => self.drop_command(ports, id),
-            CommandStage::Fetched
-            | CommandStage::List
-            | CommandStage::Scratch
-            | CommandStage::ListWaits
-            | CommandStage::Fetching
-            | CommandStage::Ftl
-            | CommandStage::Finished
-            | CommandStage::Stalled
-            | CommandStage::Posting => self.slots[id].orphan = true,
+        if let Some(permit) = self.slots.disown(id) {
+            self.drop_command(ports, permit);
         }
     }
 

@@ -8,14 +8,11 @@ use crate::slots::CommandStage;
 use aster_wire::nvme::Status;
 
 impl Controller {
-    pub(super) fn request_event(&mut self, ports: &mut ControllerPorts, id: u16) -> Answer {
+    pub(super) fn request_event(&mut self, id: u16) -> Answer {
         if !self.events.wait(id) {
             return refuse(Status::ASYNC_EVENT_LIMIT_EXCEEDED);
         }
-        self.slots[id].stage = CommandStage::AwaitsEvent;
-        self.slots.part(id);
-        self.deliver_events(ports);
-        Ok(Reply::Later)
+        Ok(Reply::AwaitsEvent)
     }
 
     pub(crate) fn raise_event(&mut self, ports: &mut ControllerPorts, source: EventSource) {
@@ -34,7 +31,8 @@ impl Controller {
     /// Completes waiting requests with waiting events.
     pub(super) fn deliver_events(&mut self, ports: &mut ControllerPorts) {
         while let Some((id, event)) = self.events.deliver() {
-            self.finish(ports, id, Status::SUCCESS, event.0.into());
+            let permit = self.slots.resume(id, CommandStage::AwaitsEvent);
+            self.finish(ports, permit, Status::SUCCESS, event.0.into());
         }
     }
 }

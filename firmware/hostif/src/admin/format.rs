@@ -4,19 +4,13 @@
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
 use crate::nvm::NSID;
-use crate::ports::ControllerPorts;
-use aster_ports::host::{HostOp, HostStatus};
+use crate::slots::Permit;
+use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::admin::{FormatDword10, SecureErase};
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
 
 impl Controller {
-    pub(super) fn format(
-        &mut self,
-        ports: &mut ControllerPorts,
-        id: u16,
-        sqe: &Sqe,
-        command: FormatDword10,
-    ) -> Answer {
+    pub(super) fn format(&mut self, permit: &Permit, sqe: &Sqe, command: FormatDword10) -> Answer {
         if !matches!(sqe.nsid.get(), NSID | NSID_ALL) {
             return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
@@ -34,16 +28,17 @@ impl Controller {
             _ => return refuse(Status::INVALID_FIELD),
         };
         self.formatting = true;
-        self.set_command(id, HostOp::Format { erase }, 0, self.config.namespace_bytes, false);
-        self.forward(ports, id);
-        Ok(Reply::Later)
+        let (id, length) = (CommandId(permit.id()), self.config.namespace_bytes);
+        let op = HostOp::Format { erase };
+        self.slots.set_command(permit, HostCommand { id, op, offset: 0, length, fua: false });
+        Ok(Reply::ToFtl)
     }
 
     /// Ends a format that the FTL has done, even if the host that sent it is gone.
     pub(crate) fn formatted(&mut self, id: u16, status: HostStatus) {
         self.formatting = false;
         if status == HostStatus::Success {
-            let index = FormatDword10(self.slots[id].sqe.dword(10)).lba_format();
+            let index = FormatDword10(self.slots[id].sqe().dword(10)).lba_format();
             self.block_size = self.config.formats()[usize::from(index)];
             self.format_changed = true;
             self.pause.end_for_format();

@@ -12,6 +12,7 @@ mod queues;
 
 use crate::controller::Controller;
 use crate::ports::ControllerPorts;
+use crate::slots::Permit;
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::{Sqe, Status};
 
@@ -22,8 +23,12 @@ pub(crate) enum Reply {
     Done(u32),
     /// This many bytes of the slot's scratch memory go to the host.
     Data(usize),
-    /// It ends later.
-    Later,
+    /// It goes to the FTL.
+    ToFtl,
+    /// It waits for an event.
+    AwaitsEvent,
+    /// It has deleted this submission queue, and waits for the queue's DMA to end.
+    AwaitsDeletion(u16),
 }
 
 type Answer = Result<Reply, Status>;
@@ -34,23 +39,27 @@ const fn refuse<T>(status: Status) -> Result<T, Status> {
 }
 
 impl Controller {
-    pub(crate) fn start_admin(&mut self, ports: &mut ControllerPorts, id: u16) {
-        if self.start_own_admin(ports, id) {
-            return;
-        }
-        let sqe = self.slots[id].sqe;
-        let sent = match self.execute_admin(ports, id, &sqe) {
-            Ok(Reply::Done(result)) => return self.finish(ports, id, Status::SUCCESS, result.into()),
-            Ok(Reply::Later) => return,
-            Ok(Reply::Data(bytes)) => self.send_scratch(ports, id, bytes),
-            Err(status) => Err(status),
-        };
-        if let Err(status) = sent {
-            self.finish(ports, id, status, 0);
+    pub(crate) fn start_admin(&mut self, ports: &mut ControllerPorts, permit: Permit) {
+        let Some(permit) = self.start_own_admin(ports, permit) else { return };
+        let sqe = *self.slots[permit.id()].sqe();
+        match self.execute_admin(ports, &permit, &sqe) {
+            Ok(Reply::Done(result)) => self.finish(ports, permit, Status::SUCCESS, result.into()),
+            Ok(Reply::Data(bytes)) => self.send_scratch(ports, permit, bytes),
+            Ok(Reply::ToFtl) => self.forward(ports, permit),
+            Ok(Reply::AwaitsEvent) => {
+                self.slots.await_event(permit);
+                self.deliver_events(ports);
+            }
+            Ok(Reply::AwaitsDeletion(queue)) => {
+                self.slots.await_deletion(permit);
+                self.check_deletion(ports, queue);
+            }
+            Err(status) => self.finish(ports, permit, status, 0),
         }
     }
 
-    fn execute_admin(&mut self, ports: &mut ControllerPorts, id: u16, sqe: &Sqe) -> Answer {
+    fn execute_admin(&mut self, ports: &mut ControllerPorts, permit: &Permit, sqe: &Sqe) -> Answer {
+        let id = permit.id();
         match AdminCommand::decode(sqe).map_err(|e| e.status())? {
             AdminCommand::CreateIoCq(command) => self.create_completion_queue(sqe, command),
             AdminCommand::CreateIoSq(command) => self.create_submission_queue(sqe, command),
@@ -60,12 +69,12 @@ impl Controller {
             AdminCommand::GetLogPage(command) => self.get_log_page(ports, id, sqe, command),
             AdminCommand::SetFeatures(command) => self.set_features(ports, sqe, command),
             AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
-            AdminCommand::Abort(command) => self.abort(ports, id, command),
-            AdminCommand::AsyncEventRequest => self.request_event(ports, id),
+            AdminCommand::Abort(command) => self.abort(ports, permit, command),
+            AdminCommand::AsyncEventRequest => self.request_event(id),
             AdminCommand::DoorbellBufferConfig if self.queues.offers_doorbell_buffer() => {
                 self.configure_doorbells(sqe)
             }
-            AdminCommand::FormatNvm(command) => self.format(ports, id, sqe, command),
+            AdminCommand::FormatNvm(command) => self.format(permit, sqe, command),
             AdminCommand::DoorbellBufferConfig
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareImageDownload(_)

@@ -79,10 +79,8 @@ impl Controller {
             return refuse(Status::INVALID_QUEUE_DELETION);
         }
         self.queues.delete_completion(id);
-        while let Some(stalled) = self.take_stalled(id) {
-            // Their submission queues are deleted. Otherwise they would still be attached.
-            self.drop_command(ports, stalled);
-        }
+        // Their submission queues are deleted. Otherwise they would still be attached.
+        self.drop_stalled(ports, id);
         Ok(Reply::Done(0))
     }
 
@@ -94,21 +92,19 @@ impl Controller {
         }
         self.queues.delete_submission(id, slot);
         for command in self.slots.ids() {
-            if self.slots[command].queue == id {
+            if self.slots[command].queue() == id {
                 self.disown(ports, command);
             }
         }
         self.pause.forget_queue(id);
-        self.slots[slot].stage = CommandStage::Deleting;
-        self.slots.part(slot);
-        let is_done = self.queues.end_deletion(id).is_some();
-        Ok(if is_done { Reply::Done(0) } else { Reply::Later })
+        Ok(Reply::AwaitsDeletion(id))
     }
 
     /// Completes a deletion that waited for the queue's DMA to end.
     pub(crate) fn check_deletion(&mut self, ports: &mut ControllerPorts, id: u16) {
         if let Some(slot) = self.queues.end_deletion(id) {
-            self.finish(ports, slot, Status::SUCCESS, 0);
+            let permit = self.slots.resume(slot, CommandStage::Deleting);
+            self.finish(ports, permit, Status::SUCCESS, 0);
         }
     }
 }
