@@ -215,6 +215,7 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         )
         | ("io.rs", "moved")
         | ("slots.rs", "count_moved")
+        | ("dma.rs", "began" | "push" | "begin_transfer" | "part_ended" | "transfer" | "pages")
         | ("pages.rs", "locate" | "segments") => "nvme_transfer",
         _ => "nvme_parse",
     })

@@ -76,7 +76,7 @@ impl Controller {
         let head = self.queues.submission(from).head() as u16;
         let Place { address, phase, vector } = self.queues.post(number);
         let entry = Cqe::new(outcome.result, head, from, slot.sqe().cid(), outcome.status, phase);
-        let at = self.layout.completion(id);
+        let at = self.dma.layout().completion(id);
         ports.sram[at..at + CQE_BYTES].copy_from_slice(entry.as_bytes());
         let local = Local::Sram { offset: at as u32 };
         let host = one_segment(address, CQE_BYTES as u32);
@@ -100,7 +100,7 @@ impl Controller {
             // The host will never learn of the command (NVMe 1.4 §9.5).
             self.drop_command(ports, permit);
             if live {
-                self.fail();
+                self.lifecycle.fail();
             }
             return;
         }

@@ -1,24 +1,23 @@
 //! The controller as a value: its parts, and which part handles each input.
 
 use crate::async_events::AsyncEvents;
-use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig, SramLayout};
-use crate::delayed::Delayed;
+use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig};
+use crate::dma::Dma;
 use crate::error_log::ErrorLog;
 use crate::features::Features;
 use crate::health::Health;
 use crate::interrupt::Interrupts;
-use crate::pages::{HostRuns, PageTable, Transfer};
+use crate::lifecycle::Lifecycle;
+use crate::pages::HostRuns;
 use crate::pause::Pause;
-use crate::phase::{ControllerPhase, Shutdown};
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::queues::Queues;
-use crate::registers::Registers;
 use crate::slots::Slots;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use aster_events::Event;
 use aster_parties::{CommandSet, History, MediaHealth};
-use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
+use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::Instant;
 use aster_wire::nvme::log::STATISTICS_BYTES;
@@ -30,18 +29,10 @@ use aster_wire::nvme::log::STATISTICS_BYTES;
 pub struct Controller {
     pub(crate) config: HostIfConfig,
     pub(crate) set: Box<dyn CommandSet>,
-    pub(crate) layout: SramLayout,
-    pub(crate) registers: Registers,
-    pub(crate) phase: ControllerPhase,
-    pub(crate) shutdown: Shutdown,
-    /// Link operations without an answer. An answer from before the last reset only counts this down.
-    pub(crate) in_flight: u32,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) slots: Slots,
-    pub(crate) pages: PageTable,
-    /// By DMA tag.
-    pub(crate) transfers: Box<[Transfer]>,
+    pub(crate) dma: Dma,
     pub(crate) queues: Queues,
-    requested: Delayed<(DmaTag, DmaRequest)>,
     pub(crate) interrupts: Interrupts,
     pub(crate) features: Features,
     pub(crate) events: AsyncEvents,
@@ -68,16 +59,10 @@ impl Controller {
         let slots = Slots::new(config.slots, config.fetching == Fetching::ByWorkers);
         let slot_count = slots.ids().len();
         Ok(Controller {
-            layout: SramLayout::of(&config),
-            registers: Registers::new(&config),
-            phase: ControllerPhase::Disabled,
-            shutdown: Shutdown::Idle,
-            in_flight: 0,
-            pages: PageTable::new(slot_count, config.transfer_pages_log2),
+            lifecycle: Lifecycle::new(&config),
+            dma: Dma::new(&config, slot_count),
             slots,
-            transfers: (0..config.dma_requests).map(|_| Transfer::default()).collect(),
             queues: Queues::new(&config),
-            requested: Delayed::with_capacity(usize::from(config.dma_requests)),
             interrupts: Interrupts::new(config.vectors, queues),
             features: Features::new(&config),
             events: AsyncEvents::default(),
@@ -108,7 +93,7 @@ impl Controller {
     }
     /// True between CSTS.RDY rising and falling.
     pub fn is_ready(&self) -> bool {
-        self.registers.csts.rdy()
+        self.lifecycle.is_ready()
     }
     /// Completion entries that have reached the host since power-on.
     #[inline]
@@ -157,7 +142,7 @@ impl Controller {
                 }
             }
             Timer::Transfer => {
-                while let Some((tag, request)) = self.requested.next_due(ports.now()) {
+                while let Some((tag, request)) = self.dma.next_request(ports.now()) {
                     self.start_transfer(ports, tag, request);
                 }
             }
@@ -181,7 +166,7 @@ impl Controller {
         live: bool,
         result: Result<(), BadAddress>,
     ) {
-        self.in_flight -= 1;
+        self.dma.ended();
         let queue = self.queue_of(token);
         self.queues.operation_ended(queue);
         match token {
@@ -192,9 +177,7 @@ impl Controller {
             DmaPurpose::Completion(slot) => self.completion_answered(ports, slot, live, result),
         }
         self.check_deletion(ports, queue);
-        if self.in_flight == 0 && self.phase == ControllerPhase::Resetting {
-            self.finish_reset();
-        }
+        self.check_reset();
     }
 
     /// Handles the FTL's DMA requests and the commands that it finished.
@@ -206,7 +189,7 @@ impl Controller {
                 continue;
             }
             let at = ports.now() + self.config.transfer_latency;
-            if self.requested.push(at, (tag, request)) {
+            if self.dma.delay(at, tag, request) {
                 ports.wake_at(at, Timer::Transfer);
             }
         }
@@ -252,7 +235,7 @@ impl Controller {
         match purpose {
             DmaPurpose::Fetch(queue) => unreachable!("the controller fetches from queue {queue}"),
             DmaPurpose::List(slot) | DmaPurpose::Scratch(slot) | DmaPurpose::Completion(slot) => slot,
-            DmaPurpose::Data(tag) => self.transfers[usize::from(tag)].slot,
+            DmaPurpose::Data(tag) => self.dma.transfer(tag).slot,
         }
     }
     fn queue_of(&self, token: DmaPurpose) -> u16 {
@@ -261,7 +244,7 @@ impl Controller {
             DmaPurpose::List(slot) | DmaPurpose::Scratch(slot) | DmaPurpose::Completion(slot) => {
                 self.slots[slot].queue()
             }
-            DmaPurpose::Data(tag) => self.transfers[usize::from(tag)].queue,
+            DmaPurpose::Data(tag) => self.dma.transfer(tag).queue,
         }
     }
 
@@ -272,14 +255,12 @@ impl Controller {
         ports: &ControllerPorts,
         direction: DmaDirection,
         local: Local,
-        (segments, count): HostRuns,
-        token: DmaPurpose,
+        host: HostRuns,
+        purpose: DmaPurpose,
         queue: u16,
     ) {
-        self.in_flight += 1;
         self.queues.operation_began(queue);
-        let (count, token) = (count as u8, token.to_wire());
-        ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
+        self.dma.push(ports, direction, local, host, purpose);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::config::SCRATCH_BYTES;
 use crate::controller::{Controller, one_segment};
-use crate::pages::{HostRuns, Transfer, Walked};
+use crate::dma::Transfer;
+use crate::pages::{HostRuns, Walked};
 use crate::ports::{ControllerPorts, DmaPurpose};
 use crate::slots::{CommandStage, Permit};
 use aster_parties::ListAt;
@@ -25,13 +26,13 @@ impl Controller {
             return Err(Status::INVALID_FIELD.with_dnr(true));
         }
         let sqe = self.slots[permit.id()].sqe();
-        self.pages.begin(permit.id(), (sqe.prp1.get(), sqe.prp2.get()), bytes)?;
+        self.dma.walks().begin(permit.id(), (sqe.prp1.get(), sqe.prp2.get()), bytes)?;
         self.continue_walk(ports, permit)
     }
     /// Continues the walk, with the list page in the slot's scratch memory if one was fetched.
     fn continue_walk(&mut self, ports: &ControllerPorts, permit: &Permit) -> Result<Walked, Status> {
-        let scratch = self.layout.scratch(permit.id());
-        self.pages.walk(permit.id(), &ports.sram[scratch..scratch + SCRATCH_BYTES])
+        let scratch = self.dma.layout().scratch(permit.id());
+        self.dma.walks().walk(permit.id(), &ports.sram[scratch..scratch + SCRATCH_BYTES])
     }
     /// Fetches a PRP list page into the slot's scratch memory.
     pub(crate) fn fetch_list_page(
@@ -43,7 +44,7 @@ impl Controller {
     ) {
         let id = permit.id();
         self.slots.fetch_list_page(permit);
-        let local = Local::Sram { offset: self.layout.scratch(id) as u32 };
+        let local = Local::Sram { offset: self.dma.layout().scratch(id) as u32 };
         let host = one_segment(address, entries * PRP_ENTRY_BYTES as u32);
         let queue = self.slots[id].queue();
         self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::List(id), queue);
@@ -151,7 +152,7 @@ impl Controller {
     ) -> Result<HostRuns, Status> {
         let walked = self.begin_walk(ports, permit, bytes as u64)?;
         assert_eq!(walked, Walked::All, "4 KiB touch two pages at most, and two pages need no list");
-        let (segments, count, _) = self.pages.segments(permit.id(), 0, bytes as u64);
+        let (segments, count, _) = self.dma.pages().segments(permit.id(), 0, bytes as u64);
         Ok((segments, count))
     }
     fn push_scratch(
@@ -162,7 +163,7 @@ impl Controller {
         at: u16,
         host: HostRuns,
     ) {
-        let local = Local::Sram { offset: self.layout.scratch(id) as u32 + u32::from(at) };
+        let local = Local::Sram { offset: self.dma.layout().scratch(id) as u32 + u32::from(at) };
         self.push_dma(ports, direction, local, host, DmaPurpose::Scratch(id), self.slots[id].queue());
     }
 
@@ -207,14 +208,13 @@ impl Controller {
         let queue = slot.queue();
         let (mut done, mut operations) = (0, 0);
         while done < length {
-            let (segments, count, bytes) = self.pages.segments(id, offset + done, length - done);
+            let (segments, count, bytes) = self.dma.pages().segments(id, offset + done, length - done);
             let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset + done as u32 };
             self.push_dma(ports, request.direction, local, (segments, count), DmaPurpose::Data(tag.0), queue);
             done += bytes;
             operations += 1;
         }
-        self.transfers[usize::from(tag.0)] =
-            Transfer { slot: id, queue, bytes: request.length, operations, failed: false };
+        self.dma.begin_transfer(tag, Transfer { slot: id, queue, bytes: request.length }, operations);
     }
 
     /// Starts a DMA of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
@@ -232,8 +232,7 @@ impl Controller {
         let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
         let host = one_segment(address, request.length);
         self.push_dma(ports, request.direction, local, host, DmaPurpose::Data(tag.0), queue);
-        self.transfers[usize::from(tag.0)] =
-            Transfer { slot: id, queue, bytes: request.length, operations: 1, failed: false };
+        self.dma.begin_transfer(tag, Transfer { slot: id, queue, bytes: request.length }, 1);
     }
 
     pub(crate) fn data_answered(
@@ -242,13 +241,10 @@ impl Controller {
         tag: u16,
         result: Result<(), BadAddress>,
     ) {
-        let transfer = &mut self.transfers[usize::from(tag)];
-        transfer.operations -= 1;
-        transfer.failed |= result.is_err();
-        if transfer.operations > 0 {
+        let Some((Transfer { slot: id, bytes, .. }, failed)) = self.dma.part_ended(tag, result.is_err())
+        else {
             return;
-        }
-        let Transfer { slot: id, bytes, failed, .. } = *transfer;
+        };
         // The FTL gets the buffer back only now. Until the last answer the link may still access it.
         let answer = match (self.slots[id].is_orphan(), failed) {
             (true, _) => Err(DmaError::Aborted),

@@ -16,7 +16,7 @@ impl Controller {
     /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
     /// flight; entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
-        if !self.takes_commands() || self.config.fetching == Fetching::ByWorkers {
+        if !self.lifecycle.takes_commands() || self.config.fetching == Fetching::ByWorkers {
             return;
         }
         if self.queues.may_fetch_admin() {
@@ -37,7 +37,7 @@ impl Controller {
     fn fetch_from(&mut self, ports: &mut ControllerPorts, queue: u16, limit: u32) -> u32 {
         let most = limit.min(u32::from(self.config.fetch_batch));
         let Some(Entries { address, count }) = self.queues.begin_fetch(queue, most) else { return 0 };
-        let local = Local::Sram { offset: self.layout.landing(queue) as u32 };
+        let local = Local::Sram { offset: self.dma.layout().landing(queue) as u32 };
         self.slots.reserve(queue, count);
         let host = one_segment(address, count * SQE_BYTES as u32);
         self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::Fetch(queue), queue);
@@ -58,10 +58,10 @@ impl Controller {
         if result.is_err() {
             // Commands that can't be read can't be completed either (NVMe 1.4 §9.5).
             self.slots.release(queue, count);
-            return self.fail();
+            return self.lifecycle.fail();
         }
         self.queues.take(queue, count);
-        let landing = self.layout.landing(queue);
+        let landing = self.dma.layout().landing(queue);
         for index in 0..count as usize {
             let at = landing + index * SQE_BYTES;
             let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");

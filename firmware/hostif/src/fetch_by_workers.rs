@@ -5,7 +5,6 @@
 //! stays the drive's until it has been fetched.
 
 use crate::controller::Controller;
-use crate::phase::ControllerPhase;
 use crate::ports::ControllerPorts;
 use aster_ports::link::BadAddress;
 use aster_wire::nvme::Sqe;
@@ -35,19 +34,19 @@ impl Controller {
     /// Takes the next entry of `queue` for its worker `number`, if there is one and a free slot for its
     /// command. The worker fetches it and calls [`Controller::entry_fetched`].
     pub(crate) fn next_entry(&mut self, epoch: u32, queue: u16, number: u16) -> Option<EntryTaken> {
-        if !self.takes_commands() || self.slots.available(queue) == 0 {
+        if !self.lifecycle.takes_commands() || self.slots.available(queue) == 0 {
             return None;
         }
         let (index, address) = self.queues.take_entry(queue)?;
         self.queues.operation_began(queue);
-        self.in_flight += 1;
+        self.dma.began();
         self.slots.reserve(queue, 1);
-        let landing = self.layout.landing(queue) + usize::from(number) * SQE_BYTES;
+        let landing = self.dma.layout().landing(queue) + usize::from(number) * SQE_BYTES;
         Some(EntryTaken { queue, index, epoch, address, landing: landing as u32 })
     }
     /// Whether `queue` has an entry for a worker, if there is a slot.
     pub(crate) fn has_entry(&self, queue: u16) -> bool {
-        self.takes_commands() && self.queues.has_entry(queue)
+        self.lifecycle.takes_commands() && self.queues.has_entry(queue)
     }
     /// Whether there is a slot for a command of `queue`.
     pub(crate) fn has_slot(&self, queue: u16) -> bool {
@@ -63,13 +62,11 @@ impl Controller {
         result: Result<(), BadAddress>,
     ) -> Option<u16> {
         let queue = entry.queue;
-        self.in_flight -= 1;
+        self.dma.ended();
         self.queues.operation_ended(queue);
         let slot = self.start_fetched(ports, &entry, result);
         self.check_deletion(ports, queue);
-        if self.in_flight == 0 && self.phase == ControllerPhase::Resetting {
-            self.finish_reset();
-        }
+        self.check_reset();
         self.pump(ports);
         slot
     }
@@ -87,7 +84,7 @@ impl Controller {
         if result.is_err() {
             // A command that can't be read can't be completed either (NVMe 1.4 §9.5).
             self.slots.release(queue, 1);
-            self.fail();
+            self.lifecycle.fail();
             return None;
         }
         self.queues.entry_landed(queue, entry.index);

@@ -23,7 +23,7 @@ pub(crate) struct Interrupts {
     vectors: Box<[Vector]>,
     due: Vec<u16>,
     /// INTMS and INTMC: vectors 0 to 31. With MSI-X a host leaves them alone.
-    pub masked: u32,
+    masked: u32,
     pending: u32,
 }
 
@@ -105,6 +105,14 @@ impl Interrupts {
             self.pending |= bit;
         }
         None
+    }
+    /// INTMS and INTMC as the host reads them.
+    pub fn masked(&self) -> u32 {
+        self.masked
+    }
+    /// Handles INTMS.
+    pub fn mask(&mut self, bits: u32) {
+        self.masked |= bits;
     }
     /// Handles INTMC: messages that the mask held back are due now.
     pub fn unmask(&mut self, bits: u32) {

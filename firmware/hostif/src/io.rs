@@ -4,7 +4,7 @@
 use crate::config::SCRATCH_BYTES;
 use crate::controller::Controller;
 use crate::nvm::NSID;
-use crate::pages::{HostRuns, Walked};
+use crate::pages::Walked;
 use crate::ports::ControllerPorts;
 use crate::slots::{CommandSlot, CommandStage, Permit};
 use aster_events::Event;
@@ -42,7 +42,7 @@ enum Way {
     /// Its data's pages are known, or a list page of them is needed. A command without data has none.
     Walked(Walked),
     /// A list of so many bytes is fetched from there.
-    FetchesList(HostRuns, u16),
+    FetchesList(ListAt, u16),
     /// Firmware asks for a list.
     LeavesList(ListAt, u16),
 }
@@ -88,7 +88,7 @@ impl Controller {
         let namespace = self.namespace();
         let slot = &self.slots[permit.id()];
         let issued = issued(slot, ports.commands, &namespace);
-        let at = self.layout.scratch(permit.id());
+        let at = self.dma.layout().scratch(permit.id());
         let scratch = &mut ports.sram[at..at + SCRATCH_BYTES];
         scratch.fill(0);
         let read = log_read(issued.sqe);
@@ -113,7 +113,7 @@ impl Controller {
         if slot.is_aborted() {
             return self.finish(ports, permit, Status::ABORT_REQUESTED, 0);
         }
-        let at = self.layout.scratch(permit.id());
+        let at = self.dma.layout().scratch(permit.id());
         let bytes = &ports.sram[at..at + usize::from(slot.fetched())];
         let issued = issued(slot, ports.commands, &namespace);
         let decoded = self.set.fetched(&issued, bytes);
@@ -127,12 +127,19 @@ impl Controller {
         match way {
             Ok(Way::Ends(result)) => self.finish(ports, permit, Status::SUCCESS, result),
             Ok(Way::Walked(walked)) => self.walked(ports, permit, walked),
-            Ok(Way::FetchesList(host, bytes)) => self.fetch_list(ports, permit, host, bytes),
+            Ok(Way::FetchesList(from, bytes)) => self.fetch_list_at(ports, permit, from, bytes),
             Ok(Way::LeavesList(from, bytes)) => self.leave_list_to_firmware(ports, permit, from, bytes),
             Err(status) => self.finish(ports, permit, status, 0),
         }
     }
+    fn fetch_list_at(&mut self, ports: &mut ControllerPorts, permit: Permit, from: ListAt, bytes: u16) {
+        match self.list_runs(ports, &permit, from, bytes) {
+            Ok(host) => self.fetch_list(ports, permit, host, bytes),
+            Err(status) => self.finish(ports, permit, status, 0),
+        }
+    }
     /// How a command that has been decoded goes on.
+    #[inline]
     fn way_of(&mut self, ports: &ControllerPorts, permit: &Permit, decoded: Decoded) -> Result<Way, Status> {
         match decoded {
             Decoded::Done { result } => Ok(Way::Ends(result)),
@@ -155,9 +162,7 @@ impl Controller {
             Decoded::Fetch { from, bytes, managed: true } if ports.commands.manages_lists() => {
                 Ok(Way::LeavesList(from, bytes))
             }
-            Decoded::Fetch { from, bytes, .. } => {
-                Ok(Way::FetchesList(self.list_runs(ports, permit, from, bytes)?, bytes))
-            }
+            Decoded::Fetch { from, bytes, .. } => Ok(Way::FetchesList(from, bytes)),
         }
     }
 

@@ -9,8 +9,8 @@
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
 //!
-//! The controller consists of values that don't know it: `slots`, `queues`, `registers`, `pages`,
-//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `pause`, `phase`.
+//! The controller consists of values that don't know it: `slots`, `queues`, `dma`, `lifecycle`,
+//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `pause`.
 //! `controller` owns one of each. The other files implement what involves several of these values, one
 //! clause of the standard per file.
 //!
@@ -33,6 +33,7 @@ mod config;
 mod controller;
 mod data;
 mod delayed;
+mod dma;
 mod doorbells;
 mod error_log;
 mod errors;
@@ -44,6 +45,7 @@ mod function;
 mod health;
 mod interrupt;
 mod io;
+mod lifecycle;
 pub mod message;
 mod mmio;
 mod nvm;
@@ -52,7 +54,6 @@ mod pages;
 mod parking;
 mod pause;
 mod persistent;
-mod phase;
 mod piece;
 mod ports;
 mod queues;

@@ -3,17 +3,11 @@
 use crate::async_events::EventSource;
 use crate::bar::DOORBELL_STRIDE;
 use crate::controller::Controller;
-use crate::phase::ControllerPhase;
 use crate::ports::ControllerPorts;
 use crate::ring::InvalidDoorbell;
 use aster_events::Event;
-use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Doorbell, DoorbellKind, Register, Target};
-use aster_wire::nvme::{Status, VERSION_1_4};
-
-fn replace_half(value: u64, from: u8, half: u32) -> u64 {
-    let shift = u32::from(from) * 8;
-    value & !(0xffff_ffff << shift) | u64::from(half) << shift
-}
+use aster_wire::nvme::Status;
+use aster_wire::nvme::registers::{Cc, Doorbell, DoorbellKind, Register, Target};
 
 impl Controller {
     /// Reads BAR0. Reserved space and doorbells read as zero, and so does an access that isn't naturally
@@ -32,18 +26,9 @@ impl Controller {
 
     fn read_dword(&self, offset: u64) -> u32 {
         let Target::Register { register, from } = Target::decode(offset, DOORBELL_STRIDE) else { return 0 };
-        let registers = &self.registers;
         let value = match register {
-            Register::Capabilities => registers.cap.0,
-            Register::Version => VERSION_1_4.0.into(),
-            Register::InterruptMaskSet | Register::InterruptMaskClear => self.interrupts.masked.into(),
-            Register::Configuration => registers.cc.0.into(),
-            Register::Status => registers.csts.0.into(),
-            Register::AdminQueueAttributes => registers.aqa.0.into(),
-            Register::AdminSubmissionQueue => registers.asq.address(),
-            Register::AdminCompletionQueue => registers.acq.address(),
-            // Optional registers whose capability CAP doesn't show are reserved.
-            _ => 0,
+            Register::InterruptMaskSet | Register::InterruptMaskClear => self.interrupts.masked().into(),
+            register => self.lifecycle.read(register),
         };
         (value >> (8 * u32::from(from))) as u32
     }
@@ -67,26 +52,16 @@ impl Controller {
             Target::Register { register, from } => (register, from),
             Target::Reserved => return,
         };
-        let disabled = !self.registers.cc.en();
-        let registers = &mut self.registers;
         match register {
             Register::Configuration => self.write_configuration(ports, Cc(value)),
-            Register::InterruptMaskSet => self.interrupts.masked |= value,
+            Register::InterruptMaskSet => self.interrupts.mask(value),
             Register::InterruptMaskClear => self.interrupts.unmask(value),
-            // The admin queue is fixed while the controller is enabled (NVMe 1.4 §3.1.8).
-            Register::AdminQueueAttributes if disabled => registers.aqa = Aqa(value),
-            Register::AdminSubmissionQueue if disabled => {
-                registers.asq = AdminQueueBase(replace_half(registers.asq.0, from, value));
-            }
-            Register::AdminCompletionQueue if disabled => {
-                registers.acq = AdminQueueBase(replace_half(registers.acq.0, from, value));
-            }
-            _ => {}
+            register => self.lifecycle.write_admin_queue(register, from, value),
         }
     }
 
     fn ring_doorbell(&mut self, ports: &mut ControllerPorts, doorbell: Doorbell, value: u32) {
-        if self.phase != ControllerPhase::Ready {
+        if !self.lifecycle.takes_doorbells() {
             return;
         }
         let position = value & 0xffff;

@@ -104,19 +104,6 @@ impl PageTable {
     }
 }
 
-/// A DMA request of the FTL.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Transfer {
-    /// The command's slot.
-    pub slot: u16,
-    /// The command's submission queue.
-    pub queue: u16,
-    pub bytes: u32,
-    /// Link operations without an answer.
-    pub operations: u32,
-    pub failed: bool,
-}
-
 /// Result of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Walked {

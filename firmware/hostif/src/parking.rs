@@ -6,7 +6,6 @@ use crate::ports::ControllerPorts;
 use crate::slots::Permit;
 use aster_events::Event;
 use aster_wire::nvme::Status;
-use aster_wire::nvme::registers::ShutdownStatus;
 
 impl Controller {
     /// Parks a command and frees its slot if it can't go to the FTL now. Otherwise returns its permit.
@@ -23,7 +22,7 @@ impl Controller {
     fn park_now(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         // The host announced a shutdown while this write's PRP list was being fetched. No write may follow
         // it.
-        if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
+        if self.lifecycle.has_shutdown() {
             return self.drop_command(ports, permit);
         }
         let id = permit.id();
@@ -45,7 +44,7 @@ impl Controller {
     }
     fn resume_some(&mut self, ports: &mut ControllerPorts, most: u32) {
         for _ in 0..most.min(self.slots.available(1)) {
-            if !self.takes_commands() {
+            if !self.lifecycle.takes_commands() {
                 return;
             }
             let Some(write) = self.pause.next_write() else { return };

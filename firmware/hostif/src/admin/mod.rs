@@ -84,7 +84,7 @@ impl Controller {
 
     /// The slot's scratch memory, zeroed, to build a data structure in.
     fn scratch<'a>(&self, ports: &'a mut ControllerPorts, id: u16) -> &'a mut [u8] {
-        let at = self.layout.scratch(id);
+        let at = self.dma.layout().scratch(id);
         let scratch = &mut ports.sram[at..at + crate::config::SCRATCH_BYTES];
         scratch.fill(0);
         scratch

@@ -42,7 +42,7 @@ impl Controller {
         let (queue, control) = (command.queue, command.control);
         let allocated = self.features.queues.completion() as u16;
         let exists = |id| self.queues.has_completion(id);
-        let entry_size = self.entry_sizes().1;
+        let entry_size = self.lifecycle.entry_sizes().1;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
         let vector = control.interrupts_enabled().then_some(control.interrupt_vector());
         if vector.is_some_and(|vector| vector >= self.config.vectors) {
@@ -57,7 +57,7 @@ impl Controller {
         let (queue, control) = (command.queue, command.control);
         let allocated = self.features.queues.submission() as u16;
         let exists = |id| self.queues.is_submission_taken(id);
-        let entry_size = self.entry_sizes().0;
+        let entry_size = self.lifecycle.entry_sizes().0;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
         let completion = control.completion_queue_id();
         if completion == 0 || u32::from(completion) > self.features.queues.completion() {
