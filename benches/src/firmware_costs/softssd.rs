@@ -172,7 +172,7 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
             "next_entry" | "take_entry" | "may_take" | "note_starved" | "serve_starved" | "is_overtaken",
         )
         | ("software/worker.rs", "worker")
-        | ("fetch_by_workers.rs", "is_stale" | "next_entry" | "has_entry" | "has_slot")
+        | ("controller/fetch_by_workers.rs", "is_stale" | "next_entry" | "has_entry" | "has_slot")
         | ("frontend.rs", "next_entry")
         | ("slots.rs", "available" | "reserve" | "release" | "list")
         | ("queues.rs", "take_entry" | "has_entry")
@@ -182,8 +182,8 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         )
         | ("ring.rs", "capacity" | "distance" | "used" | "index") => "nvme_fetch",
         ("software/desk.rs", "release_owners")
-        | ("complete.rs", _)
-        | ("io.rs", "ftl_completed" | "tell_of_failure")
+        | ("controller/complete.rs", _)
+        | ("controller/io.rs", "ftl_completed" | "tell_of_failure")
         | ("health.rs", "ended" | "count_media_errors")
         | ("queues.rs", "completion_of" | "completion" | "post")
         | ("completion.rs", "is_full" | "may_post" | "post")
@@ -196,24 +196,24 @@ fn of_nvme(file: &str, function: &str) -> Option<&'static str> {
         ("software/desk.rs", "entry_sent" | "next_message")
         | ("software/messages.rs" | "interrupt.rs", _)
         | ("software/worker.rs", "send_message")
-        | ("controller.rs", "send_interrupts") => "nvme_interrupt",
+        | ("controller/mod.rs", "send_interrupts") => "nvme_interrupt",
         ("software/desk.rs", "look_at_news")
-        | ("software/registers.rs" | "mmio.rs" | "registers.rs" | "bar.rs" | "doorbells.rs", _)
+        | ("software/registers.rs" | "controller/mmio.rs" | "registers.rs" | "bar.rs" | "doorbells.rs", _)
         | ("frontend.rs", "mmio_read" | "mmio_write" | "next_woken")
         | ("queues.rs", "ring" | "mark_ready" | "next_woken" | "has_news" | "tell_news")
-        | ("fetch_by_workers.rs", "next_woken" | "has_news")
+        | ("controller/fetch_by_workers.rs", "next_woken" | "take_news")
         | ("submission.rs", "ring" | "wake" | "heard")
         | ("completion.rs", "ring")
         | ("ring.rs", "move_tail" | "move_head") => "nvme_register",
         ("software/desk.rs" | "software/mailbox.rs" | "software/worker.rs", _)
         | ("software/transport.rs" | "software/operations.rs" | "software/asker.rs", _)
-        | ("controller.rs" | "ports.rs" | "frontend.rs", _)
+        | ("controller/mod.rs" | "ports.rs" | "frontend.rs", _)
         | (
-            "data.rs",
+            "controller/data.rs",
             "start_transfer" | "start_metadata" | "data_answered" | "push_scratch" | "scratch_answered"
             | "scratch_runs" | "send_scratch",
         )
-        | ("io.rs", "moved")
+        | ("controller/io.rs", "moved")
         | ("slots.rs", "count_moved")
         | ("dma.rs", "began" | "push" | "begin_transfer" | "part_ended" | "transfer" | "pages")
         | ("pages.rs", "locate" | "segments") => "nvme_transfer",

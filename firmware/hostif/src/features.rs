@@ -13,25 +13,40 @@ use aster_wire::nvme::features::{
 const INVALID: Status = Status::INVALID_FIELD.with_dnr(true);
 
 /// TMPSEL: the composite temperature, the only one there is.
-pub(crate) const COMPOSITE: u8 = 0;
+const COMPOSITE: u8 = 0;
 /// TMPSEL of Set Features: all sensors.
-pub(crate) const ALL_SENSORS: u8 = 15;
+const ALL_SENSORS: u8 = 15;
+
+/// The SMART warnings that can occur: all except those of a memory backup and of a persistent memory
+/// region.
+const WARNINGS_POSSIBLE: u8 = 0b0_1111;
+
+/// The notices that Asynchronous Event Configuration knows, none of which is offered (NVMe 1.4 §5.21.1.11).
+const NOTICES: u32 = AsyncEventConfiguration(0)
+    .with_namespace_attributes(true)
+    .with_firmware_activation(true)
+    .with_telemetry(true)
+    .with_asymmetric_access(true)
+    .with_predictable_latency(true)
+    .with_lba_status(true)
+    .with_endurance_group(true)
+    .0;
 
 /// The values in force.
 #[derive(Debug)]
 pub(crate) struct Features {
-    pub arbitration: ArbitrationFeature,
-    pub power: PowerManagement,
-    pub over_temperature: u16,
-    pub under_temperature: u16,
+    arbitration: ArbitrationFeature,
+    power: PowerManagement,
+    over_temperature: u16,
+    under_temperature: u16,
     /// Recovery never takes 100 ms here, so every time limit is kept.
-    pub error_recovery: ErrorRecovery,
-    pub write_cache: VolatileWriteCache,
-    pub queues: NumberOfQueues,
-    pub coalescing: InterruptCoalescing,
+    error_recovery: ErrorRecovery,
+    write_cache: VolatileWriteCache,
+    queues: NumberOfQueues,
+    coalescing: InterruptCoalescing,
     /// One block is always written atomically, whatever the host sets (AWUN = AWUPF = 0).
-    pub atomicity: WriteAtomicityNormal,
-    pub events: AsyncEventConfiguration,
+    atomicity: WriteAtomicityNormal,
+    events: AsyncEventConfiguration,
 }
 
 impl Features {
@@ -49,6 +64,98 @@ impl Features {
             atomicity: WriteAtomicityNormal(0),
             events: AsyncEventConfiguration(0),
         }
+    }
+
+    #[inline]
+    pub fn arbitration(&self) -> ArbitrationFeature {
+        self.arbitration
+    }
+    #[inline]
+    pub fn coalescing(&self) -> InterruptCoalescing {
+        self.coalescing
+    }
+    /// The I/O queues that the host may create.
+    pub fn queues(&self) -> NumberOfQueues {
+        self.queues
+    }
+    pub fn set_queues(&mut self, queues: NumberOfQueues) {
+        self.queues = queues;
+    }
+    /// Whether the volatile write cache is enabled.
+    #[inline]
+    pub fn has_write_cache(&self) -> bool {
+        self.write_cache.enabled()
+    }
+    /// Whether reads of blocks that nobody wrote fail.
+    #[inline]
+    pub fn unwritten_fails(&self) -> bool {
+        self.error_recovery.deallocated_error()
+    }
+    /// Whether a temperature has passed one of its thresholds.
+    pub fn is_out_of_bounds(&self, kelvins: u16) -> bool {
+        kelvins >= self.over_temperature || kelvins <= self.under_temperature
+    }
+    /// The SMART warnings that raise events.
+    pub fn warnings_wanted(&self) -> u8 {
+        self.events.critical_warnings()
+    }
+
+    /// Sets a feature whose value is all that there is to it. Reserved bits are not stored.
+    pub fn set(&mut self, feature: FeatureId, value: u32) -> Result<(), Status> {
+        match feature {
+            FeatureId::Arbitration => {
+                let asked = ArbitrationFeature(value);
+                self.arbitration = ArbitrationFeature(0)
+                    .with_burst(asked.burst())
+                    .with_low_weight(asked.low_weight())
+                    .with_medium_weight(asked.medium_weight())
+                    .with_high_weight(asked.high_weight());
+            }
+            FeatureId::PowerManagement => {
+                let power = PowerManagement(value);
+                if power.power_state() != 0 {
+                    return Err(INVALID); // NPSS: one power state
+                }
+                self.power = PowerManagement(0).with_workload_hint(power.workload_hint());
+            }
+            FeatureId::TemperatureThreshold => {
+                let threshold = TemperatureThreshold(value);
+                match (threshold.sensor(), threshold.kind()) {
+                    (COMPOSITE | ALL_SENSORS, 0) => self.over_temperature = threshold.kelvins(),
+                    (COMPOSITE | ALL_SENSORS, 1) => self.under_temperature = threshold.kelvins(),
+                    _ => return Err(INVALID),
+                }
+            }
+            FeatureId::ErrorRecovery => {
+                let recovery = ErrorRecovery(value);
+                self.error_recovery = ErrorRecovery(0)
+                    .with_time_limit_100ms(recovery.time_limit_100ms())
+                    .with_deallocated_error(recovery.deallocated_error());
+            }
+            FeatureId::VolatileWriteCache => {
+                self.write_cache = VolatileWriteCache(0).with_enabled(VolatileWriteCache(value).enabled());
+            }
+            FeatureId::InterruptCoalescing => {
+                let asked = InterruptCoalescing(value);
+                self.coalescing = InterruptCoalescing(0)
+                    .with_threshold_zero_based(asked.threshold_zero_based())
+                    .with_time_100us(asked.time_100us());
+            }
+            FeatureId::WriteAtomicityNormal => {
+                let disabled = WriteAtomicityNormal(value).disable_normal();
+                self.atomicity = WriteAtomicityNormal(0).with_disable_normal(disabled);
+            }
+            FeatureId::AsyncEventConfiguration => {
+                let events = AsyncEventConfiguration(value);
+                if events.0 & NOTICES != 0 {
+                    return Err(INVALID); // OAES: no notices
+                }
+                let warnings = events.critical_warnings() & WARNINGS_POSSIBLE;
+                self.events = AsyncEventConfiguration(0).with_critical_warnings(warnings);
+            }
+            _ => return Err(INVALID),
+        }
+        Ok(())
     }
 
     /// A value as Get Features returns it. `dword11` selects the sensor, threshold or vector where the

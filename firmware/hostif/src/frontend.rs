@@ -2,7 +2,7 @@
 
 use crate::config::{BlockSize, ConfigError, HostIfConfig};
 use crate::controller::Controller;
-use crate::fetch_by_workers::EntryTaken;
+use crate::controller::fetch_by_workers::EntryTaken;
 use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -119,9 +119,7 @@ impl NvmeFrontEnd {
     /// Makes `backlog` decide from now on whether writes are parked and whether promises of durability are
     /// deferred. With `None` nothing ever waits.
     pub fn pause_with(&self, backlog: Option<SharedBacklog>) {
-        let mut controller = self.controller.borrow_mut();
-        let slots = controller.slots.ids().len();
-        controller.pause.follow(backlog, slots);
+        self.controller.borrow_mut().pause_with(backlog);
     }
     /// Looks at the backlog again: its answer may have changed since [`NvmeFrontEnd::pause_with`].
     pub fn look_at_room(&self) {
@@ -166,7 +164,7 @@ impl NvmeFrontEnd {
     }
     /// Takes a slot whose command no longer needs its worker.
     pub(crate) fn next_left(&self) -> Option<u16> {
-        self.controller.borrow_mut().slots.next_left()
+        self.controller.borrow_mut().next_left()
     }
     /// See [`Controller::next_woken`].
     pub(crate) fn next_woken(&self) -> Option<u16> {
@@ -202,10 +200,9 @@ impl NvmeFrontEnd {
             };
             act(&mut controller, &mut ports);
         }
-        let format_changed = core::mem::take(&mut controller.format_changed);
+        let format_changed = controller.take_format_changed();
         let shut_down = controller.is_shut_down();
-        if controller.has_news() {
-            controller.queues.tell_news();
+        if controller.take_news() {
             let (follower, token) = self.follower.get().expect("workers follow the controller");
             self.exec.post(follower, token);
         }

@@ -9,7 +9,7 @@ use aster_wire::nvme::log::CriticalWarning;
 #[derive(Debug)]
 pub(crate) struct Health {
     life: History,
-    pub media: MediaHealth,
+    media: MediaHealth,
     /// The warnings at the last call of `look`.
     warnings: CriticalWarning,
     outstanding: u32,
@@ -51,6 +51,13 @@ impl Health {
     pub fn is_shut_down(&self) -> bool {
         self.life.shut_down
     }
+    /// The state of the media.
+    pub fn media(&self) -> &MediaHealth {
+        &self.media
+    }
+    pub fn set_media(&mut self, media: MediaHealth) {
+        self.media = media;
+    }
     /// Unrecovered data integrity errors in the drive's life.
     pub fn media_errors(&self) -> u64 {
         self.life.media_errors
@@ -76,6 +83,7 @@ impl Health {
     /// Counts a command that comes back from the FTL.
     #[inline]
     pub fn ended(&mut self, now: Instant, command: &HostCommand, status: HostStatus) {
+        debug_assert!(self.outstanding > 0, "a command was with the FTL");
         self.outstanding -= 1;
         if self.outstanding == 0 {
             self.life.busy_picos += u128::from(now.since(self.busy_since).as_picos());

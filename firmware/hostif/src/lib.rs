@@ -9,9 +9,10 @@
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
 //!
-//! The controller consists of values that don't know it: `slots`, `queues`, `dma`, `lifecycle`,
-//! `interrupt`, `async_events`, `features`, `health`, `error_log`, `pause`.
-//! `controller` owns one of each. The other files implement what involves several of these values, one
+//! The controller consists of owners that don't know it: `slots`, `queues`, `dma`, `lifecycle`, `interrupt`,
+//! `settings`, `reports`, `pause`. Each has private fields and asserts what its transitions need. A command
+//! is in its slot or in a `Permit`.
+//! `controller` owns one of each. The files of its folder implement what involves several of them, one
 //! clause of the standard per file.
 //!
 //! Nothing is allocated after construction. Commands live in a fixed table of slots and their PRPs in a
@@ -23,43 +24,35 @@
 
 extern crate alloc;
 
-mod admin;
 mod arbitration;
 mod async_events;
 mod bar;
-mod complete;
 mod completion;
 mod config;
 mod controller;
-mod data;
 mod delayed;
 mod dma;
 mod doorbells;
 mod error_log;
-mod errors;
 mod features;
-mod fetch;
-mod fetch_by_workers;
 mod frontend;
 mod function;
 mod health;
 mod interrupt;
-mod io;
 mod lifecycle;
 pub mod message;
-mod mmio;
 mod nvm;
 mod ocssd;
 mod pages;
-mod parking;
 mod pause;
 mod persistent;
 mod piece;
 mod ports;
 mod queues;
 mod registers;
-mod reset;
+mod reports;
 mod ring;
+mod settings;
 mod slots;
 mod software;
 mod submission;

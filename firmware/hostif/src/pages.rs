@@ -38,11 +38,6 @@ impl PageTable {
             walks: vec![Walk::default(); slots].into_boxed_slice(),
         }
     }
-    #[inline]
-    fn set(&mut self, slot: u16, index: u32, address: u64) {
-        debug_assert!((index as usize) < self.stride, "page {index} of {}", self.stride);
-        self.addresses[usize::from(slot) * self.stride + index as usize] = address;
-    }
     /// Begins to walk a slot's PRPs over `bytes` bytes. [`PageTable::walk`] goes on.
     #[inline]
     pub fn begin(&mut self, slot: u16, (prp1, prp2): (u64, u64), bytes: u64) -> Result<(), Status> {
@@ -54,13 +49,14 @@ impl PageTable {
     /// Walks on, with the list page if one was fetched.
     #[inline]
     pub fn walk(&mut self, slot: u16, list: &[u8]) -> Result<Walked, Status> {
+        let Walk { prps, pages } = &mut self.walks[usize::from(slot)];
+        let prps = prps.as_mut().expect("a walk was begun");
+        let addresses = &mut self.addresses[usize::from(slot) * self.stride..][..self.stride];
         loop {
-            let walk = &mut self.walks[usize::from(slot)];
-            match walk.prps.as_mut().expect("a walk was begun").step(list).map_err(|_| BAD_PRP)? {
+            match prps.step(list).map_err(|_| BAD_PRP)? {
                 PrpStep::Segment(segment) => {
-                    let index = walk.pages;
-                    walk.pages += 1;
-                    self.set(slot, index, segment.address);
+                    addresses[*pages as usize] = segment.address;
+                    *pages += 1;
                 }
                 PrpStep::Done => return Ok(Walked::All),
                 PrpStep::NeedList { address, entries } => return Ok(Walked::NeedsList { address, entries }),
@@ -124,7 +120,7 @@ mod tests {
     fn neighbouring_pages_merge_into_one_segment_and_others_fill_several() {
         let mut table = PageTable::new(2, 3);
         for (index, address) in [0x1e00, 0x2000, 0x3000, 0x9000, 0xb000].into_iter().enumerate() {
-            table.set(1, index as u32, address);
+            table.addresses[9 + index] = address;
         }
         let (segments, count, bytes) = table.segments(1, 0, 0x200 + 4 * 0x1000);
         assert_eq!((count, bytes), (3, 0x4200));
@@ -139,7 +135,7 @@ mod tests {
     #[test]
     fn scattered_pages_stop_at_the_segments_of_one_operation() {
         let mut table = PageTable::new(1, 4);
-        (0..8).for_each(|index| table.set(0, index, u64::from(index) * 0x2000));
+        (0..8).for_each(|index| table.addresses[index] = index as u64 * 0x2000);
         let (_, count, bytes) = table.segments(0, 0, 8 * 0x1000);
         assert_eq!((count, bytes), (MAX_SEGMENTS, MAX_SEGMENTS as u64 * 0x1000));
     }

@@ -568,13 +568,15 @@ impl Slots {
         self.leave(permit);
     }
     /// The command has ended for the host. Its slot is freed now, or when the FTL gives the command back.
+    #[inline]
     pub fn leave(&mut self, permit: Permit) {
         let id = permit.id;
-        if self[id].with_ftl {
-            self.spend(permit, CommandStage::CompletedEarly);
+        let slot = self.spend(permit, CommandStage::Free);
+        if slot.with_ftl {
+            slot.stage = CommandStage::CompletedEarly;
             self.part(id);
         } else {
-            self.free(permit);
+            self.give(id);
         }
     }
     /// Frees the slot of a command that the FTL doesn't have.

@@ -9,7 +9,7 @@ use super::time::CoreTime;
 use super::transport::Transport;
 use super::way::HostWay;
 use crate::config::HostIfConfig;
-use crate::fetch_by_workers::EntryTaken;
+use crate::controller::fetch_by_workers::EntryTaken;
 use crate::frontend::NvmeFrontEnd;
 use crate::ports::DmaPurpose;
 use alloc::boxed::Box;

@@ -1,52 +1,28 @@
 //! SMART: its warnings and its log page (NVMe 1.4 §5.14.1.2).
 
-use crate::async_events::EventSource;
 use crate::controller::Controller;
 use crate::ports::ControllerPorts;
 use aster_units::Instant;
-use aster_wire::nvme::log::{CriticalWarning, HealthLog};
+use aster_wire::nvme::log::HealthLog;
 use zerocopy::little_endian::{U16, U128};
 
 const PICOS_PER_MINUTE: u128 = 60 * 1_000_000_000_000;
 const PICOS_PER_HOUR: u128 = 60 * PICOS_PER_MINUTE;
 
 impl Controller {
-    fn warnings(&self) -> CriticalWarning {
-        let media = &self.health.media;
-        let kelvins = media.temperature_kelvins;
-        let most = u64::from(self.config.media_errors_max);
-        let lost_too_much = most > 0 && self.health.media_errors() >= most;
-        let hot = kelvins >= self.features.over_temperature || kelvins <= self.features.under_temperature;
-        CriticalWarning(0)
-            .with_spare_low(media.available_spare < media.available_spare_threshold)
-            .with_temperature(hot)
-            .with_reliability_degraded(media.reliability_degraded || lost_too_much)
-            .with_read_only(media.read_only)
-    }
-
     /// Raises events for warnings that are new and that the host asked for.
     pub(crate) fn check_health(&mut self, ports: &mut ControllerPorts) {
-        let now = self.warnings();
-        let new = self.health.look(now);
-        let wanted = CriticalWarning(new.0 & self.features.events.critical_warnings());
-        if wanted.reliability_degraded() || wanted.read_only() {
-            self.raise_event(ports, EventSource::Reliability);
-        }
-        if wanted.temperature() {
-            self.raise_event(ports, EventSource::Temperature);
-        }
-        if wanted.spare_low() {
-            self.raise_event(ports, EventSource::Spare);
-        }
+        self.reports.check_health(self.settings.features());
+        self.deliver_events(ports);
     }
 
     /// The SMART / health information log.
     pub(crate) fn health_log(&self, now: Instant) -> HealthLog {
-        let media = &self.health.media;
+        let media = self.reports.health().media();
         let life = self.history(now);
         let count = |n: u64| U128::new(n.into());
         let mut log = HealthLog::default();
-        log.critical_warning = self.warnings().0;
+        log.critical_warning = self.reports.warnings(self.settings.features()).0;
         log.composite_temperature = U16::new(media.temperature_kelvins);
         log.available_spare = media.available_spare.min(100);
         log.available_spare_threshold = media.available_spare_threshold.min(100);

@@ -4,7 +4,7 @@ use crate::controller::Controller;
 use crate::error_log::is_logged;
 use crate::slots::{CommandStage, Permit};
 use aster_wire::nvme::Status;
-use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
+use aster_wire::nvme::log::ErrorEntry;
 use zerocopy::little_endian::{U32, U64};
 
 impl Controller {
@@ -19,8 +19,9 @@ impl Controller {
         // §5.14.1.1).
         let slot = &self.slots[permit.id()];
         // The first block that the error concerns, as far as it is known.
-        let first_block = slot.outcome().failed_at.unwrap_or(slot.command().offset) >> self.block_size.log2();
-        self.errors.push(|count| {
+        let first_block =
+            slot.outcome().failed_at.unwrap_or(slot.command().offset) >> self.settings.block_size().log2();
+        self.reports.log(|count| {
             let mut entry = ErrorEntry::new(count, slot.queue(), slot.sqe().cid(), status, false);
             entry.nsid = U32::new(slot.sqe().nsid.get());
             if slot.queue() != 0 && slot.stage() == CommandStage::Ftl {
@@ -29,10 +30,5 @@ impl Controller {
             entry
         });
         status
-    }
-
-    /// Logs an error that belongs to no command.
-    pub(crate) fn log_error(&mut self, status: Status) {
-        self.errors.push(|count| ErrorEntry::new(count, NO_COMMAND, NO_COMMAND, status, false));
     }
 }

@@ -83,7 +83,7 @@ impl Controller {
     }
     pub(crate) fn tell_of_room(&mut self, ports: &mut ControllerPorts) {
         if self.pause.is_news() {
-            self.log_error(Status::INTERNAL_ERROR);
+            self.reports.log_error(Status::INTERNAL_ERROR);
             self.raise_event(ports, EventSource::NoRoom);
         }
     }

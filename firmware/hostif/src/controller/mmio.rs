@@ -80,7 +80,7 @@ impl Controller {
     }
 
     fn bad_doorbell(&mut self, ports: &mut ControllerPorts, source: EventSource) {
-        self.log_error(Status::INVALID_FIELD);
+        self.reports.log_error(Status::INVALID_FIELD);
         self.raise_event(ports, source);
     }
 }

@@ -28,7 +28,7 @@ impl Controller {
         };
         match self.slots.abort(id) {
             Abort::Ends(permit) => {
-                self.events.forget(id);
+                self.reports.events().forget(id);
                 self.finish(ports, permit, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
             }

@@ -31,7 +31,7 @@ impl Controller {
             Some(LogId::FirmwareSlot) => FirmwareSlotLog::BYTES,
             Some(LogId::CommandsSupported) => IDENTIFY_BYTES,
             // This log exists only with an operation monitor.
-            Some(LogId::Statistics) if !self.statistics.is_empty() => STATISTICS_BYTES,
+            Some(LogId::Statistics) if !self.reports.statistics().is_empty() => STATISTICS_BYTES,
             _ => return refuse(Status::INVALID_LOG_PAGE),
         };
         // No log is per namespace (LPA bit 0).
@@ -44,11 +44,11 @@ impl Controller {
         let now = ports.now();
         let scratch = self.scratch(ports, id);
         match log {
-            LogId::ErrorInformation => self.errors.write(scratch),
+            LogId::ErrorInformation => self.reports.errors().write(scratch),
             LogId::Health => scratch[..size].copy_from_slice(self.health_log(now).as_bytes()),
             LogId::Statistics => {
-                let (sample, rest) = scratch[..size].split_at_mut(self.statistics.len());
-                sample.copy_from_slice(&self.statistics);
+                let (sample, rest) = scratch[..size].split_at_mut(self.reports.statistics().len());
+                sample.copy_from_slice(self.reports.statistics());
                 rest.fill(0);
             }
             LogId::FirmwareSlot => scratch[..size].copy_from_slice(self.firmware_log().as_bytes()),
@@ -61,7 +61,7 @@ impl Controller {
         let bytes = (size - offset).min(command.bytes() as usize);
         scratch.copy_within(offset..offset + bytes, 0);
         if !command.control.retain_event() {
-            self.events.log_was_read(log);
+            self.reports.events().log_was_read(log);
             self.deliver_events(ports);
         }
         if bytes == 0 { Ok(Reply::Done(0)) } else { Ok(Reply::Data(bytes)) }

@@ -116,7 +116,7 @@ impl Controller {
 
     fn identify_namespace(&self) -> IdentifyNamespace {
         let blocks = U64::new(self.blocks());
-        let index = self.config.formats().iter().position(|size| *size == self.block_size);
+        let index = self.config.formats().iter().position(|size| *size == self.settings.block_size());
         let index = index.expect("the block size in use is offered") as u8;
         let mut namespace = IdentifyNamespace::default();
         namespace.nsze = blocks;
@@ -128,8 +128,9 @@ impl Controller {
             DeallocateFeatures(0).with_read_behavior(READS_ZEROES).with_write_zeroes_deallocates(true).0;
         if let Some(PreferredWrites { granularity_bytes, optimal_bytes }) = self.config.preferred_writes {
             // Zero-based numbers of logical blocks (NVMe 1.4 §5.15.2.1, figure 245).
-            let blocks =
-                |bytes: u32| U16::new(((bytes >> self.block_size.log2()).clamp(1, 1 << 16) - 1) as u16);
+            let blocks = |bytes: u32| {
+                U16::new(((bytes >> self.settings.block_size().log2()).clamp(1, 1 << 16) - 1) as u16)
+            };
             let granularity = blocks(granularity_bytes);
             namespace.nsfeat = NamespaceFeatures(0).with_optimal_performance(true).0;
             (namespace.npwg, namespace.npwa) = (granularity, granularity);

@@ -5,7 +5,6 @@
 //! flight. Commands that the FTL has run on there; their slots become free when the FTL is done.
 
 use crate::controller::Controller;
-use crate::features::Features;
 use crate::lifecycle::ShutdownEnd;
 use crate::ports::ControllerPorts;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
@@ -29,7 +28,7 @@ impl Controller {
     fn enable(&mut self) {
         if let Some(admin) = self.lifecycle.enable() {
             self.queues.enable(admin);
-            self.health.set_shut_down(false);
+            self.reports.health_mut().set_shut_down(false);
         }
     }
 
@@ -52,8 +51,8 @@ impl Controller {
         }
         self.queues.reset();
         self.interrupts.reset();
-        self.events.reset();
-        self.features = Features::new(&self.config);
+        self.reports.events().reset();
+        self.settings.reset_features(&self.config);
         self.set.reset();
         self.lifecycle.begin_reset();
         self.check_health(ports);
@@ -108,7 +107,7 @@ impl Controller {
     pub(crate) fn shutdown_completed(&mut self, ports: &mut ControllerPorts, status: HostStatus) {
         match self.lifecycle.end_shutdown(status == HostStatus::Success) {
             ShutdownEnd::Again => self.push_shutdown(ports),
-            ShutdownEnd::Clean => self.health.set_shut_down(true),
+            ShutdownEnd::Clean => self.reports.health_mut().set_shut_down(true),
             ShutdownEnd::Overtaken | ShutdownEnd::Unclean => {}
         }
     }

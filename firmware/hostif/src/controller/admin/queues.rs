@@ -40,7 +40,7 @@ impl Controller {
 
     pub(super) fn create_completion_queue(&mut self, sqe: &Sqe, command: CreateIoCq) -> Answer {
         let (queue, control) = (command.queue, command.control);
-        let allocated = self.features.queues.completion() as u16;
+        let allocated = self.settings.features().queues().completion() as u16;
         let exists = |id| self.queues.has_completion(id);
         let entry_size = self.lifecycle.entry_sizes().1;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
@@ -55,12 +55,12 @@ impl Controller {
 
     pub(super) fn create_submission_queue(&mut self, sqe: &Sqe, command: CreateIoSq) -> Answer {
         let (queue, control) = (command.queue, command.control);
-        let allocated = self.features.queues.submission() as u16;
+        let allocated = self.settings.features().queues().submission() as u16;
         let exists = |id| self.queues.is_submission_taken(id);
         let entry_size = self.lifecycle.entry_sizes().0;
         self.check_creation(sqe, queue, allocated, exists, control.contiguous(), entry_size)?;
         let completion = control.completion_queue_id();
-        if completion == 0 || u32::from(completion) > self.features.queues.completion() {
+        if completion == 0 || u32::from(completion) > self.settings.features().queues().completion() {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
         }
         if !self.queues.has_completion(completion) {

@@ -16,31 +16,15 @@
 use super::{Answer, Reply, refuse};
 use crate::config::HostIfConfig;
 use crate::controller::Controller;
-use crate::features::{ALL_SENSORS, COMPOSITE, Features};
+use crate::features::Features;
 use crate::nvm::NSID;
 use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::{GetFeatures, SetFeatures};
 use aster_wire::nvme::features::{
-    ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureCapabilities, FeatureId,
-    FeatureSelect, InterruptCoalescing, InterruptVectorConfiguration, NumberOfQueues, PowerManagement,
-    TemperatureThreshold, VolatileWriteCache, WriteAtomicityNormal,
+    ErrorRecovery, FeatureCapabilities, FeatureId, FeatureSelect, InterruptVectorConfiguration,
+    NumberOfQueues,
 };
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
-
-/// The SMART warnings that can occur: all except those of a memory backup and of a persistent memory
-/// region.
-const WARNINGS_POSSIBLE: u8 = 0b0_1111;
-
-/// The notices that Asynchronous Event Configuration knows, none of which is offered (NVMe 1.4 §5.21.1.11).
-const NOTICES: u32 = AsyncEventConfiguration(0)
-    .with_namespace_attributes(true)
-    .with_firmware_activation(true)
-    .with_telemetry(true)
-    .with_asymmetric_access(true)
-    .with_predictable_latency(true)
-    .with_lba_status(true)
-    .with_endurance_group(true)
-    .0;
 
 /// Checks that a feature exists here. Volatile Write Cache exists only on a drive with a cache (NVMe 1.4
 /// §5.21.1.6).
@@ -87,7 +71,9 @@ impl Controller {
         let dword11 = command.dword11;
         let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
         match select {
-            FeatureSelect::Current => Ok(Reply::Done(self.features.value(feature, dword11, disabled)?)),
+            FeatureSelect::Current => {
+                Ok(Reply::Done(self.settings.features().value(feature, dword11, disabled)?))
+            }
             // A feature that can't be saved returns its default as its saved value (NVMe 1.4 §5.13).
             FeatureSelect::Default | FeatureSelect::Saved => {
                 let defaults = Features::new(&self.config);
@@ -126,74 +112,32 @@ impl Controller {
     }
 
     fn set_feature(&mut self, ports: &mut ControllerPorts, feature: FeatureId, value: u32) -> Answer {
-        let features = &mut self.features;
+        let features = self.settings.features_mut();
         match feature {
-            FeatureId::Arbitration => {
-                let asked = ArbitrationFeature(value);
-                features.arbitration = ArbitrationFeature(0)
-                    .with_burst(asked.burst())
-                    .with_low_weight(asked.low_weight())
-                    .with_medium_weight(asked.medium_weight())
-                    .with_high_weight(asked.high_weight());
-            }
-            FeatureId::PowerManagement => {
-                let power = PowerManagement(value);
-                if power.power_state() != 0 {
-                    return refuse(Status::INVALID_FIELD); // NPSS: one power state
-                }
-                features.power = PowerManagement(0).with_workload_hint(power.workload_hint());
-            }
-            FeatureId::TemperatureThreshold => {
-                let threshold = TemperatureThreshold(value);
-                match (threshold.sensor(), threshold.kind()) {
-                    (COMPOSITE | ALL_SENSORS, 0) => features.over_temperature = threshold.kelvins(),
-                    (COMPOSITE | ALL_SENSORS, 1) => features.under_temperature = threshold.kelvins(),
-                    _ => return refuse(Status::INVALID_FIELD),
-                }
-                self.check_health(ports);
-            }
-            FeatureId::ErrorRecovery => {
-                let recovery = ErrorRecovery(value);
-                if recovery.deallocated_error() && !self.set.tells_unwritten() {
-                    return refuse(Status::INVALID_FIELD); // NSFEAT: deallocated blocks read as zeroes
-                }
-                features.error_recovery = ErrorRecovery(0)
-                    .with_time_limit_100ms(recovery.time_limit_100ms())
-                    .with_deallocated_error(recovery.deallocated_error());
-            }
-            FeatureId::VolatileWriteCache => {
-                features.write_cache =
-                    VolatileWriteCache(0).with_enabled(VolatileWriteCache(value).enabled());
-            }
             FeatureId::NumberOfQueues => return self.set_number_of_queues(NumberOfQueues(value)),
-            FeatureId::InterruptCoalescing => {
-                let asked = InterruptCoalescing(value);
-                features.coalescing = InterruptCoalescing(0)
-                    .with_threshold_zero_based(asked.threshold_zero_based())
-                    .with_time_100us(asked.time_100us());
-            }
             FeatureId::InterruptVectorConfiguration => {
                 let vector = InterruptVectorConfiguration(value);
                 if !self.interrupts.disable_coalescing(vector.vector(), vector.coalescing_disabled()) {
                     return refuse(Status::INVALID_FIELD);
                 }
             }
-            FeatureId::WriteAtomicityNormal => {
-                let disabled = WriteAtomicityNormal(value).disable_normal();
-                features.atomicity = WriteAtomicityNormal(0).with_disable_normal(disabled);
+            FeatureId::ErrorRecovery
+                if ErrorRecovery(value).deallocated_error() && !self.set.tells_unwritten() =>
+            {
+                return refuse(Status::INVALID_FIELD); // NSFEAT: deallocated blocks read as zeroes
             }
-            FeatureId::AsyncEventConfiguration => {
-                let events = AsyncEventConfiguration(value);
-                if events.0 & NOTICES != 0 {
-                    return refuse(Status::INVALID_FIELD); // OAES: no notices
-                }
-                let warnings = events.critical_warnings() & WARNINGS_POSSIBLE;
-                let added = warnings & !features.events.critical_warnings();
-                features.events = AsyncEventConfiguration(0).with_critical_warnings(warnings);
-                self.health.report_again(added);
+            FeatureId::TemperatureThreshold => {
+                features.set(feature, value)?;
                 self.check_health(ports);
             }
-            _ => return refuse(Status::INVALID_FIELD),
+            FeatureId::AsyncEventConfiguration => {
+                let before = features.warnings_wanted();
+                features.set(feature, value)?;
+                let added = features.warnings_wanted() & !before;
+                self.reports.health_mut().report_again(added);
+                self.check_health(ports);
+            }
+            _ => features.set(feature, value)?,
         }
         Ok(Reply::Done(0))
     }
@@ -209,7 +153,7 @@ impl Controller {
         }
         let grant = |asked: u32| asked.min(self.config.queue_pairs.into()) as u16;
         let queues = NumberOfQueues::of(grant(asked.submission()), grant(asked.completion()));
-        self.features.queues = queues;
+        self.settings.features_mut().set_queues(queues);
         Ok(Reply::Done(queues.0))
     }
 }

@@ -58,17 +58,17 @@ fn log_read(sqe: &Sqe) -> Option<u8> {
 impl Controller {
     /// Logical blocks of the namespace.
     pub(crate) fn blocks(&self) -> u64 {
-        self.config.namespace_bytes >> self.block_size.log2()
+        self.config.namespace_bytes >> self.settings.block_size().log2()
     }
     fn namespace(&self) -> Namespace {
         Namespace {
             nsid: NSID,
             blocks: self.blocks(),
-            block_bytes_log2: self.block_size.log2(),
+            block_bytes_log2: self.settings.block_size().log2(),
             transfer_bytes_max: self.config.transfer_bytes_max(),
-            write_cache: self.features.write_cache.enabled(),
-            unwritten_fails: self.features.error_recovery.deallocated_error(),
-            formatting: self.formatting,
+            write_cache: self.settings.features().has_write_cache(),
+            unwritten_fails: self.settings.features().unwritten_fails(),
+            formatting: self.settings.is_formatting(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Controller {
         if answer.is_ok()
             && let Some(log) = read
         {
-            self.events.set_log_was_read(log);
+            self.reports.events().set_log_was_read(log);
             self.look_at_set(ports);
         }
         match answer {
@@ -188,7 +188,8 @@ impl Controller {
     /// command had come when the format began.
     #[inline]
     pub(crate) fn check_format(&self, permit: &Permit) -> Result<(), Status> {
-        let waits = self.formatting && !matches!(self.slots[permit.id()].command().op, HostOp::Report(_));
+        let waits = self.settings.is_formatting()
+            && !matches!(self.slots[permit.id()].command().op, HostOp::Report(_));
         if waits { Err(Status::FORMAT_IN_PROGRESS) } else { Ok(()) }
     }
 
@@ -204,7 +205,7 @@ impl Controller {
     pub(crate) fn forward(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         let Some(permit) = self.park(ports, permit) else { return };
         let slot = self.slots.hand_to_ftl(permit);
-        self.health.started(ports.now());
+        self.reports.health_mut().started(ports.now());
         match slot.is_managed() {
             true => ports.commands.push_known(*slot.command()),
             false => ports.commands.push_command(*slot.command()),
@@ -219,7 +220,7 @@ impl Controller {
         }
         let permit = self.slots.resume(id, CommandStage::Ftl);
         self.slots.set_failed_at(&permit, None);
-        self.health.ended(ports.now(), self.slots[id].command(), HostStatus::Success);
+        self.reports.health_mut().ended(ports.now(), self.slots[id].command(), HostStatus::Success);
         ports.emit(|| Event::CommandAnswered { command: id });
         self.finish(ports, permit, Status::SUCCESS, 0);
     }
@@ -246,7 +247,7 @@ impl Controller {
         let Some(permit) = self.slots.take_back(id) else { return };
         let slot = &self.slots[id];
         let (command, queue, orphan) = (*slot.command(), slot.queue(), slot.is_orphan());
-        self.health.ended(ports.now(), &command, completion.status);
+        self.reports.health_mut().ended(ports.now(), &command, completion.status);
         if completion.status == HostStatus::UnrecoveredRead {
             self.check_health(ports);
         }

@@ -1,51 +1,50 @@
 //! The controller as a value: its parts, and which part handles each input.
 
-use crate::async_events::AsyncEvents;
+mod admin;
+mod complete;
+mod data;
+mod errors;
+mod fetch;
+pub(crate) mod fetch_by_workers;
+mod io;
+mod mmio;
+mod parking;
+mod reset;
+
 use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig};
 use crate::dma::Dma;
-use crate::error_log::ErrorLog;
-use crate::features::Features;
-use crate::health::Health;
 use crate::interrupt::Interrupts;
 use crate::lifecycle::Lifecycle;
 use crate::pages::HostRuns;
 use crate::pause::Pause;
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::queues::Queues;
+use crate::reports::Reports;
+use crate::settings::Settings;
 use crate::slots::Slots;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use aster_events::Event;
 use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
+use aster_ports::medium::SharedBacklog;
 use aster_units::Instant;
-use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
 ///
 /// [`crate::NvmeFrontEnd`] drives it. By itself it only shows its state.
 #[derive(Debug)]
 pub struct Controller {
-    pub(crate) config: HostIfConfig,
-    pub(crate) set: Box<dyn CommandSet>,
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) slots: Slots,
-    pub(crate) dma: Dma,
-    pub(crate) queues: Queues,
-    pub(crate) interrupts: Interrupts,
-    pub(crate) features: Features,
-    pub(crate) events: AsyncEvents,
-    pub(crate) errors: ErrorLog,
-    pub(crate) health: Health,
-    pub(crate) pause: Pause,
-    pub(crate) block_size: BlockSize,
-    /// A Format NVM is with the FTL.
-    pub(crate) formatting: bool,
-    /// The operation monitor's latest sample, as the host reads it from the log. Empty without a monitor.
-    pub(crate) statistics: Vec<u8>,
-    /// A format has changed the block size, and the front end has not reported it yet.
-    pub(crate) format_changed: bool,
+    config: HostIfConfig,
+    set: Box<dyn CommandSet>,
+    lifecycle: Lifecycle,
+    slots: Slots,
+    dma: Dma,
+    queues: Queues,
+    interrupts: Interrupts,
+    settings: Settings,
+    reports: Reports,
+    pause: Pause,
 }
 
 impl Controller {
@@ -64,32 +63,40 @@ impl Controller {
             slots,
             queues: Queues::new(&config),
             interrupts: Interrupts::new(config.vectors, queues),
-            features: Features::new(&config),
-            events: AsyncEvents::default(),
-            errors: ErrorLog::new(config.history.error_count),
-            health: Health::new(&config.history),
+            settings: Settings::new(&config),
+            reports: Reports::new(&config.history, config.media_errors_max),
             pause: Pause::default(),
-            block_size: config.block_size,
-            statistics: Vec::with_capacity(STATISTICS_BYTES),
-            formatting: false,
-            format_changed: false,
             config,
             set,
         })
     }
 
+    /// Makes `backlog` say whether there is room. With `None` there is always room.
+    pub(crate) fn pause_with(&mut self, backlog: Option<SharedBacklog>) {
+        self.pause.follow(backlog, self.slots.ids().len());
+    }
+    /// Takes the note that a format has changed the block size.
+    #[inline]
+    pub(crate) fn take_format_changed(&mut self) -> bool {
+        self.settings.take_format_changed()
+    }
+    /// Takes a slot whose command no longer needs its worker.
+    pub(crate) fn next_left(&mut self) -> Option<u16> {
+        self.slots.next_left()
+    }
+
     /// The size of a logical block now. It survives power-off: the device keeps it in NVRAM.
     pub fn block_size(&self) -> BlockSize {
-        self.block_size
+        self.settings.block_size()
     }
     /// The drive's lifetime counters up to `now`. They are the next power-on's [`HostIfConfig::history`].
     pub fn history(&self, now: Instant) -> History {
-        self.health.history(now, self.errors.count())
+        self.reports.history(now)
     }
     /// Whether the last shutdown has completed and the controller has not been enabled since.
     #[inline]
     pub(crate) fn is_shut_down(&self) -> bool {
-        self.health.is_shut_down()
+        self.reports.health().is_shut_down()
     }
     /// True between CSTS.RDY rising and falling.
     pub fn is_ready(&self) -> bool {
@@ -113,19 +120,14 @@ impl Controller {
 
     /// Takes over a new state of the media (SMART, asynchronous events).
     pub(crate) fn set_media_health(&mut self, ports: &mut ControllerPorts, media: MediaHealth) {
-        // What degrades reliability is a loss that no read reports. It counts as an integrity error, and
-        // that counter keeps it after the warning is gone.
-        let degrades = media.reliability_degraded && !self.health.media.reliability_degraded;
-        self.health.count_media_errors(degrades);
-        self.health.media = media;
+        self.reports.set_media(media);
         self.check_health(ports);
         self.pump(ports);
     }
 
     /// Takes over a new sample of the operation monitor.
     pub(crate) fn set_statistics(&mut self, sample: &[u8]) {
-        self.statistics.clear();
-        self.statistics.extend_from_slice(&sample[..sample.len().min(STATISTICS_BYTES)]);
+        self.reports.set_statistics(sample);
     }
 
     /// Handles a timed event.

@@ -28,7 +28,9 @@ impl Controller {
             if room == 0 {
                 return;
             }
-            let Some((queue, burst)) = self.queues.next_turn(self.features.arbitration) else { return };
+            let Some((queue, burst)) = self.queues.next_turn(self.settings.features().arbitration()) else {
+                return;
+            };
             let commands = self.fetch_from(ports, queue, room.min(burst));
             self.queues.used_turn(queue, commands);
         }

@@ -100,9 +100,13 @@ impl Controller {
     pub(crate) fn next_woken(&mut self) -> Option<u16> {
         self.queues.next_woken()
     }
-    /// Whether there is something that the workers must hear of.
+    /// Whether there is something that the workers must hear of. They are told now.
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
-        self.queues.has_news() || self.slots.has_left()
+    pub(crate) fn take_news(&mut self) -> bool {
+        let has_news = self.queues.has_news() || self.slots.has_left();
+        if has_news {
+            self.queues.tell_news();
+        }
+        has_news
     }
 }

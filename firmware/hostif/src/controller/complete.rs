@@ -82,7 +82,7 @@ impl Controller {
         let host = one_segment(address, CQE_BYTES as u32);
         self.push_dma(ports, DmaDirection::ToHost, local, host, DmaPurpose::Completion(id), from);
         if let Some(vector) = vector {
-            self.interrupts.raise(ports, vector, number == 0, self.features.coalescing);
+            self.interrupts.raise(ports, vector, number == 0, self.settings.features().coalescing());
         }
     }
 

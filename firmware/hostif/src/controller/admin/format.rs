@@ -14,7 +14,7 @@ impl Controller {
         if !matches!(sqe.nsid.get(), NSID | NSID_ALL) {
             return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
-        if self.formatting {
+        if self.settings.is_formatting() {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
         let known = usize::from(command.lba_format()) < self.config.formats().len();
@@ -27,7 +27,7 @@ impl Controller {
             // Nothing is encrypted (FNA bit 2), or the value is reserved.
             _ => return refuse(Status::INVALID_FIELD),
         };
-        self.formatting = true;
+        self.settings.begin_format();
         let (id, length) = (CommandId(permit.id()), self.config.namespace_bytes);
         let op = HostOp::Format { erase };
         self.slots.set_command(permit, HostCommand { id, op, offset: 0, length, fua: false });
@@ -36,12 +36,11 @@ impl Controller {
 
     /// Ends a format that the FTL has done, even if the host that sent it is gone.
     pub(crate) fn formatted(&mut self, id: u16, status: HostStatus) {
-        self.formatting = false;
-        if status == HostStatus::Success {
-            let index = FormatDword10(self.slots[id].sqe().dword(10)).lba_format();
-            self.block_size = self.config.formats()[usize::from(index)];
-            self.format_changed = true;
-            self.pause.end_for_format();
+        if status != HostStatus::Success {
+            return self.settings.end_format(None);
         }
+        let index = FormatDword10(self.slots[id].sqe().dword(10)).lba_format();
+        self.settings.end_format(Some(self.config.formats()[usize::from(index)]));
+        self.pause.end_for_format();
     }
 }
