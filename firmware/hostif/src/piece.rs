@@ -16,7 +16,8 @@ use aster_parties::{
 };
 use aster_units::Duration;
 
-/// An NVMe controller with one namespace, implemented in hardware (NVMe 1.4), before it runs.
+/// An NVMe controller with one namespace (NVMe 1.4), before it runs: in this form it is hardware, and takes
+/// no core's time. [`SoftwareNvme`](crate::SoftwareNvme) is the same controller as firmware.
 pub struct Nvme {
     config: HostIfConfig,
     ids: PciIds,
