@@ -59,8 +59,8 @@ pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{
-    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakePlacement, MakeScheduler, MakeTarget,
-    MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
+    CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakeNvme, MakePlacement, MakePlain,
+    MakeScheduler, MakeTarget, MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 pub use stackful::{StackStats, Stacks};
 pub use thermal::ThermalStats;

@@ -6,7 +6,7 @@ use crate::media::EMMC_BYTES;
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
 use crate::registry::{
-    Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakePlacement, MakeScheduler, MakeTarget,
+    Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakeNvme, MakePlacement, MakeScheduler, MakeTarget,
     MakeTranslation, MakeVictimPolicy, Registry,
 };
 use aster_flash::Controller;
@@ -90,13 +90,20 @@ impl Pieces {
         self
     }
 
-    /// Adds a front end that profiles choose by `host.front_end`.
+    /// Adds a front end that profiles choose by `host.front_end`, and that is no NVMe controller.
     pub fn front_end(
         mut self,
         name: &str,
         make: impl Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError> + 'static,
     ) -> Self {
-        self.front_ends.add(name, Box::new(make));
+        self.front_ends.add(name, MakeFrontEnd::Plain(Box::new(make)));
+        self
+    }
+
+    /// Adds an NVMe controller that profiles choose by `host.front_end`. It is made with the command set that
+    /// `host.command_set` names.
+    pub fn nvme_front_end(mut self, name: &str, make: Box<MakeNvme>) -> Self {
+        self.front_ends.add(name, MakeFrontEnd::Nvme(make));
         self
     }
 
@@ -120,7 +127,8 @@ impl Pieces {
         self
     }
 
-    /// Makes the front end of a profile's drive with its command set. It is not started yet.
+    /// Makes the front end of a profile's drive, with its command set if it is an NVMe controller. It is not
+    /// started yet.
     ///
     /// # Errors
     /// When no front end has that name, or it doesn't suit this drive or what is `behind` it.
@@ -132,11 +140,15 @@ impl Pieces {
         serial: Option<String>,
         behind: Behind<'_>,
     ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
-        let command_set = self.make_command_set(profile)?;
+        // The profile names one that there is, whoever asks for it.
+        self.command_sets.find(&profile.host.command_set)?;
         let Behind { offers, capacity_bytes, preferred_writes, kind } = behind;
         let name = name.to_owned();
-        let facts = FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set };
-        let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
+        let facts = FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes };
+        let front_end = match self.front_ends.find(&profile.host.front_end)? {
+            MakeFrontEnd::Plain(make) => make(profile, facts)?,
+            MakeFrontEnd::Nvme(make) => make(profile, facts, self.make_command_set(profile)?)?,
+        };
         front_end.function().check()?;
         let missing = front_end.needs().operations.missing_in(&offers);
         if !missing.is_empty() {
@@ -298,5 +310,46 @@ impl Pieces {
 impl From<ChannelHardware> for Pieces {
     fn from(hardware: ChannelHardware) -> Self {
         Pieces { hardware, ..Pieces::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::shipped;
+    use aster_hostif::Nvm;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A front end that speaks something else neither has a command set made nor gets one.
+    #[test]
+    fn an_nvme_controller_of_a_readers_own_is_given_the_command_set_and_another_front_end_none() {
+        let made = Rc::new(Cell::new(0));
+        let count = Rc::clone(&made);
+        let pieces = Pieces::default()
+            .command_set("mine", move |_| {
+                count.set(count.get() + 1);
+                Ok(Box::new(Nvm))
+            })
+            .front_end("box", |_, facts| Err(value("own", facts.name)))
+            .nvme_front_end(
+                "nvme-box",
+                Box::new(|_, facts, set| {
+                    assert_eq!(set.needs(), Nvm.needs());
+                    Err(value("own", format!("NVMe, {}", facts.name)))
+                }),
+            );
+        let refused = |front_end: &str, command_set: &str| {
+            let mut profile = shipped("tiny").unwrap();
+            profile.host.front_end = front_end.to_owned();
+            profile.host.command_set = command_set.to_owned();
+            let offers = Operations::BLOCKS;
+            let behind = Behind { offers, capacity_bytes: 1 << 20, preferred_writes: None, kind: "k" };
+            let error = pieces.make_front_end(&profile, Content::Full, "d", None, behind).err();
+            error.expect("no front end is made here").to_string()
+        };
+        assert_eq!((refused("box", "mine"), made.get()), ("own: d".to_owned(), 0));
+        assert_eq!((refused("nvme-box", "mine"), made.get()), ("own: NVMe, d".to_owned(), 1));
+        assert!(refused("box", "yours").starts_with("host.command_set: must be one of"));
     }
 }

@@ -63,7 +63,19 @@ impl Decisions {
 }
 
 /// Makes a front end from a profile, for this drive. It starts nothing.
-pub type MakeFrontEnd = Box<dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError>>;
+pub enum MakeFrontEnd {
+    /// One that speaks something else than NVMe.
+    Plain(Box<MakePlain>),
+    /// An NVMe controller, with the command set that `host.command_set` names.
+    Nvme(Box<MakeNvme>),
+}
+
+/// Makes a front end that knows no NVMe.
+pub type MakePlain = dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError>;
+
+/// Makes an NVMe controller.
+pub type MakeNvme =
+    dyn Fn(&Profile, FrontEndFacts, Box<dyn CommandSet>) -> Result<Box<dyn FrontEndPiece>, BuildError>;
 
 /// Makes a command set from a profile.
 pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
@@ -158,29 +170,29 @@ fn vectors_key(field: &str) -> &'static str {
 }
 
 /// The NVMe controller of a drive.
-fn controller(profile: &Profile, facts: FrontEndFacts) -> (HostIfConfig, Box<dyn CommandSet>) {
-    let FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes, command_set } = facts;
+fn controller(profile: &Profile, facts: FrontEndFacts) -> HostIfConfig {
+    let FrontEndFacts { name, serial, content, capacity_bytes, preferred_writes } = facts;
     let mut config = configure::host(profile, &name, content, capacity_bytes);
     config.preferred_writes = preferred_writes;
     if let Some(serial) = serial {
         config.serial = serial;
     }
-    (config, command_set)
+    config
 }
 
 impl Default for Registry<MakeFrontEnd> {
     fn default() -> Self {
-        let nvme: MakeFrontEnd = Box::new(|profile, facts| {
-            let (config, command_set) = controller(profile, facts);
+        let nvme: Box<MakeNvme> = Box::new(|profile, facts, command_set| {
+            let config = controller(profile, facts);
             let nvme = Nvme::new(config, configure::pci_ids(profile), command_set)?;
             Ok(Box::new(nvme.with_command_fifo(configure::command_fifo(profile))))
         });
-        let software: MakeFrontEnd = Box::new(|profile, facts| {
-            let (config, command_set) = controller(profile, facts);
+        let software: Box<MakeNvme> = Box::new(|profile, facts, command_set| {
+            let config = controller(profile, facts);
             let (ids, software) = (configure::pci_ids(profile), configure::nvme_software(profile));
             Ok(Box::new(SoftwareNvme::new(config, ids, command_set, software)?))
         });
-        let message_unit: MakeFrontEnd = Box::new(|profile, _| {
+        let message_unit: Box<MakePlain> = Box::new(|profile, _| {
             let geometry = profile.used_geometry();
             let shape =
                 ArrayShape::new(geometry, profile.lanes()).map_err(|error| value(error.key(), error))?;
@@ -190,7 +202,11 @@ impl Default for Registry<MakeFrontEnd> {
         });
         Registry::of(
             "host.front_end",
-            [("nvme", nvme), (NVME_SOFTWARE, software), (MESSAGE_UNIT, message_unit)],
+            [
+                ("nvme", MakeFrontEnd::Nvme(nvme)),
+                (NVME_SOFTWARE, MakeFrontEnd::Nvme(software)),
+                (MESSAGE_UNIT, MakeFrontEnd::Plain(message_unit)),
+            ],
         )
     }
 }

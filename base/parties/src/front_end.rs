@@ -1,7 +1,6 @@
 //! Front end: what the host sees on PCIe, and what turns that into commands (I5).
 
 use crate::bar_read::{BarRead, ReadTag};
-use crate::command_set::CommandSet;
 use crate::function::FunctionSpec;
 use crate::nvme::{DoorbellBuffer, History, QueueDoorbell};
 use crate::operations::Operations;
@@ -55,8 +54,6 @@ pub struct FrontEndFacts {
     pub capacity_bytes: u64,
     /// The writes that suit the translation best, if it tells.
     pub preferred_writes: Option<PreferredWrites>,
-    /// The command set that `host.command_set` names, for a front end that is an NVMe controller.
-    pub command_set: Box<dyn CommandSet>,
 }
 
 /// What a front end works with: its side of each port, and memory of its own.
