@@ -65,8 +65,7 @@ fn steps(stats: &LoopStats) -> BTreeMap<&'static str, u64> {
 
 /// Files and folders of the FTL that exist only for recovery, which the board's firmware doesn't have
 /// (P9). The journal's functions that program pages belong to the translation.
-const RECOVERY: [&str; 5] =
-    ["checkpoint/", "journal/", "recovery/", "page/lost.rs", "blocks/unsafe_programs.rs"];
+const RECOVERY: [&str; 5] = ["checkpoint/", "journal/", "recovery/", "page/lost.rs", "durability/"];
 const PROGRAMS: &str = "journal/append.rs";
 /// Files of the FTL whose functions belong to another step than the translation.
 const STEPS: [(&str, &str); 6] = [
