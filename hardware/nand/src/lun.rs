@@ -13,7 +13,7 @@ use crate::config::NandConfig;
 use crate::register::{Holds, Register};
 use crate::store::Die;
 use crate::timing::DieTiming;
-pub(crate) use crate::work::PageAddr;
+use crate::work::PageAddr;
 use crate::work::{ArrayWork, Bank, Gathers, PageJob};
 use alloc::boxed::Box;
 use alloc::rc::Rc;

@@ -1,6 +1,6 @@
 //! How long the array takes.
 
-use crate::lun::PageAddr;
+use crate::work::PageAddr;
 use aster_units::{BlockAddr, CellMode, Duration, LunIndex, PageInBlock, PageType, mix64};
 
 /// Which bit of its cell a page is, by its number in the block.

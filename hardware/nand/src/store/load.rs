@@ -4,9 +4,9 @@ use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
 use crate::coupling::Coupling;
 use crate::errors::{OfData, ReadOnce, Sensing, Stress, TORN_RATE, arrivals, put_in_order};
-use crate::lun::PageAddr;
 use crate::register::{Holds, Lying, Register};
 use crate::timing::page_type;
+use crate::work::PageAddr;
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, Content, PageInBlock, SECTOR_BYTES, mix64};
 
