@@ -35,7 +35,7 @@ pub fn page_mapping_on_host(
 /// # Errors
 /// When we have none of that name.
 pub fn victims_on_host(profile: &Profile) -> Result<Box<dyn VictimPolicy>, BuildError> {
-    Ok(Pieces::default().make_decisions(profile)?.victims)
+    Pieces::default().victims.find(&profile.ftl.victims)?(profile)
 }
 
 /// When an FTL on the host writes data anew: `ftl.refresh_reads` and `ftl.refresh_corrected_percent`, of what

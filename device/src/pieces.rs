@@ -186,12 +186,14 @@ impl Pieces {
     }
 
     /// Adds a mapping that profiles choose by `ftl.mapping`: what keeps the map of page mapping. `make` is
-    /// given the profile and what a mapping stands on, whenever a drive is powered on.
+    /// given the profile and what a mapping stands on, whenever a drive is powered on. Asserts that the name
+    /// is none of ours: where our maps are, the FTL knows by theirs.
     pub fn mapping<M: Mapping>(
         mut self,
         name: &str,
         make: impl Fn(&Profile, MappingPorts<'_>) -> M + 'static,
     ) -> Self {
+        assert!(!self.mappings.is_ours(name), "ftl.mapping = {name:?} is a mapping of ours");
         let make = Rc::new(make);
         let mapped: MakeMapping = Box::new(move |profile| {
             let (make, profile) = (Rc::clone(&make), profile.clone());

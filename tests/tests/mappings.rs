@@ -1,6 +1,6 @@
 //! A mapping of a reader's own, which a profile chooses by `ftl.mapping`.
 
-use aster_device::plug::{Mapping, MappingFault, NoMapRoom};
+use aster_device::plug::{Mapping, MappingFault, MappingPorts, NoMapRoom};
 use aster_device::profile::{MappingName, Profile};
 use aster_device::units::{LunIndex, Upa};
 use aster_device::{Media, Pieces};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::future::{Future, ready};
 use std::rc::Rc;
 
-/// A map that takes memory for mapped pages alone.
+/// A map that takes memory for mapped pages alone, and takes it while the host waits.
 struct Sparse {
     pages: u32,
     map: RefCell<BTreeMap<u32, u32>>,
@@ -23,6 +23,9 @@ struct Sparse {
 }
 
 impl Sparse {
+    fn new(ports: &MappingPorts<'_>, most: &Rc<Cell<usize>>) -> Self {
+        Sparse { pages: ports.pages, map: RefCell::default(), most: Rc::clone(most) }
+    }
     fn note(&self) {
         self.most.set(self.map.borrow().len().max(self.most.get()));
     }
@@ -121,11 +124,7 @@ impl Mapping for Sparse {
 
 fn sparse(most: &Rc<Cell<usize>>) -> Pieces {
     let most = Rc::clone(most);
-    Pieces::default().mapping("sparse", move |_, ports| Sparse {
-        pages: ports.pages,
-        map: RefCell::default(),
-        most: Rc::clone(&most),
-    })
+    Pieces::default().mapping("sparse", move |_: &Profile, ports| Sparse::new(&ports, &most))
 }
 
 fn tiny(mapping: &str) -> Profile {
@@ -194,4 +193,11 @@ fn a_mapping_that_there_is_not_is_refused_by_key_with_those_that_there_are() {
 fn media_keep_the_name_of_the_mapping() {
     let keys = aster_device::media_keys(&tiny("sparse"), None);
     assert!(keys.contains(&("ftl.mapping", "sparse".to_owned())));
+}
+
+#[test]
+#[should_panic(expected = "ftl.mapping = \"demand-paged\" is a mapping of ours")]
+fn a_mapping_of_a_readers_own_has_a_name_of_its_own() {
+    let sparse = |_: &Profile, ports: MappingPorts<'_>| Sparse::new(&ports, &Rc::default());
+    let _ = Pieces::default().mapping("demand-paged", sparse);
 }

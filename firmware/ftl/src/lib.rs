@@ -19,9 +19,11 @@
 //! | `cache` | data buffer entries: index, LRU, locks; how they are filled and evicted |
 //! | `mapping` | logical to physical pages |
 //! | `journal` | every change of flash; the log, its pages, the root record; what makes writes durable; health |
-//! | `blocks` | block states, free lists, open blocks, victims; what a loss of power could undo |
+//! | `blocks` | what happens to blocks, told to the parts that know them; who waits; victim policies, placements |
+//! | `durability` | what a loss of power could still undo, and what the log has yet to say |
 //! | `media` | flash operations, counted by cause |
 //! | `page` | pages in their buffers |
+//! | `space` | what there is to know of blocks: states, free lists, open blocks, valid units, candidates, wear |
 //! | `terms` | what all share: [configuration](FtlConfig), OOB records, names of blocks and causes |
 //!
 //! Each uses only what stands below it in this table; `start` puts them together.

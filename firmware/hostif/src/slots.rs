@@ -345,7 +345,7 @@ impl Slots {
     /// What the command in slot `id` waited for in `stage` has come.
     #[inline]
     pub fn resume(&mut self, id: u16, stage: CommandStage) -> Permit {
-        debug_assert!(self[id].stage == stage, "command {id} is {:?}, not {stage:?}", self[id].stage);
+        assert!(self[id].stage == stage, "command {id} is {:?}, not {stage:?}", self[id].stage);
         debug_assert!(!stage.is_over(), "a command that is over waits for nothing");
         self.issue(id)
     }

@@ -3,8 +3,8 @@
 use aster_units::Ppa;
 
 /// A page whose program has ended well. Until what that changes is told, by `Mapped::moved` or, where nothing
-/// changes, by [`super::pool::BlockPool::line_durable`], its block passes for one in which nothing is to
-/// come: so that must be done before any other task can look. A debug build stops where it isn't.
+/// changes, by [`super::pool::BlockPool::line_durable`], its units count as stale, and its block might be
+/// erased: so that must be done before any other task can look. A debug build stops where it isn't.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Programmed {

@@ -97,7 +97,7 @@ impl RoomQueues {
         self.full_watchers.borrow_mut().push(watcher);
     }
     /// A LUN is full, or no further block will be opened.
-    pub(crate) fn told_full(&self) {
+    pub(crate) fn tell_full(&self) {
         self.full_watchers.borrow().iter().for_each(|watcher| watcher());
     }
     /// Waits until `begin` finds something to write of a map that is on flash.

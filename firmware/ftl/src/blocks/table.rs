@@ -351,7 +351,7 @@ impl Blocks {
         let lun = self.layout.lun_of(block);
         self.free.put(block);
         self.map.set_aside(lun);
-        self.room.has_another(lun);
+        self.room.gains_block(lun);
     }
     /// A block of the log has been erased.
     pub(crate) fn log_erased(&self, block: BlockIndex) {
@@ -396,7 +396,7 @@ impl Blocks {
     /// A block of a map that is no longer needed: to be erased like any block without valid pages.
     pub(crate) fn release_from_map(&self, block: BlockIndex) {
         self.leave_map(block, BlockState::Closed);
-        self.map.is_old(block);
+        self.map.keep_old(block);
     }
     /// A program of the stored map failed in this block.
     pub(crate) fn fail_map_block(&self, block: BlockIndex) {

@@ -256,7 +256,7 @@ impl<M: Mapping> Collector<M> {
         self.blocks.table().room.set_full(lun);
         self.journal.health.set_state(DriveState::ReadOnly);
         self.blocks.queues.room_changed(lun);
-        self.blocks.queues.told_full();
+        self.blocks.queues.tell_full();
         self.blocks.queues.ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.

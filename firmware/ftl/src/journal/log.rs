@@ -399,7 +399,7 @@ impl LogWriter {
         // Those that wait for room learn that there will be none.
         (0..self.runtime.geometry.total_luns())
             .for_each(|lun| self.blocks.queues.room_changed(LunIndex(lun)));
-        self.blocks.queues.told_full();
+        self.blocks.queues.tell_full();
         self.blocks.queues.ask_flush();
         self.end_watchers.borrow().iter().for_each(|watcher| watcher());
     }

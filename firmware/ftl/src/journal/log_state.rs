@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use aster_parties::DriveState;
 use core::cell::{Cell, RefCell};
 
-/// Where the log stands. Who writes it, and who waits for it, see the slots themselves.
+/// Where the log stands. The parts of the journal that write it, or wait for it, use its slots directly.
 pub(crate) struct LogState {
     pub(super) runtime: Rc<Runtime>,
     pub(super) blocks: Rc<BlockPool>,

@@ -53,8 +53,10 @@ pub struct MappingPorts<'a> {
 ///
 /// **Who calls.** The FTL alone, from all of its tasks, and each method whenever it likes once the mapping is
 /// made. Booting begins with [`clear`](Mapping::clear), followed by [`load`](Mapping::load) for each page of
-/// the stored map, and by a pin and a [`set`](Mapping::set) for each later change that the log or the pages
-/// themselves tell of. A mapping takes all its memory when it is made.
+/// the stored map, by [`restore`](Mapping::restore) for each later change that the log or the pages tell of,
+/// and by [`only_restored`](Mapping::only_restored) and [`booted`](Mapping::booted). All of it comes
+/// again where a way to the drive's state has failed. Ours take all their memory when they are made; one that
+/// doesn't allocates while the host waits.
 ///
 /// **What may wait.** [`pin`](Mapping::pin), [`find`](Mapping::find), [`load`](Mapping::load) and
 /// [`encode`](Mapping::encode). A look-up that must not be split from what follows it takes a pin before;

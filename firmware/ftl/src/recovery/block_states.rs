@@ -104,7 +104,7 @@ impl<M: Mapping> Recovery<M> {
     /// Has the blocks with torn pages collected.
     pub(super) fn evacuate_torn(&self, probe: &Probe) {
         let blocks = self.blocks.table();
-        probe.torn().for_each(|block| blocks.evacuation.is_torn(block));
+        probe.torn().for_each(|block| blocks.evacuation.collect_torn(block));
     }
     /// Puts all blocks where the table says.
     pub(super) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {

@@ -67,7 +67,7 @@ impl Evacuation {
         }
     }
     /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
-    pub(crate) fn is_torn(&self, block: BlockIndex) {
+    pub(crate) fn collect_torn(&self, block: BlockIndex) {
         if self.states.of(block) == BlockState::Closed {
             self.lun_of(block).borrow_mut().torn.push_back(block);
         }

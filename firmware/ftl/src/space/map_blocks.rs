@@ -26,10 +26,15 @@ pub(crate) struct MapBlocks {
     old: RefCell<Vec<BlockIndex>>,
 }
 
-#[derive(Default)]
 struct OfLun {
     set_aside: VecDeque<BlockIndex>,
     used: usize,
+}
+
+impl OfLun {
+    fn new(share: usize) -> Self {
+        OfLun { set_aside: VecDeque::with_capacity(share), used: 0 }
+    }
 }
 
 impl MapBlocks {
@@ -46,12 +51,16 @@ impl MapBlocks {
             candidates: Rc::clone(candidates),
             share,
             reserve,
-            luns: layout.all_luns().map(|_| RefCell::default()).collect(),
+            luns: layout.all_luns().map(|_| RefCell::new(OfLun::new(share))).collect(),
             old: RefCell::default(),
         }
     }
     pub(crate) fn forget(&self) {
-        self.luns.iter().for_each(|lun| *lun.borrow_mut() = OfLun::default());
+        for lun in &self.luns {
+            let mut lun = lun.borrow_mut();
+            lun.set_aside.clear();
+            lun.used = 0;
+        }
         self.old.borrow_mut().clear();
     }
     fn lun_of(&self, block: BlockIndex) -> &RefCell<OfLun> {
@@ -92,7 +101,7 @@ impl MapBlocks {
         lun.used -= 1;
     }
     /// What the block holds is a map that is no longer needed.
-    pub(crate) fn is_old(&self, block: BlockIndex) {
+    pub(crate) fn keep_old(&self, block: BlockIndex) {
         self.old.borrow_mut().push(block);
     }
     /// Takes a block of a map that is no longer needed out of the candidates for collection.

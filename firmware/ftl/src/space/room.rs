@@ -141,7 +141,7 @@ impl Room {
         self.mark(lun, true);
     }
     /// A block of the LUN was erased.
-    pub(crate) fn has_another(&self, lun: LunIndex) {
+    pub(crate) fn gains_block(&self, lun: LunIndex) {
         self.mark(lun, false);
     }
     fn mark(&self, lun: LunIndex, full: bool) {

@@ -37,7 +37,7 @@ impl Victim {
         Ppa(self.parts.journal.blocks().table().layout.first_page(self.block).0 + nth as u32)
     }
     fn begin(&self) {
-        self.parts.journal.blocks().table().evacuation.is_torn(self.block);
+        self.parts.journal.blocks().table().evacuation.collect_torn(self.block);
         self.parts.journal.blocks().collection.resume();
     }
     fn collect(&self) {
@@ -148,7 +148,7 @@ fn a_victim_that_can_not_be_erased_is_retired() {
 #[test]
 fn nothing_is_collected_while_collection_is_paused() {
     let victim = victim();
-    victim.parts.journal.blocks().table().evacuation.is_torn(victim.block);
+    victim.parts.journal.blocks().table().evacuation.collect_torn(victim.block);
     victim.parts.journal.blocks().collection.ask(LUN);
     victim.parts.rest();
     assert_eq!((victim.state(), victim.parts.journal.runtime().stats().gc_runs), (BlockState::Closed, 0));
