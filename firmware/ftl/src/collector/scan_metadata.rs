@@ -34,10 +34,11 @@ impl<M: Mapping> Collector<M> {
         if self.journal.due.is_storing() {
             return None;
         }
-        let stored = self.journal.root.stored_map();
-        let there = stored.blocks.len() as u32 * u32::from(self.runtime.geometry.pages_per_block);
-        let groups = if self.blocks.sequence.last() == 0 { 0 } else { map_stripes::groups(stored.pages) };
-        let places = (map_stripes::places(stored.pages) + groups).min(there);
+        let (blocks, pages) =
+            self.journal.root.read_stored_map(|stored| (stored.blocks.len() as u32, stored.pages));
+        let there = blocks * u32::from(self.runtime.geometry.pages_per_block);
+        let groups = if self.blocks.sequence.last() == 0 { 0 } else { map_stripes::groups(pages) };
+        let places = (map_stripes::places(pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
         let (line, copy) = (nth / self.journal.own.log_copies(), nth % self.journal.own.log_copies());
         let (slot, line) = self.journal.log.needed_line(line as usize)?;
@@ -46,7 +47,8 @@ impl<M: Mapping> Collector<M> {
     fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
         match page {
             MetadataPage::Map(place) => {
-                self.journal.own.map_place(&self.journal.root.stored_map().blocks, place)
+                let root = &self.journal.root;
+                root.read_stored_map(|stored| self.journal.own.map_place(&stored.blocks, place))
             }
             MetadataPage::Log { slot, line, copy } => {
                 let first = self.journal.own.log_line(self.journal.log.slot_block(slot), line);
@@ -74,8 +76,9 @@ impl<M: Mapping> Collector<M> {
         }
     }
     fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
-        let stored = self.journal.root.stored_map();
-        self.journal.own.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
+        self.journal.root.read_stored_map(|stored| {
+            self.journal.own.is_part(stored, part_at(place, stored.pages), outcome, buffer)
+        })
     }
     // Lines before those that recovery needs are read as well where it is not known which they are, and
     // harmless.

@@ -73,7 +73,7 @@ impl RootRecord {
             clean,
             sequence: self.blocks.sequence.last(),
             shape: self.own.shape(),
-            stored: self.stored_map(),
+            stored: self.stored.borrow().clone(),
             log: place,
         };
         root.store(&self.nvram);
@@ -81,9 +81,9 @@ impl RootRecord {
 
     // ---- the stored map ----
 
-    /// The stored map that the next recovery would begin with.
-    pub(crate) fn stored_map(&self) -> StoredMap {
-        self.stored.borrow().clone()
+    /// What `read` makes of the stored map that the next recovery would begin with.
+    pub(crate) fn read_stored_map<T>(&self, read: impl FnOnce(&StoredMap) -> T) -> T {
+        read(&self.stored.borrow())
     }
     /// From now on this is the stored map; gives the one before.
     pub(crate) fn replace_stored_map(&self, stored: StoredMap) -> StoredMap {

@@ -142,7 +142,7 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             {
                 let parts = bench.ftl.parts();
                 let log = parts.journal.log.state();
-                let kept = parts.journal.root.stored_map().blocks.clone().into_iter();
+                let kept = parts.journal.root.read_stored_map(Clone::clone).blocks.clone().into_iter();
                 let kept: Vec<_> = kept
                     .chain(log.slots.iter().map(|slot| slot.block))
                     .map(|block| block.0 as usize)

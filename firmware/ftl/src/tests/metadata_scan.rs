@@ -37,7 +37,7 @@ fn at_rest(config: FtlConfig) -> Bench {
 }
 fn pages_of_map(bench: &Bench) -> Vec<Ppa> {
     let parts = bench.ftl.parts();
-    let stored = parts.journal.root.stored_map();
+    let stored = parts.journal.root.read_stored_map(Clone::clone);
     let all = places(stored.pages) + groups(stored.pages);
     (0..all).map(|place| parts.journal.own.map_place(&stored.blocks, place)).collect()
 }

@@ -360,7 +360,7 @@ fn two_stored_maps_share_the_luns() {
         parts
             .journal
             .root
-            .stored_map()
+            .read_stored_map(Clone::clone)
             .blocks
             .iter()
             .map(|&block| blocks.layout.lun_of(block))

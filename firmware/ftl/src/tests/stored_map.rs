@@ -35,7 +35,7 @@ fn stored() -> (Bench, Vec<Ppa>) {
     assert_eq!(bench.wait().0.status, HostStatus::Success);
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let parts = bench.ftl.parts();
-    let stored = parts.journal.root.stored_map().clone();
+    let stored = parts.journal.root.read_stored_map(Clone::clone).clone();
     let at =
         (0..places(stored.pages)).map(|place| parts.journal.own.map_place(&stored.blocks, place)).collect();
     drop(stored);
@@ -55,7 +55,7 @@ fn boot_without(bench: Bench, lost: &[Ppa]) -> Bench {
 #[test]
 fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     let (bench, at) = stored();
-    let pages = bench.ftl.parts().journal.root.stored_map().pages;
+    let pages = bench.ftl.parts().journal.root.read_stored_map(Clone::clone).pages;
     assert!(pages > 18 && at.len() as u32 == pages + 2, "{pages} pages in {} places", at.len());
     drop(bench);
     for lost in 0..at.len() {
@@ -78,7 +78,7 @@ fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 2));
     // Before another page is lost the map is stored anew, though nobody has written anything.
     assert_eq!(bench.ftl.stats().checkpoints, 1);
-    let now = bench.ftl.parts().journal.root.stored_map().clone();
+    let now = bench.ftl.parts().journal.root.read_stored_map(Clone::clone).clone();
     let parts = bench.ftl.parts();
     let all: Vec<_> =
         (0..places(now.pages)).map(|place| parts.journal.own.map_place(&now.blocks, place)).collect();
@@ -115,7 +115,7 @@ fn of_three_pages_of_a_stripe_the_drive_looks_at_every_page() {
     let (bench, at) = stored();
     let group_parity = {
         let parts = bench.ftl.parts();
-        let stored = parts.journal.root.stored_map();
+        let stored = parts.journal.root.read_stored_map(Clone::clone);
         parts.journal.own.map_place(&stored.blocks, group_parity_place(0, stored.pages))
     };
     let lost = [[at[1], at[4], at[7]], [at[1], at[4], at[15]], [at[1], at[4], group_parity]];
@@ -132,7 +132,7 @@ fn a_map_without_the_parity_of_groups_has_that_of_stripes() {
     let (bench, at) = stored();
     let group_parity = {
         let parts = bench.ftl.parts();
-        let stored = parts.journal.root.stored_map();
+        let stored = parts.journal.root.read_stored_map(Clone::clone);
         parts.journal.own.map_place(&stored.blocks, group_parity_place(0, stored.pages))
     };
     let bench = boot_without(bench, &[at[1], group_parity]);
@@ -145,7 +145,7 @@ fn a_sudden_loss_of_power_is_no_other_case() {
     write(&bench, 7, 77);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     let parts = bench.ftl.parts();
-    let stored = parts.journal.root.stored_map().clone();
+    let stored = parts.journal.root.read_stored_map(Clone::clone).clone();
     let lost = parts.journal.own.map_place(&stored.blocks, 3);
     drop(stored);
     let bench = boot_without(bench, &[lost]);
