@@ -87,17 +87,20 @@ pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let Ok(nand) = configure::nand(profile, content) else { return false };
     let ftl = configure::ftl(profile, &configure::media_facts(profile, content));
     // The cheapest checks first: thousands of numbers may be tried.
-    let is_drive =
-        used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
+    let is_drive = used.validate().is_ok()
+        && ftl.areas().has_blocks()
+        && nand.validate().is_ok()
+        && ftl.validate().is_ok();
     let restriction = ftl.restriction();
     // Of a LUN, or of a plane that is allocated by itself.
     let good = |unit| {
-        let bad: Vec<_> = NandArray::factory_bad_blocks(&nand, ftl.lun_and_plane(unit).0).collect();
-        let blocks = (0..ftl.geometry.blocks_per_lun).map(|block| ftl.block_in_lun(unit, BlockAddr(block)));
+        let bad: Vec<_> = NandArray::factory_bad_blocks(&nand, ftl.planes().lun_and_plane(unit).0).collect();
+        let blocks =
+            (0..ftl.geometry.blocks_per_lun).map(|block| ftl.planes().block_in_lun(unit, BlockAddr(block)));
         blocks.filter(|&block| bad.binary_search(&restriction.block(block)).is_err()).count() as u64
     };
     let units = ftl.geometry.total_luns();
-    is_drive && (0..units).map(LunIndex).all(|unit| good(unit) >= ftl.blocks_needed_per_lun())
+    is_drive && (0..units).map(LunIndex).all(|unit| good(unit) >= ftl.areas().blocks_needed_per_lun())
 }
 
 /// Bytes of the namespace and of a logical block of this profile's drive on `media`. Without media the

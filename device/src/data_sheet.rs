@@ -41,13 +41,13 @@ pub fn lun_pool(pieces: &Pieces, profile: &Profile, content: Content) -> Option<
     Some(LunPool {
         luns,
         are_planes: PlaneOrder::named(profile.ftl.placement()).is_some(),
-        log_blocks: config.log_blocks_per_lun() as u32,
-        map_blocks: config.metadata_blocks_per_lun() as u32,
-        blocks: config.data_blocks_per_lun() as u32,
+        log_blocks: config.areas().log_blocks_per_lun() as u32,
+        map_blocks: config.areas().metadata_blocks_per_lun() as u32,
+        blocks: config.areas().data_blocks_per_lun() as u32,
         pages_per_block: config.geometry.pages_per_block.into(),
         logical_pages: config.logical_pages().div_ceil(luns.into()) as u32,
-        reserve: config.gc_reserve_blocks,
-        dirty_max: config.dirty_max(),
+        reserve: config.gc.reserve_blocks,
+        dirty_max: config.host.dirty_max(),
     })
 }
 

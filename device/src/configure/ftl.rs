@@ -2,8 +2,8 @@
 
 use crate::profile::{CollectionName, FirstAccessName, LevellingName, MappingName, Profile};
 use aster_ftl::{
-    Capacity, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, MapCache, MapKind, PlaneOrder,
-    Refresh, WearLevelling,
+    Capacity, CareConfig, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, GcConfig, HostConfig,
+    LineConfig, MapCache, MapKind, PlaneOrder, Refresh, WearLevelling,
 };
 use aster_parties::MediaFacts;
 use aster_units::Duration;
@@ -58,34 +58,39 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),
         },
-        buffer_entries: f.buffer_entries,
-        slice_workers: f.slice_workers,
-        command_slots: 1,
-        auto_completion: false,
-        partial_reads: f.partial_reads,
-        first_access: match f.first_access {
-            FirstAccessName::Zeroes => FirstAccess::Zeroes,
-            FirstAccessName::Assigns => FirstAccess::Assigns,
+        host: HostConfig {
+            buffer_entries: f.buffer_entries,
+            slice_workers: f.slice_workers,
+            command_slots: 1,
+            auto_completion: false,
+            partial_reads: f.partial_reads,
+            first_access: match f.first_access {
+                FirstAccessName::Zeroes => FirstAccess::Zeroes,
+                FirstAccessName::Assigns => FirstAccess::Assigns,
+            },
         },
-        gc_reserve_blocks: GC_RESERVE_BLOCKS,
-        gc_free_blocks: f.gc_free_blocks,
-        collection: match f.collection {
-            CollectionName::OnDemand => Collection::OnDemand,
-            CollectionName::Paced => Collection::Paced,
+        gc: GcConfig {
+            collection: match f.collection {
+                CollectionName::OnDemand => Collection::OnDemand,
+                CollectionName::Paced => Collection::Paced,
+            },
+            reserve_blocks: GC_RESERVE_BLOCKS,
+            free_blocks: f.gc_free_blocks,
+            depth: f.gc_depth,
         },
-        gc_depth: f.gc_depth,
-        pages_per_word_line: facts.lost_together,
-        whole_lines: facts.whole_lines,
+        lines: LineConfig { pages: facts.lost_together, whole: facts.whole_lines },
         checkpoint_pages: f.checkpoint_pages,
-        wear_levelling: match f.wear_levelling {
-            LevellingName::None => WearLevelling::None,
-            LevellingName::Dynamic => WearLevelling::Dynamic,
-            LevellingName::Static => WearLevelling::Static { spread: f.wear_spread },
+        care: CareConfig {
+            wear_levelling: match f.wear_levelling {
+                LevellingName::None => WearLevelling::None,
+                LevellingName::Dynamic => WearLevelling::Dynamic,
+                LevellingName::Static => WearLevelling::Static { spread: f.wear_spread },
+            },
+            refresh: refresh(profile, facts.correctable),
+            retire_uncorrectable: f.retire_uncorrectable,
+            scan_interval: Duration::from_micros(f.scan_us.into()),
+            background_gap: Duration::from_micros(f.background_gap_us.into()),
         },
-        refresh: refresh(profile, facts.correctable),
-        retire_uncorrectable: f.retire_uncorrectable,
-        scan_interval: Duration::from_micros(f.scan_us.into()),
-        background_gap: Duration::from_micros(f.background_gap_us.into()),
         costs: FtlCosts {
             command: c.command,
             slice: c.slice,

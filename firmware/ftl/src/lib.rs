@@ -63,12 +63,16 @@ pub use mapping::{Mapping, MappingFault, MappingPorts, NoMapRoom};
 pub use piece::PageMapping;
 pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
+pub use terms::areas::Areas;
+pub use terms::buffers::BufferLayout;
 pub use terms::config::{
-    Capacity, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES,
-    WearLevelling, oob_bytes,
+    Capacity, CareConfig, Collection, FirstAccess, FtlConfig, FtlCosts, GC_DEPTH_MAX, GcConfig, HostConfig,
+    LineConfig, NVRAM_BYTES, WearLevelling, oob_bytes,
 };
+pub use terms::config_error::ConfigError;
 pub use terms::map_cache::{MapCache, MapKind};
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};
+pub use terms::planes::Planes;
 
 #[cfg(test)]
 mod tests;

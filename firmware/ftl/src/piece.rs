@@ -7,7 +7,8 @@ use crate::mapping::resident::ResidentMap;
 use crate::mapping::{Mapping, MappingPorts};
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
-use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
+use crate::terms::config::{FtlConfig, FtlCosts, HostConfig, NVRAM_BYTES};
+use crate::terms::config_error::ConfigError;
 use crate::terms::map_cache::MapKind;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -76,8 +77,8 @@ impl Translation for PageMapping {
     fn needs(&self) -> TranslationNeeds {
         let config = &self.setup.config;
         TranslationNeeds {
-            data_buffers: config.data_buffers(),
-            metadata_buffers: config.metadata_buffers(),
+            data_buffers: config.buffers().data(),
+            metadata_buffers: config.buffers().metadata(),
             nvram_bytes: NVRAM_BYTES,
             emmc_bytes: directory_copies::bytes_of(config),
             flash_requests: config.flash_requests(),
@@ -105,8 +106,11 @@ impl Translation for PageMapping {
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
         let PageMapping { setup, start } = *self;
         let config = FtlConfig {
-            command_slots: ports.command_slots,
-            auto_completion: ports.completes_early,
+            host: HostConfig {
+                command_slots: ports.command_slots,
+                auto_completion: ports.completes_early,
+                ..setup.config.host
+            },
             ..setup.config
         };
         let setup = Setup { config, emmc: ports.emmc.clone(), ..setup };

@@ -20,7 +20,8 @@ use crate::mapping::{Mapping, MappingPorts};
 use crate::recovery::boot;
 use crate::recovery::state::Recovery;
 use crate::setup::Setup;
-use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
+use crate::terms::config::{FtlConfig, NVRAM_BYTES};
+use crate::terms::config_error::ConfigError;
 use crate::terms::oob;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -100,7 +101,7 @@ impl Ftl {
         core.spawn(store::run_checkpoints(Rc::clone(&checkpoint)));
         core.spawn(scan::run(Rc::clone(&collector)));
         core.spawn(idle_erase::run(Rc::clone(&collector)));
-        for worker in 0..config.slice_workers {
+        for worker in 0..config.host.slice_workers {
             core.spawn(worker::run(Rc::clone(&host), worker));
         }
         mapping.map().start();
@@ -114,9 +115,9 @@ impl Ftl {
 fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &NvramSlice) -> Result<(), ConfigError> {
     let dram = dram.borrow();
     let check = |ok, what| if ok { Ok(()) } else { Err(ConfigError::Dram { what }) };
-    check(dram.data_buffers() >= config.data_buffers(), "has fewer data buffers than the FTL needs")?;
+    check(dram.data_buffers() >= config.buffers().data(), "has fewer data buffers than the FTL needs")?;
     check(
-        dram.metadata_buffers() >= config.metadata_buffers(),
+        dram.metadata_buffers() >= config.buffers().metadata(),
         "has fewer metadata buffers than the FTL needs",
     )?;
     check(dram.content() == config.content, "keeps content in another way than the FTL")?;
@@ -193,11 +194,13 @@ impl<M: Mapping> FtlHandle<M> {
         let mapped = lpn.0 < self.0.journal.own.host_units();
         let pin = mapped.then(|| self.0.mapping.try_pin(lpn)).flatten()?;
         let at = Some(self.0.mapping.get(&pin)).filter(|at| at.is_some());
-        at.map(|at| self.0.journal.runtime().config.page_in_lun(self.0.journal.runtime().units.page_of(at)))
+        at.map(|at| {
+            self.0.journal.runtime().config.planes().page_in_lun(self.0.journal.runtime().units.page_of(at))
+        })
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {
-        self.0.journal.runtime().config.log_blocks_per_lun() as u32
+        self.0.journal.runtime().config.areas().log_blocks_per_lun() as u32
     }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {

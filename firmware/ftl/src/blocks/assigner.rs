@@ -114,7 +114,7 @@ mod tests {
                 for of_c in 0..how_many(c) {
                     for of_b in 0..how_many(b) {
                         for of_a in 0..how_many(a) {
-                            let (lun, plane) = apart.lun_and_plane(units[page]);
+                            let (lun, plane) = apart.planes().lun_and_plane(units[page]);
                             let at = array.lun_addr(lun);
                             let found = |letter| match letter {
                                 'c' => u32::from(at.channel),

@@ -52,7 +52,7 @@ impl BlockPool {
     ) -> Self {
         let (config, geometry) = (&runtime.config, &runtime.geometry);
         let luns = geometry.total_luns();
-        let depth = usize::from(config.slice_workers).min(64);
+        let depth = usize::from(config.host.slice_workers).min(64);
         let table = Rc::new(Blocks::of(config, victims));
         BlockPool {
             runtime: Rc::clone(runtime),
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn reads_that_disturb_a_block_ask_for_its_collection() {
         let mut config = config(Content::Fingerprint);
-        config.refresh.reads = 3;
+        config.care.refresh.reads = 3;
         let (parts, pool) = pool(config);
         let block = close_block(&pool, LUN);
         let page = pool.table().layout.first_page(block);

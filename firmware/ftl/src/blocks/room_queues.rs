@@ -39,7 +39,7 @@ impl RoomQueues {
             waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
             turns: (0..luns).map(|_| Turns::with_capacity(depth)).collect(),
             paces: (0..luns).map(|_| Pace::default()).collect(),
-            flush_waiters: WaitQueue::with_capacity(runtime.config.flush_buffers() as usize),
+            flush_waiters: WaitQueue::with_capacity(runtime.config.buffers().flushes() as usize),
             full_watchers: RefCell::default(),
         }
     }
@@ -50,9 +50,9 @@ impl RoomQueues {
     /// The host programs pages in the LUN, and pays for the copies that this causes.
     pub(crate) fn host_pays(&self, lun: LunIndex, pages: usize) {
         let config = &self.runtime.config;
-        if config.is_paced() {
+        if config.gc.is_paced() {
             // As many as there are when collection begins: its free blocks, and an open one.
-            let blocks = u64::from(config.collects_at() - config.gc_reserve_blocks + 1);
+            let blocks = u64::from(config.collects_at() - config.gc.reserve_blocks + 1);
             let band = blocks * u64::from(config.geometry.pages_per_block);
             self.paces[lun.index()].pay(pages as u64, self.blocks.room.host_pages_left(lun), band);
         }
@@ -68,7 +68,7 @@ impl RoomQueues {
     /// Where collection is paced, waits until the writers that came before have their pages. What it returns
     /// goes to [`RoomQueues::end_turn`] when the caller has its own, or has given up.
     pub(crate) async fn take_turn(&self, lun: LunIndex) -> Option<Turn> {
-        if !self.runtime.config.is_paced() {
+        if !self.runtime.config.gc.is_paced() {
             return None;
         }
         let turns = &self.turns[lun.index()];

@@ -58,9 +58,9 @@ impl Blocks {
     /// victims.
     pub(crate) fn of(config: &FtlConfig, policy: Box<dyn VictimPolicy>) -> Self {
         let layout = BlockLayout::of(config);
-        let reserve = config.gc_reserve_blocks as usize;
+        let reserve = config.gc.reserve_blocks as usize;
         let states = Rc::new(States::new(layout));
-        let wear = Rc::new(Wear::new(layout, config.wear_levelling));
+        let wear = Rc::new(Wear::new(layout, config.care.wear_levelling));
         let free = Rc::new(FreeLists::new(layout, &wear));
         let open = Rc::new(OpenBlocks::new(layout));
         let in_flight = Rc::new(InFlight::new(layout));
@@ -76,19 +76,19 @@ impl Blocks {
             evacuation: &evacuation,
             wear: &wear,
         };
-        let retires = config.retire_uncorrectable;
+        let retires = config.care.retire_uncorrectable;
         let changed = lines::Parts { states: &states, open: &open, valid: &valid, outbox: &outbox };
         Blocks {
             layout,
             room: Room::new(layout, reserve, for_mapping, of),
             map: MapBlocks::new(
                 layout,
-                (config.metadata_blocks_per_lun() as usize, reserve),
+                (config.areas().metadata_blocks_per_lun() as usize, reserve),
                 &free,
                 &candidates,
             ),
-            refreshing: Refreshing::new(layout, config.refresh, retires, &states, &candidates),
-            durability: Durability::new(layout, usize::from(config.slice_workers), changed),
+            refreshing: Refreshing::new(layout, config.care.refresh, retires, &states, &candidates),
+            durability: Durability::new(layout, usize::from(config.host.slice_workers), changed),
             opened_max: config.geometry.page_bytes as usize / OPENED_SHARE,
             states,
             wear,

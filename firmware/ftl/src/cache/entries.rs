@@ -12,7 +12,7 @@ impl<M: Mapping> Cache<M> {
     /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
     pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
-        if self.runtime.config.is_paced() {
+        if self.runtime.config.gc.is_paced() {
             return Ok(self.lock_in_order(frame, want).await);
         }
         let mut clean_only = self.blocks.table().room.any_full();
@@ -54,7 +54,7 @@ impl<M: Mapping> Cache<M> {
     /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
     /// it.
     pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
-        if self.runtime.config.is_paced() {
+        if self.runtime.config.gc.is_paced() {
             return self.reserve_dirty_in_order().await;
         }
         loop {
@@ -85,7 +85,7 @@ impl<M: Mapping> Cache<M> {
     /// Wakes the tasks that wait for a change of this entry or of any.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
-        if self.runtime.config.is_paced() {
+        if self.runtime.config.gc.is_paced() {
             self.grant_dirty();
         }
         let waiters = &self.entry_waiters[entry.index()];

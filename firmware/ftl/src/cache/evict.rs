@@ -22,7 +22,7 @@ impl<M: Mapping> Cache<M> {
     /// # Errors
     /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
-        if self.runtime.config.pages_at_once() > 1 || self.runtime.units.per_page() > 1 {
+        if self.runtime.config.lines.at_once() > 1 || self.runtime.units.per_page() > 1 {
             return self.evict_packed(entry).await;
         }
         let (frame, _) = self.to_evict(entry);
@@ -70,8 +70,10 @@ impl<M: Mapping> Cache<M> {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
-        self.runtime
-            .emit(|| Event::PageEvicted { lpn: frame.0, ppa: self.runtime.config.page_in_lun(ppa).0 });
+        self.runtime.emit(|| Event::PageEvicted {
+            lpn: frame.0,
+            ppa: self.runtime.config.planes().page_in_lun(ppa).0,
+        });
         Ok(ppa)
     }
     /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may

@@ -190,7 +190,7 @@ impl<M: Mapping> Cache<M> {
     ) -> Granules {
         let (lost, record) = self.media.judge(outcome, sectors, into);
         if lost != 0 {
-            let told = self.runtime.config.page_in_lun(page);
+            let told = self.runtime.config.planes().page_in_lun(page);
             self.runtime.count(|s| s.first_lost = s.first_lost.or(Some(told)));
         }
         if let Some(record) = record

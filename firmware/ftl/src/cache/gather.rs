@@ -31,7 +31,7 @@ impl<M: Mapping> Cache<M> {
             {
                 return;
             }
-            let count = found.pages.len().min(self.runtime.config.merge_buffers() as usize);
+            let count = found.pages.len().min(self.runtime.config.buffers().merge().len());
             let mut buffers = [BufferId(0); PAGES_MAX];
             let buffers = &mut buffers[..count];
             self.take_merge_buffers(buffers).await;
@@ -114,7 +114,7 @@ impl<M: Mapping> Cache<M> {
     /// The sectors of a page that hold what is missing of its units.
     fn sectors_of(&self, found: &Scattered, page: usize, missing: Granules) -> SectorRange {
         let pages = &self.pages;
-        if !self.runtime.config.partial_reads {
+        if !self.runtime.config.host.partial_reads {
             return pages.whole();
         }
         let there =

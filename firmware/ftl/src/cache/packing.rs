@@ -27,7 +27,7 @@ impl<M: Mapping> Cache<M> {
     /// As [`Cache::evict`], but evicts other entries of the LUN to the same page and word line.
     pub(crate) async fn evict_packed(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         // For all that may go along.
-        let most = self.runtime.config.pages_at_once() * self.runtime.units.per_page();
+        let most = self.runtime.config.lines.at_once() * self.runtime.units.per_page();
         let Ok(room) = room!(self.mapping, most) else {
             let (frame, _) = self.to_evict(entry);
             return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
@@ -61,7 +61,7 @@ impl<M: Mapping> Cache<M> {
         let per_page = self.runtime.units.per_page();
         let mut buffer = self.buffer.borrow_mut();
         let lun = self.blocks.lun_of(buffer.frame(entry));
-        let pages_max = self.runtime.config.pages_at_once() as usize;
+        let pages_max = self.runtime.config.lines.at_once() as usize;
         packing.chosen.push((entry, 0));
         packing.room.push(per_page - buffer.dirty_units(entry).count_ones());
         loop {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use aster_exec::{Exec, WaitQueue};
 use aster_units::BufferId;
 use core::cell::RefCell;
+use core::ops::Range;
 
 /// The free buffers of a pool, and who waits for some.
 pub(super) struct Pool {
@@ -15,10 +16,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool of `count` buffers from `first` on, for at most `bound` tasks.
-    pub fn new(first: u32, count: u32, bound: usize) -> Self {
+    /// A pool of these buffers, for at most `bound` tasks.
+    pub fn new(buffers: Range<u32>, bound: usize) -> Self {
         Pool {
-            free: RefCell::new((first..first + count).map(BufferId).collect()),
+            free: RefCell::new(buffers.map(BufferId).collect()),
             turns: Turns::with_capacity(bound),
             freed: WaitQueue::with_capacity(1),
         }
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn nobody_is_overtaken_however_many_buffers_he_waits_for() {
         let exec = Exec::new();
-        let pool = Rc::new(Pool::new(10, 4, 40));
+        let pool = Rc::new(Pool::new(10..14, 40));
         let served: Rc<RefCell<Vec<usize>>> = Rc::default();
         let mut random = Rng::new(3);
         for task in 0..40 {

@@ -49,16 +49,16 @@ impl<M: Mapping> Cache<M> {
     pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped<M>>) -> Self {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let config = &journal.runtime().config;
-        let workers = usize::from(config.slice_workers);
+        let workers = usize::from(config.host.slice_workers);
         let any_entry_waiters = Rc::new(WaitQueue::with_capacity(workers));
         let (waiters, runtime) = (Rc::clone(&any_entry_waiters), Rc::clone(journal.runtime()));
         journal.blocks().queues.when_full(Box::new(move || waiters.wake_all(runtime.exec())));
         Cache {
             any_entry_waiters,
-            buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
-            entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
-            merging: Pool::new(config.merge_buffer_base(), config.merge_buffers(), workers),
-            packing: Pool::new(config.packing_buffer_base(), config.packing_buffers(), workers),
+            buffer: RefCell::new(DataBuffer::new(config.host.buffer_entries, config.host.dirty_max())),
+            entry_waiters: (0..config.host.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
+            merging: Pool::new(config.buffers().merge(), workers),
+            packing: Pool::new(config.buffers().packing(), workers),
             packings: Reused::with_capacity(workers),
             scattered: Reused::with_capacity(workers),
             entry_turns: Turns::with_capacity(workers),
@@ -104,7 +104,7 @@ impl<M: Mapping> Cache<M> {
     /// Returns the reservation for one more dirty entry.
     pub(crate) fn return_reserve(&self) {
         self.buffer.borrow_mut().return_reserve();
-        if self.runtime.config.is_paced() {
+        if self.runtime.config.gc.is_paced() {
             self.grant_dirty();
             self.any_entry_waiters.wake_all(self.runtime.exec());
         }

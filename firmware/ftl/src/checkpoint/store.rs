@@ -196,7 +196,7 @@ impl<M: Mapping> Checkpoint<M> {
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
         let (mut failed, mut begun) = (None, 0);
         for place in 0..map_stripes::places(pages) + groups {
-            if in_flight.len() == self.runtime.config.map_buffers() as usize {
+            if in_flight.len() == self.runtime.config.buffers().map() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
@@ -217,10 +217,10 @@ impl<M: Mapping> Checkpoint<M> {
             begun = place + 1;
         }
         // A word line that was begun is completed even after a failure, since its pages wait for each other.
-        for place in begun..begun.next_multiple_of(self.runtime.config.pages_at_once()) {
+        for place in begun..begun.next_multiple_of(self.runtime.config.lines.at_once()) {
             let at = self.journal.own.map_place(&storing.blocks, place);
             let block = self.blocks.table().layout.block_of(at);
-            let padding = BufferId(self.runtime.config.padding_buffer());
+            let padding = BufferId(self.runtime.config.buffers().padding());
             in_flight
                 .push_back((self.journal.writer.begin_map_program(at, padding, Cause::Padding).await, block));
         }
@@ -278,7 +278,7 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(place % self.runtime.config.map_buffers())
+        self.pages.dram().borrow().metadata_buffer(place % self.runtime.config.buffers().map())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);
@@ -290,7 +290,8 @@ impl<M: Mapping> Checkpoint<M> {
         if self.blocks.sequence.last() == 0 {
             return 0;
         }
-        let most = self.runtime.config.map_blocks() * u64::from(self.runtime.geometry.pages_per_block);
+        let most =
+            self.runtime.config.areas().map_blocks() * u64::from(self.runtime.geometry.pages_per_block);
         let left = most.saturating_sub(u64::from(map_stripes::places(pages)));
         map_stripes::groups(pages).min(left as u32)
     }

@@ -131,14 +131,14 @@ struct NoRoom;
 
 /// Collects the garbage of one LUN, for ever.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
-    let depth = collector.runtime.config.gc_buffers_per_lun();
+    let depth = collector.runtime.config.buffers().gc_of_a_lun();
     let per_page = collector.runtime.units.per_page() as usize;
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(collector.runtime.config.gc_buffer(lun.0, slot))).collect(),
+        buffers: (0..depth).map(|slot| BufferId(collector.runtime.config.buffers().gc(lun, slot))).collect(),
         own: collector.own_buffer(lun),
         room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
@@ -245,8 +245,8 @@ impl<M: Mapping> Collector<M> {
         self.runtime.count(|s| s.gc_runs += 1);
         self.runtime.emit(|| {
             let config = &self.runtime.config;
-            let block = config.block_in_lun(lun, block).0;
-            Event::VictimChosen { lun: config.lun_and_plane(lun).0.0, block, valid }
+            let block = config.planes().block_in_lun(lun, block).0;
+            Event::VictimChosen { lun: config.planes().lun_and_plane(lun).0.0, block, valid }
         });
         Some(victim)
     }
@@ -275,7 +275,7 @@ impl<M: Mapping> Collector<M> {
         let mut completes = false;
         let mut portion = 0;
         loop {
-            if moves.ready.len() >= self.runtime.config.pages_at_once() as usize {
+            if moves.ready.len() >= self.runtime.config.lines.at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
             // Levelling and refresh are not urgent: they move one page at a time, with pauses for the host.
@@ -354,7 +354,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Begins to program pages that have been read, as many as are programmed together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
-        let count = moves.ready.len().min(self.runtime.config.pages_at_once() as usize);
+        let count = moves.ready.len().min(self.runtime.config.lines.at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (buffer, ready) in buffers.iter_mut().zip(&moves.ready) {
             *buffer = ready.buffer;
@@ -572,7 +572,7 @@ impl<M: Mapping> Collector<M> {
         completes: bool,
     ) {
         let (pages, per_page) = (&self.pages, self.runtime.units.per_page());
-        let at_once = self.runtime.config.pages_at_once() as usize;
+        let at_once = self.runtime.config.lines.at_once() as usize;
         let only_this = completes && moves.packing.is_some();
         for mut unit in units.drain(..) {
             let Moves { packing, buffers, lists, .. } = moves;
@@ -619,7 +619,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// The buffer for pages of the map itself, which keep their bytes whatever is kept of data.
     fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
-        let buffer = self.runtime.config.own_gc_buffer(lun)?;
+        let buffer = self.runtime.config.buffers().own_gc(lun)?;
         Some(self.pages.dram().borrow().metadata_buffer(buffer))
     }
     fn data_buffers(&self) -> u32 {

@@ -19,7 +19,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
             .wait(collector.runtime.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
         let commands = collector.runtime.stats().commands;
-        let gap = collector.runtime.config.background_gap;
+        let gap = collector.runtime.config.care.background_gap;
         if gap > Duration::ZERO {
             collector.runtime.exec().sleep(gap).await;
         }

@@ -15,10 +15,10 @@ impl<M: Mapping> Collector<M> {
     /// Otherwise waits until the host has paid for a portion, but not for long, and not at all while somebody
     /// waits for what collection gains.
     pub(super) async fn next_portion(&self, lun: LunIndex) -> u32 {
-        if !self.runtime.config.is_paced() {
+        if !self.runtime.config.gc.is_paced() {
             return u32::MAX;
         }
-        let portion = u32::from(self.runtime.config.gc_depth);
+        let portion = u32::from(self.runtime.config.gc.depth);
         for _ in 0..LOOKS_MAX {
             if self.is_pressed(lun) || self.blocks.queues.spend_paid(lun, portion) {
                 break;

@@ -20,7 +20,7 @@ const STANDSTILL: Duration = Duration::from_millis(1000);
 
 /// Scans for ever.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
-    let interval = collector.runtime.config.scan_interval;
+    let interval = collector.runtime.config.care.scan_interval;
     if interval == Duration::ZERO {
         return;
     }
@@ -62,10 +62,10 @@ impl<M: Mapping> Collector<M> {
         let is_own = self.mapping.is_own(ppa);
         let buffer = match is_own {
             true => {
-                let of_metadata = self.runtime.config.metadata_scan_buffer();
+                let of_metadata = self.runtime.config.buffers().metadata_scan();
                 self.pages.dram().borrow().metadata_buffer(of_metadata)
             }
-            false => BufferId(self.runtime.config.scan_buffer()),
+            false => BufferId(self.runtime.config.buffers().scan()),
         };
         let whole = self.pages.whole();
         let outcome = self.blocks.read(ppa, whole, buffer, Cause::Scan).await;
@@ -91,7 +91,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
-        let gap = self.runtime.config.background_gap;
+        let gap = self.runtime.config.care.background_gap;
         let is_pressed = self.blocks.collection.is_paused()
             || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready

@@ -57,7 +57,8 @@ impl<M: Mapping> Collector<M> {
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.metadata_scan_buffer());
+        let buffer =
+            self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().metadata_scan());
         let (at, commit) = (self.place_of_metadata(page), self.journal.log.naming_page());
         let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
@@ -69,7 +70,7 @@ impl<M: Mapping> Collector<M> {
             MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
         };
         let fades =
-            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.refresh);
+            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.care.refresh);
         if !is_there || fades {
             self.metadata_round.borrow_mut().break_off();
             self.journal.due.renew_map();

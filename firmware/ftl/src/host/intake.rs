@@ -25,14 +25,16 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
             offset: command.offset,
             length: command.length,
         });
-        let ahead =
-            host.runtime.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
+        let ahead = host.runtime.config.host.auto_completion
+            && command.op == HostOp::Write
+            && command.ends_with_data();
         host.commands.borrow_mut().begin(command.id, ahead);
         host.collector.command_begins();
         let status = match refusal(host.runtime.state(), command.op) {
             Some(status) => status,
             None => {
-                let assigns = host.runtime.config.first_access == FirstAccess::Assigns && reads(command.op);
+                let assigns =
+                    host.runtime.config.host.first_access == FirstAccess::Assigns && reads(command.op);
                 if (changes(command.op) || assigns) && host.blocks.collection.is_paused() {
                     host.blocks.collection.resume();
                 }

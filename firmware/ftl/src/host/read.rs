@@ -59,7 +59,7 @@ impl<M: Mapping> Host<M> {
         fua: bool,
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<(EntryId, Filled), HostStatus> {
-        if self.runtime.config.first_access == FirstAccess::Assigns {
+        if self.runtime.config.host.first_access == FirstAccess::Assigns {
             self.assign(slice).await;
         }
         let (entry, filled) = self.lock_to_read(slice, transfer).await?;
@@ -126,7 +126,7 @@ impl<M: Mapping> Host<M> {
         let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
         let mut filled = Filled::NotAtAll;
         if lock == Lock::Exclusive {
-            let all = if self.runtime.config.partial_reads {
+            let all = if self.runtime.config.host.partial_reads {
                 granules
             } else {
                 self.pages.granules_of_units(self.pages.units_of(granules))

@@ -44,10 +44,12 @@ impl<M: Mapping> Host<M> {
         let journal = Rc::clone(&checkpoint.journal);
         Host {
             port,
-            commands: RefCell::new(Commands::new(journal.runtime().config.command_slots)),
-            slices: Slices::new(journal.runtime().config.slice_workers),
-            flush_waiters: WaitQueue::with_capacity(usize::from(journal.runtime().config.slice_workers) + 1),
-            padding: Reused::with_capacity(usize::from(journal.runtime().config.slice_workers)),
+            commands: RefCell::new(Commands::new(journal.runtime().config.host.command_slots)),
+            slices: Slices::new(journal.runtime().config.host.slice_workers),
+            flush_waiters: WaitQueue::with_capacity(
+                usize::from(journal.runtime().config.host.slice_workers) + 1,
+            ),
+            padding: Reused::with_capacity(usize::from(journal.runtime().config.host.slice_workers)),
             checkpoint,
             collector,
             cache,

@@ -114,7 +114,7 @@ impl Writer {
         copies: &[(Lpn, Upa)],
         is_current: impl Fn(Lpn, Upa) -> bool,
     ) -> Option<Begun> {
-        let count = self.runtime.config.pages_at_once() as usize;
+        let count = self.runtime.config.lines.at_once() as usize;
         let next = self.blocks.table().next_page(lun, stream);
         let first = match next {
             Next::Page(first) => first,
@@ -126,7 +126,7 @@ impl Writer {
         }
         // A stream may go on in the block of another: what goes to one block has one source.
         let source = self.blocks.table().open.filled_by(first).source();
-        let padding = BufferId(self.runtime.config.padding_buffer());
+        let padding = BufferId(self.runtime.config.buffers().padding());
         let per_page = self.runtime.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
@@ -146,7 +146,7 @@ impl Writer {
     /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
     /// none is begun.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
-        let from = BufferId(self.runtime.config.padding_buffer());
+        let from = BufferId(self.runtime.config.buffers().padding());
         let tried = self.media.queued(|| {
             let next = self.blocks.table().open.next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };

@@ -42,7 +42,7 @@ impl Due {
         log: &Rc<LogState>,
         root: &Rc<RootRecord>,
     ) -> Self {
-        let workers = usize::from(runtime.config.slice_workers);
+        let workers = usize::from(runtime.config.host.slice_workers);
         let luns = runtime.geometry.total_luns() as usize;
         Due {
             runtime: Rc::clone(runtime),

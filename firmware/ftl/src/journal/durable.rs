@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::durability::unsafe_programs::Change;
     use crate::terms::cause::Cause;
-    use crate::terms::config::FtlConfig;
+    use crate::terms::config::{FtlConfig, LineConfig};
     use crate::tests::bench::config;
     use crate::tests::parts::JournalAlone;
     use aster_units::{BufferId, Content, Lpn, Upa};
@@ -113,7 +113,10 @@ mod tests {
 
     /// A journal with two pages per word line, of which the first has been programmed in a line of `stream`.
     fn half_a_line(stream: Stream) -> (JournalAlone, Ppa) {
-        let config = FtlConfig { pages_per_word_line: 2, ..config(Content::Fingerprint) };
+        let config = FtlConfig {
+            lines: LineConfig { pages: 2, ..config(Content::Fingerprint).lines },
+            ..config(Content::Fingerprint)
+        };
         let parts = JournalAlone::new(config, 8);
         parts.list_free_blocks();
         let (journal, at) = (Rc::clone(&parts.journal), Rc::new(Cell::new(Ppa::NONE)));

@@ -62,7 +62,7 @@ impl Health {
     /// Tells the watcher how the media are.
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
-            let needed = self.runtime.config.blocks_needed_per_lun() as u32;
+            let needed = self.runtime.config.areas().blocks_needed_per_lun() as u32;
             let blocks = self.blocks.table();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
             // block goes bad.
@@ -92,10 +92,10 @@ impl Health {
         };
         self.runtime.count(|s| s.grown_bad_blocks += 1);
         self.runtime.emit(|| Event::BlockRetired {
-            lun: self.runtime.config.lun_and_plane(lun).0.0,
-            block: self.runtime.config.block_in_lun(lun, addr).0,
+            lun: self.runtime.config.planes().lun_and_plane(lun).0.0,
+            block: self.runtime.config.planes().block_in_lun(lun, addr).0,
         });
-        if u64::from(good) < self.runtime.config.blocks_needed_per_lun()
+        if u64::from(good) < self.runtime.config.areas().blocks_needed_per_lun()
             && self.runtime.state() == DriveState::Ready
         {
             self.set_state(DriveState::ReadOnly);
@@ -141,7 +141,7 @@ mod tests {
         let (parts, told) = watched();
         let (all, needed) = (
             parts.journal.runtime().geometry.blocks_per_lun,
-            parts.journal.runtime().config.blocks_needed_per_lun() as u32,
+            parts.journal.runtime().config.areas().blocks_needed_per_lun() as u32,
         );
         let spare = all - needed;
         let blocks = parts.journal.blocks().table();

@@ -177,10 +177,13 @@ impl LogWriter {
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table().free.choose(lun, self.runtime.config.free_list_max());
+            self.blocks.table().free.choose(lun, self.runtime.config.areas().free_list_max());
             loop {
-                let unverified =
-                    self.blocks.table().free.first_unverified(lun, self.runtime.config.free_list_max());
+                let unverified = self
+                    .blocks
+                    .table()
+                    .free
+                    .first_unverified(lun, self.runtime.config.areas().free_list_max());
                 let Some(block) = unverified else { break };
                 let first = self.blocks.table().layout.first_page(block);
                 let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
@@ -190,7 +193,7 @@ impl LogWriter {
         }
     }
     fn log_buffer(&self) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(self.runtime.config.log_buffer())
+        self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().log())
     }
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
@@ -235,7 +238,8 @@ impl LogWriter {
         let mut whole = true;
         if let Some(commit) = &mut commit {
             // Runs of stale pages can wait for another page; a writer that needs a listed block can't.
-            let named = self.runtime.geometry.total_luns() as usize * self.runtime.config.free_list_max();
+            let named =
+                self.runtime.geometry.total_luns() as usize * self.runtime.config.areas().free_list_max();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
             header.stale =
@@ -253,7 +257,8 @@ impl LogWriter {
             }
         }
         let luns = self.runtime.geometry.total_luns();
-        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.runtime.config.free_list_max());
+        let most =
+            (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.runtime.config.areas().free_list_max());
         header.free_list.reserve_exact(most * luns as usize);
         for lun in (0..luns).map(LunIndex) {
             blocks.free.list(lun, most, &mut header.free_list);
@@ -353,7 +358,7 @@ impl LogWriter {
         for copy in 0..copies {
             in_flight
                 .push_back(self.writer.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
-            if self.runtime.config.whole_lines && copy + 1 < copies {
+            if self.runtime.config.lines.whole && copy + 1 < copies {
                 continue;
             }
             while let Some(tag) = in_flight.pop_front() {

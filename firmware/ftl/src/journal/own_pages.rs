@@ -48,7 +48,7 @@ impl OwnPages {
     }
     /// Copies of a log page, one word line in all.
     pub(crate) fn log_copies(&self) -> u32 {
-        self.runtime.config.log_copies()
+        self.runtime.config.lines.log_copies()
     }
     /// The first page of a line of a block of the log.
     pub(crate) fn log_line(&self, block: BlockIndex, line: u32) -> Ppa {
@@ -81,7 +81,7 @@ impl OwnPages {
             u64::from(self.logical_pages) | self.runtime.config.map_units() << 32,
             self.placed,
             self.runtime.config.content as u64
-                | u64::from(self.runtime.config.pages_at_once() - 1) << 8
+                | u64::from(self.runtime.config.lines.at_once() - 1) << 8
                 | u64::from(rows.page_step - 1) << 16
                 | u64::from(rows.array.planes - rows.planes) << 32
                 | u64::from(self.runtime.units.per_page() - 1) << 48,
@@ -92,7 +92,7 @@ impl OwnPages {
         self.runtime.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
     }
     pub(crate) fn map_pages(&self) -> u32 {
-        (self.runtime.config.stored_entries() as usize).div_ceil(self.entries_per_page()) as u32
+        (self.runtime.config.stored_map().entries() as usize).div_ceil(self.entries_per_page()) as u32
     }
     // The bits before the block table, in bytes.
     pub(crate) fn present_bytes(&self) -> usize {
@@ -110,7 +110,7 @@ impl OwnPages {
         }
     }
     pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
-        let (count, at_once) = (map_blocks.len() as u32, self.runtime.config.pages_at_once());
+        let (count, at_once) = (map_blocks.len() as u32, self.runtime.config.lines.at_once());
         let (line, in_line) = (place / at_once, place % at_once);
         let first = self.blocks.first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)

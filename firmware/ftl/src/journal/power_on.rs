@@ -33,12 +33,13 @@ impl LogState {
             let block = blocks.layout.block_index(LunIndex(n % luns), BlockAddr(n / luns));
             LogSlot { block, last: 0, good: is_good(block) }
         };
-        let slots = (luns * self.runtime.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
+        let slots = (luns * self.runtime.config.areas().log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
         let mut log = self.state.borrow_mut();
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
         log.lines_per_slot = u32::from(self.runtime.geometry.pages_per_block) / self.own.log_copies();
-        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.runtime.config.free_list_max();
+        log.lists_bytes =
+            HEADER_BYTES + BLOCK_BYTES * luns as usize * self.runtime.config.areas().free_list_max();
     }
 
     // ---- looking for it ----

@@ -24,7 +24,7 @@ pub(crate) struct Mapped<M: Mapping> {
 impl<M: Mapping> Mapped<M> {
     pub(crate) fn new(journal: Rc<Journal>, map: M) -> Self {
         assert_eq!(map.pages(), journal.own.all_units(), "a mapping has as many units as it was asked for");
-        let pins = Reused::with_capacity(usize::from(journal.runtime().config.slice_workers));
+        let pins = Reused::with_capacity(usize::from(journal.runtime().config.host.slice_workers));
         Mapped {
             map,
             pins,

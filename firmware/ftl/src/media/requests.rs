@@ -38,16 +38,16 @@ impl Media {
     /// The flash behind `port`.
     pub(crate) fn new(runtime: &Rc<Runtime>, pages: &Rc<PageBuffers>, port: Rc<FlashPort>) -> Self {
         let config = &runtime.config;
-        let (luns, array) = (config.geometry.total_luns(), config.lun_geometry());
+        let (luns, array) = (config.geometry.total_luns(), config.planes().lun_geometry());
         let place = |unit| {
-            let (lun, plane) = config.lun_and_plane(LunIndex(unit));
+            let (lun, plane) = config.planes().lun_and_plane(LunIndex(unit));
             Place { lun, lun_of_row: array.lun_addr(lun).lun, plane: plane.into() }
         };
         Media {
             runtime: Rc::clone(runtime),
             pages: Rc::clone(pages),
             port,
-            waiters: WaitQueue::with_capacity(usize::from(config.slice_workers) + luns as usize + 5),
+            waiters: WaitQueue::with_capacity(usize::from(config.host.slice_workers) + luns as usize + 5),
             places: (0..luns).map(place).collect(),
             planes_apart: config.planes_apart.into(),
         }

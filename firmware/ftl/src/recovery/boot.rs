@@ -123,7 +123,7 @@ impl<M: Mapping> Recovery<M> {
         self.mapping.forget_everything();
         self.blocks.clear();
         self.journal.log.forget();
-        let padding = BufferId(self.runtime.config.padding_buffer());
+        let padding = BufferId(self.runtime.config.buffers().padding());
         self.pages.put_record(padding, &OobRecord::padding());
     }
     /// Loads the state that a shutdown has stored.
@@ -170,7 +170,7 @@ impl<M: Mapping> Recovery<M> {
     /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
     /// one that has been written becomes read-only. Failing blocks don't count.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
-        let needed = self.runtime.config.blocks_needed_per_lun();
+        let needed = self.runtime.config.areas().blocks_needed_per_lun();
         let blocks = self.blocks.table();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             let good = blocks.states.good(lun);

@@ -5,7 +5,7 @@ use crate::recovery::state::Recovery;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COUNT_MAX, OobRecord, PageKind, UnitRecord};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
-use aster_units::{BufferId, Ppa};
+use aster_units::{BufferId, LunIndex, Ppa};
 
 /// What a page was found to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +50,6 @@ impl<M: Mapping> Recovery<M> {
     }
     /// A buffer for the `n`th of the data pages that are read side by side. It keeps content as they do.
     pub(super) fn data_buffer(&self, n: usize) -> BufferId {
-        BufferId(self.runtime.config.gc_buffer(n as u32, 0))
+        BufferId(self.runtime.config.buffers().gc(LunIndex(n as u32), 0))
     }
 }

@@ -23,7 +23,7 @@ impl BlockLayout {
             luns: config.geometry.total_luns(),
             blocks_per_lun: config.geometry.blocks_per_lun,
             pages_per_block: u32::from(config.geometry.pages_per_block),
-            pages_per_line: u32::from(config.pages_per_word_line),
+            pages_per_line: u32::from(config.lines.pages),
             shape: config.units(),
         }
     }

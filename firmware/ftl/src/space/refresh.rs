@@ -205,7 +205,7 @@ mod tests {
     /// One closed block of a LUN, whose data moves from 32 wrong bits of 40 on, or after so many reads.
     fn one_closed_block(reads: u32, retires: bool) -> Refreshing {
         let mut config = config(Content::Fingerprint);
-        (config.refresh.corrected, config.refresh.reads) = (32, reads);
+        (config.care.refresh.corrected, config.care.refresh.reads) = (32, reads);
         let layout = BlockLayout::of(&config);
         let wear = Rc::new(Wear::new(layout, WearLevelling::None));
         let policy = Box::new(crate::blocks::victims::Greedy);
@@ -214,7 +214,7 @@ mod tests {
         states.adopt(WORN, BlockState::Closed);
         candidates.closed(WORN);
         candidates.offer(WORN, 1);
-        Refreshing::new(layout, config.refresh, retires, &states, &candidates)
+        Refreshing::new(layout, config.care.refresh, retires, &states, &candidates)
     }
     /// There was no room for the data of a block that was taken.
     fn give_back(refreshing: &Refreshing, block: BlockIndex) {

@@ -1,11 +1,9 @@
 use crate::terms::map_cache::{MapCache, MapKind, MapSizes};
 use crate::terms::oob::OOB_BYTES;
-use crate::terms::row_layout::ROW_BYTES;
-use crate::terms::sizes::{MAP_BLOCKS_MAX, MAP_ENTRY_BYTES, PAGES_PER_WORD_LINE_MAX, ROOT_BYTES};
+use crate::terms::sizes::ROOT_BYTES;
 use crate::terms::units::UnitShape;
 use aster_parties::Refresh;
-use aster_units::{Content, Duration, Geometry, GeometryError, LunIndex, Restriction, SECTOR_BYTES};
-use core::fmt;
+use aster_units::{Content, Duration, Geometry, Restriction};
 
 /// How many pages the host sees.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,6 +72,89 @@ pub enum FirstAccess {
     Assigns,
 }
 
+/// How the host is served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostConfig {
+    /// Entries of the data buffer, one page each.
+    pub buffer_entries: u32,
+    /// Slices in work at once.
+    pub slice_workers: u16,
+    /// Command slots of the front end: command identifiers are below this.
+    pub command_slots: u16,
+    /// The front end completes reads, and writes without force unit access, as soon as all their data have
+    /// been moved (P13): a flush that the host sends then must not miss such a write, so it waits for those
+    /// that came before it.
+    pub auto_completion: bool,
+    /// Read only the sectors asked for, not the whole page.
+    pub partial_reads: bool,
+    /// What a read of a logical page that is nowhere does.
+    pub first_access: FirstAccess,
+}
+
+impl HostConfig {
+    /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
+    pub fn dirty_max(&self) -> u32 {
+        self.buffer_entries - (self.buffer_entries / 16).max(1)
+    }
+}
+
+/// When garbage collection runs, and with how much at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GcConfig {
+    /// How garbage collection and the host share the drive.
+    pub collection: Collection,
+    /// Free blocks of a LUN that only garbage collection may take.
+    pub reserve_blocks: u32,
+    /// Garbage collection begins when a LUN has this many free blocks or fewer.
+    pub free_blocks: u32,
+    /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
+    pub depth: u8,
+}
+
+impl GcConfig {
+    /// Whether garbage collection goes at the host's pace, and who waits is served in order.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.collection == Collection::Paced
+    }
+}
+
+/// Pages that a word line has, and whether they are programmed together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineConfig {
+    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes
+    /// those before it on its line along; 1 if it doesn't. 1 to 4.
+    pub pages: u16,
+    /// Programs begin a word line at a time, completed with padding: what is below packs them into one
+    /// operation (C83, G8).
+    pub whole: bool,
+}
+
+impl LineConfig {
+    /// Pages whose programs begin together.
+    pub(crate) fn at_once(&self) -> u32 {
+        if self.whole { u32::from(self.pages) } else { 1 }
+    }
+    /// Copies of a log page, one word line in all.
+    pub(crate) fn log_copies(&self) -> u32 {
+        u32::from(self.pages.max(LOG_COPIES_MIN))
+    }
+}
+
+/// What the drive does for its data and its blocks while it has time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CareConfig {
+    /// How blocks are worn alike.
+    pub wear_levelling: WearLevelling,
+    /// When data is written anew before it fades.
+    pub refresh: Refresh,
+    /// A block is retired when a page in it can't be corrected, twice in a row (S12).
+    pub retire_uncorrectable: bool,
+    /// One page is read each time so much has passed, to find data that fades; zero for never.
+    pub scan_interval: Duration,
+    /// The pause after each page moved for wear or refresh, while the LUN has room.
+    pub background_gap: Duration,
+}
+
 /// Everything that can be chosen about the FTL. Checked by [`FtlConfig::validate`], constant afterwards.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FtlConfig {
@@ -92,47 +173,17 @@ pub struct FtlConfig {
     pub map: MapKind,
     /// Logical capacity.
     pub capacity: Capacity,
-    /// Entries of the data buffer, one page each.
-    pub buffer_entries: u32,
-    /// Slices in work at once.
-    pub slice_workers: u16,
-    /// Command slots of the front end: command identifiers are below this.
-    pub command_slots: u16,
-    /// The front end completes reads, and writes without force unit access, as soon as all their data have
-    /// been moved (P13): a flush that the host sends then must not miss such a write, so it waits for those
-    /// that came before it.
-    pub auto_completion: bool,
-    /// Read only the sectors asked for, not the whole page.
-    pub partial_reads: bool,
-    /// What a read of a logical page that is nowhere does.
-    pub first_access: FirstAccess,
-    /// Free blocks of a LUN that only garbage collection may take.
-    pub gc_reserve_blocks: u32,
-    /// Garbage collection begins when a LUN has this many free blocks or fewer.
-    pub gc_free_blocks: u32,
-    /// How garbage collection and the host share the drive.
-    pub collection: Collection,
-    /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
-    pub gc_depth: u8,
-    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes
-    /// those before it on its line along; 1 if it doesn't. 1 to 4.
-    pub pages_per_word_line: u16,
-    /// Programs begin a word line at a time, completed with padding: what is below packs them into one
-    /// operation (C83, G8).
-    pub whole_lines: bool,
+    /// How the host is served.
+    pub host: HostConfig,
+    /// When garbage collection runs, and with how much at once.
+    pub gc: GcConfig,
+    /// Pages that a word line has, and whether they are programmed together.
+    pub lines: LineConfig,
     /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map
     /// takes.
     pub checkpoint_pages: u32,
-    /// How blocks are worn alike.
-    pub wear_levelling: WearLevelling,
-    /// When data is written anew before it fades.
-    pub refresh: Refresh,
-    /// A block is retired when a page in it can't be corrected, twice in a row (S12).
-    pub retire_uncorrectable: bool,
-    /// One page is read each time so much has passed, to find data that fades; zero for never.
-    pub scan_interval: Duration,
-    /// The pause after each page moved for wear or refresh, while the LUN has room.
-    pub background_gap: Duration,
+    /// What the drive does for its data and its blocks while it has time.
+    pub care: CareConfig,
     /// What firmware steps cost.
     pub costs: FtlCosts,
 }
@@ -150,324 +201,24 @@ pub fn oob_bytes(page_bytes: u32, unit_bytes: u32) -> usize {
         false => OOB_BYTES,
     }
 }
+/// Copies of a log page at least: of two, one may become unreadable.
+const LOG_COPIES_MIN: u16 = 2;
 /// Pages that garbage collection of a LUN has in flight at most.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
 pub const NVRAM_BYTES: usize = 2 * ROOT_BYTES;
-const MERGE_BUFFERS_MAX: u32 = 64;
-const LOG_LINES_MIN: u64 = 8;
-/// Slices in work at most where the map is on flash: what several of them have pinned is counted in a list,
-/// which is searched from its beginning.
-const MAP_WORKERS_MAX: u16 = 1024;
-/// Bytes of a map cache at most.
-const MAP_CACHE_MAX: u64 = 1 << 40;
-/// Translation pages that are read side by side, and that are written side by side.
-const LOADS_MAX: u32 = 16;
-const FLUSHES_MAX: u32 = 8;
-
-/// Why a configuration is refused. Every variant names the key.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum ConfigError {
-    /// The geometry itself is wrong.
-    Geometry(GeometryError),
-    /// A number is out of its range.
-    Range {
-        /// The offending key.
-        key: &'static str,
-        /// What it must be.
-        must: &'static str,
-    },
-    /// The LUNs have too few blocks for the capacity.
-    Capacity {
-        /// Blocks a LUN needs: its share of the logical pages, metadata, and what garbage collection works
-        /// in.
-        needed: u64,
-        /// Blocks a LUN has.
-        available: u32,
-        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no
-        /// number will do. Blocks that are bad from the factory are not among them.
-        enough: Option<u32>,
-    },
-    /// The cache of a map on flash is so small that collecting garbage costs more than it gains.
-    MapCache {
-        /// The part of a LUN's closed blocks that counts once the drive is full.
-        full: f64,
-        /// The part at which collecting gains nothing with this cache.
-        full_max: f64,
-        /// The fewest bytes of a cache with which it gains something; `None` when none are enough.
-        least: Option<u64>,
-    },
-    /// The cache of a map on flash has no room for what must be in memory.
-    MapCacheBytes {
-        /// Its bytes.
-        bytes: u64,
-        /// The fewest bytes that do; `None` when none are enough.
-        least: Option<u64>,
-    },
-    /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
-    Dram {
-        /// What is missing.
-        what: &'static str,
-    },
-    /// The flash port has room for fewer requests than the FTL needs.
-    Flash {
-        /// Requests that it has room for.
-        available: usize,
-        /// Requests in flight without which tasks could wait for each other for ever.
-        needed: u32,
-    },
-    /// The NVRAM is too small for the root record.
-    Nvram {
-        /// Bytes it has.
-        available: usize,
-    },
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::Geometry(error) => write!(f, "geometry: {error}"),
-            ConfigError::Range { key, must } => write!(f, "{key} must be {must}"),
-            ConfigError::Capacity { needed, available, enough } => {
-                write!(
-                    f,
-                    "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage \
-                     collection) but has {available}; raise the over-provisioning"
-                )?;
-                // The capacity comes from the blocks: what is missing is no answer to how many it takes.
-                match enough {
-                    Some(enough) => {
-                        write!(f, ", or have {enough} blocks per LUN")
-                    }
-                    None => Ok(()),
-                }
-            }
-            ConfigError::MapCache { full, full_max, least } => {
-                match least {
-                    Some(least) => write!(f, "must be at least {least}, or over-provisioning greater")?,
-                    None => write!(f, "must go with more over-provisioning")?,
-                }
-                write!(
-                    f,
-                    ": once the drive is full, {:.1} % of what garbage collection empties count, and with \
-                     this cache it gains room below {:.1} % only",
-                    100.0 * full,
-                    100.0 * full_max
-                )
-            }
-            ConfigError::MapCacheBytes { bytes, least } => {
-                match least {
-                    Some(least) => write!(f, "must be at least {least}")?,
-                    None => write!(f, "must be greater, and over-provisioning as well")?,
-                }
-                write!(
-                    f,
-                    ", but is {bytes}: it has to hold two pages of the map, {ROW_BYTES} bytes for each page \
-                     of a block of each LUN, and as much for what is in work"
-                )
-            }
-            ConfigError::Dram { what } => write!(f, "dram: {what}"),
-            ConfigError::Flash { available, needed } => {
-                write!(f, "flash: the port has room for {available} requests, but {needed} are needed")
-            }
-            ConfigError::Nvram { available } => {
-                write!(f, "nvram: {available} bytes are too few, the root record takes {NVRAM_BYTES}")
-            }
-        }
-    }
-}
-impl core::error::Error for ConfigError {}
 
 impl FtlConfig {
-    /// Checks every bound that the FTL relies on.
-    ///
-    /// # Errors
-    /// Names the first key that is out of range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
-        check(
-            self.planes_apart == 1 || self.geometry.luns <= 8,
-            "placement",
-            "one that leaves planes in their LUNs where a chip enable has more than 8 planes",
-        )?;
-        self.geometry.validate().map_err(ConfigError::Geometry)?;
-        self.check_unit()?;
-        check(self.restriction().holds(&self.lun_geometry()), "geometry", "within the packages' array")?;
-        check((4..=1 << 24).contains(&self.buffer_entries), "buffer_entries", "from 4 to 16777216")?;
-        check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
-        check(self.command_slots > 0, "command_slots", "at least 1")?;
-        check((1..=GC_DEPTH_MAX).contains(&self.gc_depth), "gc_depth", "from 1 to 16")?;
-        check(
-            u32::from(self.gc_depth) >= self.pages_at_once(),
-            "gc_depth",
-            "at least as many as a word line has pages where whole lines are programmed",
-        )?;
-        check(self.gc_reserve_blocks > 0, "gc_reserve_blocks", "at least 1")?;
-        check(
-            (self.gc_reserve_blocks..self.geometry.blocks_per_lun).contains(&self.gc_free_blocks),
-            "gc_free_blocks",
-            "at least gc_reserve_blocks and below blocks_per_lun",
-        )?;
-        check(
-            !matches!(self.wear_levelling, WearLevelling::Static { spread: 0 }),
-            "wear_spread",
-            "at least 1",
-        )?;
-        check(
-            self.refresh.corrected <= self.refresh.correctable,
-            "refresh",
-            "at most as many wrong bits as can be corrected",
-        )?;
-        check(
-            (1..=PAGES_PER_WORD_LINE_MAX as u16).contains(&self.pages_per_word_line),
-            "pages_per_word_line",
-            "from 1 to 4",
-        )?;
-        check(
-            u32::from(self.geometry.pages_per_block).is_multiple_of(self.pages_at_once()),
-            "pages_per_block",
-            "a multiple of pages_per_word_line where whole lines are programmed",
-        )?;
-        check(
-            self.log_lines() >= LOG_LINES_MIN,
-            "geometry",
-            "such that its log has 8 pages: more LUNs, more blocks, or more pages a block",
-        )?;
-        match self.capacity {
-            Capacity::Pages(pages) => check(pages > 0, "capacity", "at least one page")?,
-            Capacity::OverProvisioning(percent) => check(
-                percent.is_finite() && (0.0..=10_000.0).contains(&percent),
-                "over_provisioning_percent",
-                "from 0 to 10000",
-            )?,
-        }
-        check(
-            self.map_blocks() as usize <= MAP_BLOCKS_MAX,
-            "geometry",
-            "such that the stored map fits the blocks that a root record lists",
-        )?;
-        check(
-            self.free_list_max() > 0,
-            "geometry",
-            "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
-        )?;
-        self.check_map()?;
-        let (needed, available) = (self.blocks_needed_per_lun(), self.geometry.blocks_per_lun);
-        if !self.has_blocks() {
-            let with = |blocks_per_lun| {
-                let geometry = Geometry { blocks_per_lun, ..self.geometry };
-                FtlConfig { geometry, ..*self }.has_blocks()
-            };
-            let enough = (available..=available.saturating_mul(16).max(256)).find(|&blocks| with(blocks));
-            return Err(ConfigError::Capacity { needed, available, enough });
-        }
-        let (full, full_max) = (self.full(), self.full_max());
-        if !self.gains_room() {
-            let least = self.least_cache(|config| config.gains_room());
-            return Err(ConfigError::MapCache { full, full_max, least });
-        }
-        Ok(())
-    }
-    fn check_unit(&self) -> Result<(), ConfigError> {
-        let refused = |must| Err(ConfigError::Range { key: "mapping_unit_bytes", must });
-        let page = self.geometry.page_bytes;
-        let unit = if self.mapping_unit_bytes == 0 { page } else { self.mapping_unit_bytes };
-        if unit > page || !page.is_multiple_of(unit) || !(page / unit).is_power_of_two() {
-            return refused("0 for a page, or a page divided by 2, 4, 8 and so on");
-        }
-        if page / unit > UNITS_PER_PAGE_MAX {
-            return refused("a 16th of a page at least");
-        }
-        if unit < MAPPING_UNIT_MIN {
-            return refused("512 at least");
-        }
-        if self.content == Content::Fingerprint && !unit.is_multiple_of(SECTOR_BYTES as u32) {
-            return refused("4096 at least where content is fingerprints: each stands for 4096 bytes");
-        }
-        if self.physical_units() > u64::from(u32::MAX) - 1 {
-            return refused("such that the array has fewer than 2^32 - 1 units");
-        }
-        Ok(())
-    }
-    fn check_map(&self) -> Result<(), ConfigError> {
-        let MapKind::DemandPaged(cache) = self.map else { return Ok(()) };
-        let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
-        check(
-            self.units().per_page() == 1,
-            "mapping_unit_bytes",
-            "0, a page, where the map is paged on demand: its own pages are units as well",
-        )?;
-        check(
-            (1..=self.geometry.page_bytes / MAP_ENTRY_BYTES as u32)
-                .contains(&cache.entries(self.geometry.page_bytes)),
-            "map",
-            "such that a page holds its entries",
-        )?;
-        check(
-            self.slice_workers <= MAP_WORKERS_MAX,
-            "slice_workers",
-            "at most 1024 where the map is paged on demand",
-        )?;
-        match self.map_sizes() {
-            Some(_) => Ok(()),
-            None => {
-                // Of a drive that is too full in any case, the error about that comes next.
-                let least = self.least_cache(|config| config.map_sizes().is_some() && config.gains_room());
-                let least = least.or_else(|| self.least_cache(|config| config.map_sizes().is_some()));
-                Err(ConfigError::MapCacheBytes { bytes: cache.bytes, least })
-            }
-        }
-    }
-    /// The fewest bytes of a map cache with which the configuration `does`; `None` when none are enough.
-    fn least_cache(&self, does: impl Fn(&FtlConfig) -> bool) -> Option<u64> {
-        let cache = self.map_cache()?;
-        let does =
-            |bytes| does(&FtlConfig { map: MapKind::DemandPaged(MapCache { bytes, ..cache }), ..*self });
-        // More bytes are never worse, so halving finds the first that do.
-        let (mut few, mut enough) = (0, MAP_CACHE_MAX);
-        if !does(enough) {
-            return None;
-        }
-        while enough - few > 1 {
-            let half = few + (enough - few) / 2;
-            if does(half) { enough = half } else { few = half }
-        }
-        Some(enough)
-    }
-    /// Whether collecting garbage gains room once the drive is full.
-    fn gains_room(&self) -> bool {
-        self.full() < self.full_max()
-    }
-    /// The part of a LUN's closed blocks that counts once the drive is full.
-    fn full(&self) -> f64 {
-        let kept = self.gc_reserve_blocks + self.mapping_reserve_blocks() + 1;
-        let closed = self.data_blocks_per_lun().saturating_sub(kept.into());
-        let pages = (self.logical_pages() + self.map_units()).div_ceil(self.geometry.total_luns().into());
-        pages as f64 / (closed * u64::from(self.geometry.pages_per_block)) as f64
-    }
-    /// The part of these at which collecting gains no room, since it costs as many translation pages. Where
-    /// memory has room for all units, and where the map is in memory, there is none.
-    fn full_max(&self) -> f64 {
-        match self.map_sizes() {
-            Some(sizes) if u64::from(sizes.host_rows) < self.logical_units() => sizes.full_max(),
-            _ => f64::INFINITY,
-        }
-    }
-    /// Whether a LUN's blocks are enough, while none of them is bad.
-    pub fn has_blocks(&self) -> bool {
-        self.logical_pages() > 0 && self.blocks_needed_per_lun() <= u64::from(self.geometry.blocks_per_lun)
-    }
-
     /// Where the array's pages lie in the packages.
     pub fn restriction(&self) -> Restriction {
-        self.restriction.unwrap_or(Restriction::none(self.lun_geometry()))
+        self.restriction.unwrap_or(Restriction::none(self.planes().lun_geometry()))
     }
     /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u64 {
         match self.capacity {
             Capacity::Pages(pages) => u64::from(pages),
             Capacity::OverProvisioning(percent) => {
-                let pages = (self.data_pages() as f64 / (1.0 + percent / 100.0)) as u64;
+                let pages = (self.areas().data_pages() as f64 / (1.0 + percent / 100.0)) as u64;
                 // Those of the map are the drive's.
                 pages.saturating_sub(self.map_units_of(pages))
             }
@@ -491,7 +242,7 @@ impl FtlConfig {
     /// small.
     pub(crate) fn map_sizes(&self) -> Option<MapSizes> {
         let MapKind::DemandPaged(cache) = self.map else { return None };
-        let workers = u32::from(self.slice_workers).max(self.pages_at_once());
+        let workers = u32::from(self.host.slice_workers).max(self.lines.at_once());
         cache.sizes(&self.geometry, self.logical_units(), self.pins(), workers)
     }
     /// The cache of a map on flash.
@@ -504,7 +255,7 @@ impl FtlConfig {
     /// Garbage collection of a LUN begins when it has so many free blocks or fewer: no later than when the
     /// host has none.
     pub(crate) fn collects_at(&self) -> u32 {
-        self.gc_free_blocks.max(self.gc_reserve_blocks + self.mapping_reserve_blocks())
+        self.gc.free_blocks.max(self.gc.reserve_blocks + self.mapping_reserve_blocks())
     }
     /// Free blocks of a LUN that are kept for translation pages.
     pub(crate) fn mapping_reserve_blocks(&self) -> u32 {
@@ -532,7 +283,7 @@ impl FtlConfig {
     }
     /// Bytes that are programmed together at least: a page, or the pages of a word line where those are.
     pub fn program_bytes(&self) -> u32 {
-        self.geometry.page_bytes * self.pages_at_once()
+        self.geometry.page_bytes * self.lines.at_once()
     }
     /// Mapping units that the host sees.
     pub fn logical_units(&self) -> u64 {
@@ -542,8 +293,8 @@ impl FtlConfig {
     /// are queued is the order of pages in a block.
     pub fn flash_requests(&self) -> u16 {
         // A slice reads the units of a frame from as many pages as they lie in.
-        let of_slices = u32::from(self.slice_workers) * self.units().per_page();
-        let workers = of_slices + self.geometry.total_luns() * (self.gc_buffers_per_lun() + 4);
+        let of_slices = u32::from(self.host.slice_workers) * self.units().per_page();
+        let workers = of_slices + self.geometry.total_luns() * (self.buffers().gc_of_a_lun() + 4);
         workers.max(self.flash_requests_min()).min(u32::from(u16::MAX)) as u16
     }
     /// Flash requests in flight without which tasks could wait for each other for ever. A request keeps its
@@ -551,120 +302,18 @@ impl FtlConfig {
     /// garbage collection for the pages that a LUN moves and the word line that they complete, a flush for a
     /// page of padding per LUN, and the storing of a map for its buffers.
     pub(crate) fn flash_requests_min(&self) -> u32 {
-        let of_a_lun = self.gc_buffers_per_lun() + self.pages_at_once() + 1;
+        let of_a_lun = self.buffers().gc_of_a_lun() + self.lines.at_once() + 1;
         // A map on flash waits for a place for a page that it looks at while it has others ahead, and for a
         // line that it writes.
-        let of_map = self.load_buffers() + self.flush_buffers() * (self.pages_at_once() + 1);
-        self.geometry.total_luns() * of_a_lun + self.map_buffers() + 1 + of_map
+        let of_map = self.buffers().loads() + self.buffers().flushes() * (self.lines.at_once() + 1);
+        self.geometry.total_luns() * of_a_lun + self.buffers().map() + 1 + of_map
     }
     /// Logical units that are pinned in the mapping at once, at most. A slice pins those of the frame that it
     /// unmaps or fills, and those of the entries that it evicts together; garbage collection pins as many as
     /// its buffers have room for.
     pub(crate) fn pins(&self) -> u32 {
-        let of_slices = u32::from(self.slice_workers) * (self.pages_at_once() + 1);
-        let of_collectors = self.geometry.total_luns() * self.gc_buffers_per_lun();
+        let of_slices = u32::from(self.host.slice_workers) * (self.lines.at_once() + 1);
+        let of_collectors = self.geometry.total_luns() * self.buffers().gc_of_a_lun();
         (of_slices + of_collectors) * self.units().per_page()
-    }
-    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, those in which pages are
-    /// packed, garbage collection's, padding, the scan's.
-    pub fn data_buffers(&self) -> u32 {
-        self.scan_buffer() + 1
-    }
-    /// Metadata buffers that the DRAM must have: the map's, the log's, one for single pages, and the scan's
-    /// if there is one.
-    pub fn metadata_buffers(&self) -> u32 {
-        let own_gc = u32::from(self.map_cache().is_some()) * self.geometry.total_luns();
-        self.load_buffer_base() + self.load_buffers() + self.flush_buffers() + own_gc
-    }
-    fn load_buffer_base(&self) -> u32 {
-        self.map_buffers() + 2 + u32::from(self.scan_interval > Duration::ZERO)
-    }
-    /// Metadata buffers that translation pages are read into.
-    pub(crate) fn load_buffers(&self) -> u32 {
-        u32::from(self.map_cache().is_some()) * self.geometry.total_luns().min(LOADS_MAX)
-    }
-    /// Metadata buffers that translation pages are written from, each by a task of its own.
-    pub(crate) fn flush_buffers(&self) -> u32 {
-        u32::from(self.map_cache().is_some()) * self.geometry.total_luns().min(FLUSHES_MAX)
-    }
-    /// The `n`th metadata buffer that a translation page is read into.
-    pub(crate) fn load_buffer(&self, n: u32) -> u32 {
-        self.load_buffer_base() + n
-    }
-    /// The `n`th metadata buffer that a translation page is written from.
-    pub(crate) fn flush_buffer(&self, n: u32) -> u32 {
-        self.load_buffer_base() + self.load_buffers() + n
-    }
-    /// The metadata buffer in which garbage collection of a LUN moves a translation page; none where the map
-    /// has none.
-    pub(crate) fn own_gc_buffer(&self, lun: LunIndex) -> Option<u32> {
-        self.map_cache().map(|_| self.flush_buffer(self.flush_buffers()) + lun.0)
-    }
-    /// Metadata buffers in which pages of the map are made: one a LUN, and a whole line at least.
-    pub(crate) fn map_buffers(&self) -> u32 {
-        self.geometry.total_luns().max(self.pages_at_once())
-    }
-    /// The metadata buffer in which log pages are made.
-    pub(crate) fn log_buffer(&self) -> u32 {
-        self.map_buffers()
-    }
-    /// The metadata buffer for single pages.
-    pub(crate) fn scratch_buffer(&self) -> u32 {
-        self.map_buffers() + 1
-    }
-    /// The metadata buffer that the scan reads into.
-    pub(crate) fn metadata_scan_buffer(&self) -> u32 {
-        self.map_buffers() + 2
-    }
-    /// Pages whose programs begin together.
-    pub(crate) fn pages_at_once(&self) -> u32 {
-        if self.whole_lines { u32::from(self.pages_per_word_line) } else { 1 }
-    }
-    /// The data buffer whose page completes word lines.
-    pub(crate) fn padding_buffer(&self) -> u32 {
-        self.gc_buffer(self.geometry.total_luns(), 0)
-    }
-
-    /// The data buffer that the scan reads into.
-    pub(crate) fn scan_buffer(&self) -> u32 {
-        self.padding_buffer() + 1
-    }
-
-    /// Buffers in which old and new sectors of a page meet, and in which host data is compared.
-    pub(crate) fn merge_buffers(&self) -> u32 {
-        u32::from(self.slice_workers).min(MERGE_BUFFERS_MAX)
-    }
-    /// The first merge buffer.
-    pub(crate) fn merge_buffer_base(&self) -> u32 {
-        self.buffer_entries
-    }
-    /// Buffers in which units of several frames are packed into a page; none where a unit is a page.
-    pub(crate) fn packing_buffers(&self) -> u32 {
-        match self.units().per_page() {
-            1 => 0,
-            _ => self.merge_buffers().max(self.pages_at_once()),
-        }
-    }
-    /// The first packing buffer.
-    pub(crate) fn packing_buffer_base(&self) -> u32 {
-        self.buffer_entries + self.merge_buffers()
-    }
-    /// Buffers that garbage collection of a LUN has: one for each page that it has in flight, and where pages
-    /// are packed, one for the page that is being packed and one for the page after that.
-    pub(crate) fn gc_buffers_per_lun(&self) -> u32 {
-        let packs = self.units().per_page() > 1;
-        u32::from(self.gc_depth) + if packs { 2 } else { 0 }
-    }
-    /// Garbage collection's `slot`th buffer for `lun`.
-    pub(crate) fn gc_buffer(&self, lun: u32, slot: u32) -> u32 {
-        self.packing_buffer_base() + self.packing_buffers() + lun * self.gc_buffers_per_lun() + slot
-    }
-    /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
-    pub fn dirty_max(&self) -> u32 {
-        self.buffer_entries - (self.buffer_entries / 16).max(1)
-    }
-    /// Whether garbage collection goes at the host's pace, and who waits is served in order.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.collection == Collection::Paced
     }
 }

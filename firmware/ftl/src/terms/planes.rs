@@ -23,35 +23,46 @@ impl FtlConfig {
             ..self
         }
     }
+    /// Where what is allocated as a LUN lies in the packages.
+    pub fn planes(&self) -> Planes<'_> {
+        Planes(self)
+    }
+}
+
+/// Where what is allocated as a LUN lies in the packages.
+#[derive(Clone, Copy, Debug)]
+pub struct Planes<'a>(&'a FtlConfig);
+
+impl Planes<'_> {
     /// The array as it is, with the planes in their LUNs.
     pub fn lun_geometry(&self) -> Geometry {
-        let Geometry { luns, planes, blocks_per_lun, .. } = self.geometry;
-        let apart = self.planes_apart;
+        let Geometry { luns, planes, blocks_per_lun, .. } = self.0.geometry;
+        let apart = self.0.planes_apart;
         Geometry {
             luns: luns / apart,
             planes: planes * apart,
             blocks_per_lun: blocks_per_lun * u32::from(apart),
-            ..self.geometry
+            ..self.0.geometry
         }
     }
     /// The LUN that what is allocated as LUN `unit` lies in, and which of its planes that is. Of a LUN that
     /// is allocated as a whole the plane is 0.
     pub fn lun_and_plane(&self, unit: LunIndex) -> (LunIndex, u8) {
-        let luns = self.geometry.total_luns() / u32::from(self.planes_apart);
+        let luns = self.0.geometry.total_luns() / u32::from(self.0.planes_apart);
         (LunIndex(unit.0 % luns), (unit.0 / luns) as u8)
     }
     /// The address that a block of what is allocated as LUN `unit` has in its LUN: planes are the low bits
     /// (ONFI 5.1 §3.1).
     pub fn block_in_lun(&self, unit: LunIndex, block: BlockAddr) -> BlockAddr {
         let (_, plane) = self.lun_and_plane(unit);
-        BlockAddr(block.0 * u32::from(self.planes_apart) + u32::from(plane))
+        BlockAddr(block.0 * u32::from(self.0.planes_apart) + u32::from(plane))
     }
     /// The number that a page has where planes are in their LUNs.
     pub(crate) fn page_in_lun(&self, page: Ppa) -> Ppa {
-        if self.planes_apart == 1 {
+        if self.0.planes_apart == 1 {
             return page;
         }
-        let (unit, block, of_block) = self.geometry.split_ppa(page);
+        let (unit, block, of_block) = self.0.geometry.split_ppa(page);
         let (lun, _) = self.lun_and_plane(unit);
         self.lun_geometry().ppa(lun, self.block_in_lun(unit, block), of_block)
     }
@@ -68,18 +79,18 @@ mod tests {
         let mut config = config(Content::Full);
         config.geometry = Geometry { ways: 2, planes: 4, blocks_per_lun: 12, ..config.geometry };
         let apart = config.allocating_planes();
-        assert_eq!(apart.lun_geometry(), config.geometry);
+        assert_eq!(apart.planes().lun_geometry(), config.geometry);
         assert!(apart.restriction().holds(&config.geometry));
         let array = config.geometry;
         let mut found = BTreeSet::new();
         for unit in (0..apart.geometry.total_luns()).map(LunIndex) {
-            let (lun, plane) = apart.lun_and_plane(unit);
+            let (lun, plane) = apart.planes().lun_and_plane(unit);
             let (at, of) = (apart.geometry.lun_addr(unit), array.lun_addr(lun));
             assert_eq!((at.channel, at.way), (of.channel, of.way));
             for block in (0..apart.geometry.blocks_per_lun).map(BlockAddr) {
-                assert_eq!(array.plane(apart.block_in_lun(unit, block)), plane);
+                assert_eq!(array.plane(apart.planes().block_in_lun(unit, block)), plane);
                 for page in (0..array.pages_per_block).map(PageInBlock) {
-                    let told = apart.page_in_lun(apart.geometry.ppa(unit, block, page));
+                    let told = apart.planes().page_in_lun(apart.geometry.ppa(unit, block, page));
                     assert_eq!(array.split_ppa(told).0, lun);
                     assert_eq!(array.split_ppa(told).2, page);
                     assert!(found.insert(told), "{told:?} twice");

@@ -48,7 +48,7 @@ impl Runtime {
     /// A unit's place as events have it: planes are in their LUNs.
     pub(crate) fn told(&self, at: Upa) -> Upa {
         let (page, slot) = (self.units.page_of(at), self.units.slot_of(at));
-        self.units.at(self.config.page_in_lun(page), slot)
+        self.units.at(self.config.planes().page_in_lun(page), slot)
     }
     #[inline]
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
-use crate::FtlConfig;
+use crate::{FtlConfig, HostConfig};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Duration};
 use std::vec;
@@ -11,7 +11,10 @@ use std::vec::Vec;
 const PAGE: u64 = 8192;
 
 fn ahead() -> Bench {
-    let bench = Bench::fresh(FtlConfig { auto_completion: true, ..config(Content::Full) });
+    let bench = Bench::fresh(FtlConfig {
+        host: HostConfig { auto_completion: true, ..config(Content::Full).host },
+        ..config(Content::Full)
+    });
     bench.tell_after(Duration::from_micros(50));
     bench
 }
@@ -121,7 +124,10 @@ fn what_comes_to_the_same_page_meets_the_write_before_it() {
 #[test]
 fn random_work_is_as_the_host_expects_when_the_host_is_ahead() {
     for content in [Content::Full, Content::Fingerprint] {
-        let mut bench = Bench::fresh(FtlConfig { auto_completion: true, ..config(content) });
+        let mut bench = Bench::fresh(FtlConfig {
+            host: HostConfig { auto_completion: true, ..config(content).host },
+            ..config(content)
+        });
         let mut host = CheckedHost::new(&bench);
         for round in 0..2 {
             host.work(&bench, 1_500, round);

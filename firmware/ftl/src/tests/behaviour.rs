@@ -1,8 +1,8 @@
 use super::bench::{Bench, Decisions, config};
 use super::checked_host::{CheckedHost, Op, Request};
 use crate::{
-    Assigner, BootError, Capacity, ConfigError, CostBenefit, DChoices, Fifo, FtlConfig, FtlCosts, Greedy,
-    WindowedGreedy,
+    Assigner, BootError, Capacity, ConfigError, CostBenefit, DChoices, Fifo, FtlConfig, FtlCosts, GcConfig,
+    Greedy, HostConfig, LineConfig, WindowedGreedy,
 };
 use aster_events::{Event, EventKind, EventSink};
 use aster_parties::VictimPolicy;
@@ -312,12 +312,21 @@ fn each_wrong_key_is_named() {
         other => panic!("{other:?}"),
     };
     assert_eq!(base.validate(), Ok(()));
-    assert_eq!(key(FtlConfig { buffer_entries: 3, ..base }), "buffer_entries");
-    assert_eq!(key(FtlConfig { slice_workers: 0, ..base }), "slice_workers");
-    assert_eq!(key(FtlConfig { command_slots: 0, ..base }), "command_slots");
-    assert_eq!(key(FtlConfig { gc_depth: 17, ..base }), "gc_depth");
-    assert_eq!(key(FtlConfig { gc_reserve_blocks: 0, ..base }), "gc_reserve_blocks");
-    assert_eq!(key(FtlConfig { gc_free_blocks: 0, ..base }), "gc_free_blocks");
+    assert_eq!(
+        key(FtlConfig { host: HostConfig { buffer_entries: 3, ..base.host }, ..base }),
+        "buffer_entries"
+    );
+    assert_eq!(
+        key(FtlConfig { host: HostConfig { slice_workers: 0, ..base.host }, ..base }),
+        "slice_workers"
+    );
+    assert_eq!(
+        key(FtlConfig { host: HostConfig { command_slots: 0, ..base.host }, ..base }),
+        "command_slots"
+    );
+    assert_eq!(key(FtlConfig { gc: GcConfig { depth: 17, ..base.gc }, ..base }), "gc_depth");
+    assert_eq!(key(FtlConfig { gc: GcConfig { reserve_blocks: 0, ..base.gc }, ..base }), "gc_reserve_blocks");
+    assert_eq!(key(FtlConfig { gc: GcConfig { free_blocks: 0, ..base.gc }, ..base }), "gc_free_blocks");
     assert_eq!(
         key(FtlConfig { capacity: Capacity::OverProvisioning(-1.0), ..base }),
         "over_provisioning_percent"
@@ -371,18 +380,21 @@ proptest! {
         let content = if full { Content::Full } else { Content::Fingerprint };
         let pages_of_block = config(content).geometry.pages_per_block;
         let config = FtlConfig {
-            partial_reads,
-            buffer_entries,
-            slice_workers,
-            gc_depth,
-            // With one block in reserve, a program that fails in it ends all writes where the host has no
-            // block open either.
-            gc_reserve_blocks: if program_faults.is_some() { 2 } else { 1 },
-            gc_free_blocks: gc_free_blocks + u32::from(program_faults.is_some()),
-            pages_per_word_line,
-            whole_lines: whole_lines
-                && pages_of_block.is_multiple_of(pages_per_word_line)
-                && u16::from(gc_depth) >= pages_per_word_line,
+            host: HostConfig { partial_reads, buffer_entries, slice_workers, ..config(content).host },
+            gc: GcConfig {
+                depth: gc_depth,
+                // With one block in reserve, a program that fails in it ends all writes where the host has
+                // no block open either.
+                reserve_blocks: if program_faults.is_some() { 2 } else { 1 },
+                free_blocks: gc_free_blocks + u32::from(program_faults.is_some()),
+                ..config(content).gc
+            },
+            lines: LineConfig {
+                pages: pages_per_word_line,
+                whole: whole_lines
+                    && pages_of_block.is_multiple_of(pages_per_word_line)
+                    && u16::from(gc_depth) >= pages_per_word_line,
+            },
             checkpoint_pages: checkpoint_pages.unwrap_or(0),
             // Failing blocks need spare ones.
             capacity: Capacity::OverProvisioning(if program_faults.is_some() { 60.0 } else { percent }),
@@ -415,13 +427,14 @@ proptest! {
 fn blocks_of_one_word_line_are_collected_for_good() {
     for victims in POLICIES {
         let config = FtlConfig {
-            partial_reads: false,
-            buffer_entries: 4,
-            slice_workers: 1,
-            gc_depth: 4,
-            gc_free_blocks: 2,
-            pages_per_word_line: 4,
-            whole_lines: true,
+            host: HostConfig {
+                partial_reads: false,
+                buffer_entries: 4,
+                slice_workers: 1,
+                ..config(Content::Fingerprint).host
+            },
+            gc: GcConfig { depth: 4, free_blocks: 2, ..config(Content::Fingerprint).gc },
+            lines: LineConfig { pages: 4, whole: true },
             checkpoint_pages: 54,
             capacity: Capacity::OverProvisioning(60.0),
             ..config(Content::Fingerprint)

@@ -4,8 +4,9 @@ use super::flash::{Cells, SharedCells, serve};
 use crate::checkpoint::directory_copies::bytes_of;
 use crate::terms::units::Frame;
 use crate::{
-    Assigner, Capacity, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy,
-    MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh, ResidentMap, Setup, WearLevelling,
+    Assigner, Capacity, CareConfig, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle,
+    GcConfig, Greedy, HostConfig, LineConfig, MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh,
+    ResidentMap, Setup, WearLevelling,
 };
 use aster_board::{EmmcCard, EmmcCells, EmmcTimes, SharedEmmcCells};
 use aster_events::Recorder;
@@ -50,24 +51,24 @@ pub fn config(content: Content) -> FtlConfig {
         mapping_unit_bytes: 0,
         map: MapKind::Resident,
         capacity: Capacity::OverProvisioning(7.0),
-        buffer_entries: 12,
-        slice_workers: 8,
-        command_slots: 16,
-        auto_completion: false,
-        partial_reads: true,
-        first_access: FirstAccess::Zeroes,
-        gc_reserve_blocks: 1,
-        gc_free_blocks: 2,
-        collection: Collection::OnDemand,
-        gc_depth: 2,
-        pages_per_word_line: 1,
-        whole_lines: false,
+        host: HostConfig {
+            buffer_entries: 12,
+            slice_workers: 8,
+            command_slots: 16,
+            auto_completion: false,
+            partial_reads: true,
+            first_access: FirstAccess::Zeroes,
+        },
+        gc: GcConfig { reserve_blocks: 1, free_blocks: 2, collection: Collection::OnDemand, depth: 2 },
+        lines: LineConfig { pages: 1, whole: false },
         checkpoint_pages: 0,
-        wear_levelling: WearLevelling::Static { spread: 20 },
-        refresh: Refresh { corrected: 0, correctable: 40, reads: 0 },
-        retire_uncorrectable: false,
-        scan_interval: Duration::ZERO,
-        background_gap: Duration::from_micros(200),
+        care: CareConfig {
+            wear_levelling: WearLevelling::Static { spread: 20 },
+            refresh: Refresh { corrected: 0, correctable: 40, reads: 0 },
+            retire_uncorrectable: false,
+            scan_interval: Duration::ZERO,
+            background_gap: Duration::from_micros(200),
+        },
         costs: FtlCosts::default(),
     }
 }
@@ -248,7 +249,7 @@ impl<M: MadeForTests> AnyBench<M> {
         Self::deciding(Decisions::default(), config)
     }
     pub fn deciding(by: Decisions, config: FtlConfig) -> Self {
-        Self::powered(by, config, Cells::new(config.lun_geometry(), 1), Nvram::volatile(NVRAM_BYTES))
+        Self::powered(by, config, Cells::new(config.planes().lun_geometry(), 1), Nvram::volatile(NVRAM_BYTES))
     }
     pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Self {
         Self::powered(Decisions::default(), config, cells, nvram)
@@ -270,14 +271,15 @@ impl<M: MadeForTests> AnyBench<M> {
             config.content,
             config.geometry.sectors_per_page(),
             config.oob_bytes() as u8,
-            config.data_buffers(),
-            config.metadata_buffers(),
+            config.buffers().data(),
+            config.buffers().metadata(),
             0,
         );
-        let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        let host = CommandPort::new(&exec, config.host.command_slots, 2 * config.host.command_slots);
         // As few as there may be, so that waiting for one is part of most tests.
         let depth = config.flash_requests_min() as u16;
-        let flash = FlashPort::new(&exec, config.lun_geometry().total_luns(), depth, Interrupt::default());
+        let flash =
+            FlashPort::new(&exec, config.planes().lun_geometry().total_luns(), depth, Interrupt::default());
         nvram.keep_only_saved(NVRAM_BYTES);
         serve(&core, &cells, &flash, &dram);
         let front = Rc::new(Front {
@@ -286,15 +288,15 @@ impl<M: MadeForTests> AnyBench<M> {
             dram: dram.clone(),
             content: config.content,
             id: Cell::new(None),
-            memory: RefCell::new(vec![Vec::new(); usize::from(config.command_slots)]),
+            memory: RefCell::new(vec![Vec::new(); usize::from(config.host.command_slots)]),
             moving: RefCell::default(),
             done: RefCell::default(),
-            auto_completion: config.auto_completion,
-            commands: RefCell::new(vec![None; usize::from(config.command_slots)]),
+            auto_completion: config.host.auto_completion,
+            commands: RefCell::new(vec![None; usize::from(config.host.command_slots)]),
             unreported: RefCell::default(),
             telling: Cell::new(Duration::from_micros(3)),
-            held: RefCell::new(vec![(false, false); usize::from(config.command_slots)]),
-            free: RefCell::new((0..config.command_slots).rev().collect()),
+            held: RefCell::new(vec![(false, false); usize::from(config.host.command_slots)]),
+            free: RefCell::new((0..config.host.command_slots).rev().collect()),
             fail_next_dma: Cell::new(false),
             lose_next_dma: Cell::new(false),
             rng: RefCell::new(Rng::new(5)),
@@ -322,7 +324,7 @@ impl<M: MadeForTests> AnyBench<M> {
         let (nvram, emmc) = (Rc::clone(&self.nvram), Rc::clone(&self.emmc));
         self.card.power_off(self.exec.now());
         drop(self);
-        cells.borrow_mut().cut_off(config.pages_per_word_line);
+        cells.borrow_mut().cut_off(config.lines.pages);
         nvram.power_off();
         (cells, nvram, emmc)
     }

@@ -5,7 +5,7 @@ use super::checked_host::{CheckedHost, Op, Request};
 use super::flash::Cells;
 use super::power::Torture;
 use crate::Collection::{OnDemand, Paced};
-use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES, WearLevelling};
+use crate::{Capacity, CareConfig, DriveState, FtlConfig, GcConfig, LineConfig, NVRAM_BYTES, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
 use aster_units::{Content, Duration, Geometry, LunIndex, Rng};
@@ -28,11 +28,10 @@ fn tight(percent: f64, pages_per_word_line: u16) -> FtlConfig {
     FtlConfig {
         geometry: Geometry { channels: 1, blocks_per_lun, page_bytes: 4096, ..base.geometry },
         capacity: Capacity::OverProvisioning(percent),
-        pages_per_word_line,
+        lines: LineConfig { pages: pages_per_word_line, ..base.lines },
         // A program that fails while garbage collection works in its last block takes that block along.
-        gc_reserve_blocks: 2,
-        gc_free_blocks: 3,
-        wear_levelling: WearLevelling::Static { spread: 5 },
+        gc: GcConfig { reserve_blocks: 2, free_blocks: 3, ..base.gc },
+        care: CareConfig { wear_levelling: WearLevelling::Static { spread: 5 }, ..base.care },
         ..base
     }
 }
@@ -47,7 +46,7 @@ struct Failures {
 
 impl Failures {
     fn over(bench: &Bench, pages: u64) -> Self {
-        let needed = bench.config.blocks_needed_per_lun() as u32;
+        let needed = bench.config.areas().blocks_needed_per_lun() as u32;
         let mut due = Vec::new();
         for lun in (0..bench.config.geometry.total_luns()).map(LunIndex) {
             let spare =
@@ -90,7 +89,8 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
     let cases = [(1.0, 1), (2.0, 2), (4.0, 1), (7.0, 3)].map(|case| (case, OnDemand));
     let paced = [(7.0, 1), (7.0, 2)].map(|case| (case, Paced));
     for (n, ((percent, line), collection)) in cases.into_iter().chain(paced).enumerate() {
-        let config = FtlConfig { collection, ..tight(percent, line) };
+        let config =
+            FtlConfig { gc: GcConfig { collection, ..tight(percent, line).gc }, ..tight(percent, line) };
         let bench =
             Bench::power_on(config, Cells::new(config.geometry, n as u64), Nvram::volatile(NVRAM_BYTES));
         let mut host = CheckedHost::new(&bench);
@@ -138,7 +138,8 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
 fn a_full_drive_whose_power_goes_again_and_again_is_never_stuck_or_wrong() {
     let cases = [(1.0, 1), (3.0, 2), (7.0, 3)].map(|case| (case, OnDemand));
     for (n, ((percent, line), collection)) in cases.into_iter().chain([((7.0, 1), Paced)]).enumerate() {
-        let config = FtlConfig { collection, ..tight(percent, line) };
+        let config =
+            FtlConfig { gc: GcConfig { collection, ..tight(percent, line).gc }, ..tight(percent, line) };
         let mut bench =
             Bench::power_on(config, Cells::new(config.geometry, n as u64), Nvram::volatile(NVRAM_BYTES));
         fill(&bench);

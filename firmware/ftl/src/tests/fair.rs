@@ -1,7 +1,7 @@
 //! No command waits for ever behind those that come later, where collection is paced.
 
 use super::bench::{Bench, config};
-use crate::{Capacity, Collection, FtlConfig};
+use crate::{Capacity, Collection, FtlConfig, GcConfig, HostConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Geometry, Instant, Rng};
 use std::collections::BTreeMap;
@@ -18,12 +18,8 @@ fn drive(collection: Collection, channels: u16, buffer_entries: u32, over_provis
     FtlConfig {
         geometry: Geometry { channels, luns: 1, blocks_per_lun: 72, page_bytes: 4096, ..base.geometry },
         capacity: Capacity::OverProvisioning(over_provisioning),
-        buffer_entries,
-        slice_workers: 16,
-        command_slots: 32,
-        gc_free_blocks: 3,
-        gc_reserve_blocks: 2,
-        collection,
+        host: HostConfig { buffer_entries, slice_workers: 16, command_slots: 32, ..base.host },
+        gc: GcConfig { free_blocks: 3, reserve_blocks: 2, collection, ..base.gc },
         ..base
     }
 }
@@ -31,7 +27,12 @@ fn drive(collection: Collection, channels: u16, buffer_entries: u32, over_provis
 /// The same, with four mapping units in a page, and few buffers to read several pages into.
 fn of_units(base: FtlConfig) -> FtlConfig {
     let geometry = Geometry { page_bytes: 16384, ..base.geometry };
-    FtlConfig { geometry, mapping_unit_bytes: 4096, slice_workers: 6, ..base }
+    FtlConfig {
+        geometry,
+        mapping_unit_bytes: 4096,
+        host: HostConfig { slice_workers: 6, ..base.host },
+        ..base
+    }
 }
 
 /// Has all slots write random units and read random pages of a full drive, a share of them in a hot tenth, so
@@ -51,7 +52,7 @@ fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Du
     let mut rng = Rng::new(seed);
     let mut sent: BTreeMap<u16, (Instant, u64)> = BTreeMap::new();
     let (mut age, mut overtaken) = (Duration::ZERO, 0);
-    for nth in 0..commands + u64::from(config.command_slots) {
+    for nth in 0..commands + u64::from(config.host.command_slots) {
         while nth >= commands && !sent.is_empty() || nth < commands && !bench.has_slot() {
             let (completion, _) = bench.wait();
             assert_eq!(completion.status, HostStatus::Success);
@@ -82,7 +83,7 @@ fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Du
 /// all of them are of its LUN, and each may need a victim of its own, which has all but one of its pages
 /// copied. The command's own eviction and read come on top.
 fn bound(config: &FtlConfig) -> Duration {
-    let pages = 2 * u64::from(config.command_slots) + 2;
+    let pages = 2 * u64::from(config.host.command_slots) + 2;
     let victim = u64::from(config.geometry.pages_per_block) * (READ + PROGRAM + PAYMENT) + ERASE;
     Duration::from_micros(pages * (READ + PROGRAM + victim))
 }
@@ -111,7 +112,7 @@ fn no_command_of_a_random_job_gets_older_than_the_bound() {
             assert!(
                 is_in_bound,
                 "job {job}: {age:?} old, overtaken by {overtaken}: {entries} entries, {luns} LUNs, {} tasks",
-                config.slice_workers
+                config.host.slice_workers
             );
         }
     }

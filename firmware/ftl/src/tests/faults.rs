@@ -3,7 +3,7 @@ use super::checked_host::{CheckedHost, Op, Request, granule_bytes};
 use super::flash::{Cells, Faults, SharedCells};
 use crate::terms::oob::{PageKind, PageRecord, UnitRecord};
 use crate::terms::units::Frame;
-use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
+use crate::{BootError, Capacity, CareConfig, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
     FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, PageCheck, PageOwner, Target,
@@ -246,7 +246,8 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         [(Content::Full, false), (Content::Fingerprint, false), (Content::Full, true)]
     {
         let base = if retire_uncorrectable { roomy(content) } else { config(content) };
-        let mut bench = Bench::fresh(FtlConfig { retire_uncorrectable, ..base });
+        let mut bench =
+            Bench::fresh(FtlConfig { care: CareConfig { retire_uncorrectable, ..base.care }, ..base });
         let mut host = CheckedHost::new(&bench);
         host.fill(&bench);
         host.finish(&bench);

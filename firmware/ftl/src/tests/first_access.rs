@@ -3,14 +3,14 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
 use super::power::torture;
-use crate::{DriveState, FirstAccess, FtlConfig};
+use crate::{DriveState, FirstAccess, FtlConfig, GcConfig, HostConfig};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Lpn};
 use std::vec;
 use std::vec::Vec;
 
 fn drive(first_access: FirstAccess, content: Content) -> FtlConfig {
-    FtlConfig { first_access, ..config(content) }
+    FtlConfig { host: HostConfig { first_access, ..config(content).host }, ..config(content) }
 }
 
 fn read(bench: &Bench, page: u64) -> Vec<u8> {
@@ -56,7 +56,11 @@ fn random_work_reads_what_it_should_where_first_access_assigns() {
     for (content, unit) in [(Content::Full, 0), (Content::Full, 2048), (Content::Fingerprint, 4096)] {
         for collection in [crate::Collection::OnDemand, crate::Collection::Paced] {
             let base = drive(FirstAccess::Assigns, content);
-            let bench = Bench::fresh(FtlConfig { mapping_unit_bytes: unit, collection, ..base });
+            let bench = Bench::fresh(FtlConfig {
+                mapping_unit_bytes: unit,
+                gc: GcConfig { collection, ..base.gc },
+                ..base
+            });
             let mut host = CheckedHost::new(&bench);
             // Of a drive that holds nothing, one with holes, and one that is full.
             host.verify(&bench);
@@ -67,7 +71,7 @@ fn random_work_reads_what_it_should_where_first_access_assigns() {
             assert_eq!(bench.ftl.state(), DriveState::Ready);
             bench.rest();
             let nowhere = (0..bench.ftl.logical_pages()).filter(|&page| bench.place_of(Lpn(page)).is_none());
-            let dirty = bench.config.buffer_entries as usize;
+            let dirty = bench.config.host.buffer_entries as usize;
             assert!(nowhere.count() <= dirty, "what was read is somewhere, or yet to be written");
         }
     }

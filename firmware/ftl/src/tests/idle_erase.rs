@@ -1,7 +1,7 @@
 //! What holds nothing any more is erased while the host leaves the drive alone.
 
 use super::bench::{Bench, config};
-use crate::FtlConfig;
+use crate::{CareConfig, FtlConfig, LineConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, LunIndex};
 use std::vec;
@@ -80,7 +80,7 @@ fn a_host_that_never_leaves_it_alone_keeps_the_luns_to_itself() {
     let bench = filled(drive());
     trim(&bench, 0..pages(&bench));
     let erases = bench.ftl.stats().flash_erases.total();
-    let pause = Duration::from_picos(bench.config.background_gap.as_picos() / 2);
+    let pause = Duration::from_picos(bench.config.care.background_gap.as_picos() / 2);
     for _ in 0..50 {
         let until = bench.exec.now() + pause;
         while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= until) {
@@ -104,7 +104,8 @@ fn a_drive_that_was_shut_down_erases_nothing() {
 
 #[test]
 fn without_a_pause_it_erases_all_the_same() {
-    let bench = filled(FtlConfig { background_gap: Duration::ZERO, ..drive() });
+    let bench =
+        filled(FtlConfig { care: CareConfig { background_gap: Duration::ZERO, ..drive().care }, ..drive() });
     trim(&bench, 0..pages(&bench));
     bench.rest();
     assert!(!empty(&bench));
@@ -113,7 +114,7 @@ fn without_a_pause_it_erases_all_the_same() {
 #[test]
 fn a_loss_of_power_at_any_time_of_it_brings_nothing_back_that_was_erased() {
     for events in (0..4_000).step_by(97) {
-        let bench = filled(FtlConfig { pages_per_word_line: 2, ..drive() });
+        let bench = filled(FtlConfig { lines: LineConfig { pages: 2, ..drive().lines }, ..drive() });
         let (half, all) = (pages(&bench) / 2, pages(&bench));
         trim(&bench, 0..half);
         for _ in 0..events {

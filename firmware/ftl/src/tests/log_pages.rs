@@ -164,7 +164,11 @@ fn small_pages_and_many_luns_have_a_log_that_fits_or_are_refused_in_words() {
     for (page_bytes, luns, listed) in [(4096, 64, 1), (8192, 64, 8), (16384, 64, 8), (16384, 512, 1)] {
         let config = with(page_bytes, luns);
         assert_eq!(config.validate(), Ok(()));
-        assert!(config.free_list_max() >= listed, "{page_bytes} {luns}: {}", config.free_list_max());
+        assert!(
+            config.areas().free_list_max() >= listed,
+            "{page_bytes} {luns}: {}",
+            config.areas().free_list_max()
+        );
     }
     for (page_bytes, luns) in [(4096, 128), (8192, 512)] {
         let refused = with(page_bytes, luns).validate();

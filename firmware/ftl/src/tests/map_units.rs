@@ -1,7 +1,7 @@
 //! Units that the map itself takes, behind those of the host.
 
 use super::bench::config;
-use crate::{ConfigError, FtlConfig, MapCache, MapKind};
+use crate::{ConfigError, FtlConfig, HostConfig, MapCache, MapKind};
 use aster_units::Content;
 
 fn paged(bytes: u64, entries: u16) -> FtlConfig {
@@ -15,10 +15,11 @@ fn translation_pages_and_their_reserve_are_the_drives_and_not_the_hosts() {
     assert_eq!(paged.validate(), Ok(()));
     assert!(paged.logical_pages() < resident.logical_pages());
     assert_eq!(paged.map_units(), paged.logical_pages().div_ceil(8));
+    let areas = paged.areas();
     let reserve =
-        paged.blocks_needed_per_lun() - paged.log_blocks_per_lun() - paged.metadata_blocks_per_lun();
+        areas.blocks_needed_per_lun() - areas.log_blocks_per_lun() - areas.metadata_blocks_per_lun();
     let pages = (paged.logical_pages() + paged.map_units()).div_ceil(4);
-    assert_eq!(reserve, pages / 4 + 1 + u64::from(paged.gc_reserve_blocks) + 2 + 1);
+    assert_eq!(reserve, pages / 4 + 1 + u64::from(paged.gc.reserve_blocks) + 2 + 1);
 }
 
 #[test]
@@ -28,7 +29,13 @@ fn a_map_that_can_not_be_paged_is_refused_by_its_key() {
         other => panic!("{other:?}"),
     };
     assert_eq!(key(FtlConfig { mapping_unit_bytes: 4096, ..paged(1 << 16, 8) }), "mapping_unit_bytes");
-    assert_eq!(key(FtlConfig { slice_workers: 1025, ..paged(1 << 16, 8) }), "slice_workers");
+    assert_eq!(
+        key(FtlConfig {
+            host: HostConfig { slice_workers: 1025, ..paged(1 << 16, 8).host },
+            ..paged(1 << 16, 8)
+        }),
+        "slice_workers"
+    );
 }
 
 /// The number that the refusal names is the first one that is taken.

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use crate::journal::map_stripes::{groups, places};
-use crate::{Boot, FtlConfig, Refresh};
+use crate::{Boot, CareConfig, FtlConfig, Refresh};
 use aster_ports::host::HostStatus;
 use aster_units::{Content, Duration, Ppa};
 use std::vec::Vec;
@@ -11,7 +11,10 @@ const SCAN: Duration = Duration::from_micros(200);
 
 fn scanned(corrected: u8) -> FtlConfig {
     let refresh = Refresh { corrected, correctable: 40, reads: 0 };
-    FtlConfig { refresh, scan_interval: SCAN, ..config(Content::Full) }
+    FtlConfig {
+        care: CareConfig { refresh, scan_interval: SCAN, ..config(Content::Full).care },
+        ..config(Content::Full)
+    }
 }
 fn idle(bench: &Bench, time: Duration) {
     let until = bench.exec.now() + time;

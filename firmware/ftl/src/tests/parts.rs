@@ -45,7 +45,8 @@ impl LowerParts {
         let sectors = config.geometry.sectors_per_page();
         let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, 4, 1, 0);
         let pages = Rc::new(PageBuffers::new(&config, dram));
-        let port = FlashPort::new(&exec, config.lun_geometry().total_luns(), depth, Interrupt::default());
+        let port =
+            FlashPort::new(&exec, config.planes().lun_geometry().total_luns(), depth, Interrupt::default());
         let media = Rc::new(Media::new(&runtime, &pages, port));
         LowerParts { exec, runtime, media }
     }
@@ -67,7 +68,8 @@ impl JournalAlone {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let sectors = config.geometry.sectors_per_page();
-        let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, config.data_buffers(), 4, 0);
+        let dram =
+            Dram::new(config.content, sectors, config.oob_bytes() as u8, config.buffers().data(), 4, 0);
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
         let journal =

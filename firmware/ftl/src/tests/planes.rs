@@ -3,7 +3,7 @@
 use super::bench::{Bench, Decisions, config};
 use super::checked_host::CheckedHost;
 use super::power::torture;
-use crate::{Assigner, Capacity, FtlConfig, PLANE_ORDERS, PlaneOrder};
+use crate::{Assigner, Capacity, FtlConfig, LineConfig, PLANE_ORDERS, PlaneOrder};
 use aster_events::Event;
 use aster_observe::TraceLog;
 use aster_ports::host::{HostOp, HostStatus};
@@ -43,7 +43,7 @@ fn in_each_order_consecutive_pages_are_programmed_in_the_planes_that_it_names() 
             assert_eq!(bench.run(HostOp::Write, page * bytes, bytes, data).0, HostStatus::Success);
         }
         assert_eq!(bench.run(HostOp::Flush, 0, 0, Vec::new()).0, HostStatus::Success);
-        let array = bench.config.lun_geometry();
+        let array = bench.config.planes().lun_geometry();
         let programs: BTreeSet<_> = log
             .borrow()
             .events()
@@ -97,7 +97,7 @@ fn a_drive_that_allocates_planes_keeps_its_data() {
         host.verify(&bench);
         bench.rest();
         assert!(bench.ftl.stats().flash_programs.gc > 100, "{:?}", bench.ftl.stats());
-        let array = bench.config.lun_geometry();
+        let array = bench.config.planes().lun_geometry();
         let mut erased = BTreeSet::new();
         let mut victims = BTreeSet::new();
         for (_, event) in log.borrow().events() {
@@ -127,7 +127,11 @@ fn a_drive_that_allocates_planes_keeps_its_data() {
 fn what_was_flushed_survives_losses_of_power_where_planes_are_allocated() {
     for (seed, content) in [(3, Content::Full), (4, Content::Fingerprint)] {
         torture(apart(content), seed, 12);
-        torture(FtlConfig { pages_per_word_line: 2, ..apart(content) }, seed, 8);
+        torture(
+            FtlConfig { lines: LineConfig { pages: 2, ..apart(content).lines }, ..apart(content) },
+            seed,
+            8,
+        );
     }
 }
 
@@ -135,8 +139,8 @@ fn what_was_flushed_survives_losses_of_power_where_planes_are_allocated() {
 #[test]
 fn bad_blocks_are_found_where_they_are() {
     let config = apart(Content::Full);
-    let cells = super::flash::Cells::new(config.lun_geometry(), 1);
-    let array = config.lun_geometry();
+    let cells = super::flash::Cells::new(config.planes().lun_geometry(), 1);
+    let array = config.planes().lun_geometry();
     let bad = |lun: u32, block: u32| (lun * array.blocks_per_lun + block) as usize;
     let luns = [(0, 3), (5, 8), (5, 10)];
     luns.iter().for_each(|&(lun, block)| cells.borrow_mut().factory_bad[bad(lun, block)] = true);
@@ -144,7 +148,8 @@ fn bad_blocks_are_found_where_they_are() {
     let bench = Bench::powered(ordered("pcwd"), config, cells, nvram);
     bench.wait_booted();
     let free = |lun, plane| {
-        let unit = (0..16).map(LunIndex).find(|&unit| config.lun_and_plane(unit) == (LunIndex(lun), plane));
+        let unit =
+            (0..16).map(LunIndex).find(|&unit| config.planes().lun_and_plane(unit) == (LunIndex(lun), plane));
         bench.ftl.free_blocks(unit.unwrap())
     };
     let all = free(7, 0);

@@ -1,7 +1,10 @@
 //! Sudden losses of power, at any instant: what was flushed is there, everything else is one of its versions.
 
 use super::bench::{Bench, config};
-use crate::{Boot, Capacity, DriveState, FtlConfig, Refresh, WearLevelling};
+use crate::{
+    Boot, Capacity, CareConfig, DriveState, FtlConfig, GcConfig, HostConfig, LineConfig, Refresh,
+    WearLevelling,
+};
 use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
 use aster_units::{Content, Duration, Rng};
 use std::collections::BTreeMap;
@@ -209,24 +212,22 @@ pub(super) fn small(content: Content, pages_per_word_line: u16, whole_lines: boo
     FtlConfig {
         geometry: aster_units::Geometry { blocks_per_lun: 24, pages_per_block: 12, ..base.geometry },
         capacity: Capacity::OverProvisioning(25.0),
-        pages_per_word_line,
-        whole_lines,
-        gc_depth: if whole_lines { 3 } else { base.gc_depth },
+        lines: LineConfig { pages: pages_per_word_line, whole: whole_lines },
+        gc: GcConfig { depth: if whole_lines { 3 } else { base.gc.depth }, ..base.gc },
         // Blocks at rest and blocks that are read move all the time, and the scan never ends.
-        wear_levelling: WearLevelling::Static { spread: 2 },
-        refresh: Refresh { reads: 25, ..base.refresh },
-        retire_uncorrectable: true,
-        scan_interval: Duration::from_micros(700),
+        care: CareConfig {
+            wear_levelling: WearLevelling::Static { spread: 2 },
+            refresh: Refresh { reads: 25, ..base.care.refresh },
+            retire_uncorrectable: true,
+            scan_interval: Duration::from_micros(700),
+            ..base.care
+        },
         ..base
     }
 }
 
 pub(super) fn torture(config: FtlConfig, seed: u64, cuts: u32) {
-    std::println!(
-        "seed {seed}, word lines of {} pages, whole: {}",
-        config.pages_per_word_line,
-        config.whole_lines
-    );
+    std::println!("seed {seed}, word lines of {} pages, whole: {}", config.lines.pages, config.lines.whole);
     let mut bench = Bench::fresh(config);
     let mut torture = Torture::new(&bench, seed);
     let mut rng = Rng::new(!seed);
@@ -234,7 +235,7 @@ pub(super) fn torture(config: FtlConfig, seed: u64, cuts: u32) {
         torture.fill(&bench);
     }
     for cut in 0..cuts {
-        if config.auto_completion {
+        if config.host.auto_completion {
             bench.tell_after(Duration::from_micros(rng.below(2_000)));
         }
         let long = rng.below(4) == 0;
@@ -292,7 +293,10 @@ fn nothing_flushed_is_lost_when_commands_are_completed_with_their_last_byte() {
     let (base, seeds) = if is_long() { (first_seed(), 200) } else { (first_seed() + 300, 3) };
     for seed in base..base + seeds {
         let lines = [(2, false), (1, false), (3, true)][seed as usize % 3];
-        let config = FtlConfig { auto_completion: true, ..small(Content::Full, lines.0, lines.1) };
+        let config = FtlConfig {
+            host: HostConfig { auto_completion: true, ..small(Content::Full, lines.0, lines.1).host },
+            ..small(Content::Full, lines.0, lines.1)
+        };
         torture(config, seed, 12);
     }
 }
@@ -313,15 +317,18 @@ fn many_luns_of_small_blocks_never_run_out_of_room() {
     };
     let config = FtlConfig {
         geometry,
-        wear_levelling: WearLevelling::Static { spread: 20 },
-        refresh: Refresh { reads: 0, ..base.refresh },
-        scan_interval: Duration::ZERO,
+        care: CareConfig {
+            wear_levelling: WearLevelling::Static { spread: 20 },
+            refresh: Refresh { reads: 0, ..base.care.refresh },
+            scan_interval: Duration::ZERO,
+            ..base.care
+        },
         capacity: Capacity::OverProvisioning(32.0),
         ..base
     };
     let config = Bench::fit(config);
     assert_eq!(config.validate(), Ok(()));
-    assert_eq!(config.blocks_needed_per_lun(), 15);
+    assert_eq!(config.areas().blocks_needed_per_lun(), 15);
     let (base, seeds) = if is_long() { (first_seed(), 200) } else { (first_seed() + 220, 2) };
     for seed in base..base + seeds {
         torture(config, seed, 12);

@@ -4,9 +4,9 @@ use super::bench::{Bench, config};
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::units::Frame;
-use crate::{Boot, Capacity, DriveState, FtlConfig, PageKind};
+use crate::{Boot, Capacity, DriveState, FtlConfig, LineConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
-use aster_units::{BufferId, Content, Geometry, Lpn, Ppa, Upa};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Upa};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
@@ -16,7 +16,11 @@ pub(super) const PAGE: u64 = 8192;
 
 pub(super) fn roomy(pages_per_word_line: u16) -> FtlConfig {
     let capacity = Capacity::OverProvisioning(60.0);
-    FtlConfig { capacity, pages_per_word_line, ..config(Content::Full) }
+    FtlConfig {
+        capacity,
+        lines: LineConfig { pages: pages_per_word_line, ..config(Content::Full).lines },
+        ..config(Content::Full)
+    }
 }
 
 impl Bench {
@@ -180,7 +184,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
             bench.trim(0, 1);
         }
         let parts = bench.ftl.parts().clone();
-        let buffer = BufferId(parts.journal.runtime().config.gc_buffer(0, 0));
+        let buffer = BufferId(parts.journal.runtime().config.buffers().gc(LunIndex(0), 0));
         parts.journal.pages().put_record(buffer, &record);
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
@@ -378,7 +382,7 @@ fn two_stored_maps_share_the_luns() {
         bench.store_map();
         let now = luns();
         let of_both = |lun| before.iter().chain(&now).filter(|&of| of == lun).count() as u64;
-        let share = bench.config.metadata_blocks_per_lun();
+        let share = bench.config.areas().metadata_blocks_per_lun();
         assert!(now.iter().all(|lun| of_both(lun) <= share), "{before:?}, then {now:?}");
         before = now;
     }

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
-use crate::{Capacity, FtlConfig, Refresh};
+use crate::{Capacity, CareConfig, FtlConfig, Refresh};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, Ppa};
 use std::vec;
@@ -12,8 +12,11 @@ const BYTES: u64 = 8192;
 
 fn refreshing(corrected: u8, reads: u32, scan_micros: u64) -> FtlConfig {
     FtlConfig {
-        refresh: Refresh { corrected, correctable: 40, reads },
-        scan_interval: Duration::from_micros(scan_micros),
+        care: CareConfig {
+            refresh: Refresh { corrected, correctable: 40, reads },
+            scan_interval: Duration::from_micros(scan_micros),
+            ..config(Content::Fingerprint).care
+        },
         ..config(Content::Fingerprint)
     }
 }
@@ -35,7 +38,7 @@ fn read(bench: &Bench, page: u64) -> (HostStatus, Vec<u8>) {
 
 /// Reads a page from flash, whatever the buffer held.
 fn read_from_flash(bench: &Bench, page: u64) {
-    for other in (0..u64::from(bench.config.buffer_entries)).map(|n| 500 + n) {
+    for other in (0..u64::from(bench.config.host.buffer_entries)).map(|n| 500 + n) {
         assert_eq!(read(bench, other).0, HostStatus::Success);
     }
     assert_eq!(read(bench, page), (HostStatus::Success, (page + 1).to_le_bytes().repeat(2)));

@@ -1,7 +1,7 @@
 //! How much work the executor has for an operation: deterministic, unlike time.
 
 use super::bench::{Bench, config};
-use crate::{Capacity, FtlConfig};
+use crate::{Capacity, FtlConfig, HostConfig};
 use aster_ports::host::HostOp;
 use aster_units::{Content, Geometry, Rng};
 use std::vec;
@@ -20,9 +20,12 @@ fn wide() -> FtlConfig {
     FtlConfig {
         geometry,
         capacity: Capacity::OverProvisioning(15.0),
-        buffer_entries: 1024,
-        slice_workers: 256,
-        command_slots: 128,
+        host: HostConfig {
+            buffer_entries: 1024,
+            slice_workers: 256,
+            command_slots: 128,
+            ..config(Content::Fingerprint).host
+        },
         ..config(Content::Fingerprint)
     }
 }

@@ -1,7 +1,7 @@
 //! More runs of stale pages than one log page has room for, when a map is stored.
 
 use super::bench::{Bench, config};
-use crate::{Boot, Capacity, FtlConfig, Refresh, WearLevelling};
+use crate::{Boot, Capacity, CareConfig, FtlConfig, Refresh, WearLevelling};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Duration, Geometry, Lpn};
 use std::vec;
@@ -33,9 +33,12 @@ fn runs_that_overflow_a_log_page_stand_in_the_pages_before_it() {
     let config = FtlConfig {
         geometry,
         capacity: Capacity::OverProvisioning(150.0),
-        wear_levelling: WearLevelling::None,
-        refresh: Refresh { corrected: 32, correctable: 40, reads: 0 },
-        background_gap: Duration::from_millis(10),
+        care: CareConfig {
+            wear_levelling: WearLevelling::None,
+            refresh: Refresh { corrected: 32, correctable: 40, reads: 0 },
+            background_gap: Duration::from_millis(10),
+            ..base.care
+        },
         ..base
     };
     let mut bench = Bench::fresh(config);
@@ -48,7 +51,8 @@ fn runs_that_overflow_a_log_page_stand_in_the_pages_before_it() {
     // The first block's data fade. It moves page by page, with long pauses.
     let first = bench.place_of(Lpn(0)).unwrap();
     bench.cells.borrow_mut().wrong_bits.insert(first.0, 36);
-    (0..u64::from(config.buffer_entries)).for_each(|n| drop(run(&bench, HostOp::Read, 1000 + n, data(0))));
+    (0..u64::from(config.host.buffer_entries))
+        .for_each(|n| drop(run(&bench, HostOp::Read, 1000 + n, data(0))));
     run(&bench, HostOp::Read, 0, data(0));
     let step = |bench: &Bench| bench.exec.advance_to(bench.exec.next_deadline().expect("pages move"));
     while bench.ftl.stats().flash_programs.gc < 1900 {

@@ -1,7 +1,7 @@
 //! A block with a page that can't be corrected goes bad once its data has moved (S12).
 
 use super::bench::{Bench, config};
-use crate::{Capacity, FtlConfig};
+use crate::{Capacity, CareConfig, FtlConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, Ppa, Rng};
 use std::vec;
@@ -14,16 +14,19 @@ const BROKEN: u64 = 77;
 /// A drive that was filled, and of which nothing more than the last page is in the buffer.
 fn filled(retire_uncorrectable: bool, scan_micros: u64) -> Bench {
     let bench = Bench::fresh(FtlConfig {
-        retire_uncorrectable,
+        care: CareConfig {
+            retire_uncorrectable,
+            scan_interval: Duration::from_micros(scan_micros),
+            ..config(Content::Fingerprint).care
+        },
         capacity: Capacity::OverProvisioning(30.0),
-        scan_interval: Duration::from_micros(scan_micros),
         ..config(Content::Fingerprint)
     });
     for page in 0..u64::from(bench.ftl.logical_pages()) {
         assert_eq!(bench.run(HostOp::Write, page * BYTES, BYTES, content(page)).0, HostStatus::Success);
     }
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    for page in 200..200 + u64::from(bench.config.buffer_entries) {
+    for page in 200..200 + u64::from(bench.config.host.buffer_entries) {
         assert_eq!(read(&bench, page).0, HostStatus::Success);
     }
     bench

@@ -41,10 +41,10 @@ impl UpperParts {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
-        let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
+        let (data, metadata) = (config.buffers().data(), config.buffers().metadata());
         let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, data, metadata, 0);
         OobRecord::padding()
-            .encode_as(config.units(), dram.borrow_mut().oob_mut(BufferId(config.padding_buffer())));
+            .encode_as(config.units(), dram.borrow_mut().oob_mut(BufferId(config.buffers().padding())));
         let flash = FlashPort::new(&exec, luns, 8, Interrupt::default());
         let cells = Cells::new(config.geometry, 1);
         serve(&core, &cells, &flash, &dram);
@@ -53,7 +53,7 @@ impl UpperParts {
         let journal = Rc::new(Journal::new(&core, setup, dram.clone(), flash, nvram, recorder));
         let map = ResidentMap::new(journal.own.all_units());
         let mapping = Rc::new(Mapped::new(Rc::clone(&journal), map));
-        let commands = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        let commands = CommandPort::new(&exec, config.host.command_slots, 2 * config.host.command_slots);
         let cache = Rc::new(Cache::new(commands, &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         have_erased_blocks(&journal);

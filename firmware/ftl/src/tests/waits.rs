@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
-use crate::{ConfigError, Ftl, FtlConfig, NVRAM_BYTES};
+use crate::{ConfigError, Ftl, FtlConfig, GcConfig, HostConfig, LineConfig, NVRAM_BYTES};
 use aster_events::{Event, EventSink, Recorder, Wait};
 use aster_exec::{Core, Exec};
 use aster_parties::NvramSlice;
@@ -51,7 +51,10 @@ fn waits(events: &[Event], wanted: Wait) -> Vec<(u32, u32, &[Event])> {
 
 #[test]
 fn unlocking_an_entry_that_others_wait_for_is_an_event() {
-    let events = events_of(FtlConfig { buffer_entries: 9, ..config(Content::Full) });
+    let events = events_of(FtlConfig {
+        host: HostConfig { buffer_entries: 9, ..config(Content::Full).host },
+        ..config(Content::Full)
+    });
     let waits = waits(&events, Wait::BufferEntry);
     let (any, one): (Vec<_>, Vec<_>) = waits.into_iter().partition(|(_, buffer, _)| *buffer == u32::MAX);
     assert!(any.len() > 10 && one.len() > 10, "{} and {} waits", any.len(), one.len());
@@ -67,10 +70,13 @@ fn unlocking_an_entry_that_others_wait_for_is_an_event() {
 #[test]
 fn a_wait_of_padding_for_the_flash_queue_is_an_event() {
     // More workers than the port has room for requests.
-    let base =
-        FtlConfig { pages_per_word_line: 2, slice_workers: 40, buffer_entries: 60, ..config(Content::Full) };
-    let config = FtlConfig { gc_depth: 1, ..base };
-    let padding = config.padding_buffer();
+    let base = FtlConfig {
+        lines: LineConfig { pages: 2, ..config(Content::Full).lines },
+        host: HostConfig { slice_workers: 40, buffer_entries: 60, ..config(Content::Full).host },
+        ..config(Content::Full)
+    };
+    let config = FtlConfig { gc: GcConfig { depth: 1, ..base.gc }, ..base };
+    let padding = config.buffers().padding();
     let events = events_of(config);
     let queued = |event: &Event, waiter| match *event {
         Event::FlashQueued { task, buffer, .. } => (task, buffer) == (waiter, padding),
@@ -91,10 +97,10 @@ fn a_flash_port_in_which_tasks_could_wait_for_each_other_for_ever_is_refused() {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let (sectors, luns) = (config.geometry.sectors_per_page(), config.geometry.total_luns());
-        let (data, metadata) = (config.data_buffers(), config.metadata_buffers());
+        let (data, metadata) = (config.buffers().data(), config.buffers().metadata());
         let dram = Dram::new(config.content, sectors, config.oob_bytes() as u8, data, metadata, 0);
         let flash = FlashPort::new(&exec, luns, depth as u16, Interrupt::default());
-        let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        let host = CommandPort::new(&exec, config.host.command_slots, 2 * config.host.command_slots);
         let nvram = NvramSlice::new(&Nvram::volatile(NVRAM_BYTES), 0, NVRAM_BYTES);
         let started = Ftl::start(&core, config, dram, host, flash, nvram, Recorder::default());
         let refused = ConfigError::Flash { available: depth as usize, needed };

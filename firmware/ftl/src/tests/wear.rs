@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use crate::terms::block::{BlockIndex, BlockState};
-use crate::{Capacity, DriveState, FtlConfig, WearLevelling};
+use crate::{Capacity, CareConfig, DriveState, FtlConfig, GcConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, LunIndex, Rng};
 use std::cell::Cell;
@@ -21,7 +21,10 @@ fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
 /// Fills the drive and writes a quarter of it over and over. Gives the erases of the blocks of the LUN with
 /// the widest spread.
 fn work_on_a_quarter(levelling: WearLevelling, rewrites: u64) -> (Bench, u32, u32) {
-    let bench = Bench::fresh(FtlConfig { wear_levelling: levelling, ..config(Content::Fingerprint) });
+    let bench = Bench::fresh(FtlConfig {
+        care: CareConfig { wear_levelling: levelling, ..config(Content::Fingerprint).care },
+        ..config(Content::Fingerprint)
+    });
     let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), 8192);
     let write = |page: u64, version: u64| {
         let data = version.to_le_bytes().repeat(2);
@@ -72,12 +75,13 @@ fn static_levelling_keeps_the_spread_that_data_at_rest_would_open() {
 /// Writes all of the drive at random, but nine of ten pages to a tenth of it. Gives the widest spread of the
 /// erases of a LUN's blocks, and the blocks collected.
 fn work_mostly_on_a_tenth(levelling: WearLevelling) -> (u32, u64) {
+    let base = config(Content::Fingerprint);
     let bench = Bench::fresh(FtlConfig {
         capacity: Capacity::OverProvisioning(30.0),
-        wear_levelling: levelling,
+        care: CareConfig { wear_levelling: levelling, ..base.care },
         // Blocks to choose among.
-        gc_free_blocks: 6,
-        ..config(Content::Fingerprint)
+        gc: GcConfig { free_blocks: 6, ..base.gc },
+        ..base
     });
     let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), 8192);
     let mut rng = Rng::new(3);
@@ -164,7 +168,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
         let parts = bench.ftl.parts();
         let blocks = parts.journal.blocks().table();
         assert_eq!(blocks.states.good(lun), blocks.states.factory_good(lun) - 1);
-        (blocks.states.factory_good(lun), bench.config.blocks_needed_per_lun() as u32)
+        (blocks.states.factory_good(lun), bench.config.areas().blocks_needed_per_lun() as u32)
     };
     let spare = (factory_good - 1 - needed) * 100 / (factory_good - needed);
     assert!(spare < 100);
@@ -190,7 +194,8 @@ fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     };
     let failing = take();
     parts.journal.blocks().table().fail_map_block(failing);
-    let spare = parts.journal.blocks().table().states.good(lun) - bench.config.blocks_needed_per_lun() as u32;
+    let spare =
+        parts.journal.blocks().table().states.good(lun) - bench.config.areas().blocks_needed_per_lun() as u32;
     assert!(spare > 3);
     for left in (0..spare).rev() {
         assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");

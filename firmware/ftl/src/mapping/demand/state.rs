@@ -82,18 +82,19 @@ impl Demand {
         let config = &journal.runtime().config;
         let sizes = config.map_sizes().expect("a configuration that was checked has a cache for its map");
         let cache = config.map_cache().expect("a map on flash has a cache");
-        let (luns, workers) = (config.geometry.total_luns(), usize::from(config.slice_workers));
+        let (luns, workers) = (config.geometry.total_luns(), usize::from(config.host.slice_workers));
         let host_units = journal.own.host_units();
         let entries = cache.entries(config.geometry.page_bytes);
         assert_eq!(pages, host_units + sizes.pages, "a map has as many units as it was asked for");
         let metadata = |n| journal.pages().dram().borrow().metadata_buffer(n);
-        let buffers: Vec<_> = (0..config.load_buffers()).map(|n| metadata(config.load_buffer(n))).collect();
+        let buffers: Vec<_> =
+            (0..config.buffers().loads()).map(|n| metadata(config.buffers().load(n))).collect();
         Demand {
             host_units,
             entries,
             pages: sizes.pages,
-            stored_rows_at: config.stored_rows_at(),
-            stored_rows: config.stored_rows(),
+            stored_rows_at: config.stored_map().rows_at(),
+            stored_rows: config.stored_map().rows(),
             directory: RefCell::new(Directory::new(sizes.pages, config.physical_units())),
             rows: RefCell::new(Rows::new(sizes.layout, sizes.pages, entries, sizes.rows, config.pins())),
             clean: RefCell::new(Clean::new(sizes.pages, entries, sizes.clean_pages)),

@@ -1,7 +1,7 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
 use crate::mapping::Mapping;
-use crate::{DriveState, FtlConfig};
+use crate::{DriveState, FtlConfig, LineConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Lpn, Upa};
 use std::vec;
@@ -12,7 +12,10 @@ fn a_drive_with_few_rows_goes_on_under_random_work_and_leaves_no_pin() {
     for pages_per_word_line in [1, 2] {
         for whole_lines in [false, pages_per_word_line > 1] {
             for content in [Content::Full, Content::Fingerprint] {
-                let config = FtlConfig { pages_per_word_line, whole_lines, ..config(content) };
+                let config = FtlConfig {
+                    lines: LineConfig { pages: pages_per_word_line, whole: whole_lines },
+                    ..config(content)
+                };
                 let sizes = config.map_sizes().unwrap();
                 assert!(u64::from(sizes.host_rows) < config.logical_pages() / 5, "{sizes:?}");
                 assert_eq!(config.validate(), Ok(()));
@@ -85,7 +88,7 @@ fn a_read_looks_its_page_up_once() {
 fn a_stored_map_with_places_beyond_the_drive_says_nothing_and_breaks_nothing() {
     let bench = Bench::fresh(config(Content::Full));
     let map = bench.ftl.parts().mapping.map();
-    let rows_at = bench.ftl.parts().journal.runtime().config.stored_rows_at();
+    let rows_at = bench.ftl.parts().journal.runtime().config.stored_map().rows_at();
     let pair = |unit: u32, at: u32| [unit + 1, !at].map(u32::to_le_bytes).concat();
     let load = |first, from: &[u8]| drop(map.load(Lpn(first), from));
     load(0, &[7; 64]);

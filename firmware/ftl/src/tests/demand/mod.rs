@@ -44,7 +44,7 @@ mod bench {
         /// More memory or more over-provisioning, as it is asked for.
         fn fit(mut config: FtlConfig) -> FtlConfig {
             for _ in 0..200 {
-                let needed = config.blocks_needed_per_lun();
+                let needed = config.areas().blocks_needed_per_lun();
                 let blocks = u64::from(config.geometry.blocks_per_lun);
                 match (config.validate(), &mut config.map, &mut config.capacity) {
                     (Err(ConfigError::Capacity { .. }), _, Capacity::OverProvisioning(percent)) => {

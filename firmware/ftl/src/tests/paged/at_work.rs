@@ -1,7 +1,7 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
 use crate::terms::units::Frame;
-use crate::{DriveState, FtlConfig};
+use crate::{DriveState, FtlConfig, LineConfig};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Lpn};
 use std::vec;
@@ -21,7 +21,10 @@ fn worked(config: FtlConfig) -> Bench {
 fn a_drive_with_the_least_cache_of_map_pages_goes_on_under_random_work_and_leaves_no_pin() {
     for pages_per_word_line in [1, 2] {
         for whole_lines in [false, pages_per_word_line > 1] {
-            let config = FtlConfig { pages_per_word_line, whole_lines, ..config(Content::Full) };
+            let config = FtlConfig {
+                lines: LineConfig { pages: pages_per_word_line, whole: whole_lines },
+                ..config(Content::Full)
+            };
             let bench = worked(config);
             let map = bench.ftl.parts().mapping.map();
             let (counts, stats) = (map.counts(), bench.ftl.stats());
