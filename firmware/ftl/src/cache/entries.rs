@@ -1,98 +1,215 @@
-//! Locking and unlocking entries.
+//! The entries of the data buffer: what they hold, who waits for a change of one, and how many may be dirty.
 
-use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
-use crate::cache::state::Cache;
-use crate::mapping::Mapping;
-use crate::terms::runtime::ANY_BUFFER;
-use crate::terms::units::Frame;
-use aster_events::{Event, Function, Wait};
-use aster_ports::host::HostStatus;
+use crate::blocks::turns::Turns;
+use crate::cache::buffer::{DataBuffer, EntryId, Flush, Lock, LockResult, Want};
+use crate::page::buffers::{Granules, PageBuffers};
+use crate::terms::runtime::{ANY_BUFFER, Runtime};
+use crate::terms::units::{Frame, Units};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::{Event, Wait};
+use aster_exec::WaitQueue;
+use core::cell::RefCell;
 
-impl<M: Mapping> Cache<M> {
-    /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
-    pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
-        self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
-        if self.runtime.config.gc.is_paced() {
-            return Ok(self.lock_in_order(frame, want).await);
-        }
-        let mut clean_only = self.blocks.table().room.any_full();
-        loop {
-            let step = self.buffer.borrow_mut().request(frame, want, clean_only);
-            match step {
-                LockResult::Locked { entry, lock, hit } => {
-                    self.count_hit(frame, entry, hit);
-                    return Ok((entry, lock));
-                }
-                LockResult::Busy(entry) => self.entry_wait(Some(entry)).await,
-                // If the eviction failed, a clean entry may still be recycled.
-                LockResult::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
-                LockResult::None => self.entry_wait(None).await,
-            }
+/// The entries, and those that wait for them.
+pub(crate) struct Entries {
+    runtime: Rc<Runtime>,
+    pages: Rc<PageBuffers>,
+    buffer: RefCell<DataBuffer>,
+    waiters: Box<[WaitQueue]>,
+    // Waiting for any entry to be let go of, or to become clean.
+    any_waiters: Rc<WaitQueue>,
+    /// Those that wait in order, where collection is paced.
+    pub(super) in_order: Option<InOrder>,
+}
+
+/// Those that wait for an entry, and for the right to make one dirty, in the order in which they came.
+pub(super) struct InOrder {
+    pub(super) entry_turns: Turns,
+    pub(super) dirty_turns: Turns,
+}
+
+impl Entries {
+    pub(super) fn new(runtime: &Rc<Runtime>, pages: &Rc<PageBuffers>) -> Self {
+        let config = &runtime.config.host;
+        let workers = usize::from(config.slice_workers);
+        let in_order = || InOrder {
+            entry_turns: Turns::with_capacity(workers),
+            dirty_turns: Turns::with_capacity(workers),
+        };
+        Entries {
+            runtime: Rc::clone(runtime),
+            pages: Rc::clone(pages),
+            buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
+            waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
+            any_waiters: Rc::new(WaitQueue::with_capacity(workers)),
+            in_order: runtime.config.gc.is_paced().then(in_order),
         }
     }
-    pub(super) fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
-        if hit {
-            self.runtime.count(|s| s.buffer_hits += 1);
-            self.runtime.emit(|| Event::BufferHit {
-                task: self.runtime.task(),
-                lpn: frame.0,
-                buffer: entry.0,
-            });
-        } else {
-            self.runtime.count(|s| s.buffer_misses += 1);
-            self.runtime.emit(|| Event::BufferMissed {
-                task: self.runtime.task(),
-                lpn: frame.0,
-                buffer: entry.0,
-            });
-        }
+
+    // ---- what they hold ----
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = EntryId> + use<> {
+        (0..self.buffer.borrow().len()).map(EntryId)
+    }
+    /// The entry that holds a page, if any does.
+    pub(crate) fn find(&self, frame: Frame) -> Option<EntryId> {
+        self.buffer.borrow().find(frame)
+    }
+    /// The page of an entry, and whether it has been changed since it was last on flash.
+    pub(crate) fn frame_of(&self, entry: EntryId) -> (Frame, bool) {
+        let buffer = self.buffer.borrow();
+        (buffer.frame(entry), buffer.is_dirty(entry))
+    }
+    /// Which units of a frame only this entry has, if it still is the frame's.
+    pub(crate) fn dirty_units(&self, frame: Frame, entry: EntryId) -> Units {
+        let buffer = self.buffer.borrow();
+        if buffer.frame(entry) == frame { buffer.dirty_units(entry) } else { 0 }
+    }
+    /// Which of these granules an entry doesn't hold.
+    pub(crate) fn lacks(&self, entry: EntryId, of: Granules) -> Granules {
+        of & !self.buffer.borrow().valid(entry)
+    }
+    /// True if only this entry holds some of `granules`, and flash doesn't.
+    pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
+        let buffer = self.buffer.borrow();
+        buffer.is_dirty(entry) && buffer.valid(entry) & granules & self.dirty_granules(&buffer, entry) != 0
+    }
+    // Granules of the units that only the entry holds.
+    fn dirty_granules(&self, buffer: &DataBuffer, entry: EntryId) -> Granules {
+        self.pages.granules_of_units(buffer.dirty_units(entry))
+    }
+
+    // ---- what changes in them ----
+
+    /// Granules of an entry have been read.
+    pub(super) fn add_valid(&self, entry: EntryId, granules: Granules) {
+        self.buffer.borrow_mut().add_valid(entry, granules);
+    }
+    /// Marks granules of an exclusively locked entry as valid, and the entry as dirty.
+    pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.add_valid(entry, granules);
+        buffer.make_dirty(entry, self.pages.units_of(granules));
+    }
+    /// Forgets those of an entry's granules that flash has.
+    pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
+        let mut buffer = self.buffer.borrow_mut();
+        let clean = granules & !self.dirty_granules(&buffer, entry);
+        buffer.forget(entry, clean);
+    }
+    /// Empties units of an exclusively locked entry that are no longer mapped.
+    pub(crate) fn drop_units(&self, entry: EntryId, units: Units) {
+        let granules = self.pages.granules_of_units(units);
+        self.buffer.borrow_mut().discard_units(entry, units, granules);
+        self.unlock(entry, Lock::Exclusive);
+    }
+    /// Empties an exclusively locked entry.
+    pub(crate) fn discard(&self, entry: EntryId) {
+        self.buffer.borrow_mut().discard(entry);
+        self.changed(entry);
+    }
+
+    // ---- locks ----
+
+    /// Asks for a page's entry; with `clean_only` none is evicted to make room for it.
+    pub(super) fn request(&self, frame: Frame, want: Want, clean_only: bool) -> LockResult {
+        self.buffer.borrow_mut().request(frame, want, clean_only)
     }
     pub(crate) fn unlock(&self, entry: EntryId, lock: Lock) {
         self.buffer.borrow_mut().release(entry, lock);
-        self.entry_changed(entry);
+        self.changed(entry);
     }
-    /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
-    /// it.
-    pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
-        if self.runtime.config.gc.is_paced() {
-            return self.reserve_dirty_in_order().await;
+    /// Turns an exclusive lock into a shared one, so that other readers get in.
+    pub(crate) fn share(&self, entry: EntryId) {
+        self.buffer.borrow_mut().share(entry);
+        self.changed(entry);
+    }
+
+    // ---- dirty entries ----
+
+    /// Reserves the right to make one more entry dirty. False where there are as many as may be.
+    pub(super) fn reserve_dirty(&self) -> bool {
+        self.buffer.borrow_mut().reserve_dirty()
+    }
+    /// Returns the reservation for one more dirty entry.
+    pub(crate) fn return_reserve(&self) {
+        self.buffer.borrow_mut().return_reserve();
+        if self.in_order.is_some() {
+            self.grant_dirty();
+            self.any_changed();
         }
-        loop {
-            if self.buffer.borrow_mut().reserve_dirty() {
-                return Ok(());
-            }
-            let oldest = self.buffer.borrow_mut().evict_oldest();
-            match oldest {
-                Some(entry) => {
-                    self.evict(entry).await?;
-                }
-                None => self.entry_wait(None).await,
-            }
-        }
     }
-    pub(crate) fn drop_entry(&self, entry: EntryId) {
-        self.buffer.borrow_mut().discard(entry);
-        self.entry_changed(entry);
+    /// Marks the oldest dirty entry that fits as being evicted, of the `search` least recently used ones.
+    /// Gives its dirty units as well.
+    pub(super) fn evict_oldest_of(
+        &self,
+        search: u32,
+        fit: impl Fn(Frame, Units) -> bool,
+    ) -> Option<(EntryId, Units)> {
+        let mut buffer = self.buffer.borrow_mut();
+        let entry = buffer.evict_oldest_of(search, fit)?;
+        Some((entry, buffer.dirty_units(entry)))
     }
+    /// Turns an exclusive lock into an eviction.
+    pub(super) fn evict_locked(&self, entry: EntryId) {
+        self.buffer.borrow_mut().evict_locked(entry);
+    }
+    /// Marks an entry as being evicted if it still holds `frame`, is dirty, and nobody changes or evicts it.
+    pub(super) fn flush(&self, entry: EntryId, frame: Frame) -> Flush {
+        self.buffer.borrow_mut().flush(entry, frame)
+    }
+    /// An eviction has ended. The entry is clean if it was written, and those that wait for it are woken.
+    pub(super) fn evicted(&self, entry: EntryId, written: bool) {
+        self.buffer.borrow_mut().end_evicting(entry, written);
+        self.changed(entry);
+    }
+    /// (dirty, free) entries.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (u32, usize) {
+        self.buffer.borrow().counts()
+    }
+
+    // ---- who waits ----
+
     /// Waits until `entry` has changed, or any entry if it is `None`.
-    pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
+    pub(super) async fn wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
-            Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&*self.any_entry_waiters, ANY_BUFFER),
+            Some(entry) => (&self.waiters[entry.index()], entry.0),
+            None => (&*self.any_waiters, ANY_BUFFER),
         };
         self.runtime.waiting_for(Wait::BufferEntry, buffer, self.runtime.woken(queue)).await;
     }
     /// Wakes the tasks that wait for a change of this entry or of any.
     #[inline]
-    pub(crate) fn entry_changed(&self, entry: EntryId) {
-        if self.runtime.config.gc.is_paced() {
-            self.grant_dirty();
-        }
-        let waiters = &self.entry_waiters[entry.index()];
-        if self.runtime.recorder.is_on() && !(waiters.is_empty() && self.any_entry_waiters.is_empty()) {
+    fn changed(&self, entry: EntryId) {
+        self.grant_dirty();
+        let waiters = &self.waiters[entry.index()];
+        if self.runtime.recorder.is_on() && !(waiters.is_empty() && self.any_waiters.is_empty()) {
             self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
         }
         waiters.wake_all(self.runtime.exec());
-        self.any_entry_waiters.wake_all(self.runtime.exec());
+        self.any_changed();
+    }
+    /// Wakes the tasks that wait for a change of any entry.
+    pub(super) fn any_changed(&self) {
+        self.any_waiters.wake_all(self.runtime.exec());
+    }
+    /// What calls those that wait for any entry, from below.
+    pub(super) fn waker(&self) -> impl Fn() + use<> {
+        let (waiters, runtime) = (Rc::clone(&self.any_waiters), Rc::clone(&self.runtime));
+        move || waiters.wake_all(runtime.exec())
+    }
+    /// Gives the right to make an entry dirty to those that have waited longest, as many as there is room
+    /// for. The caller wakes those that wait for any entry.
+    #[inline]
+    fn grant_dirty(&self) {
+        let Some(in_order) = &self.in_order else { return };
+        while let Some(first) = in_order.dirty_turns.first() {
+            if !self.reserve_dirty() {
+                break;
+            }
+            in_order.dirty_turns.leave(self.runtime.exec(), first);
+        }
     }
 }

@@ -25,7 +25,7 @@ impl<M: Mapping> Cache<M> {
         if self.runtime.config.lines.at_once() > 1 || self.runtime.units.per_page() > 1 {
             return self.evict_packed(entry).await;
         }
-        let (frame, _) = self.to_evict(entry);
+        let (frame, _) = self.entries.frame_of(entry);
         let Ok(room) = room!(self.mapping, 1) else {
             return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
         };
@@ -37,12 +37,6 @@ impl<M: Mapping> Cache<M> {
         self.fill(entry, self.pages.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry, &room, &pin).await
     }
-    /// The logical page of an entry that is being evicted, and the granules that it lacks even after its
-    /// fill.
-    pub(crate) fn to_evict(&self, entry: EntryId) -> (Frame, Granules) {
-        let buffer = self.buffer.borrow();
-        (buffer.frame(entry), self.pages.whole_page() & !buffer.valid(entry))
-    }
     /// Evicts a filled entry of one unit by itself, as [`Cache::evict`] does; `pin` is on its unit.
     pub(crate) async fn evict_filled(
         &self,
@@ -50,7 +44,8 @@ impl<M: Mapping> Cache<M> {
         room: &M::Room,
         pin: &M::Pin,
     ) -> Result<Ppa, HostStatus> {
-        let (frame, lost) = self.to_evict(entry);
+        let (frame, _) = self.entries.frame_of(entry);
+        let lost = self.entries.lacks(entry, self.pages.whole_page());
         let written = if lost == 0 {
             self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
             let lun = self.blocks.lun_of(frame);
@@ -67,8 +62,7 @@ impl<M: Mapping> Cache<M> {
         frame: Frame,
         written: Result<Ppa, HostStatus>,
     ) -> Result<Ppa, HostStatus> {
-        self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
-        self.entry_changed(entry);
+        self.entries.evicted(entry, written.is_ok());
         let ppa = written?;
         self.runtime.emit(|| Event::PageEvicted {
             lpn: frame.0,
@@ -86,14 +80,13 @@ impl<M: Mapping> Cache<M> {
         entry: EntryId,
         lost: Granules,
     ) -> Result<Ppa, HostStatus> {
-        let copy = self.take_merge_buffer().await;
+        let held = self.merging.take_one().await;
+        let copy = held.id();
         self.pages.copy_granules(BufferId(entry.0), copy, self.pages.whole_page() & !lost);
         self.pages.note_lost(copy, lost);
         self.note_owner(self.mapping.page(pin), copy, self.pages.sectors_of(lost));
-        let lun = self.blocks.lun_of(self.to_evict(entry).0);
-        let written = self.program_host(lun, copy, |done| self.mapping.moved(room, done, [(0, pin)])).await;
-        self.give_merge_buffer(copy);
-        written
+        let lun = self.blocks.lun_of(self.entries.frame_of(entry).0);
+        self.program_host(lun, copy, |done| self.mapping.moved(room, done, [(0, pin)])).await
     }
     /// Writes the OOB record of a page of one unit that is about to be programmed.
     pub(crate) fn note_owner(&self, lpn: Lpn, buffer: BufferId, lost_sectors: u16) {
@@ -152,15 +145,24 @@ impl<M: Mapping> Cache<M> {
         }
         begun
     }
+    /// Turns an exclusive lock into an eviction, and carries it out.
+    ///
+    /// # Errors
+    /// As [`Cache::evict`]: the entry then stays dirty.
+    pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Frame, Ppa), HostStatus> {
+        self.entries.evict_locked(entry);
+        let (frame, _) = self.entries.frame_of(entry);
+        Ok((frame, self.evict(entry).await?))
+    }
     /// Evicts an entry if it still holds `frame` and is dirty. Waits first while others change or evict it.
     pub(crate) async fn flush_entry(&self, entry: EntryId, frame: Frame) -> Result<(), HostStatus> {
         loop {
-            match self.buffer.borrow_mut().flush(entry, frame) {
+            match self.entries.flush(entry, frame) {
                 Flush::Done => return Ok(()),
                 Flush::Evict => break,
                 Flush::Busy => {}
             }
-            self.entry_wait(Some(entry)).await;
+            self.entries.wait(Some(entry)).await;
         }
         self.evict(entry).await.map(|_| ())
     }

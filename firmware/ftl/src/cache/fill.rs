@@ -48,10 +48,8 @@ impl<M: Mapping> Cache<M> {
     ) -> Filled {
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
         self.runtime.core.settle().await;
-        let (frame, missing) = {
-            let buffer = self.buffer.borrow();
-            (buffer.frame(entry), wanted & !buffer.valid(entry))
-        };
+        let (frame, _) = self.entries.frame_of(entry);
+        let missing = self.entries.lacks(entry, wanted);
         if missing == 0 {
             return Filled::NotAtAll;
         }
@@ -69,7 +67,7 @@ impl<M: Mapping> Cache<M> {
                 Lie::InPage { page, whole } => (page, whole),
                 Lie::Nowhere => {
                     self.pages.zero(BufferId(entry.0), missing);
-                    self.buffer.borrow_mut().add_valid(entry, missing);
+                    self.entries.add_valid(entry, missing);
                     return Filled::Unmapped;
                 }
                 Lie::Scattered => {
@@ -84,39 +82,33 @@ impl<M: Mapping> Cache<M> {
                 let transfer = transfer.take().filter(|_| whole);
                 let into = BufferId(entry.0);
                 let lost = self.read_frame(page, frame, units, sectors, into, cause, transfer).await;
-                self.forget_clean(entry, lost);
-                self.buffer.borrow_mut().add_valid(entry, read & asked & !lost);
+                self.entries.forget_clean(entry, lost);
+                self.entries.add_valid(entry, read & asked & !lost);
                 return Filled::FromFlash;
             }
-            let merge = self.take_merge_buffer().await;
+            let held = self.merging.take_one().await;
+            let merge = held.id();
             // The units' place is looked up after the wait for a merge buffer: garbage collection may have
             // moved them meanwhile.
             let lie = self.where_is(frame, units).await;
             let page = match lie {
                 Ok(Lie::InPage { page, .. }) => page,
-                Ok(_) => {
-                    self.give_merge_buffer(merge);
-                    continue;
-                }
-                Err(MappingFault { .. }) => {
-                    self.give_merge_buffer(merge);
-                    return Filled::FromFlash;
-                }
+                Ok(_) => continue,
+                Err(MappingFault { .. }) => return Filled::FromFlash,
             };
             let lost = self.read_frame(page, frame, units, sectors, merge, cause, None).await;
             let good = missing & !lost;
             self.pages.copy_granules(merge, BufferId(entry.0), good);
-            self.buffer.borrow_mut().add_valid(entry, good);
-            self.give_merge_buffer(merge);
+            self.entries.add_valid(entry, good);
             return Filled::FromFlash;
         }
     }
     /// A read may go straight to the entry if it overwrites no data that only the entry holds, nor valid data
-    /// of units that it doesn't read.
+    /// of units that it doesn't ask for.
     fn may_read_into(&self, entry: EntryId, read: Granules, asked: Granules) -> bool {
-        let buffer = self.buffer.borrow();
-        let held = buffer.valid(entry) & read;
-        if buffer.is_dirty(entry) { held == 0 } else { held & !asked == 0 }
+        let held = read & !self.entries.lacks(entry, read);
+        let (_, is_dirty) = self.entries.frame_of(entry);
+        if is_dirty { held == 0 } else { held & !asked == 0 }
     }
     /// Where a frame of one unit lies, if its entry of the map is at hand.
     #[inline]

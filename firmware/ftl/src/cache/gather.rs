@@ -33,8 +33,8 @@ impl<M: Mapping> Cache<M> {
             }
             let count = found.pages.len().min(self.runtime.config.buffers().merge().len());
             let mut buffers = [BufferId(0); PAGES_MAX];
-            let buffers = &mut buffers[..count];
-            self.take_merge_buffers(buffers).await;
+            let held = self.merging.take(&mut buffers[..count]).await;
+            let buffers = held.ids();
             // Garbage collection may have moved units meanwhile.
             let looked_up = self.pages_of(entry, frame, &mut missing, &mut found).await;
             if looked_up.is_ok() {
@@ -47,7 +47,6 @@ impl<M: Mapping> Cache<M> {
             } else {
                 missing = 0;
             }
-            buffers.iter().for_each(|&buffer| self.give_merge_buffer(buffer));
         }
     }
     /// The pages that the units of `missing` granules lie in. Those that are unmapped are filled with zeroes,
@@ -68,7 +67,7 @@ impl<M: Mapping> Cache<M> {
             if !at.is_some() {
                 let zeroes = *missing & pages.granules_of_units(1 << to);
                 pages.zero(BufferId(entry.0), zeroes);
-                self.buffer.borrow_mut().add_valid(entry, zeroes);
+                self.entries.add_valid(entry, zeroes);
                 *missing &= !zeroes;
                 continue;
             }
@@ -137,7 +136,7 @@ impl<M: Mapping> Cache<M> {
             let good = pages.granules_moved(missing, unit.to, unit.slot) & !lost;
             pages.copy_unit((from, unit.slot), (BufferId(entry.0), unit.to), good);
             let there = pages.granules_moved(good, unit.slot, unit.to);
-            self.buffer.borrow_mut().add_valid(entry, there);
+            self.entries.add_valid(entry, there);
         }
     }
 }

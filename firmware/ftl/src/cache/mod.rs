@@ -1,13 +1,12 @@
 //! The data buffer: its entries, how they are filled from flash, and how they are evicted to flash.
 
 pub(crate) mod buffer;
-mod entries;
+pub(crate) mod entries;
 mod evict;
 pub(crate) mod fill;
 mod gather;
 pub(crate) mod host_read;
-mod in_order;
-mod merge;
+mod locking;
 mod packed;
 mod packing;
 mod pool;

@@ -9,14 +9,14 @@
 
 use crate::cache::buffer::EntryId;
 use crate::cache::packed::{PackedPage, PackedUnit, Packing};
+use crate::cache::pool::HeldBuffers;
 use crate::cache::state::Cache;
 use crate::mapping::{Mapping, pin, room};
-use crate::page::buffers::Granules;
 use crate::terms::cause::Cause;
 use crate::terms::oob::UnitRecord;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use crate::terms::units::Units;
-use aster_events::{Function, Wait};
+use aster_events::Function;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};
 
@@ -29,7 +29,7 @@ impl<M: Mapping> Cache<M> {
         // For all that may go along.
         let most = self.runtime.config.lines.at_once() * self.runtime.units.per_page();
         let Ok(room) = room!(self.mapping, most) else {
-            let (frame, _) = self.to_evict(entry);
+            let (frame, _) = self.entries.frame_of(entry);
             return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
         };
         let mut packing = self.packings.borrow();
@@ -59,11 +59,11 @@ impl<M: Mapping> Cache<M> {
     /// Chooses those that go along with the entry, and their pages. All are marked as being evicted.
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
         let per_page = self.runtime.units.per_page();
-        let mut buffer = self.buffer.borrow_mut();
-        let lun = self.blocks.lun_of(buffer.frame(entry));
+        let (frame, _) = self.entries.frame_of(entry);
+        let lun = self.blocks.lun_of(frame);
         let pages_max = self.runtime.config.lines.at_once() as usize;
         packing.chosen.push((entry, 0));
-        packing.room.push(per_page - buffer.dirty_units(entry).count_ones());
+        packing.room.push(per_page - self.entries.dirty_units(frame, entry).count_ones());
         loop {
             let new_page = packing.room.len() < pages_max;
             let room = if new_page { per_page } else { packing.room.iter().copied().max().unwrap_or(0) };
@@ -72,8 +72,8 @@ impl<M: Mapping> Cache<M> {
             }
             self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
             let fit = |frame, units: Units| units.count_ones() <= room && self.blocks.lun_of(frame) == lun;
-            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, fit) else { break };
-            let units = buffer.dirty_units(one).count_ones();
+            let Some((one, units)) = self.entries.evict_oldest_of(SEARCH_MAX, fit) else { break };
+            let units = units.count_ones();
             let page = packing.room.iter().position(|&room| room >= units).unwrap_or(packing.room.len());
             if page == packing.room.len() {
                 packing.room.push(per_page);
@@ -91,10 +91,8 @@ impl<M: Mapping> Cache<M> {
         packing: &mut Packing<M::Pin>,
         has_lost: &mut bool,
     ) -> Option<Result<Ppa, HostStatus>> {
-        let (frame, units) = {
-            let buffer = self.buffer.borrow();
-            (buffer.frame(one), buffer.dirty_units(one))
-        };
+        let (frame, _) = self.entries.frame_of(one);
+        let units = self.entries.dirty_units(frame, one);
         let pinned = packing.units.len();
         for (from, lpn) in self.runtime.units.units_in(frame, units) {
             let Ok(pin) = pin!(self.mapping, lpn) else {
@@ -105,7 +103,7 @@ impl<M: Mapping> Cache<M> {
         }
         let all = self.pages.granules_of_units(units);
         self.fill(one, all, Cause::Merge, None).await;
-        if self.lost_of(one, all) == 0 {
+        if self.entries.lacks(one, all) == 0 {
             packing.entries.push(one);
         } else if self.runtime.units.per_page() > 1 {
             packing.entries.push(one);
@@ -118,9 +116,6 @@ impl<M: Mapping> Cache<M> {
         }
         None
     }
-    fn lost_of(&self, entry: EntryId, of: Granules) -> Granules {
-        of & !self.buffer.borrow().valid(entry)
-    }
     /// Programs filled entries of one LUN to one word line. Returns the result of `first`, or `None` if it is
     /// not among them.
     async fn evict_together(
@@ -129,19 +124,16 @@ impl<M: Mapping> Cache<M> {
         room: &M::Room,
         packing: &mut Packing<M::Pin>,
     ) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.blocks.lun_of(self.to_evict(*packing.entries.first()?).0);
+        let lun = self.blocks.lun_of(self.entries.frame_of(*packing.entries.first()?).0);
         let count = packing.pages.iter().filter(|page| page.needs_buffer()).count();
         let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
-        if count > 0 {
-            let taking = self.packing.take(self.runtime.exec(), &mut taken[..count]);
-            self.runtime.waiting(Wait::MergeBuffer, taking).await;
-        }
-        let mut taken = taken.into_iter();
+        let mut held = self.packing.take(&mut taken[..count]).await;
+        let mut taken = held.ids().iter();
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let count = packing.pages.len();
         for (page, buffer) in buffers[..count].iter_mut().enumerate() {
             *buffer = match packing.pages[page].needs_buffer() {
-                true => taken.next().expect("as many were taken as are needed"),
+                true => *taken.next().expect("as many were taken as are needed"),
                 false => BufferId(packing.entries[packing.pages[page].entries.start].0),
             };
             self.pack(packing, page, *buffer);
@@ -151,7 +143,9 @@ impl<M: Mapping> Cache<M> {
         let begun = self.begin_host_programs(lun, &buffers[..count]).await;
         let Ok(programs) = begun else {
             let refused = begun.err().unwrap_or(HostStatus::WriteFault);
-            (0..count).for_each(|page| self.packed_ended(packing, page, (first, Err(refused)), &mut result));
+            for page in 0..count {
+                self.packed_ended(packing, page, &mut held, (first, Err(refused)), &mut result);
+            }
             return result;
         };
         for (page, (ppa, tag)) in programs.data().enumerate() {
@@ -160,7 +154,7 @@ impl<M: Mapping> Cache<M> {
                 Some(()) => Ok(ppa),
                 None => self.program_host(lun, packing.pages[page].buffer, moved).await,
             };
-            self.packed_ended(packing, page, (first, written), &mut result);
+            self.packed_ended(packing, page, &mut held, (first, written), &mut result);
         }
         self.journal.writer.padded(programs.padding()).await;
         result
@@ -179,7 +173,7 @@ impl<M: Mapping> Cache<M> {
         for (at, unit) in (0..).zip(&mut packing.units[page.units.clone()]) {
             unit.slot = if alone { unit.from } else { at };
             let all = pages.granules_of_units(1 << unit.from);
-            let missing = self.lost_of(unit.entry, all);
+            let missing = self.entries.lacks(unit.entry, all);
             pages.copy_unit((BufferId(unit.entry.0), unit.from), (buffer, unit.slot), all & !missing);
             lost |= pages.granules_moved(missing, unit.from, unit.slot);
         }
@@ -200,15 +194,16 @@ impl<M: Mapping> Cache<M> {
         &self,
         packing: &Packing<M::Pin>,
         page: usize,
+        held: &mut HeldBuffers<'_>,
         (first, written): (EntryId, Result<Ppa, HostStatus>),
         result: &mut Option<Result<Ppa, HostStatus>>,
     ) {
         let page = &packing.pages[page];
         if page.needs_buffer() {
-            self.packing.give(self.runtime.exec(), page.buffer);
+            held.give(page.buffer);
         }
         for &entry in &packing.entries[page.entries.clone()] {
-            let (frame, _) = self.to_evict(entry);
+            let (frame, _) = self.entries.frame_of(entry);
             let ended = self.evicted(entry, frame, written);
             if entry == first {
                 *result = Some(ended);

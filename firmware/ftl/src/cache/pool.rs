@@ -1,31 +1,111 @@
-//! A pool of page buffers. Nobody who waits for some is overtaken, however many he waits for.
+//! A pool of page buffers. Nobody who waits for some is overtaken, however many he waits for. Who has some
+//! holds a guard, which gives them back when it is dropped.
 
 use crate::blocks::turns::Turns;
+use crate::terms::runtime::Runtime;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
+use aster_events::Wait;
 use aster_exec::{Exec, WaitQueue};
 use aster_units::BufferId;
 use core::cell::RefCell;
 use core::ops::Range;
 
 /// The free buffers of a pool, and who waits for some.
-pub(super) struct Pool {
+pub(crate) struct Pool {
+    runtime: Rc<Runtime>,
+    buffers: FairPool,
+}
+
+impl Pool {
+    /// A pool of these buffers, for at most `bound` tasks.
+    pub(super) fn new(runtime: &Rc<Runtime>, buffers: Range<u32>, bound: usize) -> Self {
+        Pool { runtime: Rc::clone(runtime), buffers: FairPool::new(buffers, bound) }
+    }
+    /// Takes a buffer.
+    pub(crate) async fn take_one(&self) -> HeldBuffer<'_> {
+        let mut buffer = [BufferId(0)];
+        self.wait_for(&mut buffer).await;
+        HeldBuffer { pool: self, buffer: buffer[0] }
+    }
+    /// Takes as many buffers as `of` has room for at once: nobody waits for one while it has another.
+    pub(super) async fn take<'a>(&'a self, of: &'a mut [BufferId]) -> HeldBuffers<'a> {
+        if !of.is_empty() {
+            self.wait_for(of).await;
+        }
+        HeldBuffers { pool: self, buffers: of }
+    }
+    async fn wait_for(&self, of: &mut [BufferId]) {
+        let taken = self.buffers.take(self.runtime.exec(), of);
+        self.runtime.waiting(Wait::MergeBuffer, taken).await;
+    }
+    fn give(&self, buffer: BufferId) {
+        self.buffers.give(self.runtime.exec(), buffer);
+    }
+}
+
+/// A buffer of a pool.
+pub(crate) struct HeldBuffer<'a> {
+    pool: &'a Pool,
+    buffer: BufferId,
+}
+
+impl HeldBuffer<'_> {
+    pub(crate) fn id(&self) -> BufferId {
+        self.buffer
+    }
+}
+
+impl Drop for HeldBuffer<'_> {
+    fn drop(&mut self) {
+        self.pool.give(self.buffer);
+    }
+}
+
+/// Buffers of a pool that were taken together.
+pub(super) struct HeldBuffers<'a> {
+    pool: &'a Pool,
+    buffers: &'a mut [BufferId],
+}
+
+impl<'a> HeldBuffers<'a> {
+    pub(super) fn ids(&self) -> &[BufferId] {
+        self.buffers
+    }
+    /// Gives one back before the others.
+    pub(super) fn give(&mut self, buffer: BufferId) {
+        let at = self.buffers.iter().position(|&held| held == buffer).expect("it is one of them");
+        let buffers = core::mem::take(&mut self.buffers);
+        let last = buffers.len() - 1;
+        buffers.copy_within(at + 1.., at);
+        self.buffers = &mut buffers[..last];
+        self.pool.give(buffer);
+    }
+}
+
+impl Drop for HeldBuffers<'_> {
+    fn drop(&mut self) {
+        self.buffers.iter().for_each(|&buffer| self.pool.give(buffer));
+    }
+}
+
+/// Buffers that tasks take in the order in which they ask for them.
+struct FairPool {
     free: RefCell<Vec<BufferId>>,
     turns: Turns,
     // The first in turn sleeps here.
     freed: WaitQueue,
 }
 
-impl Pool {
-    /// A pool of these buffers, for at most `bound` tasks.
-    pub fn new(buffers: Range<u32>, bound: usize) -> Self {
-        Pool {
+impl FairPool {
+    fn new(buffers: Range<u32>, bound: usize) -> Self {
+        FairPool {
             free: RefCell::new(buffers.map(BufferId).collect()),
             turns: Turns::with_capacity(bound),
             freed: WaitQueue::with_capacity(1),
         }
     }
-    /// Takes as many buffers as `of` has room for at once: nobody waits for one while it has another.
-    pub async fn take(&self, exec: &Exec, of: &mut [BufferId]) {
+    async fn take(&self, exec: &Exec, of: &mut [BufferId]) {
         if self.turns.is_empty() && self.try_take(of) {
             return;
         }
@@ -41,9 +121,10 @@ impl Pool {
         free.truncate(left);
         true
     }
-    /// Gives a buffer back.
-    pub fn give(&self, exec: &Exec, buffer: BufferId) {
-        self.free.borrow_mut().push(buffer);
+    fn give(&self, exec: &Exec, buffer: BufferId) {
+        let mut free = self.free.borrow_mut();
+        debug_assert!(!free.contains(&buffer), "{buffer:?} is given back twice");
+        free.push(buffer);
         self.freed.wake_one(exec);
     }
 }
@@ -59,7 +140,7 @@ mod tests {
     #[test]
     fn nobody_is_overtaken_however_many_buffers_he_waits_for() {
         let exec = Exec::new();
-        let pool = Rc::new(Pool::new(10..14, 40));
+        let pool = Rc::new(FairPool::new(10..14, 40));
         let served: Rc<RefCell<Vec<usize>>> = Rc::default();
         let mut random = Rng::new(3);
         for task in 0..40 {

@@ -209,8 +209,8 @@ impl<M: Mapping> Host<M> {
         self.send(Slice { command, work, frame: Frame(0), start: 0, bytes: 0, data_offset: 0 }).await;
     }
     async fn cut_evictions(&self, command: CommandId) {
-        for entry in self.cache.entries() {
-            let (frame, dirty) = self.cache.frame_of(entry);
+        for entry in self.cache.entries.all() {
+            let (frame, dirty) = self.cache.entries.frame_of(entry);
             if dirty {
                 let work = SliceWork::Evict { entry };
                 self.send(Slice { command, work, frame, start: 0, bytes: 0, data_offset: 0 }).await;

@@ -25,7 +25,7 @@ impl<M: Mapping> Host<M> {
         // A statistic isn't worth a read of the map: what was in the buffer and isn't at hand in the map
         // counts as mapped.
         let holds_nothing = filled != Filled::FromFlash
-            && !self.cache.frame_of(entry).1
+            && !self.cache.entries.frame_of(entry).1
             && match self.mapping.is_one_mapped(self.units_of(slice)) {
                 Some(mapped) => !mapped,
                 None => filled == Filled::Unmapped,
@@ -35,18 +35,19 @@ impl<M: Mapping> Host<M> {
             Some(transfer) => self.dma_to_host(transfer).await,
             None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
         };
-        self.cache.unlock(entry, Lock::Shared);
+        self.cache.entries.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)
     }
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.runtime.count(|s| s.host_pages_read += 1);
         let (entry, _) = self.lock_filled(slice, fua, None).await?;
-        let scratch = self.cache.take_merge_buffer().await;
+        let held = self.cache.merging.take_one().await;
+        let scratch = held.id();
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
-        self.cache.give_merge_buffer(scratch);
-        self.cache.unlock(entry, Lock::Shared);
+        drop(held);
+        self.cache.entries.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)?;
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
     }
@@ -65,12 +66,12 @@ impl<M: Mapping> Host<M> {
         let (entry, filled) = self.lock_to_read(slice, transfer).await?;
         if fua {
             if let Err(status) = self.cache.flush_entry(entry, slice.frame).await {
-                self.cache.unlock(entry, Lock::Shared);
+                self.cache.entries.unlock(entry, Lock::Shared);
                 return Err(status);
             }
             for unit in self.units_of(slice) {
                 let Ok(pin) = pin!(self.mapping, unit) else {
-                    self.cache.unlock(entry, Lock::Shared);
+                    self.cache.entries.unlock(entry, Lock::Shared);
                     return Err(HostStatus::UnrecoveredRead);
                 };
                 let at = self.mapping.get(&pin);
@@ -90,20 +91,20 @@ impl<M: Mapping> Host<M> {
     async fn assign(&self, slice: &Slice) {
         let units = self.pages.units_of(self.granules_in(slice));
         let ready = self.runtime.state() == DriveState::Ready;
-        if !ready || self.nowhere(slice, units, self.cache.find(slice.frame)).await == 0 {
+        if !ready || self.nowhere(slice, units, self.cache.entries.find(slice.frame)).await == 0 {
             return;
         }
         let Ok(entry) = self.lock_to_change(slice).await else { return };
         match self.nowhere(slice, units, Some(entry)).await {
             // Another slice was here before.
-            0 => self.cache.return_reserve(),
+            0 => self.cache.entries.return_reserve(),
             units => {
                 let granules = self.pages.granules_of_units(units);
                 self.pages.zero(BufferId(entry.0), granules);
-                self.cache.written(entry, granules);
+                self.cache.entries.written(entry, granules);
             }
         }
-        self.cache.unlock(entry, Lock::Exclusive);
+        self.cache.entries.unlock(entry, Lock::Exclusive);
     }
     /// Those of a frame's units that neither flash has nor `entry`; none where the map can't be read, which
     /// the read finds out, too.
@@ -111,7 +112,7 @@ impl<M: Mapping> Host<M> {
         let shape = self.runtime.units;
         let all = || shape.units_in(slice.frame, units);
         let Ok(pins) = self.mapping.pin_all(all().map(|(_, unit)| unit)).await else { return 0 };
-        let here = entry.map_or(0, |entry| self.cache.dirty_units(slice.frame, entry));
+        let here = entry.map_or(0, |entry| self.cache.entries.dirty_units(slice.frame, entry));
         let mapped = |pin| self.mapping.get(pin).is_some();
         let unmapped = all().zip(&*pins).filter(|(_, pin)| !mapped(pin)).map(|((slot, _), _)| 1 << slot);
         unmapped.fold(0, |all: Units, unit| all | unit) & !here
@@ -136,15 +137,15 @@ impl<M: Mapping> Host<M> {
                 transfer.insert(HostTransfer { request, begun: None })
             });
             filled = self.cache.fill(entry, all, Cause::Host, begun).await;
-            let lost = granules & !self.cache.valid(entry);
+            let lost = self.cache.entries.lacks(entry, granules);
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
                 let byte = u64::from(slice.frame.0) * u64::from(self.runtime.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
-                self.cache.unlock(entry, Lock::Exclusive);
+                self.cache.entries.unlock(entry, Lock::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);
             }
-            self.cache.share(entry);
+            self.cache.entries.share(entry);
         }
         Ok((entry, filled))
     }

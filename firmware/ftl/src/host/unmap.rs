@@ -22,15 +22,15 @@ impl<M: Mapping> Host<M> {
             let first = units.next().ok_or(HostStatus::WriteFault)?;
             let first = pin!(self.mapping, first).map_err(|_| HostStatus::WriteFault)?;
             let others = self.mapping.pin_all(units).await.map_err(|_| HostStatus::WriteFault)?;
-            let buffered = self.cache.find(frame).is_some();
+            let buffered = self.cache.entries.find(frame).is_some();
             let entry = match buffered {
                 true => Some(self.cache.lock(frame, Want::Write).await?.0),
                 false => None,
             };
             core::iter::once(&first).chain(&*others).for_each(|pin| self.mapping.unmap(&room, pin));
             match entry {
-                Some(entry) if part == all => self.cache.drop_entry(entry),
-                Some(entry) => self.cache.drop_units(entry, part),
+                Some(entry) if part == all => self.cache.entries.discard(entry),
+                Some(entry) => self.cache.entries.drop_units(entry, part),
                 None => {}
             }
         }

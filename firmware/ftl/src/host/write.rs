@@ -17,8 +17,8 @@ impl<M: Mapping> Host<M> {
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
-            self.cache.return_reserve();
-            self.cache.unlock(entry, Lock::Exclusive);
+            self.cache.entries.return_reserve();
+            self.cache.entries.unlock(entry, Lock::Exclusive);
             return Err(status);
         }
         self.runtime.count(|s| s.host_bytes_written += u64::from(slice.bytes));
@@ -29,28 +29,28 @@ impl<M: Mapping> Host<M> {
     /// goes to a merge buffer and is copied when it is complete. Otherwise it goes straight to the entry.
     /// If that fails, the granules become invalid, and flash still holds their old content.
     async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
-        if self.cache.has_unwritten(entry, granules) {
-            let staged = self.cache.take_merge_buffer().await;
+        if self.cache.entries.has_unwritten(entry, granules) {
+            let held = self.cache.merging.take_one().await;
+            let staged = held.id();
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
                 self.pages.copy_granules(staged, BufferId(entry.0), granules);
             }
-            self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
         }
         let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
         if moved.is_err() {
-            self.cache.forget_clean(entry, granules);
+            self.cache.entries.forget_clean(entry, granules);
         }
         moved.map_err(dma_status)
     }
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        if self.cache.find(slice.frame).is_none() {
+        if self.cache.entries.find(slice.frame).is_none() {
             let pins =
                 self.mapping.pin_all(self.units_of(slice)).await.map_err(|_| HostStatus::WriteFault)?;
             // Another slice may have brought the frame into the buffer while this one waited for the pins.
-            let is_empty = self.cache.find(slice.frame).is_none()
+            let is_empty = self.cache.entries.find(slice.frame).is_none()
                 && pins.iter().all(|pin| !self.mapping.get(pin).is_some());
             drop(pins);
             if is_empty {
@@ -67,12 +67,12 @@ impl<M: Mapping> Host<M> {
         self.cache.reserve_dirty().await?;
         let held = self.cache.lock(slice.frame, Want::Write).await;
         if held.is_err() {
-            self.cache.return_reserve();
+            self.cache.entries.return_reserve();
         }
         Ok(held?.0)
     }
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
-        self.cache.written(entry, granules);
+        self.cache.entries.written(entry, granules);
         if fua {
             let units = self.pages.units_of(granules);
             let (frame, at) = self.cache.evict_locked(entry).await?;
@@ -84,7 +84,7 @@ impl<M: Mapping> Host<M> {
             let is_unmapped = is_unmapped.map_err(|_| HostStatus::WriteFault)?;
             return if is_unmapped { self.journal.due.log_trims().await } else { Ok(()) };
         }
-        self.cache.unlock(entry, Lock::Exclusive);
+        self.cache.entries.unlock(entry, Lock::Exclusive);
         Ok(())
     }
 }

@@ -489,7 +489,7 @@ impl<M: MadeForTests> AnyBench<M> {
             self.exec.now(),
             parts.collector.commands_in_work(),
             parts.host.slices_queued(),
-            parts.cache.counts(),
+            parts.cache.entries.counts(),
             self.ftl.stats(),
             self.ftl.boot_error(),
         )

@@ -26,7 +26,8 @@ fn fill(parts: &UpperParts, page: Lpn, wanted: Granules) -> (EntryId, Granules) 
     parts.run(async move {
         let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
         cache.fill(entry, wanted, Cause::Host, None).await;
-        (entry, cache.valid(entry))
+        let whole = FIRST | SECOND;
+        (entry, whole & !cache.entries.lacks(entry, whole))
     })
 }
 /// The bytes at the beginning of both sectors of an entry.
@@ -65,7 +66,7 @@ fn an_evicted_page_stands_where_the_mapping_says_and_names_its_owner() {
     assert_eq!((record.kind, record.lpn, record.lost_sectors), (PageKind::Data, PAGE.0, 0));
     assert!(record.sequence > parts.stored(old).1.sequence);
     assert_eq!((parts.is_valid(old), parts.is_valid(at)), (false, true));
-    assert_eq!(parts.cache.counts().0, 0, "the entry is still dirty");
+    assert_eq!(parts.cache.entries.counts().0, 0, "the entry is still dirty");
 }
 
 #[test]

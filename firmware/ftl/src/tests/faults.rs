@@ -48,7 +48,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     bench.write(3, 7);
     bench.run(HostOp::Read, 3 * page, page, vec![0; page as usize]);
     let parts = bench.ftl.parts().clone();
-    let entry = parts.cache.find(Frame(3)).expect("just read");
+    let entry = parts.cache.entries.find(Frame(3)).expect("just read");
     let (buffer, good) = (BufferId(entry.0), Outcome::default());
     let data = (PageKind::Data, Frame(3), 0);
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
@@ -222,7 +222,7 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
         let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
         let stored = bench.shut_down();
         assert_eq!(stored, flushed, "one in {one_in}, seed {seed}");
-        let unflushed = bench.ftl.parts().cache.counts().0;
+        let unflushed = bench.ftl.parts().cache.entries.counts().0;
         assert_eq!(flushed == HostStatus::Success, unflushed == 0);
         let again = bench.restart();
         let mut old = 0;
@@ -259,7 +259,7 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         let broken: vec::Vec<Lpn> = (0..count).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
-            if bench.ftl.parts().cache.find(Frame(lpn.0)).is_none() {
+            if bench.ftl.parts().cache.entries.find(Frame(lpn.0)).is_none() {
                 break_page(&bench, &mut host, lpn, 1 << (n % 2), n % 5 == 4);
             }
         }

@@ -90,5 +90,5 @@ fn a_read_of_nothing_succeeds_on_a_drive_that_is_read_only() {
     bench.wait_booted();
     bench.ftl.parts().journal.health.set_state(DriveState::ReadOnly);
     assert!(read(&bench, 9).iter().all(|&byte| byte == 0));
-    assert_eq!(bench.ftl.parts().cache.counts().0, 0, "nothing is to be written");
+    assert_eq!(bench.ftl.parts().cache.entries.counts().0, 0, "nothing is to be written");
 }

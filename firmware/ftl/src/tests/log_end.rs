@@ -313,7 +313,7 @@ fn what_no_named_block_takes_fails_to_be_flushed() {
     assert!((12..100).contains(&written), "{written}");
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
-    let unflushed = u64::from(bench.ftl.parts().cache.counts().0);
+    let unflushed = u64::from(bench.ftl.parts().cache.entries.counts().0);
     assert!(unflushed > 0);
     bench.rest();
     bench = bench.restart();

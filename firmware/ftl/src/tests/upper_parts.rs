@@ -105,7 +105,7 @@ impl UpperParts {
                     bytes.fill(byte);
                 }
             }
-            cache.written(entry, granules);
+            cache.entries.written(entry, granules);
             cache.evict_locked(entry).await.unwrap().1
         })
     }
@@ -126,7 +126,7 @@ impl UpperParts {
         let (cache, frame) = (Rc::clone(&self.cache), self.journal.runtime().units.frame_of(page));
         self.run(async move {
             let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
-            cache.drop_entry(entry);
+            cache.entries.discard(entry);
         });
     }
     /// What stands in a physical page: its content and its record.

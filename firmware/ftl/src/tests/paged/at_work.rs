@@ -45,7 +45,7 @@ fn what_is_lost_of_the_map_fails_the_commands_that_need_it_and_passes_for_nothin
     let page = u64::from(bench.config.geometry.page_bytes);
     let read = |lpn: u32| bench.run(HostOp::Read, u64::from(lpn) * page, page, vec![0xEE; page as usize]);
     let parts = bench.ftl.parts();
-    let is_buffered = |lpn: Lpn| parts.cache.find(Frame(lpn.0)).is_some();
+    let is_buffered = |lpn: Lpn| parts.cache.entries.find(Frame(lpn.0)).is_some();
     let is_at_hand = |lpn| parts.mapping.try_pin(lpn).is_some();
     let pages = || (0..bench.ftl.logical_pages()).map(Lpn);
     let at_hand = pages().find(|&lpn| is_at_hand(lpn) && !is_buffered(lpn)).expect("a cached entry");

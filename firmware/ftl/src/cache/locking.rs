@@ -1,0 +1,125 @@
+//! Locking entries, and reserving the right to make one dirty: both may have to evict others.
+//!
+//! Where collection is on demand, those that wait compete for what becomes free. Where it is paced:
+//!
+//! - A request takes a clean entry, never a dirty one. So no read waits for an eviction in order to get an
+//!   entry, and the entries beyond the bound of dirty ones are for reads alone.
+//! - Writers evict when they reserve the right to make an entry dirty. What an eviction gains goes to the
+//!   first writer in the queue, and not to the one that happens to look first.
+
+use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
+use crate::cache::entries::InOrder;
+use crate::cache::state::Cache;
+use crate::mapping::Mapping;
+use crate::terms::units::Frame;
+use aster_events::{Event, Function};
+use aster_ports::host::HostStatus;
+
+impl<M: Mapping> Cache<M> {
+    /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
+    pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
+        self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
+        if let Some(order) = &self.entries.in_order {
+            return Ok(self.lock_in_order(order, frame, want).await);
+        }
+        let mut clean_only = self.blocks.table().room.any_full();
+        loop {
+            let step = self.entries.request(frame, want, clean_only);
+            match step {
+                LockResult::Locked { entry, lock, hit } => {
+                    self.count_hit(frame, entry, hit);
+                    return Ok((entry, lock));
+                }
+                LockResult::Busy(entry) => self.entries.wait(Some(entry)).await,
+                // If the eviction failed, a clean entry may still be recycled.
+                LockResult::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
+                LockResult::None => self.entries.wait(None).await,
+            }
+        }
+    }
+    /// Who needs an entry for a page that has none waits in a queue for a clean one.
+    async fn lock_in_order(&self, order: &InOrder, frame: Frame, want: Want) -> (EntryId, Lock) {
+        let mut turn = None;
+        loop {
+            let may_ask = order.entry_turns.is_next(turn) || self.entries.find(frame).is_some();
+            let step = if may_ask { self.entries.request(frame, want, true) } else { LockResult::None };
+            if let LockResult::None | LockResult::Evict(_) = step {
+                turn.get_or_insert_with(|| order.entry_turns.join());
+                self.entries.wait(None).await;
+                continue;
+            }
+            // There may be a clean entry for the next one as well, which may have looked before this one.
+            if let Some(turn) = turn.take() {
+                order.entry_turns.leave(self.runtime.exec(), turn);
+                self.entries.any_changed();
+            }
+            match step {
+                LockResult::Locked { entry, lock, hit } => {
+                    self.count_hit(frame, entry, hit);
+                    return (entry, lock);
+                }
+                LockResult::Busy(entry) => self.entries.wait(Some(entry)).await,
+                LockResult::Evict(_) | LockResult::None => {}
+            }
+        }
+    }
+    fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
+        if hit {
+            self.runtime.count(|s| s.buffer_hits += 1);
+            self.runtime.emit(|| Event::BufferHit {
+                task: self.runtime.task(),
+                lpn: frame.0,
+                buffer: entry.0,
+            });
+        } else {
+            self.runtime.count(|s| s.buffer_misses += 1);
+            self.runtime.emit(|| Event::BufferMissed {
+                task: self.runtime.task(),
+                lpn: frame.0,
+                buffer: entry.0,
+            });
+        }
+    }
+    /// Reserves the right to make one more entry dirty, and evicts dirty entries until the bound permits
+    /// it.
+    pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
+        if let Some(order) = &self.entries.in_order {
+            return self.reserve_dirty_in_order(order).await;
+        }
+        loop {
+            if self.entries.reserve_dirty() {
+                return Ok(());
+            }
+            match self.evict_oldest() {
+                Some(entry) => {
+                    self.evict(entry).await?;
+                }
+                None => self.entries.wait(None).await,
+            }
+        }
+    }
+    fn evict_oldest(&self) -> Option<EntryId> {
+        self.entries.evict_oldest_of(1, |_, _| true).map(|(entry, _)| entry)
+    }
+    /// Each writer that waits evicts an entry, all at the same time; a writer whose own eviction takes long
+    /// may have its right before that has ended.
+    async fn reserve_dirty_in_order(&self, order: &InOrder) -> Result<(), HostStatus> {
+        if order.dirty_turns.is_empty() && self.entries.reserve_dirty() {
+            return Ok(());
+        }
+        let turn = order.dirty_turns.join();
+        while order.dirty_turns.holds(turn) {
+            let Some(entry) = self.evict_oldest() else {
+                self.entries.wait(None).await;
+                continue;
+            };
+            if let Err(status) = self.evict(entry).await {
+                if !order.dirty_turns.leave(self.runtime.exec(), turn) {
+                    self.entries.return_reserve();
+                }
+                return Err(status);
+            }
+        }
+        Ok(())
+    }
+}
