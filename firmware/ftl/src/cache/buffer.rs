@@ -67,9 +67,7 @@ pub(crate) enum Flush {
 struct BufferEntry {
     frame: Frame,
     valid: Granules,
-    used_at: u64,
-    previous: u32,
-    next: u32,
+    // The next one of its bucket in the index.
     chain: u32,
     readers: u16,
     in_use: bool,
@@ -80,10 +78,20 @@ struct BufferEntry {
     dirty_units: Units,
     // A writer waits, so no further reader gets in.
     writer_waits: bool,
-    listed: bool,
-    list: u8,
     // Evicted because it was the least recently used.
     evicted_as_oldest: bool,
+    order: InList,
+}
+
+/// An entry's place in the order of use.
+#[derive(Clone, Copy)]
+struct InList {
+    used_at: u64,
+    previous: u32,
+    next: u32,
+    list: u8,
+    // It is in that list: nobody has locked the entry.
+    listed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -114,9 +122,6 @@ impl DataBuffer {
         let entry = BufferEntry {
             frame: Frame(NONE),
             valid: 0,
-            used_at: 0,
-            previous: NONE,
-            next: NONE,
             chain: NONE,
             readers: 0,
             in_use: false,
@@ -125,9 +130,8 @@ impl DataBuffer {
             dirty: false,
             dirty_units: 0,
             writer_waits: false,
-            listed: false,
-            list: CLEAN as u8,
             evicted_as_oldest: false,
+            order: InList { used_at: 0, previous: NONE, next: NONE, list: CLEAN as u8, listed: false },
         };
         DataBuffer {
             entries: vec![entry; entries as usize],
@@ -187,39 +191,39 @@ impl DataBuffer {
     fn link(&mut self, id: u32) {
         self.uses += 1;
         let entry = &mut self.entries[id as usize];
-        entry.used_at = self.uses;
-        entry.list = if entry.dirty { DIRTY } else { CLEAN } as u8;
+        entry.order.used_at = self.uses;
+        entry.order.list = if entry.dirty { DIRTY } else { CLEAN } as u8;
         self.link_at_head(id);
     }
     fn link_at_head(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
-        let List { head, tail } = &mut self.lists[entry.list as usize];
+        let List { head, tail } = &mut self.lists[entry.order.list as usize];
         let next = core::mem::replace(head, id);
-        (entry.previous, entry.next, entry.listed) = (NONE, next, true);
+        (entry.order.previous, entry.order.next, entry.order.listed) = (NONE, next, true);
         match next {
             NONE => *tail = id,
-            _ => self.entries[next as usize].previous = id,
+            _ => self.entries[next as usize].order.previous = id,
         }
     }
     fn unlink(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
-        if !entry.listed {
+        if !entry.order.listed {
             return;
         }
-        entry.listed = false;
-        let (previous, next, list) = (entry.previous, entry.next, entry.list as usize);
+        entry.order.listed = false;
+        let (previous, next, list) = (entry.order.previous, entry.order.next, entry.order.list as usize);
         match previous {
             NONE => self.lists[list].head = next,
-            _ => self.entries[previous as usize].next = next,
+            _ => self.entries[previous as usize].order.next = next,
         }
         match next {
             NONE => self.lists[list].tail = previous,
-            _ => self.entries[next as usize].previous = previous,
+            _ => self.entries[next as usize].order.previous = previous,
         }
     }
     fn is_idle(&self, id: EntryId) -> bool {
         let entry = &self.entries[id.index()];
-        entry.in_use && entry.readers == 0 && !entry.exclusive && !entry.evicting && !entry.listed
+        entry.in_use && entry.readers == 0 && !entry.exclusive && !entry.evicting && !entry.order.listed
     }
 
     // ---- holding entries ----
@@ -257,7 +261,7 @@ impl DataBuffer {
             id
         } else {
             let tail = |list: usize| self.lists[list].tail;
-            let age = |id: u32| if id == NONE { u64::MAX } else { self.entries[id as usize].used_at };
+            let age = |id: u32| if id == NONE { u64::MAX } else { self.entries[id as usize].order.used_at };
             let clean = if tail(EVICTED) == NONE { tail(CLEAN) } else { tail(EVICTED) };
             if tail(EVICTED) == NONE && !clean_only && age(tail(DIRTY)) < age(clean) {
                 return self.evict_oldest().map_or(LockResult::None, LockResult::Evict);
@@ -337,7 +341,7 @@ impl DataBuffer {
                 (entry.evicting, entry.evicted_as_oldest) = (true, true);
                 return Some(EntryId(at));
             }
-            at = entry.previous;
+            at = entry.order.previous;
         }
         None
     }
@@ -371,7 +375,7 @@ impl DataBuffer {
         }
         let evicted = clean && entry.evicted_as_oldest;
         if evicted {
-            entry.list = EVICTED as u8;
+            entry.order.list = EVICTED as u8;
         }
         match self.is_idle(id) {
             true if evicted => self.link_at_head(id.0),

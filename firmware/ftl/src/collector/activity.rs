@@ -1,5 +1,6 @@
 //! What the collector knows of the host.
 
+use aster_exec::WaitCell;
 use core::cell::Cell;
 
 /// Whether the host leaves the drive alone.
@@ -8,4 +9,6 @@ pub(super) struct HostActivity {
     pub(super) in_work: Cell<u32>,
     /// Commands since power-on.
     pub(super) taken: Cell<u64>,
+    /// Waiting for it to leave the drive alone.
+    pub(super) rests: WaitCell,
 }

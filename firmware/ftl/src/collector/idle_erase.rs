@@ -15,7 +15,8 @@ use aster_units::{Duration, LunIndex};
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     loop {
         collector
-            .idle_waiter
+            .host_activity
+            .rests
             .wait(collector.runtime.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
         let commands = collector.runtime.stats().commands;
@@ -60,6 +61,6 @@ impl<M: Mapping> Collector<M> {
             let blocks = self.blocks.table();
             blocks.candidates.note_emptied(lun);
         }
-        self.idle_waiter.wake(self.runtime.exec());
+        self.host_activity.rests.wake(self.runtime.exec());
     }
 }

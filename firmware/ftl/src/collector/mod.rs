@@ -8,4 +8,5 @@ mod payment;
 mod reuse;
 pub(crate) mod scan;
 mod scan_metadata;
+mod scan_place;
 pub(crate) mod state;

@@ -33,7 +33,8 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
             (done, since) = (collector.work_done(), now);
         } else if now.since(since) >= STANDSTILL {
             collector
-                .scan_waiter
+                .scan
+                .waiter
                 .wait(collector.runtime.exec(), || (collector.work_done() != done).then_some(()))
                 .await;
             continue;
@@ -77,10 +78,10 @@ impl<M: Mapping> Collector<M> {
         let (luns, blocks) = (self.runtime.geometry.total_luns(), self.blocks.table());
         let pages = self.runtime.geometry.blocks_per_lun * u32::from(self.runtime.geometry.pages_per_block);
         for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
-            let at = self.scan_at.get();
-            self.scan_at.set((at + 1) % (luns * pages));
-            if self.scan_at.get() == 0 {
-                self.metadata_round.borrow_mut().begin();
+            let at = self.scan.at.get();
+            self.scan.at.set((at + 1) % (luns * pages));
+            if self.scan.at.get() == 0 {
+                self.scan.metadata.borrow_mut().begin();
             }
             let ppa = Ppa(at % luns * pages + at / luns);
             if blocks.durability.counts_in(ppa) {

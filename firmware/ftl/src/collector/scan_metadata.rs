@@ -24,9 +24,9 @@ pub(crate) enum MetadataPage {
 impl<M: Mapping> Collector<M> {
     /// The next one to read; `None` while there is data to read.
     pub(crate) fn next_metadata_to_scan(&self) -> Option<MetadataPage> {
-        let at = self.metadata_round.borrow().at()?;
+        let at = self.scan.metadata.borrow().at()?;
         let page = self.metadata_page(at);
-        self.metadata_round.borrow_mut().go_on(page.is_some());
+        self.scan.metadata.borrow_mut().go_on(page.is_some());
         page
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
@@ -70,9 +70,9 @@ impl<M: Mapping> Collector<M> {
             MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
         };
         let fades =
-            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.care.refresh);
+            self.scan.metadata.borrow_mut().is_faded(outcome.worst_chunk, self.runtime.config.care.refresh);
         if !is_there || fades {
-            self.metadata_round.borrow_mut().break_off();
+            self.scan.metadata.borrow_mut().break_off();
             self.journal.due.renew_map();
         }
     }

@@ -1,6 +1,6 @@
 use crate::blocks::pool::BlockPool;
 use crate::collector::activity::HostActivity;
-use crate::collector::metadata_round::MetadataRound;
+use crate::collector::scan_place::ScanPlace;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
@@ -10,15 +10,11 @@ use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_exec::WaitCell;
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 
 /// What moves data and erases blocks without the host's asking for it.
 pub(crate) struct Collector<M: Mapping> {
-    // The page that the scan looks at next, all LUNs in turn.
-    pub(super) scan_at: Cell<u32>,
-    pub(super) metadata_round: RefCell<MetadataRound>,
-    // A scan that stands still with the drive.
-    pub(super) scan_waiter: WaitCell,
+    pub(super) scan: ScanPlace,
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(super) gc_free_blocks: Cell<u32>,
     pub(super) gc_active: Cell<u32>,
@@ -28,8 +24,6 @@ pub(crate) struct Collector<M: Mapping> {
     pub(super) collects_ahead: Cell<bool>,
     // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
     pub(super) erases_ahead: Box<[Cell<bool>]>,
-    // Waiting for the host to leave the drive alone.
-    pub(super) idle_waiter: WaitCell,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
@@ -47,15 +41,12 @@ impl<M: Mapping> Collector<M> {
         let (ended, of_end) = (Rc::clone(&idle), Rc::clone(&runtime));
         journal.log_writer.when_ended(Box::new(move || ended.wake(of_end.exec())));
         Collector {
-            scan_at: Cell::new(0),
-            metadata_round: RefCell::default(),
-            scan_waiter: WaitCell::default(),
+            scan: ScanPlace::default(),
             gc_free_blocks: Cell::new(runtime.config.collects_at()),
             gc_active: Cell::new(0),
             idle,
             collects_ahead: Cell::new(false),
             erases_ahead: (0..runtime.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
-            idle_waiter: WaitCell::default(),
             host_activity: HostActivity::default(),
             mapping,
             blocks: Rc::clone(journal.blocks()),
@@ -75,10 +66,10 @@ impl<M: Mapping> Collector<M> {
 
     /// The host's side has taken a command.
     pub(crate) fn command_begins(&self) {
-        let HostActivity { in_work, taken } = &self.host_activity;
+        let HostActivity { in_work, taken, .. } = &self.host_activity;
         in_work.set(in_work.get() + 1);
         taken.set(taken.get() + 1);
-        self.scan_waiter.wake(self.runtime.exec());
+        self.scan.waiter.wake(self.runtime.exec());
     }
     /// A command has been completed; `look` wakes who else waits for that. What waits for the host to leave
     /// the drive alone comes after that.
@@ -95,6 +86,6 @@ impl<M: Mapping> Collector<M> {
     }
     /// Something has ended that kept the drive from erasing ahead.
     pub(crate) fn look_for_rest(&self) {
-        self.idle_waiter.wake(self.runtime.exec());
+        self.host_activity.rests.wake(self.runtime.exec());
     }
 }

@@ -234,6 +234,6 @@ mod tests {
                 .await;
         });
         parts.run();
-        assert_eq!((parts.journal.media().room(), parts.journal.log.state().asked), (8, true));
+        assert_eq!((parts.journal.media().room(), parts.journal.log.state().page.asked), (8, true));
     }
 }

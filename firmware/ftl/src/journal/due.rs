@@ -73,7 +73,7 @@ impl Due {
     /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
     /// range. What ends while the page is being written is for the one after it.
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
-        let lists = self.log.state.borrow().lists_bytes + RANGE_BYTES * blocks.outbox.opened();
+        let lists = self.log.state.borrow().page.lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
         blocks.outbox.bytes() >= room || blocks.opens_fast()
     }
@@ -86,30 +86,30 @@ impl Due {
         self.checkpoint_wanted.wait(self.runtime.exec(), || self.checkpoint_is_due().then_some(())).await;
     }
     fn log_is_due(&self) -> bool {
-        self.log.state.borrow().asked
+        self.log.state.borrow().page.asked
             && !self.log.state.borrow().ended
             && self.runtime.state() != DriveState::Booting
     }
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let log = self.log.state.borrow();
-        let since = self.data_programs() - log.programs_then;
+        let since = self.data_programs() - log.map.programs_then;
         // A map stored just now has made all the room there is to make, unless somebody waits for more.
-        let short = log.short && (log.number > log.commit || log.asked);
-        let due = log.renew || short || since >= self.own.checkpoint_pages();
+        let short = log.short && (log.number > log.map.commit || log.page.asked);
+        let due = log.map.renew || short || since >= self.own.checkpoint_pages();
         due && !log.ended && !self.root.is_as_shut_down() && self.runtime.state() != DriveState::Booting
     }
     /// Has the map stored anew, which takes the place of the one before and of the log behind that.
     #[cold]
     pub(crate) fn renew_map(&self) {
         self.root.mark_dirty();
-        self.log.state.borrow_mut().renew = true;
+        self.log.state.borrow_mut().map.renew = true;
         self.ask_for_checkpoint();
     }
     /// The stored map's programs counted from here on.
     pub(crate) fn checkpoint_begins(&self) -> u64 {
         let programs = self.data_programs();
         let mut log = self.log.state.borrow_mut();
-        (log.programs_then, log.map_begun_at) = (programs, log.at);
+        (log.map.programs_then, log.map.begun_at) = (programs, log.at);
         log.number + 1
     }
     /// A program has begun: looks whether the log should be written, or the map stored.
@@ -133,7 +133,7 @@ impl Due {
     }
     /// Has a log page written as soon as there is room for one.
     pub(crate) fn ask_for_log(&self) {
-        self.log.state.borrow_mut().asked = true;
+        self.log.state.borrow_mut().page.asked = true;
         self.log_wanted.wake(self.runtime.exec());
     }
     /// Waits until another log page has been written, or none can be.
@@ -168,7 +168,7 @@ impl Due {
     /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.table().outbox.last_trim();
-        let full = |log: &Log| !log.writing && !log.has_room();
+        let full = |log: &Log| !log.page.writing && !log.has_room();
         loop {
             let before = {
                 let log = self.log.state.borrow();

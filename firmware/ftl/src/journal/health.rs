@@ -157,7 +157,7 @@ mod tests {
         }
         assert_eq!(parts.journal.runtime().stats().grown_bad_blocks, u64::from(spare + 1));
         assert_eq!(parts.journal.runtime().state(), DriveState::ReadOnly);
-        assert!(parts.journal.log.state().asked, "a loss of power must not make the drive forget it");
+        assert!(parts.journal.log.state().page.asked, "a loss of power must not make the drive forget it");
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         parts.journal.log.note_read_only(true);
         assert!(parts.journal.log.takes_no_writes());
         parts.journal.health.set_state(DriveState::ReadOnly);
-        assert!(!parts.journal.log.state().asked && told.borrow().len() == 1);
+        assert!(!parts.journal.log.state().page.asked && told.borrow().len() == 1);
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl LogWriter {
             }
         };
         if written {
-            self.log.state.borrow_mut().says_read_only |= read_only;
+            self.log.state.borrow_mut().page.says_read_only |= read_only;
             self.end_log_page(commit.filter(|_| whole).map(|commit| commit.replay_from), logged);
         } else {
             self.end_log().await;
@@ -132,31 +132,31 @@ impl LogWriter {
         if log.ended {
             return Some(false);
         }
-        if log.writing {
+        if log.page.writing {
             return None;
         }
         if !commit && !log.has_room() {
-            log.asked = true;
+            log.page.asked = true;
             self.due.ask_for_checkpoint();
             self.due.room_for_map_changed();
             self.media.ask_again();
             return None;
         }
-        (log.writing, log.asked) = (true, false);
+        (log.page.writing, log.page.asked) = (true, false);
         Some(true)
     }
     // `replay_from` comes with the page that names a stored map.
     fn end_log_page(&self, replay_from: Option<u64>, logged: u64) {
         let mut log = self.log.state.borrow_mut();
-        log.writing = false;
+        log.page.writing = false;
         log.number += 1;
         log.logged = logged;
-        let of_page = core::mem::take(&mut log.in_page);
+        let of_page = core::mem::take(&mut log.page.entries);
         log.told.extend(of_page);
         if let Some(replay_from) = replay_from {
-            (log.commit, log.replay_from) = (log.number, replay_from);
-            log.needed_from = log.map_begun_at;
-            log.renew = false;
+            (log.map.commit, log.map.replay_from) = (log.number, replay_from);
+            log.map.needed_from = log.map.begun_at;
+            log.map.renew = false;
         }
         self.runtime.count(|s| s.log_pages += 1);
         if let Some((slot, line)) = log.at.as_mut() {
@@ -218,8 +218,8 @@ impl LogWriter {
             shape: self.own.shape(),
             number: log.number + 1,
             sequence: self.blocks.sequence.last(),
-            commit: log.commit,
-            replay_from: log.replay_from,
+            commit: log.map.commit,
+            replay_from: log.map.replay_from,
             stored: None,
             ranges: Vec::new(),
             free_list: Vec::new(),
@@ -275,14 +275,14 @@ impl LogWriter {
         {
             // An older entry of a unit that is replayed over the map would bring back what a later one of
             // those left over has replaced.
-            (header.commit, header.replay_from, header.stored) = (log.commit, log.replay_from, None);
+            (header.commit, header.replay_from, header.stored) = (log.map.commit, log.map.replay_from, None);
             (commit.stale_from, whole) = (Upa::NONE, false);
         }
         header.ranges = blocks.durability.ranges(pending.entries().iter().skip(count));
-        log.lists_bytes = header.bytes_of_any();
+        log.page.lists_bytes = header.bytes_of_any();
         if self.runtime.config.map_cache().is_some() {
-            log.in_page.clear();
-            log.in_page.extend(pending.entries().iter().take(count));
+            log.page.entries.clear();
+            log.page.entries.extend(pending.entries().iter().take(count));
         }
         let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
@@ -388,13 +388,13 @@ impl LogWriter {
     /// what is buffered goes as far as there is room.
     #[cold]
     async fn end_log(&self) {
-        let said = self.log.state.borrow().says_read_only;
+        let said = self.log.state.borrow().page.says_read_only;
         if !said {
             self.mark_read_only().await;
         }
         {
             let mut log = self.log.state.borrow_mut();
-            (log.writing, log.ended, log.short) = (false, true, true);
+            (log.page.writing, log.ended, log.short) = (false, true, true);
         }
         self.blocks.table().free.end();
         if self.runtime.state() == DriveState::Ready {

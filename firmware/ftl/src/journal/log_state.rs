@@ -53,7 +53,7 @@ impl LogState {
     }
     /// The log page that names the stored map.
     pub(crate) fn naming_page(&self) -> u64 {
-        self.state.borrow().commit
+        self.state.borrow().map.commit
     }
     /// The `nth` line that recovery needs, by its slot.
     pub(crate) fn needed_line(&self, nth: usize) -> Option<(usize, u32)> {

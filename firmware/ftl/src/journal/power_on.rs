@@ -38,7 +38,7 @@ impl LogState {
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
         log.lines_per_slot = u32::from(self.runtime.geometry.pages_per_block) / self.own.log_copies();
-        log.lists_bytes =
+        log.page.lists_bytes =
             HEADER_BYTES + BLOCK_BYTES * luns as usize * self.runtime.config.areas().free_list_max();
     }
 
@@ -66,7 +66,7 @@ impl LogState {
             self.lay_out_log(|block| blocks.states.of(block) == BlockState::Log);
         }
         let mut log = self.state.borrow_mut();
-        (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
+        (log.number, log.map.commit, log.map.replay_from) = (place.number, place.commit, place.replay_from);
         log.ended = place.ended;
         let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
         log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
@@ -82,8 +82,8 @@ impl LogState {
     /// are those that were read, that of the newest page first.
     pub(crate) fn take_over(&self, last: &Header, slots: &[SlotRead]) {
         let mut log = self.state.borrow_mut();
-        (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
-        (log.at, log.renew) = (None, true);
+        (log.number, log.map.commit, log.map.replay_from) = (last.number, last.commit, last.replay_from);
+        (log.at, log.map.renew) = (None, true);
         for slot in &mut log.slots {
             slot.last = 0;
         }

@@ -62,8 +62,8 @@ impl RootRecord {
         let log = self.log.state.borrow();
         let place = LogPlace {
             number: log.number,
-            commit: log.commit,
-            replay_from: log.replay_from,
+            commit: log.map.commit,
+            replay_from: log.map.replay_from,
             at: log.at.map(|(slot, line)| (slot as u32, line)),
             ended: log.ended,
             read_only: self.log.takes_no_writes(),

@@ -21,16 +21,19 @@ pub(crate) struct Log {
     pub(crate) at: Option<(usize, u32)>,
     /// The slot after which to look for the next one.
     pub(crate) turn: usize,
+    /// The newest slot found after a loss of power, and its first erased line: to be gone on with where there
+    /// is no spare slot.
+    pub(crate) rest: Option<(usize, u32)>,
+    pub(crate) lines_per_slot: u32,
     /// Of the last page.
     pub(crate) number: u64,
-    pub(crate) commit: u64,
-    pub(crate) replay_from: u64,
-    pub(crate) lines_per_slot: u32,
-    pub(super) writing: bool,
-    pub(super) asked: bool,
-    // Of a drive whose map is on flash: the entries of the page that is being written, and those of pages
-    // that have been, for who writes the map.
-    pub(super) in_page: Vec<LogEntry>,
+    /// The page that comes next.
+    pub(super) page: NextPage,
+    /// The stored map.
+    pub(crate) map: NamedMap,
+    // Entries since power-on that log pages have.
+    pub(super) logged: u64,
+    // Of a drive whose map is on flash: entries of the pages that have been written, for who writes the map.
     pub(super) told: Vec<LogEntry>,
     /// It runs short of lines. Asked for at every program, while slots are many.
     pub(super) short: bool,
@@ -38,29 +41,42 @@ pub(crate) struct Log {
     pub(crate) ended: bool,
     /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
     pub(crate) uses_reserve: bool,
-    // Bytes of the last page's header and lists: the next one's take about as many.
+}
+
+/// The log page that comes next.
+#[derive(Default)]
+pub(crate) struct NextPage {
+    pub(super) asked: bool,
+    pub(super) writing: bool,
+    // What it says, of a drive whose map is on flash.
+    pub(super) entries: Vec<LogEntry>,
+    // Bytes of the header and lists of the page before: its own take about as many.
     pub(super) lists_bytes: usize,
     // A page has said that the drive takes no more writes.
     pub(super) says_read_only: bool,
-    /// A map is to be stored soon. The log was read back after a loss of power, and that makes the next
-    /// recovery short; or a page of the stored map, or of the log behind it, fades or can't be read any more.
-    pub(crate) renew: bool,
-    /// Where the log went on when the stored map was begun: what its slot has before that line counts no
-    /// more. None where no map was stored since power-on.
+}
+
+/// The stored map that the log names, and what has happened since it was begun.
+#[derive(Default)]
+pub(crate) struct NamedMap {
+    /// The page that names it.
+    pub(crate) commit: u64,
+    /// The first page with an entry that it doesn't have.
+    pub(crate) replay_from: u64,
+    /// Where the log went on when it was begun: what its slot has before that line counts no more. None where
+    /// no map was stored since power-on.
     pub(super) needed_from: Option<(usize, u32)>,
-    /// The newest slot found then, and its first erased line: to be gone on with where there is no spare
-    /// slot.
-    pub(crate) rest: Option<(usize, u32)>,
-    // Entries since power-on that log pages have.
-    pub(super) logged: u64,
     // Data pages programmed, and where the log stood, when the last map to be stored was begun.
     pub(super) programs_then: u64,
-    pub(super) map_begun_at: Option<(usize, u32)>,
+    pub(super) begun_at: Option<(usize, u32)>,
+    /// Another is to be stored soon. The log was read back after a loss of power, and that makes the next
+    /// recovery short; or a page of the stored map, or of the log behind it, fades or can't be read any more.
+    pub(crate) renew: bool,
 }
 
 impl Log {
     fn is_spare(&self, slot: &LogSlot) -> bool {
-        slot.good && (slot.last == 0 || slot.last < self.replay_from)
+        slot.good && (slot.last == 0 || slot.last < self.map.replay_from)
     }
     /// Slots that have not gone bad.
     pub(super) fn good_slots(&self) -> u32 {
@@ -106,12 +122,12 @@ impl Log {
     }
     /// The lines that recovery needs, each by its slot, as far as that is known.
     pub(crate) fn needed_lines(&self) -> impl Iterator<Item = (usize, u32)> {
-        let wanted = self.replay_from.min(self.commit);
+        let wanted = self.map.replay_from.min(self.map.commit);
         let in_use =
             self.slots.iter().enumerate().filter(move |(_, slot)| slot.last > 0 && slot.last >= wanted);
         in_use.flat_map(|(n, _)| {
             let here = |(slot, line): (usize, u32)| (slot == n).then_some(line);
-            let first = self.needed_from.and_then(here).unwrap_or(0);
+            let first = self.map.needed_from.and_then(here).unwrap_or(0);
             let end = self.at.and_then(here).unwrap_or(self.lines_per_slot);
             (first..end).map(move |line| (n, line))
         })
@@ -144,7 +160,7 @@ mod tests {
         (log.turn, log.slots[1].good) = (0, false);
         assert_eq!(log.next_spare(), Some(2));
         // Of the others none is spare whose pages the stored map does not know.
-        log.replay_from = 10;
+        log.map.replay_from = 10;
         log.slots.iter_mut().for_each(|slot| slot.last = 10);
         assert_eq!(log.next_spare(), None);
         log.slots[5].last = 9;
@@ -155,7 +171,7 @@ mod tests {
     #[test]
     fn the_last_slots_are_kept_until_no_map_will_be_stored() {
         let mut log = log();
-        (log.at, log.replay_from) = (Some((0, 4)), 1);
+        (log.at, log.map.replay_from) = (Some((0, 4)), 1);
         assert_eq!((log.free_lines(), log.has_room(), log.runs_short()), (28, true, false));
         (1..6).for_each(|slot| log.slots[slot].last = 1);
         assert_eq!((log.free_lines(), log.has_room(), log.runs_short()), (8, false, true));
@@ -169,11 +185,11 @@ mod tests {
     #[test]
     fn recovery_needs_the_lines_since_the_stored_map_was_begun() {
         let mut log = log();
-        (log.commit, log.replay_from, log.at) = (9, 8, Some((2, 1)));
+        (log.map.commit, log.map.replay_from, log.at) = (9, 8, Some((2, 1)));
         for (slot, last) in [(0, 5), (1, 9), (2, 10)] {
             log.slots[slot].last = last;
         }
-        log.needed_from = Some((1, 2));
+        log.map.needed_from = Some((1, 2));
         assert_eq!(log.needed_lines().collect::<Vec<_>>(), vec![(1, 2), (1, 3), (2, 0)]);
     }
 }

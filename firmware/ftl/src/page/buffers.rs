@@ -39,11 +39,11 @@ impl PageBuffers {
         }
     }
     /// Granules a sector.
-    pub(crate) fn granules_per_sector(&self) -> u32 {
+    fn granules_per_sector(&self) -> u32 {
         SECTOR_BYTES as u32 / self.granule_bytes()
     }
     /// Granules a page.
-    pub(crate) fn granules_per_page(&self) -> u32 {
+    fn granules_per_page(&self) -> u32 {
         self.geometry.page_bytes / self.granule_bytes()
     }
     /// The granules of the sectors in `sectors`.

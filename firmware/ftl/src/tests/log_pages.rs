@@ -77,7 +77,7 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     }
     let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    parts.journal.log.state_mut().renew = true;
+    parts.journal.log.state_mut().map.renew = true;
     parts.journal.due.ask_for_checkpoint();
     while !parts.journal.due.is_storing() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));

@@ -46,7 +46,7 @@ impl Bench {
     }
     pub(super) fn store_map(&self) {
         let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
-        parts.journal.log.state_mut().renew = true;
+        parts.journal.log.state_mut().map.renew = true;
         parts.journal.due.ask_for_checkpoint();
         self.rest();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
@@ -272,7 +272,7 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
         {
             // Recovery needs no page before the one that stands twice.
             let log = bench.ftl.parts().journal.log.state();
-            assert_eq!(log.replay_from, log.commit, "slot {wanted}");
+            assert_eq!(log.map.replay_from, log.map.commit, "slot {wanted}");
         }
         bench.trim(0, 10);
         bench.flush();

@@ -46,9 +46,9 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
                 }
             }
         }
-        map.active.set(map.active.get() - 1);
+        map.flushes.task_ends();
         map.settle();
-        map.idle_waiters.wake_all(map.runtime().exec());
+        map.flushes.look_idle();
         map.journal().blocks().queues.ask_flush();
     }
 }
@@ -66,13 +66,6 @@ impl Demand {
             self.journal().writer.pad_line(lun, Stream::Gc).await;
         }
     }
-    /// Rows are wanted: somebody waits for them, or soon would.
-    fn is_wanted(&self) -> bool {
-        let budget = self.budget.borrow();
-        let is_short = budget.host_left() < budget.host_most() / 8;
-        let is_paused = self.journal().blocks().collection.is_paused();
-        !self.room_waiters.is_empty() || budget.is_overdrawn() || (is_short && !is_paused)
-    }
     fn next_work(&self) -> Option<Work> {
         if self.is_booting.get() || self.runtime().state() == DriveState::Booting {
             return None;
@@ -80,16 +73,15 @@ impl Demand {
         self.take_told();
         self.settle();
         let work = self.work_to_do()?;
-        self.active.set(self.active.get() + 1);
+        self.flushes.task_begins();
         Some(work)
     }
     fn work_to_do(&self) -> Option<Work> {
-        let is_wanted = self.is_wanted();
+        let is_wanted = self.room.is_wanted();
         let blocks = self.journal().blocks();
-        let lun_of = |page| self.store.lun_of(self.unit_of(page));
+        let lun_of = |page| self.store.lun_of(self.shape.unit_of(page));
         let may = |page: u32| {
-            let is_free = !self.busy.borrow()[page as usize] && !self.lost.borrow()[page as usize];
-            is_free && blocks.table().room.has_room_for_mapping(lun_of(page))
+            self.flushes.may_begin(page) && blocks.table().room.has_room_for_mapping(lun_of(page))
         };
         let fullest = self.rows.borrow().fullest(may);
         // A drive at rest stays as it is.
@@ -97,25 +89,25 @@ impl Demand {
         let is_full = |page| self.rows.borrow().flushable(page) >= ENOUGH;
         let worth = |&page: &u32| is_wanted || (!is_paused && is_full(page));
         if let Some(page) = fullest.filter(worth) {
-            self.busy.borrow_mut()[page as usize] = true;
+            self.flushes.begin(page);
             return Some(Work::Page(page));
         }
-        if !is_wanted || self.active.get() > 0 {
+        if !is_wanted || self.flushes.is_active() {
             return None;
         }
         // Nothing can be written now: something has to happen first.
-        if let Some(&(_, page)) = self.written.borrow().first() {
+        if let Some(page) = self.flushes.oldest_unsafe() {
             return Some(Work::Pad(page));
         }
-        let mut comes = !self.unmapped.borrow().is_empty() && !self.journal().log.has_ended();
+        let mut comes = self.flushes.wants_log() && !self.journal().log.has_ended();
         if comes {
             self.journal().due.ask_for_log();
         }
-        for page in 0..self.pages {
-            if self.rows.borrow().flushable(page) > 0 && !self.lost.borrow()[page as usize] {
+        for page in 0..self.shape.pages {
+            if self.rows.borrow().flushable(page) > 0 && !self.flushes.is_lost(page) {
                 let lun = lun_of(page);
                 // Garbage collection that waits for rows itself brings no room.
-                let collects = !blocks.table().room.is_full(lun) && !self.collector_waits[lun.index()].get();
+                let collects = !blocks.table().room.is_full(lun) && !self.room.is_awaited_by(lun);
                 comes |= collects && !self.journal().log.has_ended();
                 blocks.collection.ask(lun);
             }
@@ -136,8 +128,8 @@ impl Demand {
             }
             // What is left are programs in flight, and copies out of a victim in work.
         }
-        if !comes && self.runtime().state() != DriveState::Ready && !self.is_hopeless.replace(true) {
-            self.room_waiters.wake_all(self.runtime().exec());
+        if !comes && self.runtime().state() != DriveState::Ready {
+            self.room.give_up();
         }
         None
     }
@@ -146,9 +138,9 @@ impl Demand {
         let mut rows = self.rows.borrow_mut();
         for entry in self.journal().log.take_told() {
             match entry {
-                LogEntry::Map { lpn, at } if lpn.0 < self.host_units => rows.logged(lpn, at),
-                LogEntry::Trim { first, count, .. } if first.0 < self.host_units => {
-                    rows.logged_unmapped(first, count.min(self.host_units - first.0));
+                LogEntry::Map { lpn, at } if lpn.0 < self.shape.host_units => rows.logged(lpn, at),
+                LogEntry::Trim { first, count, .. } if first.0 < self.shape.host_units => {
+                    rows.logged_unmapped(first, count.min(self.shape.host_units - first.0));
                 }
                 _ => {}
             }
@@ -156,37 +148,26 @@ impl Demand {
     }
     /// Rows are clean once the page that has their changes is safe.
     pub(super) fn settle(&self) {
-        let is_safe = |page: Ppa| self.journal().blocks().table().durability.safety(page) == Safety::Safe;
+        let journal = self.journal();
+        let is_safe = |page: Ppa| journal.blocks().table().durability.safety(page) == Safety::Safe;
+        let is_logged = |entry: u64| journal.log.has_logged(entry);
         let mut cleaned = 0;
-        self.written.borrow_mut().retain(|&(page, at)| {
-            let safe = is_safe(at);
-            if safe {
-                cleaned += self.end_flush(page, true);
-            }
-            !safe
-        });
-        self.unmapped.borrow_mut().retain(|&(page, entry)| {
-            let is_logged = self.journal().log.has_logged(entry);
-            if is_logged {
-                cleaned += self.end_flush(page, true);
-            }
-            !is_logged
-        });
-        self.cleaned(cleaned);
+        self.flushes.take_safe(is_safe, is_logged, |page| cleaned += self.end_flush(page, true));
+        self.room.cleaned(cleaned);
     }
     fn end_flush(&self, page: u32, is_written: bool) -> u32 {
-        self.busy.borrow_mut()[page as usize] = false;
+        self.flushes.end(page);
         let cleaned = self.rows.borrow_mut().end_flush(page, is_written);
         self.count(|counts| counts.changes += u64::from(cleaned));
         cleaned
     }
     async fn flush(&self, page: u32, buffer: BufferId) {
         match self.write_page(page, buffer).await {
-            Outcome::At(at) => self.written.borrow_mut().push((page, at)),
+            Outcome::At(at) => self.flushes.written(page, at),
             // No recovery finds out but by the log that it is nowhere.
             Outcome::Nowhere => {
                 let last = self.journal().blocks().table().outbox.last();
-                self.unmapped.borrow_mut().push((page, last));
+                self.flushes.unmapped(page, last);
             }
             Outcome::Not => {
                 self.end_flush(page, false);
@@ -196,7 +177,7 @@ impl Demand {
     async fn write_page(&self, page: u32, buffer: BufferId) -> Outcome {
         let journal = self.journal();
         if !self.read_to_change(page, buffer).await {
-            self.lost.borrow_mut()[page as usize] = true;
+            self.flushes.lose(page);
             return Outcome::Not;
         }
         let is_empty = {
@@ -207,7 +188,7 @@ impl Demand {
             });
             bytes.iter().all(|&byte| byte == 0)
         };
-        let unit = self.unit_of(page);
+        let unit = self.shape.unit_of(page);
         if is_empty {
             self.unmap_own(page);
             journal.due.after_program(self.store.lun_of(unit));
@@ -220,7 +201,7 @@ impl Demand {
             if let Some(copy) = self.clean.borrow_mut().page_mut(page) {
                 self.copy_entries(buffer, copy);
             }
-            self.note_stale(page, true);
+            self.loads.note_stale(page, true);
             journal.blocks().line_durable(programmed);
         };
         match self.store.write(unit, buffer, moved).await {
@@ -236,10 +217,10 @@ impl Demand {
         let journal = self.journal();
         let from = self.directory.borrow_mut().set(page, Upa::NONE);
         self.clean.borrow_mut().remove(page);
-        self.note_stale(page, true);
+        self.loads.note_stale(page, true);
         if from.is_some() {
             journal.root.mark_dirty();
-            let (unit, sequence) = (self.unit_of(page), journal.blocks().sequence.next());
+            let (unit, sequence) = (self.shape.unit_of(page), journal.blocks().sequence.next());
             let lun = self.store.lun_of(unit);
             journal.blocks().table().durability.unmapped(lun, unit, from, sequence);
         }
@@ -262,6 +243,6 @@ impl Demand {
             return true;
         }
         self.count(|counts| counts.page_reads += 1);
-        self.store.read(self.unit_of(page), at, buffer).await
+        self.store.read(self.shape.unit_of(page), at, buffer).await
     }
 }

@@ -1,11 +1,10 @@
 //! Reading translation pages.
 
 use crate::mapping::MappingFault;
-use crate::mapping::demand::state::{Demand, Loading};
+use crate::mapping::demand::state::Demand;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Wait;
 use aster_ports::flash::Tag;
 use aster_units::{BufferId, Lpn, Upa};
 
@@ -19,28 +18,19 @@ struct Ahead {
 }
 
 impl Demand {
-    /// Whether a page is being read.
-    pub(super) fn is_loading(&self, page: u32) -> bool {
-        self.loading.borrow().iter().any(|loading| loading.page == page)
-    }
-    /// Waits until some page has been read. `MapMissed` has told of it.
-    pub(super) async fn wait_loaded(&self) {
-        self.runtime().woken(&self.load_waiters).await;
-    }
     /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
     pub(super) async fn load(&self, page: u32) -> bool {
-        self.loading.borrow_mut().push(Loading { page, is_stale: false });
-        let buffer = self.take_buffer().await;
+        self.loads.begin(page);
+        let buffer = self.loads.take_buffer().await;
         let is_there = loop {
             let at = self.directory.borrow().get(page);
             if !at.is_some() {
                 break true;
             }
-            self.note_stale(page, false);
+            self.loads.note_stale(page, false);
             self.count(|counts| counts.page_reads += 1);
-            let is_whole = self.store.read(self.unit_of(page), at, buffer).await;
-            let is_stale = self.loading.borrow().iter().any(|of| of.page == page && of.is_stale);
-            if is_stale {
+            let is_whole = self.store.read(self.shape.unit_of(page), at, buffer).await;
+            if self.loads.is_stale(page) {
                 continue;
             }
             if is_whole {
@@ -48,31 +38,16 @@ impl Demand {
             }
             break is_whole;
         };
-        self.give_buffer(buffer);
-        self.loading.borrow_mut().retain(|loading| loading.page != page);
-        self.load_waiters.wake_all(self.runtime().exec());
+        self.loads.give_buffer(buffer);
+        self.loads.end(page);
         is_there
-    }
-    /// What is being read of a page is out of date, or isn't.
-    pub(super) fn note_stale(&self, page: u32, is_stale: bool) {
-        for loading in self.loading.borrow_mut().iter_mut().filter(|loading| loading.page == page) {
-            loading.is_stale = is_stale;
-        }
-    }
-    async fn take_buffer(&self) -> BufferId {
-        let taken = self.buffer_waiters.wait(self.runtime().exec(), || self.buffers.borrow_mut().pop());
-        self.runtime().waiting(Wait::MergeBuffer, taken).await
-    }
-    fn give_buffer(&self, buffer: BufferId) {
-        self.buffers.borrow_mut().push(buffer);
-        self.buffer_waiters.wake_one(self.runtime().exec());
     }
     /// Gives `each` all units that are mapped, with their places, until it says false. While booting, rows
     /// that say what their page says are dropped.
     pub(super) async fn walk_all(&self, mut each: impl FnMut(Lpn, Upa) -> bool) -> Result<(), MappingFault> {
-        for page in 0..self.pages {
+        for page in 0..self.shape.pages {
             let at = self.directory.borrow().get(page);
-            if at.is_some() && !each(self.unit_of(page), at) {
+            if at.is_some() && !each(self.shape.unit_of(page), at) {
                 return Ok(());
             }
         }
@@ -85,8 +60,9 @@ impl Demand {
                 self.rows.borrow_mut().drop_known(page, |entry| Upa(!entries[entry as usize]));
             }
             self.rows.borrow().each_of(page, |entry, at| entries[entry as usize] = !at.0);
-            let first = page * self.entries;
-            let mut mapped = (first..self.host_units).zip(entries.iter()).filter(|(_, entry)| **entry != 0);
+            let first = page * self.shape.entries;
+            let mut mapped =
+                (first..self.shape.host_units).zip(entries.iter()).filter(|(_, entry)| **entry != 0);
             mapped.all(|(unit, &entry)| each(Lpn(unit), Upa(!entry)))
         });
         let walked = walked.await;
@@ -106,18 +82,18 @@ impl Demand {
         &self,
         mut each: impl FnMut(u32, &mut [u32], bool) -> bool,
     ) -> Result<(), MappingFault> {
-        let mut buffers = Vec::from([self.take_buffer().await]);
+        let mut buffers = Vec::from([self.loads.take_buffer().await]);
         // A drive that serves has others that need them.
         if self.is_booting.get() {
-            buffers.append(&mut self.buffers.borrow_mut());
+            self.loads.take_free_buffers(&mut buffers);
         }
-        let mut entries = vec![0; self.entries as usize];
+        let mut entries = vec![0; self.shape.entries as usize];
         let (mut ahead, mut again) = (VecDeque::new(), VecDeque::new());
         let mut next = 0;
         let mut result = Ok(true);
         loop {
             while result == Ok(true) && ahead.len() < AHEAD_MAX {
-                let more = (next < self.pages).then_some(next);
+                let more = (next < self.shape.pages).then_some(next);
                 let Some(page) = again.front().copied().or(more) else { break };
                 let at = self.directory.borrow().get(page);
                 let read = match self.is_here(page) {
@@ -138,7 +114,7 @@ impl Demand {
             entries.fill(0);
             let is_current = match read {
                 Some((buffer, at, tag)) => {
-                    is_whole = self.store.end_read(self.unit_of(page), at, buffer, tag).await;
+                    is_whole = self.store.end_read(self.shape.unit_of(page), at, buffer, tag).await;
                     self.copy_entries(buffer, &mut entries);
                     buffers.push(buffer);
                     self.directory.borrow().get(page) == at
@@ -159,11 +135,11 @@ impl Demand {
                 let goes_on = each(page, &mut entries, is_whole);
                 result = match is_whole || goes_on {
                     true => Ok(goes_on),
-                    false => Err(MappingFault { page: Lpn(page * self.entries) }),
+                    false => Err(MappingFault { page: Lpn(page * self.shape.entries) }),
                 };
             }
         }
-        buffers.into_iter().for_each(|buffer| self.give_buffer(buffer));
+        buffers.into_iter().for_each(|buffer| self.loads.give_buffer(buffer));
         result.map(|_| ())
     }
     /// What has been restored is all that there is: what translation pages say beyond that is of before. A
@@ -177,7 +153,7 @@ impl Demand {
             let mut rows = self.rows.borrow_mut();
             rows.each_of(page, |entry, _| entries[entry as usize] = 0);
             for (entry, _) in (0..).zip(entries.iter()).filter(|(_, entry)| **entry != 0) {
-                rows.restore(Lpn(page * self.entries + entry), Upa::NONE, true);
+                rows.restore(Lpn(page * self.shape.entries + entry), Upa::NONE, true);
             }
             true
         });

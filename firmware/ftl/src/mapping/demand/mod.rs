@@ -6,7 +6,10 @@
 //! | `clean` | translation pages as they stand on flash |
 //! | `directory` | where translation pages are |
 //! | `budget` | who may make how many rows dirty |
-//! | `state` | all of these, and who waits for what |
+//! | `room` | who waits for rows |
+//! | `loads`, `flushes` | translation pages that are being read, and written |
+//! | `shape` | how units, entries and translation pages are numbered |
+//! | `state` | all of these |
 //! | `load` | reading translation pages |
 //! | `flush` | writing them |
 //! | `stored` | what a stored map has of it |
@@ -15,8 +18,12 @@ mod budget;
 mod clean;
 mod directory;
 mod flush;
+mod flushes;
 mod load;
+mod loads;
+mod room;
 mod rows;
+mod shape;
 mod state;
 mod stored;
 
@@ -45,7 +52,7 @@ impl DemandMap {
     #[cfg(test)]
     pub(crate) fn state(&self) -> (alloc::vec::Vec<Upa>, alloc::collections::BTreeMap<Lpn, Upa>) {
         let (directory, rows) = (self.0.directory.borrow(), self.0.rows.borrow());
-        let places = (0..self.0.pages).map(|page| directory.get(page)).collect();
+        let places = (0..self.0.shape.pages).map(|page| directory.get(page)).collect();
         (places, (0..rows.slots()).filter_map(|slot| rows.in_slot(slot)).collect())
     }
     /// Changes in memory, and units that are pinned.
@@ -82,9 +89,7 @@ impl Drop for DemandRoom {
     fn drop(&mut self) {
         let left = self.left.get();
         if left > 0 {
-            self.map.budget.borrow_mut().give_back(self.whose, left);
-            let map = &self.map;
-            map.room_waiters.wake_all(map.runtime().exec());
+            self.map.room.give_back(self.whose, left);
         }
     }
 }
@@ -93,7 +98,7 @@ impl DemandMap {
     /// A pin on a unit whose entry is in memory.
     fn at_hand(&self, unit: Lpn) -> Option<DemandPin> {
         let map = &self.0;
-        if map.own_page(unit).is_some() {
+        if map.shape.own_page(unit).is_some() {
             return Some(DemandPin { map: Rc::clone(map), unit, row: None });
         }
         let mut rows = map.rows.borrow_mut();
@@ -103,7 +108,7 @@ impl DemandMap {
                 row
             }
             None => {
-                let (page, entry) = map.entry_of(unit);
+                let (page, entry) = map.shape.entry_of(unit);
                 let at = match map.clean.borrow_mut().get(page, entry) {
                     Some(at) => at,
                     None if map.directory.borrow().get(page).is_some() => return None,
@@ -118,8 +123,11 @@ impl DemandMap {
         DemandRoom { map: Rc::clone(&self.0), whose, left: Cell::new(changes) }
     }
     async fn wait_room(&self, whose: Whose, changes: u32) -> Result<DemandRoom, NoMapRoom> {
-        let taken = match self.0.take_room(whose, changes) {
-            None => self.0.wait_room(whose, changes).await,
+        let taken = match self.0.room.take(whose, changes) {
+            None => {
+                self.0.count(|counts| counts.room_waits += 1);
+                self.0.room.wait(whose, changes).await
+            }
             taken => taken,
         };
         taken.map(|whose| self.room_of(whose, changes)).ok_or(NoMapRoom)
@@ -132,11 +140,11 @@ impl Mapping for DemandMap {
     const STORES_UNITS: bool = false;
 
     fn pages(&self) -> u32 {
-        self.0.host_units + self.0.pages
+        self.0.shape.host_units + self.0.shape.pages
     }
     fn try_room(&self, changes: u32) -> Option<DemandRoom> {
         // Who waits comes first.
-        let whose = self.0.room_waiters.is_empty().then(|| self.0.take_room(Whose::Host, changes))??;
+        let whose = (!self.0.room.is_awaited()).then(|| self.0.room.take(Whose::Host, changes))??;
         Some(self.room_of(whose, changes))
     }
     fn room(&self, changes: u32) -> impl Future<Output = Result<DemandRoom, NoMapRoom>> {
@@ -156,15 +164,15 @@ impl Mapping for DemandMap {
     }
     async fn pin(&self, unit: Lpn) -> Result<DemandPin, MappingFault> {
         self.0.count(|counts| counts.misses += 1);
-        let (runtime, (page, _)) = (self.0.runtime(), self.0.entry_of(unit));
+        let (runtime, (page, _)) = (self.0.runtime(), self.0.shape.entry_of(unit));
         runtime.emit(|| Event::MapMissed { task: runtime.task(), page });
         let brought = loop {
             if let Some(pin) = self.at_hand(unit) {
                 break Ok(pin);
             }
-            if self.0.is_loading(page) {
+            if self.0.loads.has(page) {
                 self.0.count(|counts| counts.joined += 1);
-                self.0.wait_loaded().await;
+                self.0.loads.wait().await;
             } else if !self.0.load(page).await {
                 break Err(MappingFault { page: unit });
             }
@@ -178,23 +186,18 @@ impl Mapping for DemandMap {
     fn get(&self, pin: &DemandPin) -> Upa {
         match pin.row {
             Some(row) => self.0.rows.borrow().place(row),
-            None => self.0.directory.borrow().get(pin.unit.0 - self.0.host_units),
+            None => self.0.directory.borrow().get(pin.unit.0 - self.0.shape.host_units),
         }
     }
     fn set(&self, room: &DemandRoom, pin: &DemandPin, to: Upa) -> Upa {
         let Some(row) = pin.row else {
-            return self.0.directory.borrow_mut().set(pin.unit.0 - self.0.host_units, to);
+            return self.0.directory.borrow_mut().set(pin.unit.0 - self.0.shape.host_units, to);
         };
         let (old, newly_dirty) = self.0.rows.borrow_mut().set(pin.unit, row, to);
         if newly_dirty {
-            let mut budget = self.0.budget.borrow_mut();
-            match room.left.get().checked_sub(1) {
-                Some(left) => {
-                    room.left.set(left);
-                    budget.spend(room.whose);
-                }
-                None => budget.spend_beyond(room.whose),
-            }
+            let left = room.left.get().checked_sub(1);
+            room.left.set(left.unwrap_or(0));
+            self.0.room.spend(room.whose, left.is_some());
         }
         old
     }
@@ -220,20 +223,15 @@ impl Mapping for DemandMap {
         }
     }
     async fn idle(&self) {
-        let is_idle = || (self.0.active.get() == 0).then_some(());
-        self.0.idle_waiters.wait(self.0.runtime().exec(), is_idle).await;
+        self.0.flushes.idle().await;
     }
     async fn settled(&self) {
         self.0.journal().blocks().queues.ask_flush();
-        let is_settled = || {
-            let is_over = self.0.is_hopeless.get() || !self.0.budget.borrow().is_overdrawn();
-            is_over.then_some(())
-        };
-        self.0.room_waiters.wait(self.0.runtime().exec(), is_settled).await;
+        self.0.room.settled().await;
     }
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let counts = self.0.counts.get();
-        each("map_pages", self.0.pages.into());
+        each("map_pages", self.0.shape.pages.into());
         each("map_hits", counts.hits);
         each("map_misses", counts.misses);
         each("map_joined", counts.joined);
@@ -251,7 +249,7 @@ impl Mapping for DemandMap {
     }
     fn restore(&self, unit: Lpn, to: Upa, is_logged: bool) -> impl Future<Output = Result<(), MappingFault>> {
         let map = &self.0;
-        if let Some(page) = map.own_page(unit) {
+        if let Some(page) = map.shape.own_page(unit) {
             map.directory.borrow_mut().set(page, to);
         } else {
             map.rows.borrow_mut().restore(unit, to, is_logged);
@@ -265,20 +263,20 @@ impl Mapping for DemandMap {
         self.0.walk_all(each)
     }
     fn booted(&self) {
-        self.0.budget.borrow_mut().begin(self.0.rows.borrow().dirty());
+        self.0.room.begin(self.0.rows.borrow().dirty());
         self.0.is_booting.set(false);
     }
     fn directory_entries(&self) -> u32 {
-        self.0.pages
+        self.0.shape.pages
     }
     fn give_up_own(&self) {
-        (0..self.0.pages).for_each(|page| self.0.unmap_own(page));
+        (0..self.0.shape.pages).for_each(|page| self.0.unmap_own(page));
         let dirty = self.0.rows.borrow().dirty();
         self.0.rows.borrow_mut().clear();
-        self.0.cleaned(dirty);
+        self.0.room.cleaned(dirty);
     }
     fn is_storable(&self) -> bool {
-        self.0.rows.borrow().slots() <= self.0.stored_rows
+        self.0.rows.borrow().slots() <= self.0.shape.stored_rows
     }
     fn is_empty(&self, first: Lpn, count: u32) -> bool {
         self.0.says_nothing(first.0, count)

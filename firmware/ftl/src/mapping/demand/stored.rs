@@ -22,15 +22,16 @@ impl Demand {
         });
         // What was there until now may be what the log has.
         says_nothing
-            && (first >= self.stored_rows_at || !self.undone().keys().any(|&unit| self.is_own_unit(unit)))
+            && (first >= self.shape.stored_rows_at
+                || !self.undone().keys().any(|&unit| self.is_own_unit(unit)))
     }
     fn is_own_unit(&self, unit: u32) -> bool {
-        self.own_page(Lpn(unit)).is_some()
+        self.shape.own_page(Lpn(unit)).is_some()
     }
     fn stored_at(&self, entry: u32) -> Stored {
-        match entry.checked_sub(self.stored_rows_at) {
-            Some(of_rows) if of_rows / 2 < self.stored_rows => Stored::Row(of_rows / 2),
-            None if entry < self.pages => Stored::Page(entry),
+        match entry.checked_sub(self.shape.stored_rows_at) {
+            Some(of_rows) if of_rows / 2 < self.shape.stored_rows => Stored::Row(of_rows / 2),
+            None if entry < self.shape.pages => Stored::Page(entry),
             _ => Stored::Nothing,
         }
     }
@@ -43,8 +44,8 @@ impl Demand {
         let as_logged = |unit: Lpn, at: Upa| undone.get(&unit.0).copied().unwrap_or(at);
         for (entry, bytes) in (first..).zip(into.chunks_exact_mut(4)) {
             let value = match self.stored_at(entry) {
-                Stored::Page(page) => !as_logged(self.unit_of(page), directory.get(page)).0,
-                Stored::Row(slot) if (entry - self.stored_rows_at).is_multiple_of(2) => {
+                Stored::Page(page) => !as_logged(self.shape.unit_of(page), directory.get(page)).0,
+                Stored::Row(slot) if (entry - self.shape.stored_rows_at).is_multiple_of(2) => {
                     let row = rows.in_slot(slot);
                     place = row.map_or(Upa::NONE, |(unit, at)| as_logged(unit, at));
                     row.map_or(0, |(unit, _)| unit.0 + 1)
@@ -66,8 +67,8 @@ impl Demand {
             let value = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             match self.stored_at(entry) {
                 Stored::Page(page) if is_valid(Upa(!value)) => _ = directory.set(page, Upa(!value)),
-                Stored::Row(_) if (entry - self.stored_rows_at).is_multiple_of(2) => {
-                    unit = value.checked_sub(1).filter(|unit| *unit < self.host_units).map(Lpn);
+                Stored::Row(_) if (entry - self.shape.stored_rows_at).is_multiple_of(2) => {
+                    unit = value.checked_sub(1).filter(|unit| *unit < self.shape.host_units).map(Lpn);
                 }
                 Stored::Row(_) => {
                     if let Some(unit) = unit.take().filter(|_| is_valid(Upa(!value))) {

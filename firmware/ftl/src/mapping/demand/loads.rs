@@ -1,0 +1,79 @@
+//! Translation pages that are being read, and the buffers that they are read into.
+
+use crate::terms::runtime::Runtime;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::Wait;
+use aster_exec::WaitQueue;
+use aster_units::BufferId;
+use core::cell::RefCell;
+
+/// A translation page that is being read.
+struct Loading {
+    page: u32,
+    // It was written since the read began: what comes is of before.
+    is_stale: bool,
+}
+
+/// What is being read, and who waits for it.
+pub(super) struct Loads {
+    runtime: Rc<Runtime>,
+    loading: RefCell<Vec<Loading>>,
+    waiters: WaitQueue,
+    buffers: RefCell<Vec<BufferId>>,
+    buffer_waiters: WaitQueue,
+}
+
+impl Loads {
+    pub(super) fn new(runtime: &Rc<Runtime>, buffers: Vec<BufferId>, bound: usize) -> Self {
+        Loads {
+            runtime: Rc::clone(runtime),
+            loading: RefCell::new(Vec::with_capacity(bound)),
+            waiters: WaitQueue::with_capacity(bound),
+            buffers: RefCell::new(buffers),
+            buffer_waiters: WaitQueue::with_capacity(bound),
+        }
+    }
+    /// Whether a page is being read.
+    pub(super) fn has(&self, page: u32) -> bool {
+        self.loading.borrow().iter().any(|loading| loading.page == page)
+    }
+    /// A page is being read from now on.
+    pub(super) fn begin(&self, page: u32) {
+        debug_assert!(!self.has(page), "a page is read once at a time");
+        self.loading.borrow_mut().push(Loading { page, is_stale: false });
+    }
+    /// A page has been read: those that wait for one look again.
+    pub(super) fn end(&self, page: u32) {
+        debug_assert!(self.has(page), "it was being read");
+        self.loading.borrow_mut().retain(|loading| loading.page != page);
+        self.waiters.wake_all(self.runtime.exec());
+    }
+    /// Waits until some page has been read. `MapMissed` has told of it.
+    pub(super) async fn wait(&self) {
+        self.runtime.woken(&self.waiters).await;
+    }
+    /// What is being read of a page is out of date, or isn't.
+    pub(super) fn note_stale(&self, page: u32, is_stale: bool) {
+        for loading in self.loading.borrow_mut().iter_mut().filter(|loading| loading.page == page) {
+            loading.is_stale = is_stale;
+        }
+    }
+    /// Whether what is being read of a page is out of date.
+    pub(super) fn is_stale(&self, page: u32) -> bool {
+        self.loading.borrow().iter().any(|of| of.page == page && of.is_stale)
+    }
+    /// Waits for a buffer.
+    pub(super) async fn take_buffer(&self) -> BufferId {
+        let taken = self.buffer_waiters.wait(self.runtime.exec(), || self.buffers.borrow_mut().pop());
+        self.runtime.waiting(Wait::MergeBuffer, taken).await
+    }
+    /// Takes all buffers that are free.
+    pub(super) fn take_free_buffers(&self, into: &mut Vec<BufferId>) {
+        into.append(&mut self.buffers.borrow_mut());
+    }
+    pub(super) fn give_buffer(&self, buffer: BufferId) {
+        self.buffers.borrow_mut().push(buffer);
+        self.buffer_waiters.wake_one(self.runtime.exec());
+    }
+}
