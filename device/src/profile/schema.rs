@@ -475,8 +475,9 @@ pub struct FtlProfile {
     /// 0 for no scan.
     #[serde(default)]
     pub scan_us: u32,
-    /// Pause after each page that moves for wear levelling or refresh, while its LUN has room; also how long
-    /// the drive must have no commands before blocks without valid pages are erased; microseconds.
+    /// Pause after each page that moves for wear levelling or refresh, while its LUN has room; before each
+    /// copy that the host doesn't pay for, where collection is paced; also how long the drive must have no
+    /// commands before blocks without valid pages are erased; microseconds.
     #[serde(default = "default_gap")]
     pub background_gap_us: u32,
     /// What the host of a drive without a map may do with the first block of each LUN and plane, which is the

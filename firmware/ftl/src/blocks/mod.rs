@@ -4,6 +4,7 @@
 pub(crate) mod assigner;
 pub(crate) mod collection;
 mod pace;
+pub(crate) mod pacing;
 pub(crate) mod plane_order;
 pub(crate) mod pool;
 pub(crate) mod programmed;

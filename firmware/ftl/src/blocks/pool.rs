@@ -5,6 +5,7 @@
 //! something to do, and writers wait with [`RoomQueues::wait_room`].
 
 use crate::blocks::collection::Collection;
+use crate::blocks::pacing::Pacing;
 use crate::blocks::programmed::Programmed;
 use crate::blocks::room_queues::RoomQueues;
 use crate::blocks::sequence::Sequence;
@@ -35,6 +36,8 @@ pub(crate) struct BlockPool {
     read_waiters: Box<[WaitCell]>,
     /// Numbers of what is written.
     pub(crate) sequence: Sequence,
+    /// What writers and garbage collection wait for where collection is paced.
+    pub(crate) pacing: Rc<Pacing>,
     /// Who waits for room.
     pub(crate) queues: RoomQueues,
     /// When garbage collection looks for something to do.
@@ -54,6 +57,7 @@ impl BlockPool {
         let luns = geometry.total_luns();
         let depth = usize::from(config.host.slice_workers).min(64);
         let table = Rc::new(Blocks::of(config, victims));
+        let pacing = Rc::new(Pacing::new(runtime, depth));
         BlockPool {
             runtime: Rc::clone(runtime),
             media: Rc::clone(media),
@@ -61,7 +65,8 @@ impl BlockPool {
             durable_waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
             read_waiters: (0..luns).map(|_| WaitCell::default()).collect(),
             sequence: Sequence::default(),
-            queues: RoomQueues::new(runtime, &table, depth),
+            queues: RoomQueues::new(runtime, &pacing, depth),
+            pacing,
             collection: Collection::new(runtime),
             table,
         }

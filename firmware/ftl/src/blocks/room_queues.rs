@@ -1,8 +1,6 @@
 //! Who waits for room: writers for pages of a LUN, and what writes a map that is on flash.
 
-use crate::blocks::pace::Pace;
-use crate::blocks::table::Blocks;
-use crate::blocks::turns::{Turn, Turns};
+use crate::blocks::pacing::Pacing;
 use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -17,13 +15,9 @@ type FullWatcher = Box<dyn Fn()>;
 /// The queues for room, of all LUNs.
 pub(crate) struct RoomQueues {
     runtime: Rc<Runtime>,
-    blocks: Rc<Blocks>,
+    pacing: Rc<Pacing>,
     // Per LUN: writers that wait for a block.
     waiters: Box<[WaitQueue]>,
-    // Per LUN: writers in the order in which they are given pages, where collection is paced.
-    turns: Box<[Turns]>,
-    // Per LUN: what its writers have paid for copies, where collection is paced.
-    paces: Box<[Pace]>,
     // Who writes translation pages, of a map that is on flash.
     flush_waiters: WaitQueue,
     full_watchers: RefCell<Vec<FullWatcher>>,
@@ -31,56 +25,21 @@ pub(crate) struct RoomQueues {
 
 impl RoomQueues {
     /// With room for `depth` writers of each LUN.
-    pub(crate) fn new(runtime: &Rc<Runtime>, blocks: &Rc<Blocks>, depth: usize) -> Self {
+    pub(crate) fn new(runtime: &Rc<Runtime>, pacing: &Rc<Pacing>, depth: usize) -> Self {
         let luns = runtime.geometry.total_luns();
         RoomQueues {
             runtime: Rc::clone(runtime),
-            blocks: Rc::clone(blocks),
+            pacing: Rc::clone(pacing),
             waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
-            turns: (0..luns).map(|_| Turns::with_capacity(depth)).collect(),
-            paces: (0..luns).map(|_| Pace::default()).collect(),
             flush_waiters: WaitQueue::with_capacity(runtime.config.buffers().flushes() as usize),
             full_watchers: RefCell::default(),
         }
     }
     /// Waits until the LUN may have room; the caller looks again.
     pub(crate) async fn wait_room(&self, lun: LunIndex) {
+        // Garbage collection looks when this task waits.
+        self.pacing.look(lun);
         self.runtime.wait_once(&self.waiters[lun.index()], Wait::Room).await;
-    }
-    /// The host programs pages in the LUN, and pays for the copies that this causes.
-    pub(crate) fn host_pays(&self, lun: LunIndex, pages: usize) {
-        let config = &self.runtime.config;
-        if config.gc.is_paced() {
-            // As many as there are when collection begins: its free blocks, and an open one.
-            let blocks = u64::from(config.collects_at() - config.gc.reserve_blocks + 1);
-            let band = blocks * u64::from(config.geometry.pages_per_block);
-            self.paces[lun.index()].pay(pages as u64, self.blocks.room.host_pages_left(lun), band);
-        }
-    }
-    /// A victim is begun of which `valid` of `units` count.
-    pub(crate) fn begin_paying(&self, lun: LunIndex, valid: u64, units: u64) {
-        self.paces[lun.index()].begin(valid, units - valid);
-    }
-    /// Spends the price of so many copies, if that much has been paid.
-    pub(crate) fn spend_paid(&self, lun: LunIndex, copies: u32) -> bool {
-        self.paces[lun.index()].spend(copies.into())
-    }
-    /// Where collection is paced, waits until the writers that came before have their pages. What it returns
-    /// goes to [`RoomQueues::end_turn`] when the caller has its own, or has given up.
-    pub(crate) async fn take_turn(&self, lun: LunIndex) -> Option<Turn> {
-        if !self.runtime.config.gc.is_paced() {
-            return None;
-        }
-        let turns = &self.turns[lun.index()];
-        let turn = turns.join();
-        self.runtime.waiting(Wait::Room, turns.wait_first(self.runtime.exec(), turn)).await;
-        Some(turn)
-    }
-    /// The next writer may ask for its pages.
-    pub(crate) fn end_turn(&self, lun: LunIndex, turn: Option<Turn>) {
-        if let Some(turn) = turn {
-            self.turns[lun.index()].leave(self.runtime.exec(), turn);
-        }
     }
     /// Whether a writer waits for room.
     pub(crate) fn is_room_wanted(&self, lun: LunIndex) -> bool {

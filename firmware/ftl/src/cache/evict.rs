@@ -123,7 +123,7 @@ impl<M: Mapping> Cache<M> {
         lun: LunIndex,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
-        let turn = self.blocks.queues.take_turn(lun).await;
+        let turn = self.blocks.pacing.take_turn(lun).await;
         let begun = loop {
             if let Some(begun) = self
                 .journal
@@ -139,9 +139,9 @@ impl<M: Mapping> Cache<M> {
             self.blocks.collection.ask(lun);
             self.blocks.queues.wait_room(lun).await;
         };
-        self.blocks.queues.end_turn(lun, turn);
+        self.blocks.pacing.end_turn(lun, turn);
         if begun.is_ok() {
-            self.blocks.queues.host_pays(lun, from.len());
+            self.blocks.pacing.pay(lun, from.len(), &self.blocks.table().room);
         }
         begun
     }

@@ -240,7 +240,7 @@ impl<M: Mapping> Collector<M> {
         blocks.refreshing.copies_out_of(victim.block);
         let units =
             u64::from(self.runtime.geometry.pages_per_block) * u64::from(self.runtime.units.per_page());
-        self.blocks.queues.begin_paying(lun, valid.into(), units);
+        self.blocks.pacing.begin(lun, valid.into(), units);
         self.gc_active.set(self.gc_active.get() + 1);
         self.runtime.count(|s| s.gc_runs += 1);
         self.runtime.emit(|| {
@@ -283,7 +283,7 @@ impl<M: Mapping> Collector<M> {
                 self.pause_between_moves(lun).await;
             }
             if reason == Reason::Room && next < end && portion == 0 && moves.in_flight.is_empty() {
-                portion = self.next_portion(lun).await;
+                portion = self.next_portion(lun, victim).await;
             }
             while next < end
                 && result.is_ok()
@@ -737,6 +737,7 @@ impl<M: Mapping> Collector<M> {
         self.gc_free_blocks.set(free.max(self.runtime.config.collects_at()));
         // Garbage collection that waits for a word line of the host has to complete it now.
         self.collects_ahead.set(true);
+        self.blocks.pacing.look_all();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
             self.blocks.durable_changed(lun);
         }
@@ -766,6 +767,7 @@ impl<M: Mapping> Collector<M> {
     /// Keeps new victims from being chosen, and waits until none is being collected.
     pub(crate) async fn pause_gc(&self) {
         self.blocks.collection.pause();
+        self.blocks.pacing.look_all();
         // A collector may wait for an open word line that no one else will complete.
         self.journal.writer.pad_lines().await;
         self.collection_ended(|| (self.gc_active.get() == 0).then_some(())).await;

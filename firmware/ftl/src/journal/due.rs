@@ -200,6 +200,7 @@ impl Due {
     pub(crate) async fn lock_storing(&self) {
         let lock = || (!self.storing.replace(true)).then_some(());
         self.log_waiters.wait(self.runtime.exec(), lock).await;
+        self.blocks.pacing.look_all();
     }
     /// The next map may be stored.
     pub(crate) fn unlock_storing(&self) {

@@ -49,6 +49,7 @@ impl Health {
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.runtime.count(|s| s.state = state);
+        self.blocks.pacing.look_all();
         if state == DriveState::ReadOnly {
             self.blocks.table().evacuation.stop();
             // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was

@@ -151,7 +151,8 @@ pub struct CareConfig {
     pub retire_uncorrectable: bool,
     /// One page is read each time so much has passed, to find data that fades; zero for never.
     pub scan_interval: Duration,
-    /// The pause after each page moved for wear or refresh, while the LUN has room.
+    /// The pause after each page moved for wear or refresh, while the LUN has room, and before each copy that
+    /// the host doesn't pay for where collection is paced.
     pub background_gap: Duration,
 }
 

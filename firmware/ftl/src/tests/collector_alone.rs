@@ -4,7 +4,10 @@ use super::bench::config;
 use super::upper_parts::UpperParts;
 use crate::OobRecord;
 use crate::terms::block::{BlockIndex, BlockState};
-use aster_units::{Content, Lpn, LunIndex, Ppa};
+use crate::terms::config::{CareConfig, Collection, FtlConfig, GcConfig};
+use aster_parties::DriveState;
+use aster_units::{Content, Duration, Lpn, LunIndex, Ppa};
+use std::rc::Rc;
 use std::vec::Vec;
 
 const LUN: LunIndex = LunIndex(0);
@@ -18,7 +21,9 @@ struct Victim {
 }
 
 fn victim() -> Victim {
-    let config = config(Content::Full);
+    victim_of(config(Content::Full))
+}
+fn victim_of(config: FtlConfig) -> Victim {
     let parts = UpperParts::new(config);
     let of_lun =
         |lpn: &Lpn| parts.journal.blocks().lun_of(parts.journal.runtime().units.frame_of(*lpn)) == LUN;
@@ -74,6 +79,95 @@ fn all_valid_pages_of_a_victim_are_copied_within_the_lun_and_it_is_erased() {
     assert_eq!(victim.state(), BlockState::Free);
     assert_eq!(victim.parts.cells.borrow().erases[victim.block.at()], 1);
     assert_eq!(victim.parts.journal.runtime().stats().flash_programs.gc, victim.pages.len() as u64);
+}
+
+/// The pause before each copy that the host doesn't pay for.
+const GAP: Duration = Duration::from_millis(10);
+
+/// A victim of a drive whose collection goes at the host's pace, two pages at a time.
+fn paced() -> Victim {
+    let base = config(Content::Full);
+    // Short of room, so that the host has to pay.
+    let free_blocks = base.geometry.blocks_per_lun - 1;
+    victim_of(FtlConfig {
+        gc: GcConfig { collection: Collection::Paced, depth: 2, free_blocks, ..base.gc },
+        care: CareConfig { background_gap: GAP, ..base.care },
+        ..base
+    })
+}
+
+impl Victim {
+    fn copied(&self) -> u64 {
+        self.parts.journal.runtime().stats().flash_programs.gc
+    }
+    fn pass(&self, time: Duration) {
+        self.parts.exec.advance_to(self.parts.exec.now() + time);
+    }
+}
+
+/// Nothing looks at the clock while it waits. Whatever needs what the victim gains, or what its collection
+/// holds, has it copied at once.
+#[test]
+fn a_victim_that_nobody_pays_for_waits_for_an_event() {
+    type Need = fn(&Victim);
+    let needs: [Need; 4] = [
+        |victim| victim.parts.journal.blocks().pacing.waits_for_map(true),
+        |victim| {
+            let parts = &victim.parts;
+            let collector = Rc::clone(&parts.collector);
+            parts.exec.spawn(async move { collector.pause_gc().await });
+        },
+        |victim| victim.parts.journal.health.set_state(DriveState::ReadOnly),
+        |victim| {
+            let blocks = Rc::clone(victim.parts.journal.blocks());
+            victim.parts.exec.spawn(async move { blocks.queues.wait_room(LUN).await });
+        },
+    ];
+    for (nth, need) in needs.iter().enumerate() {
+        let victim = paced();
+        victim.begin();
+        victim.pass(Duration::ZERO);
+        let before = victim.parts.exec.counts();
+        victim.pass(GAP);
+        assert_eq!((victim.copied(), victim.parts.exec.counts()), (0, before), "before need {nth}");
+        need(&victim);
+        victim.pass(GAP / 2);
+        assert_eq!(victim.copied(), victim.pages.len() as u64, "need {nth}");
+        victim.parts.rest();
+        assert_eq!(victim.state(), BlockState::Free, "need {nth}");
+    }
+}
+
+#[test]
+fn a_copy_that_nobody_pays_for_is_made_after_a_pause() {
+    let victim = paced();
+    victim.begin();
+    let mut last = victim.parts.exec.now();
+    for copies in (0..victim.pages.len() as u64).step_by(2) {
+        while victim.copied() == copies {
+            victim.parts.step();
+        }
+        let now = victim.parts.exec.now();
+        assert!((GAP * 2..GAP * 3).contains(&now.since(last)), "{:?} for two copies", now.since(last));
+        last = now;
+        victim.pass(GAP);
+        assert_eq!(victim.copied(), copies + 2);
+    }
+}
+
+/// The host pays for the pages that count, and never for more: so a portion is no more than what is left.
+#[test]
+fn the_last_copy_of_a_victim_is_paid_for_by_itself() {
+    let victim = paced();
+    for &page in &victim.pages[1..] {
+        victim.parts.mapping.unmap(&(), &page);
+    }
+    victim.begin();
+    victim.pass(Duration::ZERO);
+    let blocks = victim.parts.journal.blocks();
+    blocks.pacing.pay(LUN, 10_000, &blocks.table().room);
+    victim.pass(GAP / 2);
+    assert_eq!(victim.copied(), 1);
 }
 
 #[test]

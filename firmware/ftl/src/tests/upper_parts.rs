@@ -34,6 +34,7 @@ pub struct UpperParts {
     pub journal: Rc<Journal>,
     pub mapping: Rc<Mapped<ResidentMap>>,
     pub cache: Rc<Cache<ResidentMap>>,
+    pub collector: Rc<Collector<ResidentMap>>,
 }
 
 impl UpperParts {
@@ -62,7 +63,7 @@ impl UpperParts {
         for lun in (0..luns).map(LunIndex) {
             exec.spawn(gc::run(Rc::clone(&collector), lun));
         }
-        UpperParts { exec, cells, dram, journal, mapping, cache }
+        UpperParts { exec, cells, dram, journal, mapping, cache, collector }
     }
     /// Runs something to its end.
     pub fn run<T: 'static>(&self, work: impl Future<Output = T> + 'static) -> T {

@@ -56,6 +56,7 @@ impl RowRoom {
             if let Whose::Collector(lun) = whose {
                 self.collector_waits[lun.index()].set(is);
             }
+            self.blocks.pacing.waits_for_map(is);
         };
         waits(true);
         let taken = self.waiters.wait(self.runtime.exec(), || {
