@@ -209,15 +209,15 @@ mod tests {
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut header = [0; NVRAM_AT as usize];
         file.read_exact_at(&mut header, 0).unwrap();
-        assert!(header.starts_with(b"ASTER DRIVE V6\n\0"));
+        assert!(header.starts_with(b"ASTER DRIVE V7\n\0"));
         let covered = header.len() - 4;
-        for format in ["V2", "V4", "V5"] {
+        for format in ["V2", "V5", "V6"] {
             header[12..14].copy_from_slice(format.as_bytes());
             let checksum = aster_codec::checksum::crc32c(&header[..covered]);
             header[covered..].copy_from_slice(&checksum.to_le_bytes());
             file.write_all_at(&header, 0).unwrap();
             let old = std::fs::read(&path).unwrap();
-            let told = format!("d.aster: this image has format {format}, and this Aster reads V6: use the");
+            let told = format!("d.aster: this image has format {format}, and this Aster reads V7: use the");
             for error in [
                 open_image(&path, &profile, None).err().unwrap(),
                 image_info(&path).unwrap_err(),

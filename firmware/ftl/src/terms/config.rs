@@ -191,7 +191,7 @@ pub struct FtlConfig {
 
 /// Bytes of a mapping unit at least: a logical block of the smallest format.
 pub const MAPPING_UNIT_MIN: u32 = 512;
-/// Mapping units of a page at most: a page's OOB record, of 11 bytes for each, must leave room for parity.
+/// Mapping units of a page at most: a page's OOB record, of 10 bytes for each, must leave room for parity.
 pub(crate) const UNITS_PER_PAGE_MAX: u32 = 16;
 /// Bytes of the OOB record of each page with so many bytes, where the map knows places of `unit_bytes`; 0 for
 /// a page. For units that a configuration would refuse it is the record of a page that is a unit.

@@ -1,30 +1,26 @@
 //! What stands in the OOB area of every page (G10).
 //!
-//! Where a mapping unit is a page, that is a record of 16 bytes: LPN (4), sequence (6), kind in the low and
-//! copy in the high half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
-//!
-//! Where a page holds several units, it is a header of 8 bytes and 11 for each unit: the header has kind (1),
-//! a zero (1), lost sectors (2) and CRC-32C over all the rest (4); what a unit has is its LPN (4), all ones
-//! in a slot that holds none, sequence (6) and copy (1). Pages of the drive's own have their numbers in the
-//! first slot.
+//! A header of 6 bytes: kind (1), lost sectors (2), the low 24 bits of CRC-32C over all the rest (3). Then 10
+//! for each mapping unit of a page: its LPN (4), all ones in a slot that holds none, and in 6 bytes the
+//! sequence with the copy in the highest four bits. Pages of the drive's own have their numbers in the first
+//! slot.
 
 use crate::terms::units::{Frame, UnitShape};
-use aster_codec::checksum::{crc32c, crc32c_of};
+use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::PageOwner;
 use aster_units::Lpn;
 
 /// Bytes of the OOB record of a page that holds one mapping unit.
-pub const OOB_BYTES: usize = 16;
-const CHECKED: usize = 13;
-// Of a page with several units.
-const HEADER_BYTES: usize = 8;
-const UNIT_BYTES: usize = 11;
-const CRC_AT: usize = 4;
+pub const OOB_BYTES: usize = HEADER_BYTES + UNIT_BYTES;
+const HEADER_BYTES: usize = 6;
+const UNIT_BYTES: usize = 10;
+const CRC_AT: usize = 3;
 const NO_UNIT: u32 = u32::MAX;
-const SEQUENCE_MAX: u64 = (1 << 48) - 1;
-/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in
+const SEQUENCE_BITS: u32 = 44;
+const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
+/// Counters beyond this are no drive's: half of what their 44 bits hold, so that none runs out while it is in
 /// use.
-pub(crate) const COUNT_MAX: u64 = 1 << 47;
+pub(crate) const COUNT_MAX: u64 = 1 << (SEQUENCE_BITS - 1);
 /// A drive that comes up with a counter beyond this takes no more writes: what it gave out next could lie
 /// beyond [`COUNT_MAX`], and the power-on after that would take it for damage. No session counts that far.
 pub(crate) const COUNT_SPENT: u64 = COUNT_MAX / 2;
@@ -66,14 +62,14 @@ impl PageKind {
     }
 }
 
-/// The OOB record of a page that holds one mapping unit, or one of the drive's own.
+/// The OOB record of a page with one mapping unit, or of one of the drive's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OobRecord {
     /// What the page holds.
     pub kind: PageKind,
     /// The logical unit, or the index of a page of the stored map.
     pub lpn: u32,
-    /// Counts evictions over the drive's life, 48 bits. A unit moved by garbage collection keeps it, so that
+    /// Counts evictions over the drive's life, 44 bits. A unit moved by garbage collection keeps it, so that
     /// of two copies with different numbers the greater is always newer. Pages of the map carry their
     /// generation.
     pub sequence: u64,
@@ -95,27 +91,11 @@ impl OobRecord {
     }
     /// Writes the record into the first [`OOB_BYTES`] of `into`, as where a unit is a page.
     pub fn encode(&self, into: &mut [u8]) {
-        assert!(self.sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
-        into[0..4].copy_from_slice(&self.lpn.to_le_bytes());
-        into[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
-        into[10] = self.kind.code() | ((self.copy % COPIES) << 4);
-        into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
-        let crc = crc32c(&into[..CHECKED]);
-        into[CHECKED..OOB_BYTES].copy_from_slice(&crc.to_le_bytes()[..3]);
+        self.encode_as(UnitShape::PAGE, into);
     }
     /// Reads a record as [`OobRecord::encode`] writes it; `None` when it is too short, unknown or damaged.
     pub fn decode(from: &[u8]) -> Option<Self> {
-        let record = from.get(..OOB_BYTES)?;
-        if record[CHECKED..] != crc32c(&record[..CHECKED]).to_le_bytes()[..3] {
-            return None;
-        }
-        Some(OobRecord {
-            kind: PageKind::of_code(record[10] & 0xF)?,
-            lpn: u32::from_le_bytes([record[0], record[1], record[2], record[3]]),
-            sequence: sequence_in(&record[4..10]),
-            lost_sectors: u16::from_le_bytes([record[11], record[12]]),
-            copy: record[10] >> 4,
-        })
+        OobRecord::decode_as(UnitShape::PAGE, from)
     }
     fn unit(&self) -> UnitRecord {
         UnitRecord { lpn: Lpn(self.lpn), sequence: self.sequence, copy: self.copy }
@@ -123,22 +103,12 @@ impl OobRecord {
     /// Writes the record of a page of `shape`: its unit stands in the first slot.
     #[inline]
     pub(crate) fn encode_as(&self, shape: UnitShape, into: &mut [u8]) {
-        if shape.per_page() == 1 {
-            self.encode(into);
-        } else {
-            PageRecord { kind: self.kind, lost_sectors: self.lost_sectors }.encode(
-                shape,
-                [(0, self.unit())],
-                into,
-            );
-        }
+        let page = PageRecord { kind: self.kind, lost_sectors: self.lost_sectors };
+        page.encode(shape, [(0, self.unit())], into);
     }
     /// The record of a page of `shape`, with the unit in its first slot.
     #[inline]
     pub(crate) fn decode_as(shape: UnitShape, from: &[u8]) -> Option<Self> {
-        if shape.per_page() == 1 {
-            return OobRecord::decode(from);
-        }
         let PageRecord { kind, lost_sectors } = PageRecord::decode(shape, from)?;
         let none = UnitRecord { lpn: Lpn(NO_UNIT), sequence: 0, copy: 0 };
         let UnitRecord { lpn, sequence, copy } = UnitRecord::decode(shape, from, 0).unwrap_or(none);
@@ -171,92 +141,61 @@ impl PageRecord {
         units: impl IntoIterator<Item = (u32, UnitRecord)>,
         into: &mut [u8],
     ) {
-        let PageRecord { kind, lost_sectors } = self;
-        if shape.per_page() == 1 {
-            let unit = units.into_iter().next().map(|(_, unit)| unit);
-            let record = unit.map_or(OobRecord::padding(), |UnitRecord { lpn, sequence, copy }| OobRecord {
-                kind,
-                lpn: lpn.0,
-                sequence,
-                lost_sectors,
-                copy,
-            });
-            return record.encode(into);
+        let (header, slots) = into[..shape.oob_bytes()].split_at_mut(HEADER_BYTES);
+        // All ones are no unit.
+        slots.fill(0xFF);
+        for (slot, unit) in units {
+            unit.encode(&mut slots[slot as usize * UNIT_BYTES..][..UNIT_BYTES]);
         }
-        let into = &mut into[..shape.oob_bytes()];
-        into.fill(0);
-        (0..shape.per_page()).for_each(|slot| {
-            let at = HEADER_BYTES + slot as usize * UNIT_BYTES;
-            into[at..at + 4].copy_from_slice(&NO_UNIT.to_le_bytes());
-        });
-        into[0] = kind.code();
-        into[2..4].copy_from_slice(&lost_sectors.to_le_bytes());
-        for (slot, UnitRecord { lpn, sequence, copy }) in units {
-            assert!(sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
-            let unit = &mut into[HEADER_BYTES + slot as usize * UNIT_BYTES..][..UNIT_BYTES];
-            unit[..4].copy_from_slice(&lpn.0.to_le_bytes());
-            unit[4..10].copy_from_slice(&sequence.to_le_bytes()[..6]);
-            unit[10] = copy % COPIES;
-        }
-        let crc = checksum_of(into);
-        into[CRC_AT..HEADER_BYTES].copy_from_slice(&crc);
+        header[0] = self.kind.code();
+        header[1..CRC_AT].copy_from_slice(&self.lost_sectors.to_le_bytes());
+        let crc = crc32c_of([&header[..CRC_AT], slots]).to_le_bytes();
+        header[CRC_AT..].copy_from_slice(&crc[..3]);
     }
     /// Reads what the record says of the page; `None` when it is too short, unknown or damaged.
     pub(crate) fn decode(shape: UnitShape, from: &[u8]) -> Option<Self> {
-        if shape.per_page() == 1 {
-            let OobRecord { kind, lost_sectors, .. } = OobRecord::decode(from)?;
-            return Some(PageRecord { kind, lost_sectors });
-        }
-        let record = from.get(..shape.oob_bytes())?;
-        if record[CRC_AT..HEADER_BYTES] != checksum_of(record) || record[1] != 0 {
+        let (header, slots) = from.get(..shape.oob_bytes())?.split_at(HEADER_BYTES);
+        if header[CRC_AT..] != crc32c_of([&header[..CRC_AT], slots]).to_le_bytes()[..3] {
             return None;
         }
-        let kind = PageKind::of_code(record[0])?;
-        Some(PageRecord { kind, lost_sectors: u16::from_le_bytes([record[2], record[3]]) })
+        let kind = PageKind::of_code(header[0])?;
+        Some(PageRecord { kind, lost_sectors: u16::from_le_bytes([header[1], header[2]]) })
     }
 }
 
 impl UnitRecord {
+    fn encode(self, into: &mut [u8]) {
+        let UnitRecord { lpn, sequence, copy } = self;
+        assert!(sequence <= SEQUENCE_MAX, "the sequence number has left its 44 bits");
+        let numbers = sequence | u64::from(copy % COPIES) << SEQUENCE_BITS;
+        into[..4].copy_from_slice(&lpn.0.to_le_bytes());
+        into[4..].copy_from_slice(&numbers.to_le_bytes()[..6]);
+    }
     /// Reads what a record, which has been found to be whole, says of the unit in a slot; `None` where there
     /// is no unit.
     pub(crate) fn decode(shape: UnitShape, from: &[u8], slot: u32) -> Option<Self> {
-        if shape.per_page() == 1 {
-            return OobRecord::decode(from).map(|record| record.unit());
-        }
+        debug_assert!(slot < shape.per_page(), "a page has so many slots");
         let unit = from.get(HEADER_BYTES + slot as usize * UNIT_BYTES..)?.get(..UNIT_BYTES)?;
         let lpn = u32::from_le_bytes([unit[0], unit[1], unit[2], unit[3]]);
-        let record = UnitRecord { lpn: Lpn(lpn), sequence: sequence_in(&unit[4..10]), copy: unit[10] };
-        (lpn != NO_UNIT && record.copy < COPIES).then_some(record)
+        let numbers = u64::from_le_bytes([unit[4], unit[5], unit[6], unit[7], unit[8], unit[9], 0, 0]);
+        let (sequence, copy) = (numbers & SEQUENCE_MAX, (numbers >> SEQUENCE_BITS) as u8);
+        (lpn != NO_UNIT).then_some(UnitRecord { lpn: Lpn(lpn), sequence, copy })
     }
 }
 
-fn checksum_of(record: &[u8]) -> [u8; 4] {
-    crc32c_of([&record[..CRC_AT], &record[HEADER_BYTES..]]).to_le_bytes()
-}
-fn sequence_in(bytes: &[u8]) -> u64 {
-    let mut sequence = [0; 8];
-    sequence[..6].copy_from_slice(bytes);
-    u64::from_le_bytes(sequence)
-}
-
 impl UnitShape {
+    /// Pages that are a unit each.
+    const PAGE: UnitShape = UnitShape::new(1, 1);
+
     /// Bytes of a page's OOB record.
     pub(crate) const fn oob_bytes(self) -> usize {
-        match self.per_page() {
-            1 => OOB_BYTES,
-            units => HEADER_BYTES + units as usize * UNIT_BYTES,
-        }
+        HEADER_BYTES + self.per_page() as usize * UNIT_BYTES
     }
 }
 
 /// Whether a page with this OOB holds the units of a frame, each in its own slot, and nothing of them is
 /// lost.
 pub(crate) fn is_whole_page_of(shape: UnitShape, owner: PageOwner, oob: &[u8]) -> bool {
-    if shape.per_page() == 1 {
-        let whole = (PageKind::Data, owner.0, 0);
-        return OobRecord::decode(oob)
-            .is_some_and(|record| (record.kind, record.lpn, record.lost_sectors) == whole);
-    }
     let first = shape.first_of(Frame(owner.0)).0;
     let is_there = |slot| UnitRecord::decode(shape, oob, slot).is_some_and(|unit| unit.lpn.0 == first + slot);
     PageRecord::decode(shape, oob) == Some(PageRecord { kind: PageKind::Data, lost_sectors: 0 })
@@ -283,7 +222,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_round_trip(
-            lpn: u32,
+            lpn in 0..NO_UNIT,
             sequence in 0..=SEQUENCE_MAX,
             lost_sectors: u16,
             copy in 0..COPIES,
@@ -297,7 +236,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_noticed(lpn: u32, sequence in 0..=SEQUENCE_MAX, bit in 0usize..128) {
+        fn a_flipped_bit_is_noticed(lpn in 0..NO_UNIT, sequence in 0..=SEQUENCE_MAX, bit in 0usize..128) {
             let mut bytes = [0; OOB_BYTES];
             OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(&mut bytes);
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -308,7 +247,7 @@ mod tests {
         fn each_slot_gives_the_unit_back_that_was_put_there(
             units in prop::collection::vec(prop::option::of(any_unit()), 4),
             lost_sectors: u16,
-            bit in 0usize..8 * 52,
+            bit in 0usize..8 * 46,
         ) {
             let mut bytes = std::vec![0xEE; FOUR.oob_bytes() + 3];
             let page = PageRecord { kind: PageKind::Data, lost_sectors };
@@ -317,7 +256,7 @@ mod tests {
             prop_assert_eq!(PageRecord::decode(FOUR, &bytes), Some(page));
             let found: Vec<_> = (0..4).map(|slot| UnitRecord::decode(FOUR, &bytes, slot)).collect();
             prop_assert_eq!(found, units);
-            prop_assert_eq!(&bytes[52..], &[0xEE; 3], "no byte beyond is touched");
+            prop_assert_eq!(&bytes[46..], &[0xEE; 3], "no byte beyond is touched");
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(PageRecord::decode(FOUR, &bytes), None);
         }
@@ -340,7 +279,7 @@ mod tests {
     fn a_page_is_a_frames_only_if_each_unit_stands_in_its_own_slot() {
         let unit = |lpn| UnitRecord { lpn: Lpn(lpn), sequence: 9, copy: 0 };
         let is_whole = |lost_sectors, units: &[(u32, u32)]| {
-            let mut bytes = [0; 52];
+            let mut bytes = [0; 46];
             let page = PageRecord { kind: PageKind::Data, lost_sectors };
             page.encode(FOUR, units.iter().map(|&(slot, lpn)| (slot, unit(lpn))), &mut bytes);
             is_whole_page_of(FOUR, PageOwner(5), &bytes)
@@ -357,8 +296,8 @@ mod tests {
         assert_eq!(OobRecord::decode(&[0xFF; OOB_BYTES]), None);
         assert_eq!(OobRecord::decode(&[0; OOB_BYTES]), None);
         assert_eq!(OobRecord::decode(&[1; 4]), None);
-        assert_eq!(PageRecord::decode(FOUR, &[0xFF; 52]), None);
-        assert_eq!(PageRecord::decode(FOUR, &[0; 52]), None);
-        assert_eq!(PageRecord::decode(FOUR, &[1; 51]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[0xFF; 46]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[0; 46]), None);
+        assert_eq!(PageRecord::decode(FOUR, &[1; 45]), None);
     }
 }
