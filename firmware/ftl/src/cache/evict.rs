@@ -4,57 +4,16 @@ use crate::blocks::programmed::Programmed;
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
 use crate::journal::append::Programs;
-use crate::mapping::{Mapping, pin, room};
-use crate::page::buffers::Granules;
+use crate::mapping::Mapping;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
-use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
 use crate::terms::units::Frame;
 use aster_events::Event;
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BufferId, LunIndex, Ppa};
 
 impl<M: Mapping> Cache<M> {
-    /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map.
-    /// The entry can be found and read meanwhile.
-    ///
-    /// # Errors
-    /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
-    pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
-        if self.runtime.config.lines.at_once() > 1 || self.runtime.units.per_page() > 1 {
-            return self.evict_packed(entry).await;
-        }
-        let (frame, _) = self.entries.frame_of(entry);
-        let Ok(room) = room!(self.mapping, 1) else {
-            return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
-        };
-        // The page is pinned before its program: nothing may happen between the program's end and the
-        // change of the map.
-        let Ok(pin) = pin!(self.mapping, self.runtime.units.first_of(frame)) else {
-            return self.evicted(entry, frame, Err(HostStatus::WriteFault));
-        };
-        self.fill(entry, self.pages.whole_page(), Cause::Merge, None).await;
-        self.evict_filled(entry, &room, &pin).await
-    }
-    /// Evicts a filled entry of one unit by itself, as [`Cache::evict`] does; `pin` is on its unit.
-    pub(crate) async fn evict_filled(
-        &self,
-        entry: EntryId,
-        room: &M::Room,
-        pin: &M::Pin,
-    ) -> Result<Ppa, HostStatus> {
-        let (frame, _) = self.entries.frame_of(entry);
-        let lost = self.entries.lacks(entry, self.pages.whole_page());
-        let written = if lost == 0 {
-            self.note_owner(self.mapping.page(pin), BufferId(entry.0), 0);
-            let lun = self.blocks.lun_of(frame);
-            self.program_host(lun, BufferId(entry.0), |done| self.mapping.moved(room, done, [(0, pin)])).await
-        } else {
-            self.program_with_losses(room, pin, entry, lost).await
-        };
-        self.evicted(entry, frame, written)
-    }
     /// Ends an eviction: the entry becomes clean if it was written, and tasks that wait for it are woken.
     pub(crate) fn evicted(
         &self,
@@ -69,35 +28,6 @@ impl<M: Mapping> Cache<M> {
             ppa: self.runtime.config.planes().page_in_lun(ppa).0,
         });
         Ok(ppa)
-    }
-    /// Writes a page that has lost granules. The notes about them are made in a copy, since the entry may
-    /// be read meanwhile.
-    #[cold]
-    async fn program_with_losses(
-        &self,
-        room: &M::Room,
-        pin: &M::Pin,
-        entry: EntryId,
-        lost: Granules,
-    ) -> Result<Ppa, HostStatus> {
-        let held = self.merging.take_one().await;
-        let copy = held.id();
-        self.pages.copy_granules(BufferId(entry.0), copy, self.pages.whole_page() & !lost);
-        self.pages.note_lost(copy, lost);
-        self.note_owner(self.mapping.page(pin), copy, self.pages.sectors_of(lost));
-        let lun = self.blocks.lun_of(self.entries.frame_of(entry).0);
-        self.program_host(lun, copy, |done| self.mapping.moved(room, done, [(0, pin)])).await
-    }
-    /// Writes the OOB record of a page of one unit that is about to be programmed.
-    pub(crate) fn note_owner(&self, lpn: Lpn, buffer: BufferId, lost_sectors: u16) {
-        let record = OobRecord {
-            kind: PageKind::Data,
-            lpn: lpn.0,
-            sequence: self.blocks.sequence.next(),
-            lost_sectors,
-            copy: 0,
-        };
-        self.pages.put_record(buffer, &record);
     }
     /// Programs a page, and has `moved` change the map. If the program fails, tries again in another block.
     pub(crate) async fn program_host(

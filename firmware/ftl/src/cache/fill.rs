@@ -3,7 +3,7 @@
 use crate::cache::buffer::EntryId;
 use crate::cache::host_read::HostTransfer;
 use crate::cache::state::Cache;
-use crate::mapping::{Mapping, MappingFault, pin};
+use crate::mapping::{Mapping, MappingFault};
 use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
@@ -55,7 +55,7 @@ impl<M: Mapping> Cache<M> {
         }
         let units = self.pages.units_of(missing);
         loop {
-            let lie = match self.page_at_hand(frame) {
+            let lie = match self.lie_at_hand(frame, units) {
                 Some(lie) => lie,
                 // If the map can't be read, the granules stay invalid, too.
                 None => match self.where_is(frame, units).await {
@@ -110,38 +110,45 @@ impl<M: Mapping> Cache<M> {
         let (_, is_dirty) = self.entries.frame_of(entry);
         if is_dirty { held == 0 } else { held & !asked == 0 }
     }
-    /// Where a frame of one unit lies, if its entry of the map is at hand.
+    /// Where units of a frame lie, if their entries of the map are at hand.
     #[inline]
-    fn page_at_hand(&self, frame: Frame) -> Option<Lie> {
-        let one = self.runtime.units.per_page() == 1;
-        let pin = if one { self.mapping.try_pin(self.runtime.units.first_of(frame)) } else { None };
-        Some(self.lie_of_page(self.mapping.get(&pin?)))
+    fn lie_at_hand(&self, frame: Frame, units: Units) -> Option<Lie> {
+        let mut is_at_hand = true;
+        let places = self.runtime.units.units_in(frame, units).map_while(|(_, lpn)| {
+            let pin = self.mapping.try_pin(lpn);
+            is_at_hand = pin.is_some();
+            Some(self.mapping.get(&pin?))
+        });
+        let lie = self.lie_of(frame, units, places);
+        is_at_hand.then_some(lie)
     }
-    fn lie_of_page(&self, at: Upa) -> Lie {
-        let page = self.runtime.units.page_of(at);
-        if at.is_some() { Lie::InPage { page, whole: true } } else { Lie::Nowhere }
-    }
-    /// Where units of a frame lie now.
+    /// The same, where they have to be looked up.
     async fn where_is(&self, frame: Frame, units: Units) -> Result<Lie, MappingFault> {
+        let wanted = self.runtime.units.units_in(frame, units);
+        let pins = self.mapping.pin_all(wanted.map(|(_, lpn)| lpn)).await?;
+        Ok(self.lie_of(frame, units, pins.iter().map(|pin| self.mapping.get(pin))))
+    }
+    /// Where units of a frame lie that have these places.
+    #[inline]
+    fn lie_of(&self, frame: Frame, units: Units, places: impl Iterator<Item = Upa>) -> Lie {
         let shape = self.runtime.units;
-        if shape.per_page() == 1 {
-            let pin = pin!(self.mapping, shape.first_of(frame))?;
-            return Ok(self.lie_of_page(self.mapping.get(&pin)));
+        let (mut page, mut is_own) = (Ppa::NONE, true);
+        for (slot, at) in shape.slots_of(units).zip(places) {
+            if at.is_some() && page == Ppa::NONE {
+                page = shape.page_of(at);
+            }
+            is_own &= at.is_some() && at == shape.at(page, slot);
         }
-        let pins = self.mapping.pin_all(shape.units_in(frame, units).map(|(_, lpn)| lpn)).await?;
-        let places = || pins.iter().map(|pin| self.mapping.get(pin));
-        if places().all(|at| !at.is_some()) {
-            return Ok(Lie::Nowhere);
+        if page == Ppa::NONE {
+            return Lie::Nowhere;
         }
-        let page = places().find(|at| at.is_some()).map_or(Ppa::NONE, |at| shape.page_of(at));
-        let own = |slot: u32, at: Upa| at.is_some() && at == shape.at(page, slot);
-        if !shape.slots_of(units).zip(places()).all(|(slot, at)| own(slot, at)) {
-            return Ok(Lie::Scattered);
+        if !is_own {
+            return Lie::Scattered;
         }
         let whole = shape.units_in(frame, shape.all() & !units).all(|(slot, lpn)| {
-            self.mapping.try_pin(lpn).is_some_and(|pin| own(slot, self.mapping.get(&pin)))
+            self.mapping.try_pin(lpn).is_some_and(|pin| self.mapping.get(&pin) == shape.at(page, slot))
         });
-        Ok(Lie::InPage { page, whole })
+        Lie::InPage { page, whole }
     }
     /// Reads units of a frame that stand in their own slots of a page. Returns the granules that are lost:
     /// those that can't be corrected now, and those that were already lost when the page was written, as it
@@ -202,9 +209,6 @@ impl<M: Mapping> Cache<M> {
     }
     fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
         record.kind == PageKind::Data
-            && match self.runtime.units.per_page() {
-                1 => record.lpn == lpn.0,
-                _ => self.pages.unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn),
-            }
+            && self.pages.unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn)
     }
 }

@@ -24,8 +24,12 @@ use aster_units::{BufferId, Ppa};
 const SEARCH_MAX: u32 = 512;
 
 impl<M: Mapping> Cache<M> {
-    /// As [`Cache::evict`], but evicts other entries of the LUN to the same page and word line.
-    pub(crate) async fn evict_packed(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+    /// Writes an entry that was marked as being evicted: completes its units, programs them, changes the map.
+    /// Other entries of the LUN go to the same page and word line. All can be found and read meanwhile.
+    ///
+    /// # Errors
+    /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
+    pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         // For all that may go along.
         let most = self.runtime.config.lines.at_once() * self.runtime.units.per_page();
         let Ok(room) = room!(self.mapping, most) else {
@@ -41,10 +45,10 @@ impl<M: Mapping> Cache<M> {
             for n in 0..packing.chosen.len() {
                 let (one, page) = packing.chosen[n];
                 if page == of
-                    && let Some(alone) = self.join(one, &room, &mut packing, &mut has_lost).await
+                    && let Some(failed) = self.join(one, &mut packing, &mut has_lost).await
                     && one == entry
                 {
-                    result = Some(alone);
+                    result = Some(failed);
                 }
             }
             let (entries, units) = (entries..packing.entries.len(), units..packing.units.len());
@@ -54,7 +58,7 @@ impl<M: Mapping> Cache<M> {
             }
         }
         let together = self.evict_together(entry, &room, &mut packing).await;
-        result.or(together).expect("the entry goes by itself or with the others")
+        result.or(together).expect("the entry has failed or gone with the others")
     }
     /// Chooses those that go along with the entry, and their pages. All are marked as being evicted.
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
@@ -83,11 +87,10 @@ impl<M: Mapping> Cache<M> {
         }
     }
     /// Pins and fills the dirty units of an entry, and has them join a page. The result is there for an entry
-    /// whose eviction has ended with that: its map can't be read, or it has gone by itself.
+    /// whose eviction has ended with that: its map can't be read.
     async fn join(
         &self,
         one: EntryId,
-        room: &M::Room,
         packing: &mut Packing<M::Pin>,
         has_lost: &mut bool,
     ) -> Option<Result<Ppa, HostStatus>> {
@@ -103,17 +106,8 @@ impl<M: Mapping> Cache<M> {
         }
         let all = self.pages.granules_of_units(units);
         self.fill(one, all, Cause::Merge, None).await;
-        if self.entries.lacks(one, all) == 0 {
-            packing.entries.push(one);
-        } else if self.runtime.units.per_page() > 1 {
-            packing.entries.push(one);
-            *has_lost = true;
-        } else {
-            // The notes about lost granules are made in a merge buffer, which other tasks may be waiting for:
-            // so the entry is programmed by itself.
-            let unit = packing.units.pop()?;
-            return Some(self.evict_filled(one, room, &unit.pin).await);
-        }
+        packing.entries.push(one);
+        *has_lost |= self.entries.lacks(one, all) != 0;
         None
     }
     /// Programs filled entries of one LUN to one word line. Returns the result of `first`, or `None` if it is
@@ -127,7 +121,7 @@ impl<M: Mapping> Cache<M> {
         let lun = self.blocks.lun_of(self.entries.frame_of(*packing.entries.first()?).0);
         let count = packing.pages.iter().filter(|page| page.needs_buffer()).count();
         let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
-        let mut held = self.packing.take(&mut taken[..count]).await;
+        let mut held = self.packing().take(&mut taken[..count]).await;
         let mut taken = held.ids().iter();
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let count = packing.pages.len();

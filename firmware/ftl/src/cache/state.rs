@@ -20,7 +20,8 @@ pub(crate) struct Cache<M: Mapping> {
     pub(crate) entries: Entries,
     /// Buffers in which a page is put together that can't be in its entry.
     pub(crate) merging: Pool,
-    pub(super) packing: Pool,
+    // Those in which units are packed into a page, where that takes buffers of its own.
+    packing: Option<Pool>,
     // What tasks put together, and what they read together.
     pub(super) packings: Reused<Packing<M::Pin>>,
     pub(super) scattered: Reused<Scattered>,
@@ -45,7 +46,7 @@ impl<M: Mapping> Cache<M> {
         Cache {
             entries,
             merging: Pool::new(runtime, buffers.merge(), workers),
-            packing: Pool::new(runtime, buffers.packing(), workers),
+            packing: (!buffers.packing().is_empty()).then(|| Pool::new(runtime, buffers.packing(), workers)),
             packings: Reused::with_capacity(workers),
             scattered: Reused::with_capacity(workers),
             port,
@@ -56,5 +57,9 @@ impl<M: Mapping> Cache<M> {
             runtime: Rc::clone(runtime),
             journal,
         }
+    }
+    /// Buffers for pages that can't be programmed out of an entry.
+    pub(super) fn packing(&self) -> &Pool {
+        self.packing.as_ref().unwrap_or(&self.merging)
     }
 }

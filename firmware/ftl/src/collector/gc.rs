@@ -73,6 +73,8 @@ struct Moves<P, R> {
     // Programs that complete the word lines of those in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
+    // As many of them as reads leave free.
+    kept: usize,
     // For a page of the map itself, of which one at a time is moved; none of a map that has none.
     own: Option<BufferId>,
     // For the changes of the map, while a victim is emptied.
@@ -139,6 +141,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(collector.runtime.config.buffers().gc(lun, slot))).collect(),
+        kept: collector.runtime.config.buffers().gc_kept_for_packing() as usize,
         own: collector.own_buffer(lun),
         room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
@@ -636,8 +639,7 @@ impl<M: Mapping> Collector<M> {
         if self.mapping.is_own(page) {
             return moves.own;
         }
-        let left = if self.runtime.units.per_page() > 1 { 1 } else { 0 };
-        moves.buffers.front().copied().filter(|_| moves.buffers.len() > left)
+        moves.buffers.front().copied().filter(|_| moves.buffers.len() > moves.kept)
     }
     /// A pin on the logical unit that a record names, if the map has it at `from`.
     async fn named_owner(&self, lpn: Lpn, from: Upa) -> Result<Option<M::Pin>, MappingFault> {

@@ -93,9 +93,6 @@ impl PageBuffers {
     /// The units that `granules` touch.
     #[inline]
     pub(crate) fn units_of(&self, granules: Granules) -> Units {
-        if self.shape.per_page() == 1 {
-            return Units::from(granules != 0);
-        }
         let per = self.granules_per_unit();
         (0..self.shape.per_page())
             .filter(|slot| granules & mask(slot * per, per) != 0)

@@ -19,7 +19,8 @@ pub struct BufferLayout {
     entries: u32,
     merge: u32,
     packing: u32,
-    gc_of_a_lun: u32,
+    gc_depth: u32,
+    gc_packing: u32,
     luns: u32,
     map: u32,
     scan: u32,
@@ -33,14 +34,16 @@ impl FtlConfig {
     pub fn buffers(&self) -> BufferLayout {
         let luns = self.geometry.total_luns();
         let at_once = self.lines.at_once();
-        let merge = u32::from(self.host.slice_workers).min(MERGE_BUFFERS_MAX);
+        // The pages of a word line take theirs together.
+        let merge = u32::from(self.host.slice_workers).min(MERGE_BUFFERS_MAX).max(at_once);
         let packs = self.units().per_page() > 1;
         let on_flash = u32::from(self.map_cache().is_some());
         BufferLayout {
             entries: self.host.buffer_entries,
             merge,
-            packing: if packs { merge.max(at_once) } else { 0 },
-            gc_of_a_lun: u32::from(self.gc.depth) + if packs { 2 } else { 0 },
+            packing: if packs { merge } else { 0 },
+            gc_depth: self.gc.depth.into(),
+            gc_packing: if packs { 2 } else { 0 },
             luns,
             map: luns.max(at_once),
             scan: u32::from(self.care.scan_interval > Duration::ZERO),
@@ -70,16 +73,20 @@ impl BufferLayout {
     /// Buffers that garbage collection of a LUN has: one for each page that it has in flight, and where pages
     /// are packed, one for the page that is being packed and one for the page after that.
     pub(crate) fn gc_of_a_lun(&self) -> u32 {
-        self.gc_of_a_lun
+        self.gc_depth + self.gc_packing
+    }
+    /// As many of them as reads leave free: for the page that is being packed.
+    pub(crate) fn gc_kept_for_packing(&self) -> u32 {
+        self.gc_packing / 2
     }
     /// Garbage collection's `slot`th buffer for `lun`.
     pub(crate) fn gc(&self, lun: LunIndex, slot: u32) -> u32 {
-        debug_assert!(slot < self.gc_of_a_lun, "each LUN has as many buffers");
-        self.packing().end + lun.0 * self.gc_of_a_lun + slot
+        debug_assert!(slot < self.gc_of_a_lun(), "each LUN has as many buffers");
+        self.packing().end + lun.0 * self.gc_of_a_lun() + slot
     }
     /// The buffer whose page completes word lines.
     pub(crate) fn padding(&self) -> u32 {
-        self.packing().end + self.luns * self.gc_of_a_lun
+        self.packing().end + self.luns * self.gc_of_a_lun()
     }
     /// The buffer that the scan reads data into.
     pub(crate) fn scan(&self) -> u32 {

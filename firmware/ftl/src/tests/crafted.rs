@@ -268,7 +268,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
         |header| header.sequence = u64::MAX,
         |header| header.sequence = (1 << 48) - 1,
         |header| header.sequence = COUNT_MAX + 1,
-        |header| header.number = (1 << 48) - 1,
+        |header| header.number = (1 << 44) - 1,
         |header| header.commit = u64::MAX,
         |header| header.replay_from = u64::MAX,
         |header| {
@@ -325,7 +325,7 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
 
 #[test]
 fn a_page_whose_number_leaves_no_room_is_torn() {
-    for sequence in [COUNT_MAX + 1, (1 << 48) - 1] {
+    for sequence in [COUNT_MAX + 1, (1 << 44) - 1] {
         let bench = Bench::fresh(roomy(1));
         bench.rest();
         bench.write(0, 5);

@@ -67,8 +67,8 @@ pub struct Cells {
 
 /// How pages with so many OOB bytes are divided.
 fn shape_of(oob: &[u8]) -> UnitShape {
-    let units = if oob.len() == OOB_BYTES { 1 } else { (oob.len() as u32 - 8) / 11 };
-    UnitShape::new(units, 1)
+    let mut shapes = (0..=4).map(|shift| UnitShape::new(1 << shift, 1));
+    shapes.find(|shape| shape.oob_bytes() == oob.len()).expect("a record of some shape")
 }
 
 pub type SharedCells = Rc<RefCell<Cells>>;
