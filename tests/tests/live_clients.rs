@@ -6,6 +6,8 @@ use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer}
 use aster_tests::{cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::Status;
+use aster_wire::nvme::admin::{AdminCommand, SetFeatures, SetFeaturesDword10};
+use aster_wire::nvme::features::FeatureId;
 use aster_wire::nvme::registers::{Aqa, Cc, Csts, Register};
 use aster_wire::vfio_user::{Command, DmaMap, DmaMapFlags, Header};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -221,6 +223,42 @@ fn a_function_that_sleeps_says_why_it_is_silent() {
     told(&drive, "D3hot");
     drop(host);
     drive.stop().unwrap();
+}
+
+/// The Keep Alive Timer counts the time of a drive that rests, also of one whose clock jumps from event to
+/// event while it works.
+#[test]
+fn a_host_that_falls_silent_is_given_up_after_the_time_that_it_has_set() {
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    for pace in [Pace::Fast, Pace::Real] {
+        let drive = Running::start(&profile("tiny", |_| ()), pace, None);
+        let mut host = Host::connect(&drive.socket(), Ring::Mapped, MEMORY);
+        host.enable();
+        let mut queue = host.create_silent_queue(1, 64);
+        exercise(&mut host, &mut queue, 2);
+        let control = SetFeaturesDword10(0).with_feature_id(FeatureId::KeepAliveTimer.raw());
+        let set = SetFeatures { control, dword11: TIMEOUT.as_millis() as u32 };
+        let status = host.admin(AdminCommand::SetFeatures(set).to_sqe(0, 0, 0, 0)).status();
+        assert!(status.is_success(), "{status}");
+        for _ in 0..3 {
+            let last = Instant::now();
+            exercise(&mut host, &mut queue, 2);
+            std::thread::sleep(TIMEOUT / 10);
+            let fatal = Csts(host.register(Register::Status) as u32).cfs();
+            assert!(!fatal || last.elapsed() >= TIMEOUT, "{pace:?}: after {:?}", last.elapsed());
+        }
+        let last = Instant::now();
+        assert!(host.admin(AdminCommand::KeepAlive.to_sqe(0, 0, 0, 0)).status().is_success());
+        while !Csts(host.register(Register::Status) as u32).cfs() {
+            assert!(last.elapsed() < Duration::from_secs(60), "{pace:?}: it is never given up");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // At pace `fast` each look of the host lets the drive do background work ahead of the wall clock.
+        let least = if pace == Pace::Real { TIMEOUT * 9 / 10 } else { TIMEOUT / 2 };
+        assert!(last.elapsed() >= least, "{pace:?}: after {:?}", last.elapsed());
+        drop(host);
+        drive.stop().unwrap();
+    }
 }
 
 #[test]

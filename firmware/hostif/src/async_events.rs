@@ -115,6 +115,10 @@ impl AsyncEvents {
         }
         room
     }
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
     /// Notes that something has happened.
     pub fn raise(&mut self, source: EventSource) {
         self.pending |= source.bit();

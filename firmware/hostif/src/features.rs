@@ -2,6 +2,7 @@
 //! saveable.
 
 use crate::config::HostIfConfig;
+use crate::keep_alive::GRANULARITY_MS;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::features::{
     ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureId, InterruptCoalescing,
@@ -47,6 +48,8 @@ pub(crate) struct Features {
     /// One block is always written atomically, whatever the host sets (AWUN = AWUPF = 0).
     atomicity: WriteAtomicityNormal,
     events: AsyncEventConfiguration,
+    /// KATO, as rounded up.
+    keep_alive_ms: u32,
 }
 
 impl Features {
@@ -63,6 +66,7 @@ impl Features {
             coalescing: InterruptCoalescing(0),
             atomicity: WriteAtomicityNormal(0),
             events: AsyncEventConfiguration(0),
+            keep_alive_ms: 0,
         }
     }
 
@@ -90,6 +94,10 @@ impl Features {
     #[inline]
     pub fn unwritten_fails(&self) -> bool {
         self.error_recovery.deallocated_error()
+    }
+    /// The timeout of the Keep Alive Timer; 0 for none.
+    pub fn keep_alive_ms(&self) -> u32 {
+        self.keep_alive_ms
     }
     /// Whether a temperature has passed one of its thresholds.
     pub fn is_out_of_bounds(&self, kelvins: u16) -> bool {
@@ -153,6 +161,12 @@ impl Features {
                 let warnings = events.critical_warnings() & WARNINGS_POSSIBLE;
                 self.events = AsyncEventConfiguration(0).with_critical_warnings(warnings);
             }
+            // The controller rounds up, which the longest timeouts have no room for (NVMe 1.4 §5.21.1.15).
+            FeatureId::KeepAliveTimer => {
+                let rounded = value.checked_next_multiple_of(GRANULARITY_MS);
+                let refused = Status::KEEP_ALIVE_TIMEOUT_INVALID.with_dnr(true);
+                self.keep_alive_ms = rounded.ok_or(refused)?;
+            }
             _ => return Err(INVALID),
         }
         Ok(())
@@ -181,6 +195,7 @@ impl Features {
             }
             FeatureId::WriteAtomicityNormal => self.atomicity.0,
             FeatureId::AsyncEventConfiguration => self.events.0,
+            FeatureId::KeepAliveTimer => self.keep_alive_ms,
             _ => return Err(INVALID),
         })
     }

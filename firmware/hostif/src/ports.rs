@@ -39,6 +39,8 @@ pub(crate) enum Timer {
     Finished,
     /// The oldest DMA requests of the FTL may begin.
     Transfer,
+    /// The Keep Alive Timer is to be looked at.
+    KeepAlive,
     /// The aggregation time of a vector is over.
     Coalescing(u16),
 }
@@ -49,7 +51,8 @@ impl Timer {
             Timer::Fetched => 0,
             Timer::Finished => 1,
             Timer::Transfer => 2,
-            Timer::Coalescing(vector) => 3 + u64::from(vector),
+            Timer::KeepAlive => 3,
+            Timer::Coalescing(vector) => 4 + u64::from(vector),
         }
     }
     pub fn from_token(token: u64) -> Self {
@@ -57,7 +60,8 @@ impl Timer {
             0 => Timer::Fetched,
             1 => Timer::Finished,
             2 => Timer::Transfer,
-            vector => Timer::Coalescing((vector - 3) as u16),
+            3 => Timer::KeepAlive,
+            vector => Timer::Coalescing((vector - 4) as u16),
         }
     }
 }

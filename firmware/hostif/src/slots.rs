@@ -304,6 +304,12 @@ impl Slots {
             |slot: &&CommandSlot| matches!(slot.stage, CommandStage::Free | CommandStage::AwaitsEvent);
         self.table.len() - self.table.iter().filter(is_idle).count()
     }
+    /// Whether a command of the host's is being processed. One that waits for an event isn't, nor one whose
+    /// host takes no completions.
+    pub fn is_working(&self) -> bool {
+        let idle = |stage: CommandStage| matches!(stage, CommandStage::AwaitsEvent | CommandStage::Stalled);
+        self.table.iter().any(|slot| !slot.stage.is_over() && !slot.orphan && !idle(slot.stage))
+    }
     /// The slot of a command that the host names, other than `own`.
     pub fn find(&self, queue: u16, cid: u16, own: &Permit) -> Option<u16> {
         self.ids().find(|&id| {

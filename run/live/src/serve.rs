@@ -23,6 +23,9 @@ const STEPS_A_TURN: u32 = 64;
 const TURNS_A_MESSAGE: u32 = 32;
 /// After this many consecutive looks at a drive without commands, the drive counts as idle.
 const QUIET_LOOKS: u32 = 3;
+/// At pace `fast`, a drive without commands that has nothing to do for so long rests: no operation takes as
+/// long, so it waits for a time.
+const REST: aster_units::Duration = aster_units::Duration::from_millis(20);
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
 /// How long nothing must happen before the thread begins to sleep. A host that reacts to a completion at once
@@ -189,8 +192,7 @@ impl Server {
                 }
                 let depth = self.device.commands_in_flight();
                 self.meter.look(depth);
-                // Writes that wait for room don't keep the drive from being idle.
-                self.note_quiet(if self.room.is_short() { 0 } else { depth });
+                self.note_quiet(self.commands_at_work());
                 if let Some(attendant) = &mut self.attendant {
                     attendant(&self.device);
                 }
@@ -264,7 +266,12 @@ impl Server {
 
     /// The host has been active.
     fn hurry(&mut self) {
-        (self.quiet_looks, self.idle_clock) = (0, None);
+        self.quiet_looks = 0;
+        let Some(now) = self.idle_clock.take().and_then(|clock| clock.target()) else { return };
+        // A host that looks in often doesn't keep the drive from what it waits for.
+        if let Some(at) = self.device.next_deadline().filter(|_| !self.room.stands_still()) {
+            self.device.catch_up(now.min(at));
+        }
     }
     /// A drive without commands has only background work, such as the endless scan: as fast as the machine
     /// can, that would keep a core busy and age the drive.
@@ -276,6 +283,21 @@ impl Server {
         if self.quiet_looks == QUIET_LOOKS && self.idle_clock.is_none() {
             self.idle_clock = Some(Clock::start(Pace::Real, self.device.now()));
         }
+    }
+    /// Whether the drive, at pace `fast`, rests until `at`. From now on its clock then follows the wall
+    /// clock: a jump to the end of the Keep Alive Timer would give up a host that has just been there.
+    fn rests_until(&mut self, at: Instant) -> bool {
+        let is_far = at.since(self.device.now()) > REST;
+        if !is_far || self.device.is_booting() || self.commands_at_work() > 0 {
+            return false;
+        }
+        self.quiet_looks = QUIET_LOOKS;
+        self.idle_clock = Some(Clock::start(Pace::Real, self.device.now()));
+        true
+    }
+    /// Commands in the drive. Writes that wait for room don't keep the drive from being idle.
+    fn commands_at_work(&self) -> usize {
+        if self.room.is_short() { 0 } else { self.device.commands_in_flight() }
     }
     fn clock_now(&self) -> &Clock {
         self.idle_clock.as_ref().unwrap_or(&self.clock)
@@ -291,6 +313,9 @@ impl Server {
         while steps < STEPS_A_TURN
             && let Some(at) = self.device.next_deadline().filter(|&at| target.is_none_or(|now| at <= now))
         {
+            if target.is_none() && self.rests_until(at) {
+                break;
+            }
             self.step(at);
             steps += 1;
             if self.clock.is_real() {

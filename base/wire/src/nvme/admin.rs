@@ -289,6 +289,8 @@ pub enum AdminCommand {
     FirmwareImageDownload(FirmwareImageDownload),
     /// Keep doorbells in host memory (§5.7): PRP1 is the shadow doorbell buffer, PRP2 the event index buffer.
     DoorbellBufferConfig,
+    /// Tell that the host is alive (§5.16).
+    KeepAlive,
     /// Format a namespace (§5.23).
     FormatNvm(FormatDword10),
     /// A command of the standard that this module doesn't decode; optional in NVMe 1.4.
@@ -343,6 +345,7 @@ impl AdminCommand {
                 })
             }
             AdminOpcode::DoorbellBufferConfig => AdminCommand::DoorbellBufferConfig,
+            AdminOpcode::KeepAlive => AdminCommand::KeepAlive,
             AdminOpcode::FormatNvm => AdminCommand::FormatNvm(FormatDword10(dword10)),
             other => AdminCommand::Other(other),
         })
@@ -364,6 +367,7 @@ impl AdminCommand {
             AdminCommand::FirmwareCommit(_) => AdminOpcode::FirmwareCommit,
             AdminCommand::FirmwareImageDownload(_) => AdminOpcode::FirmwareImageDownload,
             AdminCommand::DoorbellBufferConfig => AdminOpcode::DoorbellBufferConfig,
+            AdminCommand::KeepAlive => AdminOpcode::KeepAlive,
             AdminCommand::FormatNvm(_) => AdminOpcode::FormatNvm,
             AdminCommand::Other(opcode) => *opcode,
         }
@@ -396,9 +400,10 @@ impl AdminCommand {
                 sqe.with_dword(10, c.dwords_zero_based).with_dword(11, c.offset_dwords)
             }
             AdminCommand::FormatNvm(c) => sqe.with_dword(10, c.0),
-            AdminCommand::AsyncEventRequest | AdminCommand::DoorbellBufferConfig | AdminCommand::Other(_) => {
-                sqe
-            }
+            AdminCommand::AsyncEventRequest
+            | AdminCommand::DoorbellBufferConfig
+            | AdminCommand::KeepAlive
+            | AdminCommand::Other(_) => sqe,
         }
     }
 

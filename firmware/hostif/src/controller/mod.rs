@@ -7,6 +7,7 @@ mod errors;
 mod fetch;
 pub(crate) mod fetch_by_workers;
 mod io;
+mod keep_alive;
 mod mmio;
 mod parking;
 mod reset;
@@ -14,6 +15,7 @@ mod reset;
 use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig};
 use crate::dma::Dma;
 use crate::interrupt::Interrupts;
+use crate::keep_alive::KeepAlive;
 use crate::lifecycle::Lifecycle;
 use crate::pages::HostRuns;
 use crate::pause::Pause;
@@ -45,6 +47,7 @@ pub struct Controller {
     settings: Settings,
     reports: Reports,
     pause: Pause,
+    keep_alive: KeepAlive,
 }
 
 impl Controller {
@@ -66,6 +69,7 @@ impl Controller {
             settings: Settings::new(&config),
             reports: Reports::new(&config.history, config.media_errors_max),
             pause: Pause::default(),
+            keep_alive: KeepAlive::default(),
             config,
             set,
         })
@@ -148,6 +152,7 @@ impl Controller {
                     self.start_transfer(ports, tag, request);
                 }
             }
+            Timer::KeepAlive => self.look_at_host(ports),
             Timer::Coalescing(vector) => self.interrupts.time_is_over(vector),
         }
         self.pump(ports);

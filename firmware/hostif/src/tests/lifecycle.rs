@@ -229,7 +229,7 @@ fn queues_in_memory_that_does_not_exist_are_fatal_until_a_reset() {
     bench.set_admin_queues(32);
     bench.write(Register::AdminCompletionQueue, HOST_BYTES as u64);
     bench.write(Register::Configuration, bench.cc().0.into());
-    bench.push(0, Sqe::new(0x18, 0));
+    bench.push(0, Sqe::new(0, 0));
     bench.ring(0);
     bench.run();
     assert_eq!(bench.csts().cfs(), Bench::writes_are_answered());

@@ -128,9 +128,10 @@ fn identify_controller_has_every_mandatory_field() {
         (Some("S0"), Some("Bench"), Some("1.0"))
     );
     assert_eq!((c.rab, c.ieee, c.cmic, c.mdts, c.cntlid.get()), (3, [1, 2, 3], 0, 8, 0));
-    assert_eq!((c.ver.get(), c.oaes.get(), c.ctratt.get(), c.cntrltype), (0x0001_0400, 0, 0, 1));
+    assert_eq!((c.ver.get(), c.oaes.get(), c.ctratt.get(), c.cntrltype), (0x0001_0400, 0, 1 << 6, 1));
     assert_eq!((c.oacs.get(), c.acl, c.aerl, c.frmw, c.lpa), (0b10, 3, 3, 0b011, 0b110));
     assert_eq!((c.elpe, c.npss, c.avscc, c.apsta), (63, 0, 0, 0));
+    assert_eq!((c.kas.get(), c.crdt.map(|delay| delay.get())), (1, [0; 3]));
     assert!(c.wctemp.get() > 0 && c.cctemp.get() > c.wctemp.get());
     assert_eq!(c.tnvmcap.get(), NAMESPACE_BYTES.into());
     assert_eq!((c.sqes, c.cqes, c.nn.get()), (0x66, 0x44, 1));
@@ -192,7 +193,8 @@ fn identify_lists_the_namespace_and_names_it() {
     assert_ne!(descriptors(other.fetch_page(identify(3, 1))), mine);
 }
 
-/// The features that §5.21's table marks mandatory, and the write cache, since the drive has one. Columns:
+/// The features that §5.21's table marks mandatory, the write cache, since the drive has one, and the Keep
+/// Alive Timer. Columns:
 /// name, namespace, a value other than the default, the default.
 const FEATURES: &[(FeatureId, u32, u32, u32)] = &[
     (FeatureId::Arbitration, 0, 0x0302_0103, 7),
@@ -205,6 +207,7 @@ const FEATURES: &[(FeatureId, u32, u32, u32)] = &[
     (FeatureId::InterruptVectorConfiguration, 0, 0x0001_0000, 0),
     (FeatureId::WriteAtomicityNormal, 0, 1, 0),
     (FeatureId::AsyncEventConfiguration, 0, 0x0f, 0),
+    (FeatureId::KeepAliveTimer, 0, 120_000, 0),
 ];
 
 #[test]

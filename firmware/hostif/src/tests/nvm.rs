@@ -209,7 +209,7 @@ fn latencies_delay_decoding_and_completion() {
     };
     let mut bench = Bench::new(slow);
     bench.enable();
-    let cid = bench.push(0, Sqe::new(0x18, 0));
+    let cid = bench.push(0, Sqe::new(0x7b, 0));
     let begin = bench.exec.now();
     bench.ring(0);
     bench.run_for(Duration::from_nanos(7_999));

@@ -20,6 +20,14 @@ bit_fields! {
 }
 
 bit_fields! {
+    /// Controller attributes (CTRATT); of them those that a controller here may have.
+    pub struct ControllerAttributes(u32) {
+        /// Any command tells that the host is alive (TBKAS).
+        traffic_based_keep_alive, with_traffic_based_keep_alive: 6, 1 => bool;
+    }
+}
+
+bit_fields! {
     /// Optional admin command support (OACS).
     pub struct AdminSupport(u16) {
         /// Security Send and Security Receive.

@@ -5,8 +5,9 @@ mod lists;
 mod namespace;
 
 pub use controller::{
-    AdminSupport, AsyncEventsSupported, FirmwareUpdates, FormatAttributes, IdentifyController, IoSupport,
-    LogAttributes, PowerState, PowerStateFlags, QueueEntrySizes, SanitizeCapabilities, WriteCacheAttributes,
+    AdminSupport, AsyncEventsSupported, ControllerAttributes, FirmwareUpdates, FormatAttributes,
+    IdentifyController, IoSupport, LogAttributes, PowerState, PowerStateFlags, QueueEntrySizes,
+    SanitizeCapabilities, WriteCacheAttributes,
 };
 pub use lists::{
     CONTROLLER_LIST_MAX, ControllerList, DescriptorError, DescriptorType, NAMESPACE_LIST_MAX,

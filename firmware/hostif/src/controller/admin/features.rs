@@ -39,7 +39,8 @@ fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
             | FeatureId::InterruptCoalescing
             | FeatureId::InterruptVectorConfiguration
             | FeatureId::WriteAtomicityNormal
-            | FeatureId::AsyncEventConfiguration),
+            | FeatureId::AsyncEventConfiguration
+            | FeatureId::KeepAliveTimer),
         ) => Ok(feature),
         Some(FeatureId::VolatileWriteCache) if config.volatile_write_cache => {
             Ok(FeatureId::VolatileWriteCache)
@@ -136,6 +137,11 @@ impl Controller {
                 let added = features.warnings_wanted() & !before;
                 self.reports.health_mut().report_again(added);
                 self.check_health(ports);
+            }
+            FeatureId::KeepAliveTimer => {
+                features.set(feature, value)?;
+                self.keep_alive.set(features.keep_alive_ms());
+                self.begin_interval(ports);
             }
             _ => features.set(feature, value)?,
         }

@@ -6,6 +6,7 @@ use crate::config::CRITICAL_ABOVE_WARNING;
 use crate::config::{ASYNC_EVENT_REQUESTS, HostIfConfig};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
+use crate::keep_alive::GRANULARITY_100MS;
 use crate::nvm::NSID;
 use crate::ports::ControllerPorts;
 use alloc::format;
@@ -15,9 +16,10 @@ use aster_units::mix64;
 use aster_wire::nvme::admin::Identify;
 use aster_wire::nvme::cqe::CQE_LOG2;
 use aster_wire::nvme::identify::{
-    AdminSupport, Cns, DeallocateFeatures, FirmwareUpdates, FormatAttributes, FormattedSize, IDENTIFY_BYTES,
-    IdentifyController, IdentifyNamespace, IoSupport, LogAttributes, NamespaceDescriptor, NamespaceFeatures,
-    NamespaceList, QueueEntrySizes, WriteCacheAttributes, ascii_field, write_descriptors,
+    AdminSupport, Cns, ControllerAttributes, DeallocateFeatures, FirmwareUpdates, FormatAttributes,
+    FormattedSize, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, IoSupport, LogAttributes,
+    NamespaceDescriptor, NamespaceFeatures, NamespaceList, QueueEntrySizes, WriteCacheAttributes,
+    ascii_field, write_descriptors,
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
 use aster_wire::nvme::{Sqe, Status, VERSION_1_4};
@@ -90,6 +92,8 @@ impl Controller {
         c.mdts = config.transfer_pages_log2;
         c.ver = U32::new(VERSION_1_4.0);
         c.cntrltype = IO_CONTROLLER;
+        c.ctratt = U32::new(ControllerAttributes(0).with_traffic_based_keep_alive(true).0);
+        c.kas = U16::new(GRANULARITY_100MS);
         c.oacs = U16::new(
             AdminSupport(0).with_format(true).with_doorbell_buffer(self.queues.offers_doorbell_buffer()).0,
         );

@@ -95,6 +95,7 @@ fn commands_supported(doorbell_buffer: bool) -> CommandsSupportedLog {
         AdminOpcode::SetFeatures,
         AdminOpcode::GetFeatures,
         AdminOpcode::AsyncEventRequest,
+        AdminOpcode::KeepAlive,
     ] {
         log.admin[usize::from(opcode.raw())] = U32::new(plain.0);
     }

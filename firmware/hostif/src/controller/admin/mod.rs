@@ -71,6 +71,10 @@ impl Controller {
             AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
             AdminCommand::Abort(command) => self.abort(ports, permit, command),
             AdminCommand::AsyncEventRequest => self.request_event(id),
+            AdminCommand::KeepAlive => {
+                self.begin_interval(ports);
+                Ok(Reply::Done(0))
+            }
             AdminCommand::DoorbellBufferConfig if self.queues.offers_doorbell_buffer() => {
                 self.configure_doorbells(sqe)
             }
