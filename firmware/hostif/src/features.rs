@@ -5,7 +5,7 @@ use crate::config::HostIfConfig;
 use crate::keep_alive::GRANULARITY_MS;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::features::{
-    ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureId, InterruptCoalescing,
+    ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureId, HostBehavior, InterruptCoalescing,
     InterruptVectorConfiguration, NumberOfQueues, PowerManagement, TemperatureThreshold, VolatileWriteCache,
     WriteAtomicityNormal,
 };
@@ -50,6 +50,8 @@ pub(crate) struct Features {
     events: AsyncEventConfiguration,
     /// KATO, as rounded up.
     keep_alive_ms: u32,
+    /// ACRE. No completion asks for a delay (CRDT1 to CRDT3 are 0), so nothing depends on it.
+    retries_later: bool,
 }
 
 impl Features {
@@ -67,6 +69,7 @@ impl Features {
             atomicity: WriteAtomicityNormal(0),
             events: AsyncEventConfiguration(0),
             keep_alive_ms: 0,
+            retries_later: false,
         }
     }
 
@@ -94,6 +97,15 @@ impl Features {
     #[inline]
     pub fn unwritten_fails(&self) -> bool {
         self.error_recovery.deallocated_error()
+    }
+    /// Host Behavior Support.
+    pub fn behavior(&self) -> HostBehavior {
+        HostBehavior::of(self.retries_later)
+    }
+    /// Sets Host Behavior Support. Its reserved bytes are not stored.
+    pub fn set_behavior(&mut self, behavior: &HostBehavior) -> Result<(), Status> {
+        self.retries_later = behavior.retries_later().ok_or(INVALID)?;
+        Ok(())
     }
     /// The timeout of the Keep Alive Timer; 0 for none.
     pub fn keep_alive_ms(&self) -> u32 {

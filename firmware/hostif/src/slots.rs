@@ -50,6 +50,8 @@ pub(crate) enum CommandStage {
     ListWaits,
     /// Ranges or addresses are being fetched into scratch memory.
     Fetching,
+    /// The data of a feature are being fetched into scratch memory.
+    Feature,
     /// With the FTL.
     Ftl,
     /// An Asynchronous Event Request that waits for an event.
@@ -450,6 +452,10 @@ impl Slots {
         slot.fetched += bytes;
         at
     }
+    /// The data of a feature are being fetched into scratch memory.
+    pub fn fetch_feature(&mut self, permit: Permit) {
+        self.spend(permit, CommandStage::Feature);
+    }
     /// Firmware has to ask for a list of the command.
     pub fn leave_list_to_firmware(&mut self, permit: Permit, from: ListAt, bytes: u16) {
         let slot = self.spend(permit, CommandStage::ListWaits);
@@ -617,6 +623,7 @@ impl Slots {
             | CommandStage::Scratch
             | CommandStage::ListWaits
             | CommandStage::Fetching
+            | CommandStage::Feature
             | CommandStage::Ftl
             | CommandStage::Finished
             | CommandStage::Stalled
@@ -632,7 +639,11 @@ impl Slots {
         debug_assert!(!slot.stage.is_over() && !slot.orphan, "the host may name the command");
         match slot.stage {
             CommandStage::AwaitsEvent => Abort::Ends(self.resume(id, CommandStage::AwaitsEvent)),
-            CommandStage::List | CommandStage::Fetched | CommandStage::ListWaits | CommandStage::Fetching => {
+            CommandStage::List
+            | CommandStage::Fetched
+            | CommandStage::ListWaits
+            | CommandStage::Fetching
+            | CommandStage::Feature => {
                 slot.abort = true;
                 Abort::EndsLater
             }

@@ -221,6 +221,33 @@ bit_fields! {
     }
 }
 
+/// Host Behavior Support (NVMe 1.4 §5.21.1.22): 512 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct HostBehavior {
+    /// Whether the host waits as a completion's CRD says before it repeats the command (ACRE): 0 or 1.
+    pub acre: u8,
+    reserved_1: [u8; 511],
+}
+
+impl HostBehavior {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 512;
+
+    /// A host that waits before it repeats commands, or doesn't.
+    pub const fn of(retries_later: bool) -> Self {
+        HostBehavior { acre: retries_later as u8, reserved_1: [0; 511] }
+    }
+    /// ACRE; `None` for a reserved value.
+    pub const fn retries_later(&self) -> Option<bool> {
+        match self.acre {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
 bit_fields! {
     /// Completion dword 0 of Asynchronous Event Request (NVMe 1.4 §5.2.1).
     pub struct AsyncEvent(u32) {
@@ -310,6 +337,14 @@ mod tests {
         bytes[24] = 7;
         let range = LbaRange::ref_from_bytes(&bytes).unwrap();
         assert_eq!((range.slba.get(), range.blocks_zero_based.get()), (9, 7));
+    }
+
+    #[test]
+    fn host_behavior_is_512_bytes_that_begin_with_acre() {
+        assert_eq!(size_of::<HostBehavior>(), HostBehavior::BYTES);
+        assert_eq!(HostBehavior::of(true).as_bytes()[..2], [1, 0]);
+        assert_eq!(HostBehavior::of(true).retries_later(), Some(true));
+        assert_eq!(HostBehavior { acre: 2, ..HostBehavior::of(false) }.retries_later(), None);
     }
 
     #[test]

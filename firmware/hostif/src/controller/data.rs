@@ -89,6 +89,18 @@ impl Controller {
         }
     }
 
+    /// Fetches the `bytes` bytes of a feature into the slot's scratch memory.
+    pub(crate) fn fetch_feature(&mut self, ports: &mut ControllerPorts, permit: Permit, bytes: usize) {
+        match self.scratch_runs(ports, &permit, bytes) {
+            Ok(host) => {
+                let id = permit.id();
+                self.slots.fetch_feature(permit);
+                self.push_scratch(ports, id, DmaDirection::FromHost, 0, host);
+            }
+            Err(status) => self.finish(ports, permit, status, 0),
+        }
+    }
+
     /// Where a list is in host memory that the command fetches next.
     pub(crate) fn list_runs(
         &mut self,
@@ -174,14 +186,19 @@ impl Controller {
         result: Result<(), BadAddress>,
     ) {
         let slot = &self.slots[id];
-        let fetching = slot.stage() == CommandStage::Fetching;
+        let stage = slot.stage();
+        let fetching = stage == CommandStage::Fetching;
         let (managed, orphan) = (fetching && slot.is_managed(), slot.is_orphan());
-        let stage = if fetching { CommandStage::Fetching } else { CommandStage::Scratch };
+        debug_assert!(
+            matches!(stage, CommandStage::Scratch | CommandStage::Fetching | CommandStage::Feature),
+            "command {id} is {stage:?}"
+        );
         let permit = self.slots.resume(id, stage);
         match result {
             _ if orphan => self.drop_command(ports, permit),
             Err(_) => self.finish(ports, permit, Status::DATA_TRANSFER_ERROR, 0),
             Ok(()) if fetching => self.list_fetched(ports, permit),
+            Ok(()) if stage == CommandStage::Feature => self.feature_fetched(ports, permit),
             Ok(()) => self.finish(ports, permit, Status::SUCCESS, 0),
         }
         if fetching {

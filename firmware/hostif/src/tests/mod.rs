@@ -9,6 +9,7 @@ mod command_set;
 mod data;
 mod doorbells;
 mod events;
+mod host_behavior;
 mod keep_alive;
 mod lifecycle;
 mod lists;

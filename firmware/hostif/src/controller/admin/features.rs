@@ -19,12 +19,14 @@ use crate::controller::Controller;
 use crate::features::Features;
 use crate::nvm::NSID;
 use crate::ports::ControllerPorts;
+use crate::slots::Permit;
 use aster_wire::nvme::admin::{GetFeatures, SetFeatures};
 use aster_wire::nvme::features::{
-    ErrorRecovery, FeatureCapabilities, FeatureId, FeatureSelect, InterruptVectorConfiguration,
+    ErrorRecovery, FeatureCapabilities, FeatureId, FeatureSelect, HostBehavior, InterruptVectorConfiguration,
     NumberOfQueues,
 };
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Checks that a feature exists here. Volatile Write Cache exists only on a drive with a cache (NVMe 1.4
 /// §5.21.1.6).
@@ -40,7 +42,8 @@ fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
             | FeatureId::InterruptVectorConfiguration
             | FeatureId::WriteAtomicityNormal
             | FeatureId::AsyncEventConfiguration
-            | FeatureId::KeepAliveTimer),
+            | FeatureId::KeepAliveTimer
+            | FeatureId::HostBehaviorSupport),
         ) => Ok(feature),
         Some(FeatureId::VolatileWriteCache) if config.volatile_write_cache => {
             Ok(FeatureId::VolatileWriteCache)
@@ -65,13 +68,26 @@ fn check_asked_nsid(feature: FeatureId, nsid: u32) -> Result<(), Status> {
 }
 
 impl Controller {
-    pub(super) fn get_features(&mut self, sqe: &Sqe, command: GetFeatures) -> Answer {
+    pub(super) fn get_features(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        sqe: &Sqe,
+        command: GetFeatures,
+    ) -> Answer {
         let feature = supported(&self.config, command.control.feature_id())?;
         let Some(select) = command.select() else { return refuse(Status::INVALID_FIELD) };
         check_asked_nsid(feature, sqe.nsid.get())?;
         let dword11 = command.dword11;
         let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
+        let has_data = feature == FeatureId::HostBehaviorSupport;
         match select {
+            FeatureSelect::Current if has_data => {
+                Ok(self.tell_behavior(ports, id, self.settings.features().behavior()))
+            }
+            FeatureSelect::Default | FeatureSelect::Saved if has_data => {
+                Ok(self.tell_behavior(ports, id, Features::new(&self.config).behavior()))
+            }
             FeatureSelect::Current => {
                 Ok(Reply::Done(self.settings.features().value(feature, dword11, disabled)?))
             }
@@ -87,6 +103,25 @@ impl Controller {
                     .0,
             )),
         }
+    }
+
+    fn tell_behavior(&self, ports: &mut ControllerPorts, id: u16, behavior: HostBehavior) -> Reply {
+        self.scratch(ports, id)[..HostBehavior::BYTES].copy_from_slice(behavior.as_bytes());
+        Reply::Data(HostBehavior::BYTES)
+    }
+    /// The data of Set Features have arrived in scratch memory.
+    pub(crate) fn feature_fetched(&mut self, ports: &mut ControllerPorts, permit: Permit) {
+        if self.slots[permit.id()].is_aborted() {
+            return self.finish(ports, permit, Status::ABORT_REQUESTED, 0);
+        }
+        let at = self.dma.layout().scratch(permit.id());
+        let bytes = &ports.sram[at..at + HostBehavior::BYTES];
+        let behavior = HostBehavior::ref_from_bytes(bytes).expect("512 bytes");
+        let status = match self.settings.features_mut().set_behavior(behavior) {
+            Ok(()) => Status::SUCCESS,
+            Err(status) => status,
+        };
+        self.finish(ports, permit, status, 0);
     }
 
     pub(super) fn set_features(
@@ -115,6 +150,7 @@ impl Controller {
     fn set_feature(&mut self, ports: &mut ControllerPorts, feature: FeatureId, value: u32) -> Answer {
         let features = self.settings.features_mut();
         match feature {
+            FeatureId::HostBehaviorSupport => return Ok(Reply::Fetches(HostBehavior::BYTES)),
             FeatureId::NumberOfQueues => return self.set_number_of_queues(NumberOfQueues(value)),
             FeatureId::InterruptVectorConfiguration => {
                 let vector = InterruptVectorConfiguration(value);

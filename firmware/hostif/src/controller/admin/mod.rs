@@ -23,6 +23,8 @@ pub(crate) enum Reply {
     Done(u32),
     /// This many bytes of the slot's scratch memory go to the host.
     Data(usize),
+    /// This many bytes come from the host first.
+    Fetches(usize),
     /// It goes to the FTL.
     ToFtl,
     /// It waits for an event.
@@ -45,6 +47,7 @@ impl Controller {
         match self.execute_admin(ports, &permit, &sqe) {
             Ok(Reply::Done(result)) => self.finish(ports, permit, Status::SUCCESS, result.into()),
             Ok(Reply::Data(bytes)) => self.send_scratch(ports, permit, bytes),
+            Ok(Reply::Fetches(bytes)) => self.fetch_feature(ports, permit, bytes),
             Ok(Reply::ToFtl) => self.forward(ports, permit),
             Ok(Reply::AwaitsEvent) => {
                 self.slots.await_event(permit);
@@ -68,7 +71,7 @@ impl Controller {
             AdminCommand::Identify(command) => self.identify(ports, id, sqe, command),
             AdminCommand::GetLogPage(command) => self.get_log_page(ports, id, sqe, command),
             AdminCommand::SetFeatures(command) => self.set_features(ports, sqe, command),
-            AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
+            AdminCommand::GetFeatures(command) => self.get_features(ports, id, sqe, command),
             AdminCommand::Abort(command) => self.abort(ports, permit, command),
             AdminCommand::AsyncEventRequest => self.request_event(id),
             AdminCommand::KeepAlive => {

@@ -32,6 +32,8 @@ mod data;
 mod doorbells;
 #[path = "../events.rs"]
 mod events;
+#[path = "../host_behavior.rs"]
+mod host_behavior;
 #[path = "../keep_alive.rs"]
 mod keep_alive;
 #[path = "../lifecycle.rs"]
