@@ -171,7 +171,43 @@ fn identify_tells_which_writes_suit_the_translation_best() {
     assert_eq!(told(None, BlockSize::Bytes512), (0, [0; 5]));
 }
 
-/// What hosts ask for as they attach leaves no entry in the error log.
+/// Linux 6.12 and SPDK 26.05, with the optional commands for which they look at Identify.
+#[test]
+fn what_hosts_ask_for_as_they_attach_leaves_no_entry_in_the_error_log() {
+    let mut bench = Bench::new(config());
+    bench.front.offer_doorbell_buffer();
+    bench.enable();
+    let get = |id, dword11| get_feature(id, FeatureSelect::Current, 0, dword11).with_prps(DATA, 0);
+    let both_doorbells = AdminCommand::DoorbellBufferConfig.to_sqe(0, 0, DATA, DATA + 0x1000);
+    for (what, sqe) in [
+        ("the controller", identify(Cns::Controller.raw(), 0)),
+        ("limits of the NVM command set", identify(Cns::CommandSetController.raw(), 0)),
+        ("effects of commands", log_page(LogId::CommandsSupported.raw(), 4096)),
+        ("events, with all warnings", set_feature(FeatureId::AsyncEventConfiguration, 0, 0x1f)),
+        ("the Keep Alive Timer, for KAS", get(FeatureId::KeepAliveTimer, 0)),
+        ("queues", set_feature(FeatureId::NumberOfQueues, 0, 0x03ff_03ff)),
+        ("queues that there are", get(FeatureId::NumberOfQueues, 0)),
+        ("doorbells", both_doorbells),
+        ("namespaces", identify(Cns::ActiveNamespaces.raw(), 0)),
+        ("descriptors of the namespace", identify(Cns::NamespaceDescriptors.raw(), 1)),
+        ("the namespace", identify(Cns::Namespace.raw(), 1)),
+        ("health", log_page(LogId::Health.raw(), 512)),
+        ("a temperature that is too high", get(FeatureId::TemperatureThreshold, 0)),
+        ("one that is too low", get(FeatureId::TemperatureThreshold, 1 << 20)),
+        ("a host's behavior, as compliance tests do", get(FeatureId::HostBehaviorSupport, 0)),
+        ("the write cache", get(FeatureId::VolatileWriteCache, 0)),
+        ("arbitration", get(FeatureId::Arbitration, 0)),
+        ("power", get(FeatureId::PowerManagement, 0)),
+        ("firmware", log_page(LogId::FirmwareSlot.raw(), 512)),
+    ] {
+        let status = bench.status(0, sqe);
+        assert!(status.is_success(), "{what}: {status}");
+    }
+    bench.create_pair(1, 64);
+    let health = HealthLog::read_from_bytes(&bench.fetch_page(log_page(LogId::Health.raw(), 512))[..512]);
+    assert_eq!(health.unwrap().error_log_entries.get(), 0);
+}
+
 #[test]
 fn a_controller_has_no_limits_of_the_nvm_command_set() {
     let mut bench = Bench::ready(config());
