@@ -19,8 +19,8 @@ use aster_events::{Above, Below as OfBelow, Counter, DriveCounters, EventSink, F
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, Filter, FunctionSpec, History, NvmeView,
-    POSTED_WRITES, QueueDoorbell, ReadTag, TranslationStats, TranslationView,
+    BarRead, Boot, DoorbellBuffer, DriveFunction, DriveState, Filter, FunctionSpec, History, HostTrouble,
+    NvmeView, POSTED_WRITES, QueueDoorbell, ReadTag, TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -470,6 +470,10 @@ impl Device {
     /// The drive's lifetime counters up to now. All zeroes with a front end other than NVMe.
     pub fn history(&self) -> History {
         self.nvme().map_or(History::default(), NvmeView::history)
+    }
+    /// Takes what ails the host and hasn't been told yet.
+    pub fn take_host_trouble(&self) -> Option<HostTrouble> {
+        self.nvme()?.take_trouble()
     }
     /// How the drive stores page content.
     pub fn content(&self) -> Content {

@@ -38,7 +38,7 @@ pub use aster_ecc::EccStats;
 pub use aster_nand::{BadBlock, DamagedPage};
 pub use aster_parties::DamagedRecord;
 pub use aster_parties::{
-    BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
+    BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, HostTrouble, Interrupts, QueueDoorbell,
 };
 pub use aster_ports::emmc::EMMC_BLOCK_BYTES;
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
@@ -91,8 +91,8 @@ pub mod plug {
         AdminAnswer, Arbiter, BARS, BarRead, BarSpec, Below, BlockFacts, Boot, BringUpGate, ClosedBlocks,
         CommandSet, CommandSplice, CoreBuses, DamagedRecord, Decoded, DoorbellBuffer, DriveFunction,
         DriveState, FlashCounts, FlashScheduler, FlashTask, FrontEnd, FrontEndFacts, FrontEndNeeds,
-        FrontEndPiece, FrontEndPorts, FunctionSpec, History, Interrupts, Issued, ListAt, LunPlace,
-        MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
+        FrontEndPiece, FrontEndPorts, FunctionSpec, History, HostTrouble, Interrupts, Issued, ListAt,
+        LunPlace, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
         PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement, PreferredWrites, Promises,
         QueueDoorbell, ReadTag, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, SetEvent, Source,
         TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView, TaskScheduler, Tasks, Translation,

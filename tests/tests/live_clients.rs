@@ -7,7 +7,7 @@ use aster_tests::{cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::admin::{AdminCommand, SetFeatures, SetFeaturesDword10};
-use aster_wire::nvme::features::FeatureId;
+use aster_wire::nvme::features::{FeatureId, NumberOfQueues};
 use aster_wire::nvme::registers::{Aqa, Cc, Csts, Register};
 use aster_wire::vfio_user::{Command, DmaMap, DmaMapFlags, Header};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -256,9 +256,32 @@ fn a_host_that_falls_silent_is_given_up_after_the_time_that_it_has_set() {
         // At pace `fast` each look of the host lets the drive do background work ahead of the wall clock.
         let least = if pace == Pace::Real { TIMEOUT * 9 / 10 } else { TIMEOUT / 2 };
         assert!(last.elapsed() >= least, "{pace:?}: after {:?}", last.elapsed());
+        told(&drive, "the Keep Alive Timeout that it has set");
         drop(host);
         drive.stop().unwrap();
     }
+}
+
+/// SPDK asks for 1,024 queues, and says "could not allocate io qpair" when it has used those that it got.
+#[test]
+fn a_client_that_asks_for_more_queues_than_there_are_is_told_of_the_key() {
+    let drive = tiny();
+    let mut host = Host::connect(&drive.socket(), Ring::Mapped, MEMORY);
+    host.enable();
+    let mut ask = |pairs| {
+        let control = SetFeaturesDword10(0).with_feature_id(FeatureId::NumberOfQueues.raw());
+        let set = SetFeatures { control, dword11: NumberOfQueues::of(pairs, pairs).0 };
+        let reply = host.admin(AdminCommand::SetFeatures(set).to_sqe(0, 0, 0, 0));
+        assert!(reply.status().is_success());
+        reply.result.get()
+    };
+    assert_eq!(ask(4), NumberOfQueues::of(4, 4).0);
+    assert_eq!(ask(1_024), NumberOfQueues::of(4, 4).0);
+    told(&drive, "asks for 1024 I/O queues, and this drive has 4");
+    ask(1_024);
+    told(&drive, "--set host.queue_pairs=1024");
+    drop(host);
+    drive.stop().unwrap();
 }
 
 #[test]

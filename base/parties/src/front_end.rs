@@ -2,7 +2,7 @@
 
 use crate::bar_read::{BarRead, ReadTag};
 use crate::function::FunctionSpec;
-use crate::nvme::{DoorbellBuffer, History, QueueDoorbell};
+use crate::nvme::{DoorbellBuffer, History, HostTrouble, QueueDoorbell};
 use crate::operations::Operations;
 use crate::piece::PieceError;
 use crate::saved::{DamagedRecord, NvramSlice};
@@ -198,4 +198,8 @@ pub trait NvmeView {
     fn history(&self) -> History;
     /// The operation monitor's latest sample, which hosts fetch by Get Log Page C0h.
     fn set_statistics(&self, sample: &[u8]);
+    /// Takes what ails the host and hasn't been told yet.
+    fn take_trouble(&self) -> Option<HostTrouble> {
+        None
+    }
 }

@@ -63,7 +63,7 @@ pub use front_end::{
     FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView, POSTED_WRITES,
 };
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds, PowerReport, PowerValue};
-pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
+pub use nvme::{DoorbellBuffer, History, HostTrouble, QueueDoorbell};
 pub use operations::Operations;
 pub use piece::PieceError;
 pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};

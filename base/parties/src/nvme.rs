@@ -30,6 +30,24 @@ pub struct History {
     pub shut_down: bool,
 }
 
+/// What ails a host that its own messages don't explain, for the person who runs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostTrouble {
+    /// It wants more I/O queues than there are.
+    Queues {
+        /// How many it has asked for, or the identifier of one that it wanted to create.
+        asked: u32,
+        /// How many there are.
+        offered: u16,
+    },
+    /// No command has come from it within the Keep Alive Timeout that it has set: the controller has given it
+    /// up.
+    Silent {
+        /// The timeout in milliseconds.
+        timeout_ms: u32,
+    },
+}
+
 /// The host's two pages. Their entries are laid out like the doorbells in BAR0 from 1000h on, and serve
 /// the I/O queues. The admin queue keeps its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler, HandlerId};
-use aster_parties::{CommandSet, History, MediaHealth};
+use aster_parties::{CommandSet, History, HostTrouble, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkPort};
@@ -129,6 +129,10 @@ impl NvmeFrontEnd {
     /// [`STATISTICS_BYTES`](aster_wire::nvme::log::STATISTICS_BYTES) are cut off.
     pub fn set_statistics(&self, sample: &[u8]) {
         self.controller.borrow_mut().set_statistics(sample);
+    }
+    /// Takes what ails the host and hasn't been told yet.
+    pub fn take_trouble(&self) -> Option<HostTrouble> {
+        self.controller.borrow_mut().take_trouble()
     }
     /// The controller's state.
     pub fn controller(&self) -> Ref<'_, Controller> {

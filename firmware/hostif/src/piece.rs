@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
     BarRead, CommandSet, DamagedRecord, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece,
-    FrontEndPorts, FunctionSpec, History, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
+    FrontEndPorts, FunctionSpec, History, HostTrouble, MediaHealth, NvmeView, NvramSlice, PciIds, PieceError,
     QueueDoorbell,
 };
 use aster_units::Duration;
@@ -175,5 +175,8 @@ impl NvmeView for NvmeFrontEnd {
     }
     fn set_statistics(&self, sample: &[u8]) {
         NvmeFrontEnd::set_statistics(self, sample);
+    }
+    fn take_trouble(&self) -> Option<HostTrouble> {
+        NvmeFrontEnd::take_trouble(self)
     }
 }

@@ -6,7 +6,7 @@ use crate::error_log::ErrorLog;
 use crate::features::Features;
 use crate::health::Health;
 use alloc::vec::Vec;
-use aster_parties::{History, MediaHealth};
+use aster_parties::{History, HostTrouble, MediaHealth};
 use aster_units::Instant;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::log::{CriticalWarning, ErrorEntry, NO_COMMAND, STATISTICS_BYTES};
@@ -21,6 +21,9 @@ pub(crate) struct Reports {
     media_errors_max: u32,
     /// The operation monitor's latest sample, as the host reads it from the log. Empty without a monitor.
     statistics: Vec<u8>,
+    /// What ails the host and hasn't been told yet: the last of each kind.
+    queues_missed: Option<HostTrouble>,
+    silence: Option<HostTrouble>,
 }
 
 impl Reports {
@@ -32,6 +35,8 @@ impl Reports {
             health: Health::new(before),
             media_errors_max,
             statistics: Vec::with_capacity(STATISTICS_BYTES),
+            queues_missed: None,
+            silence: None,
         }
     }
     #[inline]
@@ -60,6 +65,17 @@ impl Reports {
     /// Logs an error that belongs to no command.
     pub fn log_error(&mut self, status: Status) {
         self.log(|count| ErrorEntry::new(count, NO_COMMAND, NO_COMMAND, status, false));
+    }
+    /// Something ails the host.
+    pub fn note_trouble(&mut self, trouble: HostTrouble) {
+        match trouble {
+            HostTrouble::Queues { .. } => self.queues_missed = Some(trouble),
+            HostTrouble::Silent { .. } => self.silence = Some(trouble),
+        }
+    }
+    /// Takes what ails the host and hasn't been told yet.
+    pub fn take_trouble(&mut self) -> Option<HostTrouble> {
+        self.queues_missed.take().or_else(|| self.silence.take())
     }
     /// The warnings that hold now. The host has set the bounds of the temperature.
     pub fn warnings(&self, features: &Features) -> CriticalWarning {

@@ -1,6 +1,7 @@
 //! Problems that keep a client from using the drive. Each is reported at once, and once per client, so that
 //! an error that occurs a thousand times per second doesn't flood the terminal.
 
+use aster_device::HostTrouble;
 use std::cell::{Cell, RefCell};
 
 /// A reason why a client can't use the drive.
@@ -26,6 +27,10 @@ pub(crate) enum Obstacle {
     ShortFile,
     /// The drive takes no register writes any more.
     Deaf,
+    /// The client wants more I/O queues than the drive has.
+    Queues,
+    /// The controller has given the client up, since it sent nothing.
+    Silent,
 }
 
 impl Obstacle {
@@ -41,7 +46,9 @@ impl Obstacle {
             Obstacle::Waiting => 6,
             Obstacle::ShortFile => 7,
             Obstacle::Deaf => 8,
-            Obstacle::Refused(command) => 9 + command.min(54),
+            Obstacle::Queues => 9,
+            Obstacle::Silent => 10,
+            Obstacle::Refused(command) => 11 + command.min(52),
         }
     }
 }
@@ -63,6 +70,24 @@ impl Obstacles {
             self.met.set(self.met.get() | obstacle.bit());
             self.words.borrow_mut().push(words());
             self.waiting.set(true);
+        }
+    }
+    /// Records what ails the client by the drive's own account.
+    pub(crate) fn meet_trouble(&self, trouble: HostTrouble) {
+        match trouble {
+            HostTrouble::Queues { asked, offered } => self.meet(Obstacle::Queues, || {
+                format!(
+                    "the client asks for {asked} I/O queues, and this drive has {offered}: a client that \
+                     needs more of them at a time fails for want of queues; --set host.queue_pairs={asked} \
+                     serves a drive with as many"
+                )
+            }),
+            HostTrouble::Silent { timeout_ms } => self.meet(Obstacle::Silent, || {
+                format!(
+                    "no command came from the client for {timeout_ms} ms, the Keep Alive Timeout that it has \
+                     set: the controller has given it up (CSTS.CFS) and does nothing until a reset"
+                )
+            }),
         }
     }
     /// Takes the messages to report now.

@@ -192,6 +192,9 @@ impl Server {
                 }
                 let depth = self.device.commands_in_flight();
                 self.meter.look(depth);
+                while let Some(trouble) = self.device.take_host_trouble() {
+                    self.session.obstacles.meet_trouble(trouble);
+                }
                 self.note_quiet(self.commands_at_work());
                 if let Some(attendant) = &mut self.attendant {
                     attendant(&self.device);

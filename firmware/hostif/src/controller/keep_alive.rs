@@ -3,6 +3,7 @@
 use crate::controller::Controller;
 use crate::keep_alive::Found;
 use crate::ports::{ControllerPorts, Timer};
+use aster_parties::HostTrouble;
 use aster_wire::nvme::Status;
 
 impl Controller {
@@ -34,6 +35,8 @@ impl Controller {
     }
     /// The timer has expired: no command is processed until a reset.
     fn give_host_up(&mut self) {
+        let timeout_ms = self.settings.features().keep_alive_ms();
+        self.reports.note_trouble(HostTrouble::Silent { timeout_ms });
         self.reports.log_error(Status::KEEP_ALIVE_TIMER_EXPIRED);
         self.lifecycle.fail();
         self.pause.forget_all();

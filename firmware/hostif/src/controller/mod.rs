@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::slots::Slots;
 use alloc::boxed::Box;
 use aster_events::Event;
-use aster_parties::{CommandSet, History, MediaHealth};
+use aster_parties::{CommandSet, History, HostTrouble, MediaHealth};
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_ports::medium::SharedBacklog;
@@ -129,6 +129,10 @@ impl Controller {
         self.pump(ports);
     }
 
+    /// Takes what ails the host and hasn't been told yet.
+    pub(crate) fn take_trouble(&mut self) -> Option<HostTrouble> {
+        self.reports.take_trouble()
+    }
     /// Takes over a new sample of the operation monitor.
     pub(crate) fn set_statistics(&mut self, sample: &[u8]) {
         self.reports.set_statistics(sample);

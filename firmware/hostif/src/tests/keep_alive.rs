@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{get_feature, log_page, set_feature};
+use aster_parties::HostTrouble;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::features::{FeatureId, FeatureSelect};
@@ -46,8 +47,10 @@ fn a_host_that_sends_nothing_is_given_up_when_the_time_is_over_and_not_before() 
     let (mut bench, set) = alive(500);
     run_until(&mut bench, set, millis(500) - SOON);
     assert_eq!(bench.csts(), Csts(0).with_rdy(true));
+    assert_eq!(bench.front.take_trouble(), None);
     run_until(&mut bench, set, millis(500) + SOON);
     assert_eq!(bench.csts(), Csts(0).with_rdy(true).with_cfs(true));
+    assert_eq!(bench.front.take_trouble(), Some(HostTrouble::Silent { timeout_ms: 500 }));
     assert_eq!(bench.exec.next_deadline(), None, "nothing looks at the timer any more");
 }
 

@@ -1,14 +1,17 @@
 //! Queues: many, full, shared, deleted in use; interrupts.
 
 use super::bench::{Bench, DATA, config};
-use super::mandatory::{delete, set_feature};
+use super::mandatory::{delete, log_page, set_feature};
 use crate::{HostIfConfig, vectors_for};
 use alloc::vec::Vec;
+use aster_parties::HostTrouble;
 use aster_units::Duration;
-use aster_wire::nvme::features::{FeatureId, InterruptCoalescing};
+use aster_wire::nvme::features::{FeatureId, InterruptCoalescing, NumberOfQueues};
 use aster_wire::nvme::io::{BlockRange, IoCommand};
+use aster_wire::nvme::log::ErrorEntry;
 use aster_wire::nvme::registers::{DoorbellKind, Register};
 use aster_wire::nvme::{AdminOpcode, Sqe, Status};
+use zerocopy::FromBytes;
 
 fn read(slba: u64) -> Sqe {
     IoCommand::Read(BlockRange::new(slba, 1)).to_sqe(1, 0, DATA, 0)
@@ -37,6 +40,29 @@ fn sixty_four_queue_pairs_work_side_by_side() {
     vectors.dedup();
     assert_eq!(vectors, (1..=64).collect::<Vec<u16>>());
     assert_eq!(bench.front.controller().commands_in_flight(), 0);
+}
+
+#[test]
+fn a_host_that_wants_more_queues_than_there_are_is_noted() {
+    let mut bench = Bench::new(config());
+    bench.enable();
+    let number = |pairs: u16| set_feature(FeatureId::NumberOfQueues, 0, NumberOfQueues::of(pairs, pairs).0);
+    let missed = |asked| Some(HostTrouble::Queues { asked, offered: 4 });
+    assert!(bench.status(0, number(4)).is_success());
+    assert_eq!(bench.front.take_trouble(), None);
+    let reply = bench.send(0, number(1_024));
+    assert_eq!((reply.status(), reply.result.get()), (Status::SUCCESS, 0x0003_0003));
+    assert_eq!(bench.front.take_trouble(), missed(1_024));
+    assert_eq!(bench.front.take_trouble(), None, "it is told once");
+    // A host that has asked for few is refused what it hasn't asked for; that is its own doing.
+    assert!(bench.status(0, number(2)).is_success());
+    assert!(bench.status(0, Bench::create_cq(3, 16, 1)).is(Status::INVALID_QUEUE_IDENTIFIER));
+    assert_eq!(bench.front.take_trouble(), None);
+    assert!(bench.status(0, Bench::create_cq(5, 16, 1)).is(Status::INVALID_QUEUE_IDENTIFIER));
+    assert_eq!(bench.front.take_trouble(), missed(5));
+    let entry = ErrorEntry::read_from_bytes(&bench.fetch_page(log_page(1, 64))[..64]).unwrap();
+    assert!(entry.status().is(Status::INVALID_QUEUE_IDENTIFIER));
+    assert_eq!((entry.error_count.get(), entry.sq_id.get()), (2, 0));
 }
 
 /// MSI-X has at most 2,048 vectors, so completion queues share them.

@@ -193,6 +193,7 @@ impl Controller {
         if asked.submission() > u16::MAX.into() || asked.completion() > u16::MAX.into() {
             return refuse(Status::INVALID_FIELD);
         }
+        self.check_queues_wanted(asked.submission().max(asked.completion()));
         let grant = |asked: u32| asked.min(self.config.queue_pairs.into()) as u16;
         let queues = NumberOfQueues::of(grant(asked.submission()), grant(asked.completion()));
         self.settings.features_mut().set_queues(queues);

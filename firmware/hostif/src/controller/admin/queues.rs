@@ -6,10 +6,19 @@ use crate::controller::Controller;
 use crate::ports::ControllerPorts;
 use crate::queues::RingAt;
 use crate::slots::CommandStage;
+use aster_parties::HostTrouble;
 use aster_wire::nvme::admin::{CreateIoCq, CreateIoSq, QueueDword10};
 use aster_wire::nvme::{Sqe, Status};
 
 impl Controller {
+    /// Notes that the host wants more queues than there are. Some hosts then only say that they have none
+    /// left.
+    pub(super) fn check_queues_wanted(&mut self, asked: u32) {
+        let offered = self.config.queue_pairs;
+        if asked > offered.into() {
+            self.reports.note_trouble(HostTrouble::Queues { asked, offered });
+        }
+    }
     /// Checks what both kinds of queue have in common.
     fn check_creation(
         &self,
@@ -40,6 +49,7 @@ impl Controller {
 
     pub(super) fn create_completion_queue(&mut self, sqe: &Sqe, command: CreateIoCq) -> Answer {
         let (queue, control) = (command.queue, command.control);
+        self.check_queues_wanted(queue.queue_id().into());
         let allocated = self.settings.features().queues().completion() as u16;
         let exists = |id| self.queues.has_completion(id);
         let entry_size = self.lifecycle.entry_sizes().1;
@@ -55,6 +65,7 @@ impl Controller {
 
     pub(super) fn create_submission_queue(&mut self, sqe: &Sqe, command: CreateIoSq) -> Answer {
         let (queue, control) = (command.queue, command.control);
+        self.check_queues_wanted(queue.queue_id().into());
         let allocated = self.settings.features().queues().submission() as u16;
         let exists = |id| self.queues.is_submission_taken(id);
         let entry_size = self.lifecycle.entry_sizes().0;
