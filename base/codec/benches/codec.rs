@@ -18,7 +18,7 @@ use aster_codec::{Backend, Bch, BchScratch, Scrambler, checksum, xor_into};
 const ROUNDS: usize = 60;
 /// Shorter than a scheduler's time slice, so that some rounds run undisturbed.
 const ROUND_TIME: Duration = Duration::from_millis(2);
-/// A page's worth of chunks for the calls that take many.
+/// A page's worth of chunks a round.
 const PAGE_BYTES: usize = 16_384;
 
 /// (m, designed t, data bytes): Cosmos+ (G6), the usual 8 bits in 512 bytes, SoftSSD, and two for denser
@@ -93,11 +93,8 @@ fn decode_rate(code: &Bch, errors: usize) -> f64 {
 fn main() {
     // Cargo passes `--bench` on.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    println!("BCH, MB/s of chunk data, one core; 'many' = over a {PAGE_BYTES}-byte page");
-    println!(
-        "backend   m   t  chunk    encode  enc.many    detect  det.many  dec 0 err     1 err     4 err   t \
-         errors"
-    );
+    println!("BCH, MB/s of chunk data, one core");
+    println!("backend   m   t  chunk    encode    detect  dec 0 err     1 err     4 err   t errors");
     for backend in Backend::ALL {
         let name = format!("{backend:?}").to_lowercase();
         if !backend.is_available() || wanted.as_ref().is_some_and(|wanted| *wanted != name) {
@@ -114,17 +111,14 @@ fn main() {
                     code.encode(chunk, slot);
                 }
             });
-            let encode_many = rate(PAGE_BYTES, || code.encode_many(black_box(&page), &mut parity));
             let detect = rate(PAGE_BYTES, || {
                 let slots = parity.chunks_exact(code.parity_bytes());
                 for (chunk, slot) in black_box(&page).chunks_exact(data_bytes).zip(slots) {
                     assert!(code.detect(chunk, slot));
                 }
             });
-            let detect_many =
-                rate(PAGE_BYTES, || assert_eq!(code.detect_many(black_box(&page), &parity, |_| ()), 0));
             print!("{name:<9}{degree:>2} {correction:>3} {data_bytes:>6}");
-            print!("{encode:>10.0}{encode_many:>10.0}{detect:>10.0}{detect_many:>10.0}");
+            print!("{encode:>10.0}{detect:>10.0}");
             for (errors, width) in [(0, 11), (1, 10), (4, 10), (correction, 11)] {
                 print!("{:>width$.0}", decode_rate(&code, errors));
             }

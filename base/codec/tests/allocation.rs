@@ -34,16 +34,16 @@ fn coding_allocates_nothing_after_set_up() {
     for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
         let code = Bch::with_backend(12, 14, 13, 256, backend).unwrap();
         let mut scratch = BchScratch::new(&code);
-        let (mut page, mut parity) = (vec![0x5Au8; 9 * 256], vec![0u8; 9 * 21]);
+        let (mut data, mut parity) = (vec![0x5Au8; 256], vec![0u8; 21]);
         let before = ALLOCATIONS.get();
         assert!(before > 0, "the counter counts");
-        code.encode_many(&page, &mut parity);
+        code.encode(&data, &mut parity);
         for errors in [0, 1, 2, 13, 20] {
             for error in 0..errors {
-                page[error * 9] ^= 1 << (error % 8);
+                data[error * 9] ^= 1 << (error % 8);
             }
-            assert_eq!(code.detect_many(&page, &parity, |_| ()), usize::from(errors != 0));
-            let verdict = code.decode(&mut page[..256], &mut parity[..21], &mut scratch);
+            assert_eq!(code.detect(&data, &parity), errors == 0);
+            let verdict = code.decode(&mut data, &mut parity, &mut scratch);
             assert_eq!(verdict.is_ok(), errors <= 13);
         }
         assert_eq!(ALLOCATIONS.get(), before, "{backend:?}");

@@ -7,7 +7,7 @@ use super::Backend;
 #[cfg(target_arch = "x86_64")]
 use super::folding::Folding;
 use super::generator::Generator;
-use super::remainder::{PARITY_WORDS_MAX, Remainder};
+use super::remainder::Remainder;
 use super::slicing;
 #[cfg(target_arch = "x86_64")]
 use super::{avx512, pclmul};
@@ -62,32 +62,6 @@ impl Divider {
             Engine::Pclmul(folding, proof) => pclmul::remainder(*proof, folding, data, out),
             #[cfg(target_arch = "x86_64")]
             Engine::Avx512(folding, proof) => avx512::remainder(*proof, folding, data, out),
-        }
-    }
-
-    /// Computes the parities of the chunks in `data`, in order, and passes each to `take(index, words)`.
-    #[inline]
-    pub fn remainders(&self, data: &[u8], mut take: impl FnMut(usize, &[u64])) {
-        assert_eq!(data.len() % self.data_bytes, 0, "whole chunks");
-        let mut done = 0;
-        #[cfg(target_arch = "x86_64")]
-        if let Engine::Avx512(folding, proof) = &self.engine
-            && self.words <= avx512::WORDS_OF_FOUR_MAX
-        {
-            let mut four = [[0u64; avx512::WORDS_OF_FOUR_MAX]; 4];
-            for group in data.chunks_exact(4 * self.data_bytes) {
-                avx512::remainders_of_four(*proof, folding, group, &mut four);
-                for words in &four {
-                    take(done, &words[..self.words]);
-                    done += 1;
-                }
-            }
-        }
-        let mut out = [0; PARITY_WORDS_MAX];
-        for chunk in data[done * self.data_bytes..].chunks_exact(self.data_bytes) {
-            self.remainder(chunk, &mut out);
-            take(done, &out[..self.words]);
-            done += 1;
         }
     }
 }

@@ -225,19 +225,6 @@ impl Bch {
         store_words(&remainder, parity);
     }
 
-    /// Computes the parities of several chunks. `data` holds the chunks one after the other, and `parity`
-    /// their parities. This is faster than one by one, since the chunks hide each other's latency.
-    ///
-    /// # Panics
-    /// If `data` isn't whole chunks, or `parity` isn't as many parities.
-    pub fn encode_many(&self, data: &[u8], parity: &mut [u8]) {
-        self.check_chunks(data, parity);
-        let mut slots = parity.chunks_exact_mut(self.parity_bytes());
-        self.divider.remainders(data, |_, words| {
-            store_words(words, slots.next().expect("one parity a chunk"));
-        });
-    }
-
     /// Whether a chunk and its parity form a code word.
     ///
     /// # Panics
@@ -249,32 +236,9 @@ impl Bch {
         self.matches(&remainder[..self.divider.words()], parity)
     }
 
-    /// Checks several chunks, laid out as for [`Bch::encode_many`]. Calls `dirty` with the index of each
-    /// chunk that isn't clean, in ascending order. Returns their number.
-    ///
-    /// # Panics
-    /// If `data` isn't whole chunks, or `parity` isn't as many parities.
-    pub fn detect_many(&self, data: &[u8], parity: &[u8], mut dirty: impl FnMut(usize)) -> usize {
-        self.check_chunks(data, parity);
-        let mut stored = parity.chunks_exact(self.parity_bytes());
-        let mut count = 0;
-        self.divider.remainders(data, |index, words| {
-            if !self.matches(words, stored.next().expect("one parity a chunk")) {
-                dirty(index);
-                count += 1;
-            }
-        });
-        count
-    }
-
     fn check_chunk(&self, data: &[u8], parity: &[u8]) {
         assert_eq!(data.len(), self.data_bytes, "a chunk has the code's data size");
         assert_eq!(parity.len(), self.parity_bytes(), "a parity has the code's parity size");
-    }
-
-    fn check_chunks(&self, data: &[u8], parity: &[u8]) {
-        assert_eq!(data.len() % self.data_bytes, 0, "whole chunks");
-        assert_eq!(data.len() / self.data_bytes * self.parity_bytes(), parity.len(), "one parity a chunk");
     }
 
     /// Whether stored parity equals a remainder, padding bits aside.
