@@ -37,7 +37,7 @@ test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised \
 		--package aster-ftl --package aster-tests --package aster-cli --package aster-lab
-	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-rtl-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@ASTER_LIGHTNVM=1 $(SETUP_LIGHTNVM) cargo test $(LOCKED) --profile optimised \
 		--package aster-tests --test guest -- lightnvm

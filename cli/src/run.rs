@@ -270,7 +270,7 @@ fn hardware(name: HardwareArg) -> Result<ChannelHardware, Failure> {
     match name {
         HardwareArg::Timed => Ok(ChannelHardware::Timed),
         #[cfg(feature = "rtl")]
-        HardwareArg::Rtl => Ok(aster_run_cosim::RTL),
+        HardwareArg::Rtl => Ok(ChannelHardware::Cycles(|_| Box::new(aster_rtl_cosim::RtlChannel::new()))),
         #[cfg(not(feature = "rtl"))]
         HardwareArg::Rtl => Err(Failure::usage(
             "--hardware rtl: this aster was built without RTL; build it with --features rtl, which needs \

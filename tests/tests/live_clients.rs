@@ -122,7 +122,7 @@ fn empty_pool() -> Option<(OwnedFd, u64)> {
 fn a_hole_for_which_no_huge_page_is_left_fails_its_command_and_nothing_else() {
     let Some((file, bytes)) = empty_pool() else {
         return println!(
-            "every pool of huge pages here has some free, or there is none: see run/guard's tests"
+            "every pool of huge pages here has some free, or there is none: see run/memory's tests"
         );
     };
     println!("a hole of {bytes} bytes");

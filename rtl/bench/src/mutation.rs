@@ -237,7 +237,7 @@ pub const BENCH_MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the equality gate of `run/cosim` must find by comparison with the timed model, since
+/// Mutations that the equality gate of `rtl/cosim` must find by comparison with the timed model, since
 /// packages don't report them.
 pub const GATE_MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -1,13 +1,13 @@
 //! The memory that the client shares.
 //!
 //! Files are mapped, and a mapping that its owner can still take away is guarded: missing memory is an error
-//! of that transfer ([`aster_run_guard`]). So a file may be sealed or not, consist of huge pages, or lie on a
-//! disk.
+//! of that transfer ([`aster_run_memory`]). So a file may be sealed or not, consist of huge pages, or lie on
+//! a disk.
 
 use crate::mapping::PAGE_BYTES;
 use crate::obstacles::{Obstacle, Obstacles};
 use aster_ports::link::{BadAddress, HostMemory};
-use aster_run_guard::{Gone, Shared};
+use aster_run_memory::{Gone, Shared};
 use aster_wire::vfio_user::{DmaMap, DmaMapFlags, DmaUnmap, DmaUnmapFlags};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, fstatfs};
 use rustix::io::Errno;
@@ -402,7 +402,7 @@ mod tests {
     }
 
     /// Whether the pool has a page or not, the file is accepted, and an access to its pages works or is an
-    /// error. The guard's own tests cover holes that can't be filled ([`aster_run_guard`]).
+    /// error. Tests of [`aster_run_memory`] cover holes that can't be filled.
     #[test]
     fn huge_pages_are_served_from_any_4_kib_on_and_a_hole_in_an_empty_pool_is_an_error() {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB;

@@ -13,7 +13,7 @@ fn gate(sources: &Path, test: &str) -> (bool, String) {
     let root = rtl().join("..");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let output = Command::new(env!("CARGO"))
-        .args(["test", "--package", "aster-run-cosim", "--test", "rtl", "--target-dir"])
+        .args(["test", "--package", "aster-rtl-cosim", "--test", "rtl", "--target-dir"])
         // A target directory of its own, so that the normal one doesn't have to be rebuilt.
         .arg(target.join("mutated-rtl"))
         .args([&format!("{test}::"), "--", "--nocapture"])

@@ -4,7 +4,7 @@
 //! A signal's action applies to the whole process, so each case runs in its own process: this test starts its
 //! own program again.
 
-use aster_run_guard::{Gone, Shared};
+use aster_run_memory::{Gone, Shared};
 use libc::{SA_SIGINFO, SI_QUEUE, SIG_DFL, SIG_IGN, SIGBUS, c_int, c_void, sigaction, siginfo_t};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::fs::File;

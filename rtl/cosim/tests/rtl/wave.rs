@@ -35,7 +35,7 @@ fn first_read(hardware: ChannelHardware) -> Waveform {
 
 #[test]
 fn waveforms_of_both_are_the_same_files_and_those_of_the_documentation() {
-    let [timed, rtl] = [ChannelHardware::Timed, aster_run_cosim::RTL].map(first_read);
+    let [timed, rtl] = [ChannelHardware::Timed, crate::RTL].map(first_read);
     let vcd = |wave: &Waveform| {
         let mut file = Vec::new();
         write_vcd(&mut file, wave).unwrap();

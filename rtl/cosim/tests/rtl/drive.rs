@@ -51,7 +51,7 @@ fn write_collect_and_verify(hardware: ChannelHardware, profile: &Profile) -> Don
 #[test]
 fn a_whole_drive_on_rtl_writes_collects_garbage_and_reads_back_in_the_same_time_as_on_the_timed_model() {
     let profile = shipped("pocket").unwrap();
-    let rtl = write_collect_and_verify(aster_run_cosim::RTL, &profile);
+    let rtl = write_collect_and_verify(crate::RTL, &profile);
     assert!(rtl.collections > 0, "garbage was collected: {rtl:?}");
     assert_eq!(write_collect_and_verify(ChannelHardware::Timed, &profile), rtl);
 }
@@ -59,8 +59,7 @@ fn a_whole_drive_on_rtl_writes_collects_garbage_and_reads_back_in_the_same_time_
 fn refusal(profile: &Profile, content: Option<Content>) -> String {
     let recorder = Recorder::default();
     let (media, config) = (Media::fresh(), config(profile));
-    let refused =
-        Machine::power_on_with(aster_run_cosim::RTL, "x", profile, content, media, &recorder, config);
+    let refused = Machine::power_on_with(crate::RTL, "x", profile, content, media, &recorder, config);
     refused.err().expect("RTL channels can't do that").to_string()
 }
 

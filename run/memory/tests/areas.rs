@@ -1,7 +1,7 @@
 //! A client can't use up the areas that the system allows a process: without a free one the guard could not
 //! replace a missing page.
 
-use aster_run_guard::{Gone, Shared};
+use aster_run_memory::{Gone, Shared};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use std::fs::{File, read_to_string};
