@@ -16,12 +16,13 @@
 
 pub mod arrows;
 pub mod circles;
+pub mod code;
 pub mod columns;
 pub mod interface;
-pub mod lexer;
 pub mod lockfiles;
 pub mod manifest;
 pub mod modules;
+pub mod passages;
 pub mod reexports;
 pub mod requirements;
 pub mod source;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::Violation;
-use crate::lexer::passages;
+use crate::passages::passages;
 use crate::source::SourceFile;
 
 /// The page that holds a line per id.
