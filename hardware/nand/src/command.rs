@@ -1,6 +1,7 @@
 //! Decodes command and address latches (ONFI 5.1 §5): checks which cycle may follow which, and starts
 //! what the last one confirms.
 
+use crate::lun::Readiness;
 use crate::package::{NandPackage, Source};
 use crate::phase::{BusPhase, PendingCommand, Prefix, Setup, Target, View};
 use crate::variant::slc_pages;
@@ -230,7 +231,7 @@ impl NandPackage {
         self.phase = match setup {
             Setup::Read => {
                 let target = self.address(at, row)?;
-                self.beside_others(target, Gathers::Reads)?;
+                self.admit(target, Gathers::Reads)?;
                 BusPhase::Pending(PendingCommand::Read(target, self.column(bits)?))
             }
             Setup::Program | Setup::Copyback => {
@@ -251,7 +252,7 @@ impl NandPackage {
             }
             Setup::ChangeWriteColumn(loading) => {
                 let column = self.column(bits)?;
-                self.luns[usize::from(loading.target.lun)].column = u32::from(column.0);
+                self.luns[usize::from(loading.target.lun)].select(None, column);
                 self.waits.column_changed(at);
                 BusPhase::Loading(loading)
             }
@@ -263,7 +264,7 @@ impl NandPackage {
                 if self.luns[usize::from(target.lun)].suspended().is_some() {
                     return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
                 }
-                self.beside_others(target, Gathers::Erases)?;
+                self.admit(target, Gathers::Erases)?;
                 BusPhase::Pending(PendingCommand::Erase(target))
             }
             Setup::Suspend(what) => self.on_suspend_address(at, RowAddr(bits as u32), what, false)?,
@@ -359,7 +360,7 @@ impl NandPackage {
             Prefix::Page(_) => return Err(ProtocolError::UnexpectedCommand { command: self.command }),
         }
         self.need_ready(at, target.lun, self.command)?;
-        if self.luns[usize::from(target.lun)].is_suspended(target.at) {
+        if self.luns[usize::from(target.lun)].suspended().is_some_and(|s| s.works_on(target.at)) {
             return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
         }
         self.name(target.lun);
@@ -420,29 +421,28 @@ impl NandPackage {
         self.column(bits)
     }
 
-    /// Settles a LUN; an error if it is busy.
+    /// Settles a LUN: since when it has been ready, or an error if it is busy.
     #[inline]
-    pub(crate) fn need_ready(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
-        let state = &mut self.luns[usize::from(lun)];
-        state.catch_up(at);
-        if state.is_busy() { Err(ProtocolError::Busy { lun, command }) } else { Ok(()) }
+    pub(crate) fn need_ready(&mut self, at: Instant, lun: u8, command: u8) -> Result<Instant, ProtocolError> {
+        match self.luns[usize::from(lun)].settle(at) {
+            Readiness::Busy => Err(ProtocolError::Busy { lun, command }),
+            Readiness::Ready(since) | Readiness::Idle(since) => Ok(since),
+        }
     }
 
     /// Settles a LUN; an error if it is busy or its array works.
     #[inline]
     pub(crate) fn need_idle(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
-        self.need_ready(at, lun, command)?;
-        if self.luns[usize::from(lun)].array_works() {
-            Err(ProtocolError::Busy { lun, command })
-        } else {
-            Ok(())
+        match self.luns[usize::from(lun)].settle(at) {
+            Readiness::Busy | Readiness::Ready(_) => Err(ProtocolError::Busy { lun, command }),
+            Readiness::Idle(_) => Ok(()),
         }
     }
 
     /// An error if every LUN is busy: no row address could select one that takes the command.
     #[inline]
     fn need_some_ready(&mut self, at: Instant, command: u8) -> Result<(), ProtocolError> {
-        if self.luns.iter().any(|lun| lun.ready(at)) {
+        if self.luns.iter().any(|lun| lun.ready_from(at) == at) {
             Ok(())
         } else {
             Err(ProtocolError::Busy { lun: self.addressed, command })

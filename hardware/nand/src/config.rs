@@ -9,6 +9,7 @@ use crate::timing::ArrayTiming;
 use crate::variant::Variant;
 use aster_ports::layout::PageLayout;
 use aster_ports::medium::MediumError;
+use aster_ports::package::{PageData, ProtocolError};
 use aster_units::{CellMode, Content, Geometry, GeometryError, LunIndex, mix64};
 use core::fmt;
 
@@ -177,6 +178,25 @@ impl NandConfig {
             variant.or_else(|| self.failures.bad_field()).or_else(|| self.bus.bad_field())
         {
             return Err(NandError::Field { field, must });
+        }
+        Ok(())
+    }
+
+    /// Whether a page from the stages, in a burst of `length` bytes, fits this drive.
+    pub(crate) fn check_page(&self, page: &PageData<'_>, length: u32) -> Result<(), ProtocolError> {
+        let wanted = usize::from(self.layout.sectors()) * page.content.sector_len();
+        if self.content == Content::Full && page.content == Content::Fingerprint {
+            return Err(ProtocolError::NoBytes);
+        }
+        let lengths = [
+            (self.layout.whole().length as usize, length as usize),
+            (wanted, page.data.len()),
+            (self.layout.oob_bytes().into(), page.oob.len()),
+        ];
+        for (wanted, found) in lengths {
+            if wanted != found {
+                return Err(ProtocolError::Length { available: wanted as u32, requested: found as u32 });
+            }
         }
         Ok(())
     }

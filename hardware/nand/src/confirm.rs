@@ -3,8 +3,7 @@
 use crate::lun::Started;
 use crate::package::{NandPackage, Source};
 use crate::phase::{BusPhase, Loading, PendingCommand, Prefix, Target, View};
-use crate::variant::{slc_pages, word_line};
-use crate::work::{Bank, Gathers, PageAddr, Suspends};
+use crate::work::{Gathers, PageAddr, Suspends};
 use aster_ports::package::ProtocolError;
 use aster_units::{Column, Duration, Instant, RowAddr};
 use aster_wire::onfi::command;
@@ -35,15 +34,13 @@ impl NandPackage {
             (PendingCommand::Column(column), command::CHANGE_READ_COLUMN_CONFIRM) => {
                 match (self.source, self.selected) {
                     (Source::Answer, _) => self.answer_at = usize::from(column.0),
-                    (_, Some(lun)) => self.luns[usize::from(lun)].column = u32::from(column.0),
+                    (_, Some(lun)) => self.luns[usize::from(lun)].select(None, column),
                     (_, None) => return Err(ProtocolError::UnexpectedCommand { command: value }),
                 }
                 self.column_changed(at);
             }
             (PendingCommand::Select(target, column), command::CHANGE_READ_COLUMN_CONFIRM) => {
-                let lun = &mut self.luns[usize::from(target.lun)];
-                lun.plane = target.at.plane;
-                lun.column = u32::from(column.0);
+                self.luns[usize::from(target.lun)].select(Some(target.at.plane), column);
                 self.selected = Some(target.lun);
                 self.source = Source::Page;
                 self.column_changed(at);
@@ -81,9 +78,7 @@ impl NandPackage {
         copyback: bool,
     ) -> Result<(), ProtocolError> {
         self.need_idle(at, target.lun, command::READ)?;
-        let lun = &mut self.luns[usize::from(target.lun)];
-        lun.column = u32::from(column.0);
-        let started = lun.start_read(at, target.at, copyback);
+        let started = self.luns[usize::from(target.lun)].start_read(at, target.at, column, copyback);
         self.selected = Some(target.lun);
         self.source = Source::Page;
         self.started(at, target.lun, started);
@@ -98,17 +93,7 @@ impl NandPackage {
         page: Option<PageAddr>,
         command: u8,
     ) -> Result<(), ProtocolError> {
-        let state = &mut self.luns[usize::from(lun)];
-        if !state.has_read()
-            || (!state.ahead && state.array_works())
-            || state.suspended() == Some(Suspends::Program)
-        {
-            return Err(ProtocolError::UnexpectedCommand { command });
-        }
-        let pages = self.config.geometry.pages_per_block;
-        let slc = state.last_read().is_some_and(|last| last.slc);
-        let pages = if slc { slc_pages(pages, self.config.cells) } else { pages };
-        let Some(started) = state.read_ahead(at, page, pages) else {
+        let Some(started) = self.luns[usize::from(lun)].read_ahead(at, page, &self.config) else {
             return Err(ProtocolError::UnexpectedCommand { command });
         };
         self.selected = Some(lun);
@@ -119,11 +104,9 @@ impl NandPackage {
 
     /// 3Fh.
     pub(crate) fn end_read_ahead(&mut self, at: Instant, lun: u8) -> Result<(), ProtocolError> {
-        let state = &mut self.luns[usize::from(lun)];
-        if !state.ahead {
+        let Some(started) = self.luns[usize::from(lun)].end_read_ahead(at) else {
             return Err(ProtocolError::UnexpectedCommand { command: command::READ_CACHE_END });
-        }
-        let started = state.end_read_ahead(at);
+        };
         self.selected = Some(lun);
         self.source = Source::Page;
         self.started(at, lun, started);
@@ -153,31 +136,15 @@ impl NandPackage {
     }
 
     fn start_program(&mut self, at: Instant, loading: Loading, behind: bool) -> Result<(), ProtocolError> {
-        let Target { lun, at: page } = loading.target;
-        let state = &mut self.luns[usize::from(lun)];
-        if behind && state.suspended().is_some() {
-            return Err(ProtocolError::Busy { lun, command: command::PROGRAM_CACHE_CONFIRM });
-        }
-        if loading.one_shot && !self.word_lines_are_loaded(loading.target) {
-            self.luns[usize::from(lun)].unload();
-            return Err(ProtocolError::UnexpectedCommand { command: command::PROGRAM_CONFIRM });
-        }
-        let started = self.luns[usize::from(lun)].start_program(at, page, behind);
+        let lun = loading.target.lun;
+        let cells = self.config.cells;
+        let started =
+            self.luns[usize::from(lun)].start_program(at, &loading, behind, cells).map_err(|why| {
+                let last = if behind { command::PROGRAM_CACHE_CONFIRM } else { command::PROGRAM_CONFIRM };
+                self.refused(why, loading.target, last)
+            })?;
         self.started(at, lun, started);
         Ok(())
-    }
-
-    /// Whether the two lower pages of the word line have been loaded in each plane whose last page is
-    /// programmed.
-    fn word_lines_are_loaded(&self, Target { lun, at }: Target) -> bool {
-        let lun = &self.luns[usize::from(lun)];
-        let (_, gathered) = lun.gathered();
-        let whole = |last: &PageAddr| {
-            let first = word_line(self.config.cells, last.page);
-            let loaded = |page| lun.loaded().iter().any(|l| l.block == last.block && l.page.0 == page);
-            last.page.0 == first.0 + 2 && loaded(first.0) && loaded(first.0 + 1)
-        };
-        gathered.iter().chain([&at]).all(whole) && lun.loaded().len() == 2 * (gathered.len() + 1)
     }
 
     /// 11h: the register waits for those of other planes. A word line's first or second page is put
@@ -193,20 +160,9 @@ impl NandPackage {
 
     /// A page of a word line that will be programmed with its last one.
     fn load_aside(&mut self, at: Instant, target: Target, command: u8) -> Result<(), ProtocolError> {
-        let lun = &mut self.luns[usize::from(target.lun)];
-        let first = word_line(self.config.cells, target.at.page);
-        let same_line = |l: &PageAddr| word_line(self.config.cells, l.page) == first;
-        let fits = lun.loaded().iter().all(same_line) && !lun.loaded().contains(&target.at);
-        let bank = match target.at.page.0 - first.0 {
-            0 => Bank::Lsb,
-            1 if lun.loaded().iter().any(|l| (l.block, l.page) == (target.at.block, first)) => Bank::Csb,
-            _ => return Err(ProtocolError::UnexpectedCommand { command }),
-        };
-        if !fits {
-            lun.unload();
-            return Err(ProtocolError::UnexpectedCommand { command });
-        }
-        let started = lun.load_aside(at, target.at, bank);
+        let started = self.luns[usize::from(target.lun)]
+            .load_aside(at, target.at, self.config.cells)
+            .map_err(|why| self.refused(why, target, command))?;
         self.started(at, target.lun, started);
         Ok(())
     }
@@ -224,27 +180,10 @@ impl NandPackage {
     /// Checks that a row address goes with what its LUN has collected for a multi-plane command, if
     /// anything.
     #[inline]
-    pub(crate) fn beside_others(&mut self, target: Target, gathers: Gathers) -> Result<(), ProtocolError> {
-        let lun = &mut self.luns[usize::from(target.lun)];
-        let (collects, pages) = lun.gathered();
-        let Some(collects) = collects else { return Ok(()) };
-        if collects != gathers {
-            lun.gathers_nothing();
-            return Err(ProtocolError::UnexpectedCommand { command: self.command });
-        }
-        // Other planes, the same page in each (ONFI 5.1 §3.1.1, multi-plane addressing).
-        let at = target.at;
-        let fits = |other: &PageAddr| {
-            other.plane != at.plane
-                && other.slc == at.slc
-                && (gathers == Gathers::Erases || other.page == at.page)
-        };
-        if pages.iter().all(fits) {
-            return Ok(());
-        }
-        lun.gathers_nothing();
-        let row = self.config.geometry.row(target.lun, at.block, at.page);
-        Err(ProtocolError::Planes { row })
+    pub(crate) fn admit(&mut self, target: Target, gathers: Gathers) -> Result<(), ProtocolError> {
+        self.luns[usize::from(target.lun)]
+            .admit(gathers, target.at)
+            .map_err(|why| self.refused(why, target, self.command))
     }
 
     /// Starts loading the page at `row`, if the prefix allows it.
@@ -255,34 +194,13 @@ impl NandPackage {
         column: Column,
         copyback: bool,
     ) -> Result<BusPhase, ProtocolError> {
-        let lun = &mut self.luns[usize::from(target.lun)];
-        let refused = Err(ProtocolError::UnexpectedCommand { command: self.command });
-        if lun.array_works() && !lun.programs_behind() {
-            return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
-        }
-        if lun.suspended() == Some(Suspends::Program) {
-            return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
-        }
-        let goes_on = lun.gathered().0 == Some(Gathers::Programs) || !lun.loaded().is_empty();
-        if self.command == command::PROGRAM_MULTI_PLANE_NEXT && !goes_on {
-            return refused;
-        }
-        if copyback && lun.copied & 1 << target.at.plane == 0 {
-            return refused;
-        }
-        let one_shot = matches!(self.mode, Prefix::Page(_));
-        if !one_shot {
-            lun.unload();
-        }
-        lun.column = u32::from(column.0);
-        lun.ahead = false;
-        if !copyback {
-            lun.copied = 0;
-            lun.register_mut(target.at.plane).clear();
-        }
-        self.beside_others(target, Gathers::Programs)?;
+        let loading = Loading { target, one_shot: matches!(self.mode, Prefix::Page(_)), copyback };
+        let further = self.command == command::PROGRAM_MULTI_PLANE_NEXT;
+        self.luns[usize::from(target.lun)]
+            .begin_program(&loading, column, further)
+            .map_err(|why| self.refused(why, target, self.command))?;
         self.waits.addressed_for_data(at);
-        Ok(BusPhase::Loading(Loading { target, one_shot, copyback }))
+        Ok(BusPhase::Loading(loading))
     }
 
     /// Suspends or resumes what the LUN of `row` does.
@@ -293,18 +211,12 @@ impl NandPackage {
         what: Suspends,
         resume: bool,
     ) -> Result<BusPhase, ProtocolError> {
-        let Target { lun, .. } = self.target(row)?;
+        let target = self.target(row)?;
+        let lun = target.lun;
         self.name(lun);
         let state = &mut self.luns[usize::from(lun)];
-        state.catch_up(at);
-        let started = if resume {
-            if state.is_busy() || state.array_works() {
-                return Err(ProtocolError::Busy { lun, command: self.command });
-            }
-            state.resume(at, what).ok_or(ProtocolError::UnexpectedCommand { command: self.command })?
-        } else {
-            state.suspend(at, what).ok_or(ProtocolError::Busy { lun, command: self.command })?
-        };
+        let started = if resume { state.resume(at, what) } else { state.suspend(at, what) };
+        let started = started.map_err(|why| self.refused(why, target, self.command))?;
         if started.1 > Duration::ZERO {
             self.started(at, lun, started);
         }

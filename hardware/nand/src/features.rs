@@ -1,11 +1,15 @@
-//! GET FEATURES and SET FEATURES (ONFI 5.1, feature parameter definitions).
+//! What the host has set in a target: GET FEATURES and SET FEATURES (ONFI 5.1, feature parameter
+//! definitions), and ODT CONFIGURE (§5.25).
 
 use crate::config::NandConfig;
+use alloc::vec;
+use alloc::vec::Vec;
 use aster_wire::onfi::feature::{DriveStrength, FeatureAddress, TimingModeP1};
 use aster_wire::onfi::{FEATURE_BYTES, Timing};
 
-/// A target's feature values. Addresses that a package doesn't have read as zero and ignore what is written.
-#[derive(Clone, Copy, Debug)]
+/// A target's feature values, and the termination of its LUNs. Features that a package doesn't have read as
+/// zero and ignore what is written.
+#[derive(Clone, Debug)]
 pub(crate) struct Features {
     timing_mode: [u8; FEATURE_BYTES],
     nv_ddr2: [u8; FEATURE_BYTES],
@@ -13,6 +17,8 @@ pub(crate) struct Features {
     // The vendor feature for read retry: its address, and the chosen row of the level table.
     read_retry: Option<u8>,
     read_level: u8,
+    // M0, M1, Rtt1, Rtt2 of each LUN.
+    termination: Vec<[u8; 4]>,
 }
 
 impl Features {
@@ -24,6 +30,7 @@ impl Features {
             drive_strength: [DriveStrength::Ohms35.raw(), 0, 0, 0],
             read_retry: config.variant.commands.read_retry.map(|retry| retry.feature),
             read_level: 0,
+            termination: vec![[0; 4]; usize::from(config.geometry.luns)],
         }
     }
 
@@ -66,6 +73,15 @@ impl Features {
     /// The row of the level table that reads use.
     pub fn read_level(&self) -> u8 {
         self.read_level
+    }
+
+    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on.
+    pub fn termination(&self, lun: u8) -> Option<[u8; 4]> {
+        self.termination.get(usize::from(lun)).copied()
+    }
+    /// ODT CONFIGURE.
+    pub fn set_termination(&mut self, lun: u8, value: [u8; 4]) {
+        self.termination[usize::from(lun)] = value;
     }
 
     /// P1 of the timing mode feature.

@@ -5,15 +5,14 @@ use crate::bus::Waits;
 use crate::config::NandConfig;
 use crate::features::Features;
 use crate::identify;
-use crate::lun::{LunModel, Started};
-use crate::phase::{BusPhase, Loading, Prefix, View};
-use crate::register::Holds;
+use crate::lun::{LunModel, Refusal, Started};
+use crate::phase::{BusPhase, Loading, Prefix, Target, View};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError, Shown};
+use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, ProtocolError, Shown};
 use aster_txn::Latch;
-use aster_units::{Column, Content, Duration, Instant, LunAddr};
+use aster_units::{Duration, Instant, LunAddr};
 use aster_wire::onfi::command;
 use core::cell::Cell;
 
@@ -115,6 +114,18 @@ impl NandPackage {
         });
     }
 
+    /// The port's error for a cycle that a LUN has refused.
+    #[cold]
+    pub(crate) fn refused(&self, why: Refusal, Target { lun, at }: Target, command: u8) -> ProtocolError {
+        match why {
+            Refusal::Busy => ProtocolError::Busy { lun, command },
+            Refusal::Unexpected => ProtocolError::UnexpectedCommand { command },
+            Refusal::Planes => {
+                ProtocolError::Planes { row: self.config.geometry.row(lun, at.block, at.page) }
+            }
+        }
+    }
+
     #[inline]
     fn check_mode(&self, timing: &BurstTiming) -> Result<(), ProtocolError> {
         if !self.enabled {
@@ -123,12 +134,16 @@ impl NandPackage {
         if timing.mode == self.waits.mode() { Ok(()) } else { Err(ProtocolError::DataMode) }
     }
 
-    /// The LUN that drives data out. It must be ready and have data.
+    /// The LUN that drives data out, and since when it has been ready. It must be ready and have data.
     #[inline]
-    fn source_lun(&mut self, at: Instant) -> Result<u8, ProtocolError> {
+    fn source_lun(&mut self, at: Instant) -> Result<(u8, Instant), ProtocolError> {
         let lun = self.selected.ok_or(ProtocolError::UnexpectedData)?;
-        self.need_ready(at, lun, self.command)?;
-        if self.luns[usize::from(lun)].has_data() { Ok(lun) } else { Err(ProtocolError::UnexpectedData) }
+        let since = self.need_ready(at, lun, self.command)?;
+        if self.luns[usize::from(lun)].has_data() {
+            Ok((lun, since))
+        } else {
+            Err(ProtocolError::UnexpectedData)
+        }
     }
 
     fn status_out<R>(
@@ -142,9 +157,7 @@ impl NandPackage {
         if length as usize > STATUS_BYTES_MAX {
             return Err(ProtocolError::Length { available: STATUS_BYTES_MAX as u32, requested: length });
         }
-        let state = &mut self.luns[usize::from(lun)];
-        state.catch_up(timing.first);
-        let status = state.status(plane).0;
+        let status = self.luns[usize::from(lun)].status(timing.first, plane).0;
         self.waits.data_out(timing.last);
         let out = &mut self.status[..length as usize];
         out.fill(status);
@@ -157,10 +170,10 @@ impl NandPackage {
         length: u32,
         take: impl FnOnce(&DataOut<'_>) -> R,
     ) -> Result<R, ProtocolError> {
-        for lun in 0..self.luns.len() as u8 {
+        let ready = self.need_ready(timing.first, 0, self.command)?;
+        for lun in 1..self.luns.len() as u8 {
             self.need_ready(timing.first, lun, self.command)?;
         }
-        let ready = self.luns[0].ready_since();
         self.waits.before_data_out(timing.first, Some(ready))?;
         let available = (self.answer.len() - self.answer_at) as u32;
         if length > available {
@@ -179,50 +192,15 @@ impl NandPackage {
         length: u32,
         take: impl FnOnce(&DataOut<'_>) -> R,
     ) -> Result<R, ProtocolError> {
-        let index = self.source_lun(timing.first)?;
-        let lun = &mut self.luns[usize::from(index)];
-        self.waits.before_data_out(timing.first, Some(lun.ready_since()))?;
-        let raw = self.config.geometry.raw_page_bytes();
-        let column = lun.column;
-        if length > raw - column {
-            return Err(ProtocolError::Length { available: raw - column, requested: length });
-        }
-        lun.column += length;
+        let (lun, ready) = self.source_lun(timing.first)?;
+        self.waits.before_data_out(timing.first, Some(ready))?;
+        let shown = self.luns[usize::from(lun)].data_out(length, &self.config, take)?;
         self.waits.data_out(timing.last);
-        Ok(lun.show(column, length, &self.config.layout, take))
+        Ok(shown)
     }
 
     fn page_in(&mut self, loading: Loading, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
-        let raw = self.config.geometry.raw_page_bytes();
-        let target = loading.target;
-        let state = &mut self.luns[usize::from(target.lun)];
-        let column = state.column;
-        if length > raw - column {
-            return Err(ProtocolError::Length { available: raw - column, requested: length });
-        }
-        let register = state.register_mut(target.at.plane);
-        match data {
-            DataIn::Page(page) => {
-                // A whole page may replace what a COPYBACK READ has read.
-                if column != 0 || (register.holds != Holds::Erased && !loading.copyback) {
-                    return Err(ProtocolError::Column { column: Column(column as u16) });
-                }
-                self.config.check_page(&page, length)?;
-                register.set_page(&page);
-            }
-            DataIn::Bytes(bytes) => {
-                if bytes.len() != length as usize {
-                    return Err(ProtocolError::Length { available: bytes.len() as u32, requested: length });
-                }
-                // Overwriting a part of a page that is kept plain would need its code word.
-                if register.holds == Holds::Page {
-                    return Err(ProtocolError::UnexpectedData);
-                }
-                register.set_bytes(raw as usize, column as usize, bytes);
-            }
-        }
-        state.column += length;
-        Ok(())
+        self.luns[usize::from(loading.target.lun)].data_in(&loading, length, data, &self.config)
     }
 
     fn feature_in(
@@ -239,7 +217,7 @@ impl NandPackage {
         self.phase = BusPhase::Idle;
         let switched = self.features.set(&self.config, address, value);
         let level_mv = self.config.variant.level_mv(self.features.read_level());
-        self.luns.iter_mut().for_each(|lun| lun.level_mv = level_mv);
+        self.luns.iter_mut().for_each(|lun| lun.set_read_level(level_mv));
         self.waits.confirmed(timing.last);
         self.all_busy(timing.last, self.config.timing.features);
         if let Some(mode) = switched {
@@ -261,7 +239,7 @@ impl NandPackage {
             return Err(ProtocolError::Length { available: 4, requested: length });
         };
         self.phase = BusPhase::Idle;
-        self.luns[usize::from(lun)].termination = value;
+        self.features.set_termination(lun, value);
         self.waits.confirmed(timing.last);
         Ok(())
     }
@@ -269,7 +247,7 @@ impl NandPackage {
     /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` if there
     /// is no such LUN.
     pub fn termination(&self, lun: u8) -> Option<[u8; 4]> {
-        self.luns.get(usize::from(lun)).map(|lun| lun.termination)
+        self.features.termination(lun)
     }
 
     /// Makes every LUN busy, for a command to the target.
@@ -282,27 +260,6 @@ impl NandPackage {
 
     pub(crate) fn unique_id(&mut self) {
         identify::read_unique_id(&self.config, self.place, &mut self.answer);
-    }
-}
-
-impl NandConfig {
-    /// Whether a page from the stages, in a burst of `length` bytes, fits this drive.
-    fn check_page(&self, page: &PageData<'_>, length: u32) -> Result<(), ProtocolError> {
-        let wanted = usize::from(self.layout.sectors()) * page.content.sector_len();
-        if self.content == Content::Full && page.content == Content::Fingerprint {
-            return Err(ProtocolError::NoBytes);
-        }
-        let lengths = [
-            (self.layout.whole().length as usize, length as usize),
-            (wanted, page.data.len()),
-            (self.layout.oob_bytes().into(), page.oob.len()),
-        ];
-        for (wanted, found) in lengths {
-            if wanted != found {
-                return Err(ProtocolError::Length { available: wanted as u32, requested: found as u32 });
-            }
-        }
-        Ok(())
     }
 }
 
@@ -394,16 +351,12 @@ impl Package for NandPackage {
         }
         match (self.view, self.source) {
             (View::Status(lun, plane), _) => {
-                let state = &mut self.luns[usize::from(lun)];
-                state.catch_up(at);
-                self.status.fill(state.status(plane).0);
+                self.status.fill(self.luns[usize::from(lun)].status(at, plane).0);
                 Some(Shown { data: DataOut::Bytes(&self.status), twice: true })
             }
             (View::Data, Source::Page) => {
-                let index = self.source_lun(at).ok()?;
-                let lun = &mut self.luns[usize::from(index)];
-                let (column, left) = (lun.column, self.config.geometry.raw_page_bytes() - lun.column);
-                Some(Shown { data: lun.out(column, left, &self.config.layout), twice: false })
+                let (lun, _) = self.source_lun(at).ok()?;
+                Some(Shown { data: self.luns[usize::from(lun)].shown(&self.config), twice: false })
             }
             (View::Data, Source::Answer) => {
                 let left = self.answer.get(self.answer_at..)?;
@@ -435,10 +388,10 @@ impl Package for NandPackage {
     }
 
     fn ready(&self, at: Instant) -> bool {
-        self.luns.iter().all(|lun| lun.ready(at))
+        self.luns.iter().all(|lun| lun.ready_from(at) == at)
     }
     fn ready_from(&self, at: Instant) -> Instant {
-        self.luns.iter().filter(|lun| !lun.ready(at)).map(LunModel::ready_since).fold(at, Instant::max)
+        self.luns.iter().map(|lun| lun.ready_from(at)).fold(at, Instant::max)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How long the array takes.
 
-use crate::work::PageAddr;
+use crate::work::{Bank, PageAddr, PageJob};
 use aster_units::{BlockAddr, CellMode, Duration, LunIndex, PageInBlock, PageType, mix64};
 
 /// Which bit of its cell a page is, by its number in the block.
@@ -239,6 +239,20 @@ impl DieTiming {
     pub fn erase(&self, at: PageAddr) -> Duration {
         let base = if at.slc { self.base.slc_erase } else { self.base.erase };
         self.deviate(base, 2 << 60 | place(at.block, PageInBlock(0)))
+    }
+    /// The time of reads in several planes at once.
+    pub fn longest_read(&self, pages: &[PageJob]) -> Duration {
+        pages.iter().map(|job| self.read(job.at)).max().unwrap_or_default()
+    }
+    /// The time of programs in several planes at once. Those of word lines have their lower pages among them.
+    pub fn longest_program(&self, pages: &[PageJob]) -> Duration {
+        let one_shot = pages.iter().any(|job| job.bank == Bank::Lsb);
+        let of = |job: &PageJob| match (one_shot, job.bank) {
+            (true, Bank::Cache) => self.one_shot(job.at),
+            (true, _) => Duration::ZERO,
+            (false, _) => self.program(job.at),
+        };
+        pages.iter().map(of).max().unwrap_or_default()
     }
     pub fn base(&self) -> &ArrayTiming {
         &self.base

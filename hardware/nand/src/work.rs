@@ -56,6 +56,16 @@ pub(crate) enum ArrayWork {
 }
 
 impl ArrayWork {
+    /// The same for another plane.
+    #[inline]
+    pub const fn on(self, job: PageJob) -> Self {
+        match self {
+            ArrayWork::Read(_) => ArrayWork::Read(job),
+            ArrayWork::Program(_) => ArrayWork::Program(job),
+            ArrayWork::Erase(_) => ArrayWork::Erase(job.at),
+            ArrayWork::Idle | ArrayWork::Other => self,
+        }
+    }
     /// The kind as the event `ArrayBusy` counts it.
     pub const fn kind(self) -> u8 {
         match self {
