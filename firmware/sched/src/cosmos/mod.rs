@@ -6,7 +6,7 @@
 //! seen it. So the FTL's coroutines run within a pass of the loop, and hardware never wakes them
 //! (docs/adr/0006). To a drive the loop is one of its flash schedulers, [`Cosmos`].
 //!
-//! | module | Figs 8, 11 | |
+//! | module, or file of `big_loop` | Figs 8, 11 | |
 //! |---|---|---|
 //! | [`dependency`] | Dependency Checker | what of an operation set may go |
 //! | [`packer`] | operation packer (7.4) | the writes of a word line, packed into one operation |
@@ -20,15 +20,11 @@
 
 mod big_loop;
 pub mod dependency;
-mod exchange;
-mod issue;
 pub mod packer;
 mod piece;
 pub mod priority;
-mod retry;
 pub mod state;
 pub mod station;
-mod status;
 
 pub use crate::loop_operation::{Operation, OperationKind, SetId};
 pub use crate::loop_stats::{LoopPart, LoopStats, PARTS};

@@ -59,8 +59,8 @@ impl<C> FlashScheduler<C> for Cosmos {
             return Err(PieceError::new("scheduler.policy", reason));
         };
         let sets = requests.depth() as u16;
-        let ports = LoopPorts { host: front, ftl: translation, requests, controllers, buses };
-        let firmware = BigLoop::new(&core, self.0, ports, sets, &recorder);
+        let ports = LoopPorts { host: front, ftl: translation, requests, controllers };
+        let firmware = BigLoop::new(&core, self.0, ports, buses, sets, &recorder);
         let stats = firmware.stats();
         core.spawn(firmware.run(up));
         Ok(Rc::new(LoopView { config: self.0, stats }))

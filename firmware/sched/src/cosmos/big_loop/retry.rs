@@ -1,6 +1,6 @@
 //! Read retry: repeats a read that can't be corrected, at other levels if the package has any (C39, C40).
 
-use super::big_loop::BigLoop;
+use super::BigLoop;
 use crate::loop_operation::{Operation, OperationKind};
 use aster_ports::flash::{Feature, FlashStatus, Outcome};
 use aster_units::LunIndex;
@@ -8,7 +8,7 @@ use aster_units::LunIndex;
 impl BigLoop {
     /// Repeats the head, a read-transfer, for the nth time, with its trigger before it.
     pub(super) fn retry(&mut self, head: Operation, times: u8) {
-        self.count(|s| s.retries += 1);
+        self.time.count(|s| s.retries += 1);
         self.station.put_before(Operation { kind: OperationKind::ReadTrigger, again: true, ..head });
         if self.level_of(times) != self.states.level(head.lun) {
             self.put_level_before(head);

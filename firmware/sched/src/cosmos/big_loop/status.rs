@@ -1,8 +1,10 @@
 //! The status checker: it finds which operations have ended, and how (C38, C39, C40).
 
-use super::big_loop::{BigLoop, DmaInFlight, Payload};
-use super::state::{Verdict, WayStage, WayState};
-use crate::loop_operation::{Operation, OperationKind};
+use super::BigLoop;
+use super::sets::Payload;
+use super::transfers::DoneTransfer;
+use crate::cosmos::state::{Verdict, WayStage, WayState};
+use crate::loop_operation::{Operation, OperationKind, SetId};
 use crate::loop_stats::LoopPart;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashOp, FlashStatus, MAX_TARGETS, Outcome, PageCheck};
@@ -25,8 +27,8 @@ impl BigLoop {
     pub(super) fn check_status(&mut self) -> bool {
         let host = self.check_host_dma();
         let mut flash = false;
-        for channel in 0..self.channels.len() {
-            if self.working[channel] > 0 {
+        for channel in 0..self.channels.count() {
+            if self.channels.working(channel) > 0 {
                 flash |= self.check_channel(channel);
             }
         }
@@ -38,48 +40,32 @@ impl BigLoop {
     /// that direction are done, too.
     fn check_host_dma(&mut self) -> bool {
         let mut read_on = [true; 2];
-        for at in (0..self.dma.len()).rev() {
-            let direction = usize::from(self.dma[at].operation.kind == OperationKind::TxDma);
+        for at in (0..self.transfers.count()).rev() {
+            let direction = usize::from(self.transfers.is_to_host(at));
             if read_on[direction] {
-                self.access(Function::StatusChecker, &self.ports.buses.host, 1);
+                self.time.access_host(Function::StatusChecker, 1);
             }
-            self.spend(Function::StatusChecker, self.config.costs.status);
-            let sensed = self.core.now();
-            let DmaInFlight { units, failed, done, .. } = &mut self.dma[at];
-            let host = &self.ports.host;
-            units.retain(|&unit| match host.try_take_dma(unit) {
-                Some(Ok(())) => false,
-                Some(Err(error)) => {
-                    *failed = Some(error);
-                    false
-                }
-                None => true,
-            });
-            if units.is_empty() {
-                *done = Some(sensed);
+            self.time.spend(Function::StatusChecker, self.config.costs.status);
+            if self.transfers.look(at, &self.ports.host, self.time.now()) {
                 read_on[direction] = false;
             }
         }
-        self.count(|s| s.looks += self.dma.len() as u64);
+        self.time.count(|s| s.looks += self.transfers.count() as u64);
         let any = read_on != [true; 2];
         if any {
-            for _ in 0..self.dma.len() {
-                let transfer = self.dma.pop_front().expect("counted");
-                match transfer.done {
-                    Some(sensed) => self.host_dma_done(transfer, sensed),
-                    None => self.dma.push_back(transfer),
+            for _ in 0..self.transfers.count() {
+                if let Some(transfer) = self.transfers.take_done() {
+                    self.host_dma_done(transfer);
                 }
             }
         }
         any
     }
-    fn host_dma_done(&mut self, transfer: DmaInFlight, sensed: Instant) {
-        let DmaInFlight { operation, issued, units, failed, .. } = transfer;
-        let (tag, request) = self.transfer(operation.set);
-        self.taken[usize::from(request.command.0)].moved = Some(sensed);
+    fn host_dma_done(&mut self, DoneTransfer { operation, issued, sensed, failed }: DoneTransfer) {
+        let (tag, request) = self.sets.transfer(operation.set);
+        self.commands.data_moved(request.command, sensed);
         self.finished(&operation, issued, sensed, u8::from(failed.is_some()));
-        self.dma_spare.push(units);
-        let last = self.checker.completed(&operation);
+        let last = self.sets.completed(&operation);
         assert!(last, "host DMA is the last of its set");
         self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
     }
@@ -87,16 +73,15 @@ impl BigLoop {
     /// status checker has checked it and before anything else is done (C66): what follows is the firmware's
     /// time.
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
-        self.account(LoopPart::Status);
-        self.spend(Function::DependencyChecker, self.config.costs.finish);
-        self.account(LoopPart::Order);
-        let now = self.core.now();
+        self.time.account(LoopPart::Status);
+        self.time.spend(Function::DependencyChecker, self.config.costs.finish);
+        self.time.account(LoopPart::Order);
         let took = sensed.since(issued);
-        self.count(|s| {
+        self.time.count(|s| {
             s.operations[usize::from(operation.kind.code())] += 1;
             s.operation_time[usize::from(operation.kind.code())] += took;
         });
-        self.recorder.emit(now, || Event::OperationEnded {
+        self.time.emit(|| Event::OperationEnded {
             kind: operation.kind.code(),
             lun: operation.lun.0,
             buffer: operation.buffer.0,
@@ -111,17 +96,20 @@ impl BigLoop {
         let mut any = false;
         if self.config.polled {
             let mut lists = [0; 2];
-            for &lun in &self.channels[channel] {
+            for &lun in self.channels.ways(channel) {
                 if let WayState::Busy(stage) = self.states.of(lun) {
                     lists[usize::from(self.tells_by_flag(lun, stage))] = 1;
                 }
             }
-            self.access(Function::StatusChecker, &self.ports.buses.channels, lists.into_iter().sum());
+            self.time.access_channels(Function::StatusChecker, lists.into_iter().sum());
         }
-        self.spend(Function::StatusChecker, self.config.costs.status * u64::from(self.working[channel]));
-        self.count(|s| s.looks += u64::from(self.working[channel]));
-        for way in 0..self.channels[channel].len() {
-            let lun = self.channels[channel][way];
+        self.time.spend(
+            Function::StatusChecker,
+            self.config.costs.status * u64::from(self.channels.working(channel)),
+        );
+        self.time.count(|s| s.looks += u64::from(self.channels.working(channel)));
+        for way in 0..self.channels.ways(channel).len() {
+            let lun = self.channels.ways(channel)[way];
             if let WayState::Busy(stage) = self.states.of(lun) {
                 any |= self.check_way(channel, lun, stage);
             }
@@ -143,16 +131,16 @@ impl BigLoop {
         match stage {
             WayStage::Sent(tag) => {
                 if self.tells_by_flag(lun, stage) {
-                    self.memory(Function::StatusChecker, 1);
+                    self.time.access_memory(Function::StatusChecker, 1);
                 }
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 let outcome = outcomes[0];
                 let head = *self.station.head(lun).expect("a way that works has a head");
                 if head.kind == OperationKind::ReadTransfer {
-                    self.memory(Function::StatusChecker, ERROR_WORDS);
+                    self.time.access_memory(Function::StatusChecker, ERROR_WORDS);
                 }
                 if outcome.status == FlashStatus::Done && self.config.polled && head.kind.works_array() {
-                    let give_up = self.core.exec().now() + self.patience(head.kind);
+                    let give_up = self.time.exec().now() + self.patience(head.kind);
                     self.states.advance(lun, WayStage::Array(give_up));
                 } else {
                     self.ended(channel, lun, outcome);
@@ -160,7 +148,7 @@ impl BigLoop {
                 true
             }
             WayStage::Array(give_up) => {
-                let now = self.core.exec().now();
+                let now = self.time.exec().now();
                 if self.ports.controllers.is_ready(lun, now) {
                     self.states.advance(lun, WayStage::CheckDue);
                     return true;
@@ -173,14 +161,14 @@ impl BigLoop {
             }
             WayStage::CheckDue => false,
             WayStage::Checking(tag) => {
-                self.memory(Function::StatusChecker, 1);
+                self.time.access_memory(Function::StatusChecker, 1);
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
-                self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
+                self.time.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
                 if outcome.status == FlashStatus::Busy {
                     // The ready bit was early. The status is asked for again.
-                    match self.core.now() >= self.states.issued(lun) + self.patience(head.kind) {
+                    match self.time.now() >= self.states.issued(lun) + self.patience(head.kind) {
                         true => self.given_up(channel, lun),
                         false => self.states.advance(lun, WayStage::CheckDue),
                     }
@@ -196,16 +184,16 @@ impl BigLoop {
             }
         }
     }
-    pub(super) fn patience(&self, kind: OperationKind) -> Duration {
+    fn patience(&self, kind: OperationKind) -> Duration {
         self.config.give_up[usize::from(flash_kind(kind))]
     }
     fn given_up(&mut self, channel: usize, lun: LunIndex) {
         let head = *self.station.head(lun).expect("a way that works has a head");
-        let request = self.request(head.set);
+        let request = self.sets.request(head.set);
         let error = FlashError::NeverReady {
             transaction: request.phase.name(),
             row: request.targets()[0].row,
-            at: self.core.now(),
+            at: self.time.now(),
         };
         self.ports.requests.note_fault(lun, error);
         self.ended(channel, lun, Outcome { status: FlashStatus::Error, ..Outcome::default() });
@@ -213,11 +201,11 @@ impl BigLoop {
 
     /// A way's head has ended.
     fn ended(&mut self, channel: usize, lun: LunIndex, outcome: Outcome) {
-        self.working[channel] -= 1;
+        self.channels.end(channel);
         self.states.end(lun, outcome);
         let head = *self.station.head(lun).expect("a way that works has a head");
-        self.finished(&head, self.states.issued(lun), self.core.now(), outcome.status.code());
-        let request = self.request(head.set);
+        self.finished(&head, self.states.issued(lun), self.time.now(), outcome.status.code());
+        let request = self.sets.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // The sender of a transfer without a trigger repeats the read itself.
         let repeats = reads && request.phase == FlashOp::Read;
@@ -239,7 +227,7 @@ impl BigLoop {
         let failed = outcome.status != FlashStatus::Done;
         if head.kind == OperationKind::ReadTransfer || failed {
             let recovered = self.states.forget_retries(head.lun) > 0 && !failed;
-            self.count(|s| s.recovered += u64::from(recovered));
+            self.time.count(|s| s.recovered += u64::from(recovered));
         }
         self.station.release(head.lun);
         if failed {
@@ -256,32 +244,32 @@ impl BigLoop {
     /// that is the last of its set follows without the FTL, if the page is the requested one.
     fn completed(&mut self, head: &Operation, outcome: &Outcome) -> bool {
         let transferred = head.kind == OperationKind::ReadTransfer;
-        if transferred
-            && let Some(follower) = self.follower(head.set)
-            && outcome.page != PageCheck::Expected
-        {
-            self.checker.abandon(head.set);
-            self.abandon_transfer(Some(follower));
+        if transferred && self.sets.follower(head.set).is_some() && outcome.page != PageCheck::Expected {
+            self.abandon(head.set);
             return true;
         }
-        self.checker.completed(head) || transferred
+        self.sets.completed(head) || transferred
     }
     /// The head has finally failed: drops the operations that follow it in its set, whether in its queue
     /// or still at the checker.
     fn fail(&mut self, head: &Operation) {
-        if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == FlashOp::Read {
+        if head.kind == OperationKind::ReadTrigger && self.sets.request(head.set).phase == FlashOp::Read {
             let transfer = self.station.release(head.lun);
             assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
         }
-        self.checker.abandon(head.set);
-        self.abandon_transfer(self.follower(head.set));
+        self.abandon(head.set);
+    }
+    /// Drops the rest of a set, with the transfer that follows its flash request.
+    fn abandon(&mut self, set: SetId) {
+        let follower = self.sets.abandon(set);
+        self.abandon_transfer(follower);
     }
     /// Reports to the FTL how its request has ended, so that it can update its bad blocks.
     fn report(&mut self, head: Operation, outcome: Outcome) {
-        let request = self.request(head.set);
+        let request = self.sets.request(head.set);
         let status = outcome.status.code();
         if status != 0 {
-            self.count(|s| s.reports += 1);
+            self.time.count(|s| s.reports += 1);
         }
         if outcome.status == FlashStatus::Error {
             while let Some(error) = self.ports.controllers.take_fault(head.lun) {
@@ -289,7 +277,7 @@ impl BigLoop {
             }
         }
         for target in request.targets() {
-            self.recorder.emit(self.core.now(), || Event::FlashFinished {
+            self.time.emit(|| Event::FlashFinished {
                 lun: head.lun.0,
                 kind: flash_kind(head.kind),
                 row: target.row.0,
@@ -300,30 +288,23 @@ impl BigLoop {
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         outcomes[0] = outcome;
         // The pages of a one-shot program have one result.
-        match self.payload(head.set) {
+        match self.sets.payload(head.set) {
             Payload::Packed(packed) => {
                 packed.tags.into_iter().for_each(|tag| self.ports.requests.complete(tag, outcomes));
             }
-            Payload::Flash(tag, ..) => self.ports.requests.complete(tag, outcomes),
+            Payload::Flash(tag, ..) => self.ports.requests.complete(*tag, outcomes),
             Payload::Dma(..) => unreachable!("host DMA of a flash request"),
         }
     }
 
-    /// Sets the bell for when the first way must be given up, since nothing else may happen until then.
+    /// Sets the alarm for when the first way must be given up, since nothing else may happen until then.
     pub(super) fn set_alarm(&mut self) {
-        let now = self.core.exec().now();
-        if self.alarm <= now {
-            self.alarm = Instant::MAX;
-        }
         let mut first = Instant::MAX;
-        for &lun in self.channels.iter().flatten() {
+        for &lun in self.channels.all_ways() {
             if let WayState::Busy(WayStage::Array(give_up)) = self.states.of(lun) {
                 first = first.min(give_up);
             }
         }
-        if first < self.alarm {
-            self.alarm = first;
-            self.core.exec().schedule(first, self.bell_id, 0);
-        }
+        self.alarm.set(self.time.exec(), first);
     }
 }

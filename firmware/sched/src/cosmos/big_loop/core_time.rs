@@ -1,0 +1,148 @@
+//! The core's time: what is charged to it, what it is spent on, and the counters of it.
+
+use crate::cosmos::LoopConfig;
+use crate::loop_stats::{LoopPart, LoopStats, PARTS};
+use alloc::rc::Rc;
+use aster_events::{Event, Function, Recorder};
+use aster_exec::{Core, Exec};
+use aster_parties::CoreBuses;
+use aster_ports::resource::Bandwidth;
+use aster_units::{Duration, Instant};
+use core::cell::RefCell;
+
+/// Bytes of a register, and of a completion flag.
+const WORD_BYTES: u64 = 4;
+
+/// The core that runs the loop, the buses between it and the controllers, and where its time goes.
+pub(super) struct CoreTime {
+    core: Core,
+    buses: CoreBuses,
+    recorder: Recorder,
+    register_access: Duration,
+    memory_access: Duration,
+    stats: Rc<RefCell<LoopStats>>,
+    /// Time of the current pass, by part.
+    parts: [Duration; PARTS],
+    /// Until when it has been accounted.
+    since: Instant,
+}
+
+impl CoreTime {
+    pub fn new(core: &Core, config: &LoopConfig, buses: CoreBuses, recorder: &Recorder) -> Self {
+        CoreTime {
+            core: core.clone(),
+            buses,
+            recorder: recorder.clone(),
+            register_access: config.register_access,
+            memory_access: config.memory_access,
+            stats: Rc::default(),
+            parts: [Duration::ZERO; PARTS],
+            since: Instant::ZERO,
+        }
+    }
+
+    /// The counters, to read while the loop runs.
+    pub fn stats(&self) -> Rc<RefCell<LoopStats>> {
+        Rc::clone(&self.stats)
+    }
+    #[inline]
+    pub fn count(&self, change: impl FnOnce(&mut LoopStats)) {
+        change(&mut self.stats.borrow_mut());
+    }
+    /// Tells an observer of something that the loop does now.
+    #[inline]
+    pub fn emit(&self, event: impl FnOnce() -> Event) {
+        self.recorder.emit(self.core.now(), event);
+    }
+
+    /// The core's time, which is ahead of the clock by what has been charged.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.core.now()
+    }
+    #[inline]
+    pub fn exec(&self) -> &Exec {
+        self.core.exec()
+    }
+    /// Waits until the clock has come to the core's time.
+    #[inline]
+    pub fn settle(&self) -> impl Future<Output = ()> {
+        self.core.settle()
+    }
+    /// Lets the core's other tasks run that have been woken.
+    #[inline]
+    pub fn yield_now(&self) -> impl Future<Output = ()> {
+        self.core.yield_now()
+    }
+
+    /// A pass begins now.
+    #[inline]
+    pub fn begin_pass(&mut self) {
+        (self.parts, self.since) = ([Duration::ZERO; PARTS], self.core.now());
+    }
+    /// The core's time since the last call was `part`'s.
+    #[inline]
+    pub fn account(&mut self, part: LoopPart) {
+        let now = self.core.now();
+        self.parts[part as usize] += now.since(self.since);
+        self.since = now;
+    }
+    /// As many passes as the current one have been run.
+    #[inline]
+    pub fn count_passes(&self, times: u64) {
+        let mut stats = self.stats.borrow_mut();
+        stats.passes += times;
+        for (sum, time) in stats.parts.iter_mut().zip(self.parts) {
+            *sum += time * times;
+        }
+    }
+    /// Passes like the current one, which ended at `ended` and took `takes`, have not been run since then.
+    /// They are counted as if they had been, and the core works until the last of them ends.
+    pub fn skip_passes(&self, ended: Instant, takes: Duration) {
+        let now = self.core.exec().now();
+        if now <= ended || takes.is_zero() {
+            return;
+        }
+        let passes = now.since(ended).as_picos().div_ceil(takes.as_picos());
+        self.count_passes(passes);
+        self.count(|s| s.idle_passes += passes);
+        self.core.stall((ended + takes * passes).since(now));
+    }
+
+    /// Spends `cycles` of the core on `function`.
+    #[inline]
+    pub fn spend(&self, function: Function, cycles: u64) {
+        self.work(function, |core| core.charge(cycles));
+    }
+    /// Accesses registers of the host interface controller. An access stalls the core until each word has
+    /// crossed the buses and its response is back. The board maps registers strongly ordered, so a write
+    /// waits for its response like a read.
+    #[inline]
+    pub fn access_host(&self, function: Function, words: u64) {
+        self.cross(function, &self.buses.host, words, self.register_access);
+    }
+    /// The same for registers of the channel controllers.
+    #[inline]
+    pub fn access_channels(&self, function: Function, words: u64) {
+        self.cross(function, &self.buses.channels, words, self.register_access);
+    }
+    /// Accesses to words that controllers read or write in memory and that are therefore uncached: completion
+    /// flags, reports, error counts.
+    #[inline]
+    pub fn access_memory(&self, function: Function, words: u64) {
+        self.cross(function, &self.buses.memory, words, self.memory_access);
+    }
+    fn cross(&self, function: Function, bus: &Bandwidth, words: u64, each: Duration) {
+        if each.is_zero() {
+            return;
+        }
+        // The bus is taken from now on, although the core may be ahead of the clock: transfers that others
+        // send in between must not wait for it.
+        let waits = bus.between(self.core.exec().now(), words * WORD_BYTES);
+        self.work(function, |core| core.stall(waits + each * words));
+    }
+    #[inline]
+    fn work(&self, function: Function, work: impl FnOnce(&Core)) {
+        self.recorder.account(function, || self.core.stands(), || work(&self.core));
+    }
+}
