@@ -164,13 +164,18 @@ impl DataBuffer {
         None
     }
     fn insert(&mut self, id: u32, frame: Frame) {
+        debug_assert!(self.find(frame).is_none(), "{frame:?} has an entry already");
         let bucket = self.bucket(frame);
         let entry = &mut self.entries[id as usize];
+        assert!(!entry.in_use && !entry.dirty, "entry {id} is given to another page while it has one");
         (entry.frame, entry.valid, entry.in_use) = (frame, 0, true);
         entry.chain = core::mem::replace(&mut self.buckets[bucket], id);
     }
     fn remove(&mut self, id: u32) {
-        let (frame, chain) = (self.entries[id as usize].frame, self.entries[id as usize].chain);
+        let entry = &self.entries[id as usize];
+        assert!(entry.in_use && entry.readers == 0 && !entry.evicting, "entry {id} is taken from its users");
+        debug_assert!(!entry.dirty, "entry {id} is emptied with what only it has");
+        let (frame, chain) = (entry.frame, entry.chain);
         let bucket = self.bucket(frame);
         if self.buckets[bucket] == id {
             self.buckets[bucket] = chain;
@@ -197,6 +202,7 @@ impl DataBuffer {
     }
     fn link_at_head(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
+        debug_assert!(entry.in_use && !entry.order.listed, "entry {id} is listed once, and for its page");
         let List { head, tail } = &mut self.lists[entry.order.list as usize];
         let next = core::mem::replace(head, id);
         (entry.order.previous, entry.order.next, entry.order.listed) = (NONE, next, true);
@@ -235,6 +241,7 @@ impl DataBuffer {
             None => self.request_absent(frame, clean_only),
         }
     }
+    #[inline]
     fn request_present(&mut self, id: EntryId, want: Want) -> LockResult {
         let entry = &mut self.entries[id.index()];
         if let Want::Read(granules) = want
@@ -278,11 +285,18 @@ impl DataBuffer {
         LockResult::Locked { entry: EntryId(id), lock: Lock::Exclusive, hit: false }
     }
     /// Releases a lock.
+    #[inline]
     pub(crate) fn release(&mut self, id: EntryId, lock: Lock) {
         let entry = &mut self.entries[id.index()];
         match lock {
-            Lock::Shared => entry.readers -= 1,
-            Lock::Exclusive => entry.exclusive = false,
+            Lock::Shared => {
+                assert!(entry.readers > 0, "{id:?} is let go of by more readers than it has");
+                entry.readers -= 1;
+            }
+            Lock::Exclusive => {
+                assert!(entry.exclusive, "{id:?} is let go of by a writer that doesn't hold it");
+                entry.exclusive = false;
+            }
         }
         if entry.readers == 0 {
             entry.writer_waits = false;
@@ -292,16 +306,20 @@ impl DataBuffer {
         }
     }
     /// Turns an exclusive lock into a shared one.
+    #[inline]
     pub(crate) fn share(&mut self, id: EntryId) {
         let entry = &mut self.entries[id.index()];
+        assert!(entry.exclusive && entry.readers == 0, "{id:?} is shared by who doesn't hold it alone");
         entry.exclusive = false;
         entry.readers = 1;
     }
     /// Empties and frees an exclusively locked entry. Returns true if it held data that was not on flash.
     pub(crate) fn discard(&mut self, id: EntryId) -> bool {
         let entry = &mut self.entries[id.index()];
+        assert!(entry.exclusive, "{id:?} is emptied by who doesn't hold it");
         entry.dirty_units = 0;
         let dirty = core::mem::replace(&mut entry.dirty, false);
+        assert!(self.dirty >= u32::from(dirty), "more entries become clean than are dirty");
         self.dirty -= u32::from(dirty);
         self.remove(id.0);
         self.entries[id.index()].exclusive = false;
@@ -362,14 +380,17 @@ impl DataBuffer {
     /// Turns an exclusive lock into an eviction.
     pub(crate) fn evict_locked(&mut self, id: EntryId) {
         let entry = &mut self.entries[id.index()];
+        assert!(entry.exclusive && entry.dirty, "{id:?} is evicted by who hasn't changed it");
         (entry.exclusive, entry.evicting, entry.evicted_as_oldest) = (false, true, false);
     }
     /// Ends an eviction. An entry that was evicted as the oldest and not used meanwhile is recycled before
     /// all others. An entry that could not be written stays dirty.
     pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
         let entry = &mut self.entries[id.index()];
+        assert!(entry.evicting, "an eviction of {id:?} ends that has not begun");
         entry.evicting = false;
         if clean {
+            assert!(entry.dirty && self.dirty > 0, "{id:?} becomes clean and was so before");
             (entry.dirty, entry.dirty_units) = (false, 0);
             self.dirty -= 1;
         }
@@ -395,6 +416,7 @@ impl DataBuffer {
     pub(crate) fn valid(&self, id: EntryId) -> Granules {
         self.entries[id.index()].valid
     }
+    #[inline]
     pub(crate) fn add_valid(&mut self, id: EntryId, granules: Granules) {
         self.entries[id.index()].valid |= granules;
     }
@@ -405,6 +427,7 @@ impl DataBuffer {
     /// Empties units of an exclusively locked entry, and with them these granules.
     pub(crate) fn discard_units(&mut self, id: EntryId, units: Units, granules: Granules) {
         let entry = &mut self.entries[id.index()];
+        assert!(entry.exclusive, "units of {id:?} are dropped by who doesn't hold it");
         entry.valid &= !granules;
         entry.dirty_units &= !units;
         if entry.dirty && entry.dirty_units == 0 {
@@ -423,18 +446,22 @@ impl DataBuffer {
     pub(crate) fn reserve_dirty(&mut self) -> bool {
         let room = self.dirty + self.reserved < self.dirty_max;
         self.reserved += u32::from(room);
+        debug_assert!(self.dirty + self.reserved <= self.dirty_max, "more entries are dirty than may be");
         room
     }
     /// Makes units of an exclusively locked entry dirty, which uses up a reservation.
     pub(crate) fn make_dirty(&mut self, id: EntryId, units: Units) {
+        assert!(self.reserved > 0, "{id:?} becomes dirty without the right to");
         self.reserved -= 1;
         let entry = &mut self.entries[id.index()];
+        debug_assert!(entry.exclusive && units != 0, "{id:?} is changed by who doesn't hold it");
         self.dirty += u32::from(!entry.dirty);
         entry.dirty = true;
         entry.dirty_units |= units;
     }
     /// Returns a reservation that wasn't used.
     pub(crate) fn return_reserve(&mut self) {
+        assert!(self.reserved > 0, "a right to make an entry dirty is returned that nobody has");
         self.reserved -= 1;
     }
     /// (dirty, free) entries.

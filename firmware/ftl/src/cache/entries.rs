@@ -11,6 +11,16 @@ use aster_events::{Event, Wait};
 use aster_exec::WaitQueue;
 use core::cell::RefCell;
 
+/// What an entry holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) frame: Frame,
+    /// The granules that it has.
+    pub(crate) valid: Granules,
+    /// It has been changed since it was last on flash.
+    pub(crate) is_dirty: bool,
+}
+
 /// The entries, and those that wait for them.
 pub(crate) struct Entries {
     runtime: Rc<Runtime>,
@@ -56,19 +66,17 @@ impl Entries {
     pub(crate) fn find(&self, frame: Frame) -> Option<EntryId> {
         self.buffer.borrow().find(frame)
     }
-    /// The page of an entry, and whether it has been changed since it was last on flash.
-    pub(crate) fn frame_of(&self, entry: EntryId) -> (Frame, bool) {
+    /// What an entry holds.
+    #[inline]
+    pub(crate) fn held(&self, entry: EntryId) -> Held {
         let buffer = self.buffer.borrow();
-        (buffer.frame(entry), buffer.is_dirty(entry))
+        let (frame, valid, is_dirty) = (buffer.frame(entry), buffer.valid(entry), buffer.is_dirty(entry));
+        Held { frame, valid, is_dirty }
     }
     /// Which units of a frame only this entry has, if it still is the frame's.
     pub(crate) fn dirty_units(&self, frame: Frame, entry: EntryId) -> Units {
         let buffer = self.buffer.borrow();
         if buffer.frame(entry) == frame { buffer.dirty_units(entry) } else { 0 }
-    }
-    /// Which of these granules an entry doesn't hold.
-    pub(crate) fn lacks(&self, entry: EntryId, of: Granules) -> Granules {
-        of & !self.buffer.borrow().valid(entry)
     }
     /// True if only this entry holds some of `granules`, and flash doesn't.
     pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
@@ -83,6 +91,7 @@ impl Entries {
     // ---- what changes in them ----
 
     /// Granules of an entry have been read.
+    #[inline]
     pub(super) fn add_valid(&self, entry: EntryId, granules: Granules) {
         self.buffer.borrow_mut().add_valid(entry, granules);
     }
@@ -113,14 +122,17 @@ impl Entries {
     // ---- locks ----
 
     /// Asks for a page's entry; with `clean_only` none is evicted to make room for it.
+    #[inline]
     pub(super) fn request(&self, frame: Frame, want: Want, clean_only: bool) -> LockResult {
         self.buffer.borrow_mut().request(frame, want, clean_only)
     }
+    #[inline]
     pub(crate) fn unlock(&self, entry: EntryId, lock: Lock) {
         self.buffer.borrow_mut().release(entry, lock);
         self.changed(entry);
     }
     /// Turns an exclusive lock into a shared one, so that other readers get in.
+    #[inline]
     pub(crate) fn share(&self, entry: EntryId) {
         self.buffer.borrow_mut().share(entry);
         self.changed(entry);
@@ -129,6 +141,7 @@ impl Entries {
     // ---- dirty entries ----
 
     /// Reserves the right to make one more entry dirty. False where there are as many as may be.
+    #[inline]
     pub(super) fn reserve_dirty(&self) -> bool {
         self.buffer.borrow_mut().reserve_dirty()
     }
@@ -160,6 +173,7 @@ impl Entries {
         self.buffer.borrow_mut().flush(entry, frame)
     }
     /// An eviction has ended. The entry is clean if it was written, and those that wait for it are woken.
+    #[inline]
     pub(super) fn evicted(&self, entry: EntryId, written: bool) {
         self.buffer.borrow_mut().end_evicting(entry, written);
         self.changed(entry);
@@ -192,6 +206,7 @@ impl Entries {
         self.any_changed();
     }
     /// Wakes the tasks that wait for a change of any entry.
+    #[inline]
     pub(super) fn any_changed(&self) {
         self.any_waiters.wake_all(self.runtime.exec());
     }

@@ -81,7 +81,7 @@ impl<M: Mapping> Cache<M> {
     /// As [`Cache::evict`]: the entry then stays dirty.
     pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Frame, Ppa), HostStatus> {
         self.entries.evict_locked(entry);
-        let (frame, _) = self.entries.frame_of(entry);
+        let frame = self.entries.held(entry).frame;
         Ok((frame, self.evict(entry).await?))
     }
     /// Evicts an entry if it still holds `frame` and is dirty. Waits first while others change or evict it.

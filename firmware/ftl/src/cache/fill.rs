@@ -1,6 +1,7 @@
 //! Filling entries from flash.
 
 use crate::cache::buffer::EntryId;
+use crate::cache::entries::Held;
 use crate::cache::host_read::HostTransfer;
 use crate::cache::state::Cache;
 use crate::mapping::{Mapping, MappingFault};
@@ -8,7 +9,7 @@ use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
-use crate::terms::units::{Frame, Units};
+use crate::terms::units::{Frame, UnitShape, Units};
 use aster_events::Function;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Lpn, Ppa, SectorRange, Upa};
@@ -22,6 +23,29 @@ pub(crate) enum Lie {
     InPage { page: Ppa, whole: bool },
     /// In several pages, or in slots of other units, or some of them nowhere.
     Scattered,
+}
+
+/// The places of units of a frame, one after the other.
+struct Places {
+    // That of the first unit that is mapped.
+    page: Ppa,
+    is_scattered: bool,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Places { page: Ppa::NONE, is_scattered: false }
+    }
+}
+
+impl Places {
+    #[inline]
+    fn add(&mut self, shape: UnitShape, slot: u32, at: Upa) {
+        if at.is_some() && self.page == Ppa::NONE {
+            self.page = shape.page_of(at);
+        }
+        self.is_scattered |= !at.is_some() || at != shape.at(self.page, slot);
+    }
 }
 
 /// What an entry was filled from.
@@ -48,8 +72,8 @@ impl<M: Mapping> Cache<M> {
     ) -> Filled {
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
         self.runtime.core.settle().await;
-        let (frame, _) = self.entries.frame_of(entry);
-        let missing = self.entries.lacks(entry, wanted);
+        let Held { frame, valid, .. } = self.entries.held(entry);
+        let missing = wanted & !valid;
         if missing == 0 {
             return Filled::NotAtAll;
         }
@@ -82,7 +106,9 @@ impl<M: Mapping> Cache<M> {
                 let transfer = transfer.take().filter(|_| whole);
                 let into = BufferId(entry.0);
                 let lost = self.read_frame(page, frame, units, sectors, into, cause, transfer).await;
-                self.entries.forget_clean(entry, lost);
+                if lost != 0 {
+                    self.entries.forget_clean(entry, lost);
+                }
                 self.entries.add_valid(entry, read & asked & !lost);
                 return Filled::FromFlash;
             }
@@ -106,43 +132,36 @@ impl<M: Mapping> Cache<M> {
     /// A read may go straight to the entry if it overwrites no data that only the entry holds, nor valid data
     /// of units that it doesn't ask for.
     fn may_read_into(&self, entry: EntryId, read: Granules, asked: Granules) -> bool {
-        let held = read & !self.entries.lacks(entry, read);
-        let (_, is_dirty) = self.entries.frame_of(entry);
-        if is_dirty { held == 0 } else { held & !asked == 0 }
+        let Held { valid, is_dirty, .. } = self.entries.held(entry);
+        let overwritten = valid & read;
+        if is_dirty { overwritten == 0 } else { overwritten & !asked == 0 }
     }
     /// Where units of a frame lie, if their entries of the map are at hand.
     #[inline]
     fn lie_at_hand(&self, frame: Frame, units: Units) -> Option<Lie> {
-        let mut is_at_hand = true;
-        let places = self.runtime.units.units_in(frame, units).map_while(|(_, lpn)| {
-            let pin = self.mapping.try_pin(lpn);
-            is_at_hand = pin.is_some();
-            Some(self.mapping.get(&pin?))
-        });
-        let lie = self.lie_of(frame, units, places);
-        is_at_hand.then_some(lie)
+        let mut places = Places::default();
+        for (slot, lpn) in self.runtime.units.units_in(frame, units) {
+            places.add(self.runtime.units, slot, self.mapping.get(&self.mapping.try_pin(lpn)?));
+        }
+        Some(self.lie_of(frame, units, places))
     }
     /// The same, where they have to be looked up.
     async fn where_is(&self, frame: Frame, units: Units) -> Result<Lie, MappingFault> {
-        let wanted = self.runtime.units.units_in(frame, units);
-        let pins = self.mapping.pin_all(wanted.map(|(_, lpn)| lpn)).await?;
-        Ok(self.lie_of(frame, units, pins.iter().map(|pin| self.mapping.get(pin))))
-    }
-    /// Where units of a frame lie that have these places.
-    #[inline]
-    fn lie_of(&self, frame: Frame, units: Units, places: impl Iterator<Item = Upa>) -> Lie {
-        let shape = self.runtime.units;
-        let (mut page, mut is_own) = (Ppa::NONE, true);
-        for (slot, at) in shape.slots_of(units).zip(places) {
-            if at.is_some() && page == Ppa::NONE {
-                page = shape.page_of(at);
-            }
-            is_own &= at.is_some() && at == shape.at(page, slot);
+        let wanted = || self.runtime.units.units_in(frame, units);
+        let pins = self.mapping.pin_all(wanted().map(|(_, lpn)| lpn)).await?;
+        let mut places = Places::default();
+        for ((slot, _), pin) in wanted().zip(&*pins) {
+            places.add(self.runtime.units, slot, self.mapping.get(pin));
         }
+        Ok(self.lie_of(frame, units, places))
+    }
+    #[inline]
+    fn lie_of(&self, frame: Frame, units: Units, places: Places) -> Lie {
+        let (shape, Places { page, is_scattered }) = (self.runtime.units, places);
         if page == Ppa::NONE {
             return Lie::Nowhere;
         }
-        if !is_own {
+        if is_scattered {
             return Lie::Scattered;
         }
         let whole = shape.units_in(frame, shape.all() & !units).all(|(slot, lpn)| {
@@ -208,7 +227,11 @@ impl<M: Mapping> Cache<M> {
         }
     }
     fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
-        record.kind == PageKind::Data
-            && self.pages.unit_record(buffer, slot).is_some_and(|unit| unit.lpn == lpn)
+        // The record has the unit of the first slot.
+        let there = || match slot {
+            0 => Some(Lpn(record.lpn)),
+            slot => self.pages.unit_record(buffer, slot).map(|unit| unit.lpn),
+        };
+        record.kind == PageKind::Data && there() == Some(lpn)
     }
 }

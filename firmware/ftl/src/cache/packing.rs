@@ -33,7 +33,7 @@ impl<M: Mapping> Cache<M> {
         // For all that may go along.
         let most = self.runtime.config.lines.at_once() * self.runtime.units.per_page();
         let Ok(room) = room!(self.mapping, most) else {
-            let (frame, _) = self.entries.frame_of(entry);
+            let frame = self.entries.held(entry).frame;
             return self.evicted(entry, frame, Err(HostStatus::ReadOnly));
         };
         let mut packing = self.packings.borrow();
@@ -63,7 +63,7 @@ impl<M: Mapping> Cache<M> {
     /// Chooses those that go along with the entry, and their pages. All are marked as being evicted.
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
         let per_page = self.runtime.units.per_page();
-        let (frame, _) = self.entries.frame_of(entry);
+        let frame = self.entries.held(entry).frame;
         let lun = self.blocks.lun_of(frame);
         let pages_max = self.runtime.config.lines.at_once() as usize;
         packing.chosen.push((entry, 0));
@@ -94,7 +94,7 @@ impl<M: Mapping> Cache<M> {
         packing: &mut Packing<M::Pin>,
         has_lost: &mut bool,
     ) -> Option<Result<Ppa, HostStatus>> {
-        let (frame, _) = self.entries.frame_of(one);
+        let frame = self.entries.held(one).frame;
         let units = self.entries.dirty_units(frame, one);
         let pinned = packing.units.len();
         for (from, lpn) in self.runtime.units.units_in(frame, units) {
@@ -107,7 +107,7 @@ impl<M: Mapping> Cache<M> {
         let all = self.pages.granules_of_units(units);
         self.fill(one, all, Cause::Merge, None).await;
         packing.entries.push(one);
-        *has_lost |= self.entries.lacks(one, all) != 0;
+        *has_lost |= all & !self.entries.held(one).valid != 0;
         None
     }
     /// Programs filled entries of one LUN to one word line. Returns the result of `first`, or `None` if it is
@@ -118,7 +118,7 @@ impl<M: Mapping> Cache<M> {
         room: &M::Room,
         packing: &mut Packing<M::Pin>,
     ) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.blocks.lun_of(self.entries.frame_of(*packing.entries.first()?).0);
+        let lun = self.blocks.lun_of(self.entries.held(*packing.entries.first()?).frame);
         let count = packing.pages.iter().filter(|page| page.needs_buffer()).count();
         let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let mut held = self.packing().take(&mut taken[..count]).await;
@@ -167,7 +167,7 @@ impl<M: Mapping> Cache<M> {
         for (at, unit) in (0..).zip(&mut packing.units[page.units.clone()]) {
             unit.slot = if alone { unit.from } else { at };
             let all = pages.granules_of_units(1 << unit.from);
-            let missing = self.entries.lacks(unit.entry, all);
+            let missing = all & !self.entries.held(unit.entry).valid;
             pages.copy_unit((BufferId(unit.entry.0), unit.from), (buffer, unit.slot), all & !missing);
             lost |= pages.granules_moved(missing, unit.from, unit.slot);
         }
@@ -197,7 +197,7 @@ impl<M: Mapping> Cache<M> {
             held.give(page.buffer);
         }
         for &entry in &packing.entries[page.entries.clone()] {
-            let (frame, _) = self.entries.frame_of(entry);
+            let frame = self.entries.held(entry).frame;
             let ended = self.evicted(entry, frame, written);
             if entry == first {
                 *result = Some(ended);

@@ -85,6 +85,13 @@ struct Moves<P, R> {
 }
 
 impl<P, R> Moves<P, R> {
+    /// Nothing is on its way.
+    fn is_at_rest(&self) -> bool {
+        self.in_flight.is_empty()
+            && self.ready.is_empty()
+            && self.packing.is_none()
+            && self.padding.is_empty()
+    }
     /// A buffer is free again.
     fn give(&mut self, buffer: BufferId, data_buffers: u32) {
         if buffer.0 < data_buffers {
@@ -185,6 +192,8 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
             }
         }
         moves.room = None;
+        assert!(collector.gc_active.get() > 0, "a victim ends that has not begun");
+        debug_assert!(moves.is_at_rest(), "a victim ends with copies in flight");
         collector.gc_active.set(collector.gc_active.get() - 1);
         collector.idle.wake(collector.runtime.exec());
         collector.look_for_empty(lun);

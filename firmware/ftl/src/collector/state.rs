@@ -75,6 +75,7 @@ impl<M: Mapping> Collector<M> {
     /// the drive alone comes after that.
     pub(crate) fn command_ends(&self, look: impl FnOnce()) {
         let in_work = &self.host_activity.in_work;
+        assert!(in_work.get() > 0, "a command ends that has not begun");
         in_work.set(in_work.get() - 1);
         look();
         if in_work.get() == 0 {

@@ -112,6 +112,7 @@ impl Durability {
     /// valid until that can't be undone.
     #[inline]
     pub(crate) fn moved(&self, change: Change) {
+        debug_assert!(change.to.is_some() && change.to != change.from, "a unit moves to another place");
         self.valid.set(change.to);
         self.programs.borrow_mut().changed(change);
     }
@@ -218,7 +219,9 @@ impl Durability {
         let lun = self.layout.lun_of(block);
         if !self.deferred[lun.index()].borrow().is_empty() {
             self.journal_deferred(lun);
-            self.collected.borrow_mut().push((block, self.outbox.last()));
+            let mut collected = self.collected.borrow_mut();
+            debug_assert!(collected.iter().all(|&(of, _)| of != block), "{block:?} is emptied once");
+            collected.push((block, self.outbox.last()));
         }
     }
     /// Journals the deferred moves of garbage collection.

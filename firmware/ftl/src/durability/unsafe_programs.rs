@@ -108,6 +108,8 @@ impl UnsafePrograms {
     #[inline]
     pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, by: Stream, copies: &[(Lpn, Upa)]) {
         let per_page = self.shape.per_page() as usize;
+        debug_assert!(self.find(ppa).is_none(), "{ppa:?} is programmed twice");
+        assert!(copies.len() <= per_page, "a page has {per_page} slots");
         let units = self.free.pop().unwrap_or_else(|| {
             let end = self.units.len();
             self.units.resize(end + per_page, UNTOUCHED);
@@ -140,7 +142,9 @@ impl UnsafePrograms {
     #[inline]
     pub(crate) fn end(&mut self, lun: LunIndex, ppa: Ppa) {
         let program = self.luns[lun.index()].iter_mut().find(|program| program.ppa == ppa);
-        program.expect("a program that ends has begun").ended = true;
+        let program = program.expect("a program that ends has begun");
+        assert!(!program.ended, "a program of {ppa:?} ends twice");
+        program.ended = true;
     }
     /// A unit of the page has become a logical unit's, which lay at `from` before.
     #[inline]
@@ -148,9 +152,11 @@ impl UnsafePrograms {
         self.changes += 1;
         let at = self.changes;
         if from.is_some() {
+            debug_assert!(!self.is_replaced(from), "{from:?} is replaced twice");
             self.replaced.set(from.0 as usize);
         }
         let state = self.state_at(to).expect("a program that counts has begun");
+        debug_assert!(state.change.is_none(), "{to:?} is one place of one unit");
         (state.change, state.changed_at) = (Some((lpn, from)), at);
     }
     /// The logical unit at `place` was unmapped: no change that brought it there, or to where it was before,
@@ -188,6 +194,7 @@ impl UnsafePrograms {
             && let Some(program) = self.luns[lun.index()].remove(at)
         {
             any = true;
+            debug_assert!(program.ended, "{:?} is safe before it is programmed", program.ppa);
             for slot in 0..self.shape.per_page() {
                 let state = self.units[(program.units + slot) as usize];
                 let Some((lpn, from)) = state.change else { continue };
@@ -196,6 +203,7 @@ impl UnsafePrograms {
                     self.supersede(from);
                 }
                 if from.is_some() {
+                    debug_assert!(self.is_replaced(from), "{from:?} gives way to what didn't replace it");
                     self.replaced.clear(from.0 as usize);
                 }
                 let change = Change { lpn, from, to: self.shape.at(program.ppa, slot) };

@@ -39,8 +39,11 @@ impl Commands {
         *slot = Active { left: 1, ahead, ..NOTHING_FAILED };
         self.early_writes += u32::from(ahead);
     }
+    #[inline]
     pub(super) fn add(&mut self, id: CommandId) {
-        self.slots[usize::from(id.0)].left += 1;
+        let slot = &mut self.slots[usize::from(id.0)];
+        assert!(slot.left > 0, "a command gets a slice that has ended");
+        slot.left += 1;
     }
     /// Records that a part of a command could not read the drive's data at this byte. The lowest one is
     /// kept.
@@ -59,13 +62,16 @@ impl Commands {
     }
     /// Ends one part of a command and keeps the first error. Returns the completion if it was the last
     /// part.
+    #[inline]
     pub(super) fn end(&mut self, id: CommandId, status: HostStatus) -> Option<Completion> {
         let slot = &mut self.slots[usize::from(id.0)];
         if slot.status == HostStatus::Success {
             slot.status = status;
         }
+        assert!(slot.left > 0, "a command ends more often than it has parts");
         slot.left -= 1;
         if slot.left == 0 {
+            debug_assert!(self.early_writes >= u32::from(slot.ahead), "it was counted as it began");
             self.early_writes -= u32::from(slot.ahead);
         }
         let failed_at = (slot.failed_at < u64::MAX).then_some(slot.failed_at);

@@ -1,5 +1,6 @@
 //! Takes commands and cuts them into slices (C28).
 
+use crate::cache::entries::Held;
 use crate::host::slices::{Slice, SliceWork};
 use crate::host::state::Host;
 use crate::mapping::Mapping;
@@ -210,8 +211,8 @@ impl<M: Mapping> Host<M> {
     }
     async fn cut_evictions(&self, command: CommandId) {
         for entry in self.cache.entries.all() {
-            let (frame, dirty) = self.cache.entries.frame_of(entry);
-            if dirty {
+            let Held { frame, is_dirty, .. } = self.cache.entries.held(entry);
+            if is_dirty {
                 let work = SliceWork::Evict { entry };
                 self.send(Slice { command, work, frame, start: 0, bytes: 0, data_offset: 0 }).await;
             }

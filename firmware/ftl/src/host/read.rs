@@ -25,7 +25,7 @@ impl<M: Mapping> Host<M> {
         // A statistic isn't worth a read of the map: what was in the buffer and isn't at hand in the map
         // counts as mapped.
         let holds_nothing = filled != Filled::FromFlash
-            && !self.cache.entries.frame_of(entry).1
+            && !self.cache.entries.held(entry).is_dirty
             && match self.mapping.is_one_mapped(self.units_of(slice)) {
                 Some(mapped) => !mapped,
                 None => filled == Filled::Unmapped,
@@ -137,7 +137,7 @@ impl<M: Mapping> Host<M> {
                 transfer.insert(HostTransfer { request, begun: None })
             });
             filled = self.cache.fill(entry, all, Cause::Host, begun).await;
-            let lost = self.cache.entries.lacks(entry, granules);
+            let lost = granules & !self.cache.entries.held(entry).valid;
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
                 let byte = u64::from(slice.frame.0) * u64::from(self.runtime.geometry.page_bytes) + of_page;

@@ -204,6 +204,7 @@ impl Due {
     }
     /// The next map may be stored.
     pub(crate) fn unlock_storing(&self) {
+        assert!(self.storing.get(), "the storing of a map ends that has not begun");
         self.storing.set(false);
         self.log_waiters.wake_all(self.runtime.exec());
     }

@@ -142,12 +142,15 @@ impl LogWriter {
             self.media.ask_again();
             return None;
         }
+        assert!(!log.page.writing && !log.ended, "log pages are written one after the other");
         (log.page.writing, log.page.asked) = (true, false);
         Some(true)
     }
     // `replay_from` comes with the page that names a stored map.
     fn end_log_page(&self, replay_from: Option<u64>, logged: u64) {
         let mut log = self.log.state.borrow_mut();
+        assert!(log.page.writing, "a log page ends that has not begun");
+        assert!(logged >= log.logged, "the log forgets entries");
         log.page.writing = false;
         log.number += 1;
         log.logged = logged;
@@ -159,10 +162,10 @@ impl LogWriter {
             log.map.renew = false;
         }
         self.runtime.count(|s| s.log_pages += 1);
-        if let Some((slot, line)) = log.at.as_mut() {
-            *line += 1;
-            let (slot, number) = (*slot, log.number);
-            log.slots[slot].last = number;
+        if let Some((slot, line)) = log.at {
+            assert!(line < log.lines_per_slot, "a slot has {} lines", log.lines_per_slot);
+            log.at = Some((slot, line + 1));
+            log.slots[slot].last = log.number;
         }
         log.note_slots();
         let blocks = self.blocks.table();
@@ -338,6 +341,7 @@ impl LogWriter {
         let failed = {
             let mut log = self.log.state.borrow_mut();
             let Some((slot, _)) = log.at.take() else { return };
+            assert!(log.slots[slot].good, "a slot goes bad twice");
             log.slots[slot].good = false;
             log.note_slots();
             log.slots[slot].block

@@ -72,6 +72,7 @@ impl Candidates {
     /// The block can be collected; it has so many valid units.
     pub(crate) fn offer(&self, block: BlockIndex, valid: u32) {
         assert!(valid <= self.layout.units_per_block(), "{block:?} holds more than it can");
+        debug_assert!(!self.has(block), "{block:?} is offered twice");
         self.blocks.borrow_mut().valid[block.at()] = valid;
         if valid == 0 {
             self.emptied.set(true);
@@ -91,12 +92,14 @@ impl Candidates {
         let valid = &mut self.blocks.borrow_mut().valid[block.at()];
         if *valid != NO_CANDIDATE {
             *valid += 1;
+            debug_assert!(*valid <= self.layout.units_per_block(), "{block:?} holds more than it can");
         }
     }
     #[inline]
     pub(crate) fn loses_unit(&self, block: BlockIndex) {
         let valid = &mut self.blocks.borrow_mut().valid[block.at()];
         if *valid != NO_CANDIDATE {
+            assert!(*valid > 0, "{block:?} loses a unit and has none");
             *valid -= 1;
             if *valid == 0 {
                 self.emptied.set(true);

@@ -61,6 +61,7 @@ impl Evacuation {
     }
     /// A program failed in the block, and none is in flight there.
     pub(crate) fn fails(&self, block: BlockIndex) {
+        assert_eq!(self.states.of(block), BlockState::Failing, "{block:?} moves without having failed");
         let failing = &mut self.lun_of(block).borrow_mut().failing;
         if !failing.contains(&block) {
             failing.push_back(block);

@@ -92,6 +92,7 @@ impl MapBlocks {
             None => self.free.take_unlisted(lun)?,
         };
         at.used += 1;
+        assert!(at.used <= self.layout.blocks_per_lun() as usize, "a map takes more blocks than a LUN has");
         Some(block)
     }
     /// A block no longer holds a stored map.
@@ -102,7 +103,9 @@ impl MapBlocks {
     }
     /// What the block holds is a map that is no longer needed.
     pub(crate) fn keep_old(&self, block: BlockIndex) {
-        self.old.borrow_mut().push(block);
+        let mut old = self.old.borrow_mut();
+        assert!(!old.contains(&block), "{block:?} is of an old map already");
+        old.push(block);
     }
     /// Takes a block of a map that is no longer needed out of the candidates for collection.
     pub(crate) fn take_old(&self) -> Option<BlockIndex> {

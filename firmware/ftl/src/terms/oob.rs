@@ -1,12 +1,12 @@
 //! What stands in the OOB area of every page (G10).
 //!
-//! A header of 6 bytes: kind (1), lost sectors (2), the low 24 bits of CRC-32C over all the rest (3). Then 10
+//! A header of 6 bytes: the low 24 bits of CRC-32C over all the rest (3), kind (1), lost sectors (2). Then 10
 //! for each mapping unit of a page: its LPN (4), all ones in a slot that holds none, and in 6 bytes the
 //! sequence with the copy in the highest four bits. Pages of the drive's own have their numbers in the first
 //! slot.
 
 use crate::terms::units::{Frame, UnitShape};
-use aster_codec::checksum::crc32c_of;
+use aster_codec::checksum::crc32c;
 use aster_ports::flash::PageOwner;
 use aster_units::Lpn;
 
@@ -14,7 +14,7 @@ use aster_units::Lpn;
 pub const OOB_BYTES: usize = HEADER_BYTES + UNIT_BYTES;
 const HEADER_BYTES: usize = 6;
 const UNIT_BYTES: usize = 10;
-const CRC_AT: usize = 3;
+const CRC_BYTES: usize = 3;
 const NO_UNIT: u32 = u32::MAX;
 const SEQUENCE_BITS: u32 = 44;
 const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
@@ -141,25 +141,25 @@ impl PageRecord {
         units: impl IntoIterator<Item = (u32, UnitRecord)>,
         into: &mut [u8],
     ) {
-        let (header, slots) = into[..shape.oob_bytes()].split_at_mut(HEADER_BYTES);
+        let (crc, record) = into[..shape.oob_bytes()].split_at_mut(CRC_BYTES);
+        let (header, slots) = record.split_at_mut(HEADER_BYTES - CRC_BYTES);
+        header[0] = self.kind.code();
+        header[1..].copy_from_slice(&self.lost_sectors.to_le_bytes());
         // All ones are no unit.
         slots.fill(0xFF);
         for (slot, unit) in units {
             unit.encode(&mut slots[slot as usize * UNIT_BYTES..][..UNIT_BYTES]);
         }
-        header[0] = self.kind.code();
-        header[1..CRC_AT].copy_from_slice(&self.lost_sectors.to_le_bytes());
-        let crc = crc32c_of([&header[..CRC_AT], slots]).to_le_bytes();
-        header[CRC_AT..].copy_from_slice(&crc[..3]);
+        crc.copy_from_slice(&crc32c(record).to_le_bytes()[..CRC_BYTES]);
     }
     /// Reads what the record says of the page; `None` when it is too short, unknown or damaged.
     pub(crate) fn decode(shape: UnitShape, from: &[u8]) -> Option<Self> {
-        let (header, slots) = from.get(..shape.oob_bytes())?.split_at(HEADER_BYTES);
-        if header[CRC_AT..] != crc32c_of([&header[..CRC_AT], slots]).to_le_bytes()[..3] {
+        let (crc, record) = from.get(..shape.oob_bytes())?.split_at(CRC_BYTES);
+        if *crc != crc32c(record).to_le_bytes()[..CRC_BYTES] {
             return None;
         }
-        let kind = PageKind::of_code(header[0])?;
-        Some(PageRecord { kind, lost_sectors: u16::from_le_bytes([header[1], header[2]]) })
+        let kind = PageKind::of_code(record[0])?;
+        Some(PageRecord { kind, lost_sectors: u16::from_le_bytes([record[1], record[2]]) })
     }
 }
 

@@ -32,7 +32,13 @@ impl UnitShape {
     }
     /// The slots in `units`, the first one first.
     pub(crate) fn slots_of(self, units: Units) -> impl Iterator<Item = u32> {
-        (0..self.per_page()).filter(move |slot| units >> slot & 1 == 1)
+        debug_assert!(units & !self.all() == 0, "a page has {} slots", self.per_page());
+        let mut left = units;
+        core::iter::from_fn(move || {
+            let slot = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (slot < Units::BITS).then_some(slot)
+        })
     }
     /// The units of a frame that are in `units`, each with its slot.
     pub(crate) fn units_in(self, frame: Frame, units: Units) -> impl Iterator<Item = (u32, Lpn)> {

@@ -26,8 +26,7 @@ fn fill(parts: &UpperParts, page: Lpn, wanted: Granules) -> (EntryId, Granules) 
     parts.run(async move {
         let (entry, _) = cache.lock(frame, Want::Write).await.unwrap();
         cache.fill(entry, wanted, Cause::Host, None).await;
-        let whole = FIRST | SECOND;
-        (entry, whole & !cache.entries.lacks(entry, whole))
+        (entry, cache.entries.held(entry).valid)
     })
 }
 /// The bytes at the beginning of both sectors of an entry.
