@@ -2,6 +2,7 @@
 //! pieces of a drive.
 
 pub(crate) mod assigner;
+pub(crate) mod buffer_pool;
 pub(crate) mod collection;
 mod pace;
 pub(crate) mod pacing;

@@ -9,6 +9,5 @@ pub(crate) mod host_read;
 mod locking;
 mod packed;
 mod packing;
-mod pool;
 mod scattered;
 pub(crate) mod state;

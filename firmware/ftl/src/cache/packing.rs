@@ -7,9 +7,9 @@
 //! join. A word line is submitted as a whole or not at all, so between two submissions the LUN's open block
 //! is at the beginning of a word line.
 
+use crate::blocks::buffer_pool::HeldBuffers;
 use crate::cache::buffer::EntryId;
 use crate::cache::packed::{PackedPage, PackedUnit, Packing};
-use crate::cache::pool::HeldBuffers;
 use crate::cache::state::Cache;
 use crate::mapping::{Mapping, pin, room};
 use crate::terms::cause::Cause;

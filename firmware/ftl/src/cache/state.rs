@@ -1,7 +1,7 @@
+use crate::blocks::buffer_pool::Pool;
 use crate::blocks::pool::BlockPool;
 use crate::cache::entries::Entries;
 use crate::cache::packed::Packing;
-use crate::cache::pool::Pool;
 use crate::cache::scattered::Scattered;
 use crate::journal::state::Journal;
 use crate::mapping::Mapping;
@@ -13,6 +13,7 @@ use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_ports::host::CommandPort;
+use aster_units::BufferId;
 
 /// The data buffer: its entries, and the buffers in which pages are put together.
 pub(crate) struct Cache<M: Mapping> {
@@ -45,8 +46,9 @@ impl<M: Mapping> Cache<M> {
         journal.blocks().queues.when_full(Box::new(entries.waker()));
         Cache {
             entries,
-            merging: Pool::new(runtime, buffers.merge(), workers),
-            packing: (!buffers.packing().is_empty()).then(|| Pool::new(runtime, buffers.packing(), workers)),
+            merging: Pool::new(runtime, buffers.merge().map(BufferId), workers),
+            packing: (!buffers.packing().is_empty())
+                .then(|| Pool::new(runtime, buffers.packing().map(BufferId), workers)),
             packings: Reused::with_capacity(workers),
             scattered: Reused::with_capacity(workers),
             port,

@@ -1,27 +1,29 @@
 //! Reading translation pages.
 
+use crate::blocks::buffer_pool::HeldBuffer;
 use crate::mapping::MappingFault;
 use crate::mapping::demand::state::Demand;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::flash::Tag;
-use aster_units::{BufferId, Lpn, Upa};
+use aster_units::{Lpn, Upa};
 
 /// Translation pages looked at ahead, with those that memory has.
 const AHEAD_MAX: usize = 64;
 
 /// A translation page that is read ahead; without a read where memory has it, or it is nowhere.
-struct Ahead {
+struct Ahead<'a> {
     page: u32,
-    read: Option<(BufferId, Upa, Tag)>,
+    read: Option<(HeldBuffer<'a>, Upa, Tag)>,
 }
 
 impl Demand {
     /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
     pub(super) async fn load(&self, page: u32) -> bool {
         self.loads.begin(page);
-        let buffer = self.loads.take_buffer().await;
+        let held = self.loads.buffers.take_one().await;
+        let buffer = held.id();
         let is_there = loop {
             let at = self.directory.borrow().get(page);
             if !at.is_some() {
@@ -38,7 +40,7 @@ impl Demand {
             }
             break is_whole;
         };
-        self.loads.give_buffer(buffer);
+        drop(held);
         self.loads.end(page);
         is_there
     }
@@ -82,10 +84,11 @@ impl Demand {
         &self,
         mut each: impl FnMut(u32, &mut [u32], bool) -> bool,
     ) -> Result<(), MappingFault> {
-        let mut buffers = Vec::from([self.loads.take_buffer().await]);
+        let mut buffers = Vec::from([self.loads.buffers.take_one().await]);
         // A drive that serves has others that need them.
         if self.is_booting.get() {
-            self.loads.take_free_buffers(&mut buffers);
+            let free: Vec<_> = self.loads.buffers.take_free().collect();
+            buffers.extend(free.into_iter().rev());
         }
         let mut entries = vec![0; self.shape.entries as usize];
         let (mut ahead, mut again) = (VecDeque::new(), VecDeque::new());
@@ -101,7 +104,8 @@ impl Demand {
                     false => {
                         let Some(buffer) = buffers.pop() else { break };
                         self.count(|counts| counts.page_reads += 1);
-                        Some((buffer, at, self.store.begin_read(at, buffer).await))
+                        let tag = self.store.begin_read(at, buffer.id()).await;
+                        Some((buffer, at, tag))
                     }
                 };
                 ahead.push_back(Ahead { page, read });
@@ -114,8 +118,8 @@ impl Demand {
             entries.fill(0);
             let is_current = match read {
                 Some((buffer, at, tag)) => {
-                    is_whole = self.store.end_read(self.shape.unit_of(page), at, buffer, tag).await;
-                    self.copy_entries(buffer, &mut entries);
+                    is_whole = self.store.end_read(self.shape.unit_of(page), at, buffer.id(), tag).await;
+                    self.copy_entries(buffer.id(), &mut entries);
                     buffers.push(buffer);
                     self.directory.borrow().get(page) == at
                 }
@@ -139,7 +143,6 @@ impl Demand {
                 };
             }
         }
-        buffers.into_iter().for_each(|buffer| self.loads.give_buffer(buffer));
         result.map(|_| ())
     }
     /// What has been restored is all that there is: what translation pages say beyond that is of before. A

@@ -1,9 +1,9 @@
 //! Translation pages that are being read, and the buffers that they are read into.
 
+use crate::blocks::buffer_pool::Pool;
 use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::Wait;
 use aster_exec::WaitQueue;
 use aster_units::BufferId;
 use core::cell::RefCell;
@@ -20,18 +20,17 @@ pub(super) struct Loads {
     runtime: Rc<Runtime>,
     loading: RefCell<Vec<Loading>>,
     waiters: WaitQueue,
-    buffers: RefCell<Vec<BufferId>>,
-    buffer_waiters: WaitQueue,
+    /// The buffers that pages are read into.
+    pub(super) buffers: Pool,
 }
 
 impl Loads {
-    pub(super) fn new(runtime: &Rc<Runtime>, buffers: Vec<BufferId>, bound: usize) -> Self {
+    pub(super) fn new(runtime: &Rc<Runtime>, buffers: impl Iterator<Item = BufferId>, bound: usize) -> Self {
         Loads {
             runtime: Rc::clone(runtime),
             loading: RefCell::new(Vec::with_capacity(bound)),
             waiters: WaitQueue::with_capacity(bound),
-            buffers: RefCell::new(buffers),
-            buffer_waiters: WaitQueue::with_capacity(bound),
+            buffers: Pool::new(runtime, buffers, bound),
         }
     }
     /// Whether a page is being read.
@@ -62,18 +61,5 @@ impl Loads {
     /// Whether what is being read of a page is out of date.
     pub(super) fn is_stale(&self, page: u32) -> bool {
         self.loading.borrow().iter().any(|of| of.page == page && of.is_stale)
-    }
-    /// Waits for a buffer.
-    pub(super) async fn take_buffer(&self) -> BufferId {
-        let taken = self.buffer_waiters.wait(self.runtime.exec(), || self.buffers.borrow_mut().pop());
-        self.runtime.waiting(Wait::MergeBuffer, taken).await
-    }
-    /// Takes all buffers that are free.
-    pub(super) fn take_free_buffers(&self, into: &mut Vec<BufferId>) {
-        into.append(&mut self.buffers.borrow_mut());
-    }
-    pub(super) fn give_buffer(&self, buffer: BufferId) {
-        self.buffers.borrow_mut().push(buffer);
-        self.buffer_waiters.wake_one(self.runtime.exec());
     }
 }

@@ -57,7 +57,7 @@ impl Demand {
         let shape = Shape::new(config, journal.own.host_units(), sizes.pages);
         assert_eq!(pages, shape.host_units + sizes.pages, "a map has as many units as it was asked for");
         let metadata = |n| journal.pages().dram().borrow().metadata_buffer(n);
-        let buffers = (0..config.buffers().loads()).map(|n| metadata(config.buffers().load(n))).collect();
+        let buffers = (0..config.buffers().loads()).map(|n| metadata(config.buffers().load(n)));
         let budget = Budget::new(sizes.host_rows, luns, sizes.collector_rows);
         let rows = Rows::new(sizes.layout, sizes.pages, shape.entries, sizes.rows, config.pins());
         Demand {

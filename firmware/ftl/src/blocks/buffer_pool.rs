@@ -9,7 +9,6 @@ use aster_events::Wait;
 use aster_exec::{Exec, WaitQueue};
 use aster_units::BufferId;
 use core::cell::RefCell;
-use core::ops::Range;
 
 /// The free buffers of a pool, and who waits for some.
 pub(crate) struct Pool {
@@ -19,7 +18,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of these buffers, for at most `bound` tasks.
-    pub(super) fn new(runtime: &Rc<Runtime>, buffers: Range<u32>, bound: usize) -> Self {
+    pub(crate) fn new(runtime: &Rc<Runtime>, buffers: impl Iterator<Item = BufferId>, bound: usize) -> Self {
         Pool { runtime: Rc::clone(runtime), buffers: FairPool::new(buffers, bound) }
     }
     /// Takes a buffer.
@@ -29,11 +28,19 @@ impl Pool {
         HeldBuffer { pool: self, buffer: buffer[0] }
     }
     /// Takes as many buffers as `of` has room for at once: nobody waits for one while it has another.
-    pub(super) async fn take<'a>(&'a self, of: &'a mut [BufferId]) -> HeldBuffers<'a> {
+    pub(crate) async fn take<'a>(&'a self, of: &'a mut [BufferId]) -> HeldBuffers<'a> {
         if !of.is_empty() {
             self.wait_for(of).await;
         }
         HeldBuffers { pool: self, buffers: of }
+    }
+    /// Takes all that are free, if nobody waits for some.
+    pub(crate) fn take_free(&self) -> impl Iterator<Item = HeldBuffer<'_>> {
+        core::iter::from_fn(|| {
+            let mut buffer = [BufferId(0)];
+            let is_taken = self.buffers.turns.is_empty() && self.buffers.try_take(&mut buffer);
+            is_taken.then(|| HeldBuffer { pool: self, buffer: buffer[0] })
+        })
     }
     async fn wait_for(&self, of: &mut [BufferId]) {
         let taken = self.buffers.take(self.runtime.exec(), of);
@@ -63,17 +70,17 @@ impl Drop for HeldBuffer<'_> {
 }
 
 /// Buffers of a pool that were taken together.
-pub(super) struct HeldBuffers<'a> {
+pub(crate) struct HeldBuffers<'a> {
     pool: &'a Pool,
     buffers: &'a mut [BufferId],
 }
 
 impl<'a> HeldBuffers<'a> {
-    pub(super) fn ids(&self) -> &[BufferId] {
+    pub(crate) fn ids(&self) -> &[BufferId] {
         self.buffers
     }
     /// Gives one back before the others.
-    pub(super) fn give(&mut self, buffer: BufferId) {
+    pub(crate) fn give(&mut self, buffer: BufferId) {
         let at = self.buffers.iter().position(|&held| held == buffer).expect("it is one of them");
         let buffers = core::mem::take(&mut self.buffers);
         let last = buffers.len() - 1;
@@ -98,9 +105,9 @@ struct FairPool {
 }
 
 impl FairPool {
-    fn new(buffers: Range<u32>, bound: usize) -> Self {
+    fn new(buffers: impl Iterator<Item = BufferId>, bound: usize) -> Self {
         FairPool {
-            free: RefCell::new(buffers.map(BufferId).collect()),
+            free: RefCell::new(buffers.collect()),
             turns: Turns::with_capacity(bound),
             freed: WaitQueue::with_capacity(1),
         }
@@ -140,7 +147,7 @@ mod tests {
     #[test]
     fn nobody_is_overtaken_however_many_buffers_he_waits_for() {
         let exec = Exec::new();
-        let pool = Rc::new(FairPool::new(10..14, 40));
+        let pool = Rc::new(FairPool::new((10..14).map(BufferId), 40));
         let served: Rc<RefCell<Vec<usize>>> = Rc::default();
         let mut random = Rng::new(3);
         for task in 0..40 {
