@@ -147,22 +147,6 @@ pub(crate) struct Parts<M: Mapping> {
     pub(crate) journal: Rc<Journal>,
 }
 
-// Derived, it would ask for a mapping that can be copied.
-#[cfg(test)]
-impl<M: Mapping> Clone for Parts<M> {
-    fn clone(&self) -> Self {
-        Parts {
-            host: Rc::clone(&self.host),
-            recovery: Rc::clone(&self.recovery),
-            checkpoint: Rc::clone(&self.checkpoint),
-            collector: Rc::clone(&self.collector),
-            cache: Rc::clone(&self.cache),
-            mapping: Rc::clone(&self.mapping),
-            journal: Rc::clone(&self.journal),
-        }
-    }
-}
-
 /// A running FTL.
 pub struct FtlHandle<M: Mapping = ResidentMap>(Parts<M>);
 

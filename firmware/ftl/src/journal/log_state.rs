@@ -74,8 +74,4 @@ impl LogState {
     pub(crate) fn state(&self) -> core::cell::Ref<'_, Log> {
         self.state.borrow()
     }
-    #[cfg(test)]
-    pub(crate) fn state_mut(&self) -> core::cell::RefMut<'_, Log> {
-        self.state.borrow_mut()
-    }
 }

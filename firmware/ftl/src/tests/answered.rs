@@ -21,7 +21,7 @@ fn ahead() -> Bench {
 /// Writes `byte` over a range, and comes back when the host knows.
 fn write(bench: &Bench, offset: u64, length: u64, byte: u8) {
     assert_eq!(bench.run(HostOp::Write, offset, length, vec![byte; length as usize]).0, HostStatus::Success);
-    assert!(bench.ftl.parts().collector.commands_in_work() > 0, "the host is ahead of the FTL");
+    assert!(bench.commands_in_work() > 0, "the host is ahead of the FTL");
 }
 fn read(bench: &Bench, offset: u64, length: u64) -> Vec<u8> {
     let (status, data) = bench.run(HostOp::Read, offset, length, vec![0xEE; length as usize]);

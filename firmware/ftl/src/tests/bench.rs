@@ -2,7 +2,6 @@
 
 use super::flash::{Cells, SharedCells, serve};
 use crate::checkpoint::directory_copies::bytes_of;
-use crate::terms::units::Frame;
 use crate::{
     Assigner, Capacity, CareConfig, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle,
     GcConfig, Greedy, HostConfig, LineConfig, MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh,
@@ -11,7 +10,7 @@ use crate::{
 use aster_board::{EmmcCard, EmmcCells, EmmcTimes, SharedEmmcCells};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
-use aster_parties::{NvramSlice, VictimPolicy};
+use aster_parties::{NvramSlice, TranslationView, VictimPolicy};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::emmc::{EMMC_BLOCK_BYTES, EmmcPort};
@@ -21,7 +20,7 @@ use aster_ports::host::{
     HostCommand, HostOp, HostStatus,
 };
 use aster_ports::medium::{Nvram, SharedNvram};
-use aster_units::{Content, Duration, Frequency, Geometry, Lpn, Ppa, Rng, SECTOR_BYTES, Upa};
+use aster_units::{Content, Duration, Frequency, Geometry, Rng, SECTOR_BYTES};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -230,6 +229,8 @@ pub struct AnyBench<M: Mapping> {
     pub config: FtlConfig,
     pub cells: SharedCells,
     pub nvram: SharedNvram,
+    pub dram: SharedDram,
+    pub flash: Rc<FlashPort>,
     /// What a drive with a map on flash has in its eMMC.
     pub emmc: SharedEmmcCells,
     pub card: Rc<EmmcCard>,
@@ -308,9 +309,24 @@ impl<M: MadeForTests> AnyBench<M> {
         let emmc_port = EmmcPort::new(&exec);
         let card = EmmcCard::start(&exec, &emmc_port, Rc::clone(&emmc), EMMC_TIMES);
         let setup = decisions.of(config).with_emmc(Rc::clone(&emmc_port));
-        let ftl = Ftl::start_with(&core, setup, dram, host, flash, part(&nvram), recorder.clone(), M::make)
-            .unwrap();
-        AnyBench { exec, config, cells, nvram, emmc, card, emmc_port, ftl, recorder, decisions, front }
+        let (nvram_part, into) = (part(&nvram), recorder.clone());
+        let (memory, below) = (dram.clone(), Rc::clone(&flash));
+        let ftl = Ftl::start_with(&core, setup, memory, host, below, nvram_part, into, M::make).unwrap();
+        AnyBench {
+            exec,
+            config,
+            cells,
+            nvram,
+            dram,
+            flash,
+            emmc,
+            card,
+            emmc_port,
+            ftl,
+            recorder,
+            decisions,
+            front,
+        }
     }
     /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Self {
@@ -431,68 +447,10 @@ impl<M: MadeForTests> AnyBench<M> {
             self.exec.advance_to(deadline);
         }
     }
-    /// Where the first unit of a logical page is; takes the time that the map takes.
-    pub fn place_of(&self, page: Lpn) -> Option<Ppa> {
-        let page = self.config.units().first_of(Frame(page.0));
-        let found: Rc<RefCell<Option<Upa>>> = Rc::default();
-        let (into, mapping) = (Rc::clone(&found), Rc::clone(&self.ftl.parts().mapping));
-        self.exec.spawn(async move {
-            let at = mapping.look_up(page).await.unwrap();
-            *into.borrow_mut() = Some(at);
-        });
-        self.exec.advance_to(self.exec.now());
-        while found.borrow().is_none() {
-            self.exec.advance_to(self.exec.next_deadline().expect("a look-up ends"));
-        }
-        let at = found.take().filter(|at| at.is_some());
-        at.map(|at| self.ftl.parts().journal.runtime().units.page_of(at))
-    }
-    /// What the drive is doing.
-    pub fn dump(&self) -> std::string::String {
-        let parts = self.ftl.parts();
-        let luns: Vec<_> = (0..self.config.geometry.total_luns())
-            .map(|l| {
-                let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks().table());
-                (
-                    blocks.free.len(lun),
-                    blocks.states.good(lun),
-                    blocks.room.is_full(lun),
-                    blocks.evacuation.has_any(lun),
-                )
-            })
-            .collect();
-        let waiting: Vec<_> = (0..luns.len())
-            .map(|l| {
-                let blocks = parts.journal.blocks().table();
-                let unsafe_pages = blocks.durability.unsafe_pages(aster_units::LunIndex(l as u32));
-                (
-                    parts.journal.blocks().queues.is_room_wanted(aster_units::LunIndex(l as u32)),
-                    parts.journal.blocks().is_durable_wanted(aster_units::LunIndex(l as u32)),
-                    unsafe_pages,
-                )
-            })
-            .collect();
-        let log = parts.journal.log.state();
-        let slots = log.slots.iter().filter(|slot| slot.good).count();
-        let in_log = (
-            parts.journal.due.log_is_wanted(),
-            parts.journal.due.is_storing(),
-            log.free_lines(),
-            slots,
-            log.ended,
-        );
-        std::format!(
-            "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
-             (free, good, full, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) \
-             {waiting:?}, (waits for the log, a map is being stored, free lines, good slots, given up) \
-             {in_log:?}, {:?}, boot error {:?}",
-            self.exec.now(),
-            parts.collector.commands_in_work(),
-            parts.host.slices_queued(),
-            parts.cache.entries.counts(),
-            self.ftl.stats(),
-            self.ftl.boot_error(),
-        )
+    /// A counter that only this mapping has.
+    pub fn counter(&self, name: &str) -> u64 {
+        let view: &dyn TranslationView = &self.ftl;
+        view.counter(name).unwrap_or_else(|| panic!("it has no counter {name}"))
     }
 }
 

@@ -148,9 +148,8 @@ fn the_highest_count_of_erases_still_counts_on() {
         }
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
-    let blocks = bench.ftl.parts().journal.blocks().table();
-    let entries = (0..blocks.layout.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
-    let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
+    let table = bench.block_table();
+    let worn = table.iter().filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
 }
 
@@ -232,16 +231,7 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     (0..20).for_each(|lpn| bench.write(lpn, 5));
     bench.flush();
     bench.write_log_page();
-    let (at, copies) = {
-        let parts = bench.ftl.parts();
-        let log = parts.journal.log.state();
-        let (slot, line) = log.at.unwrap();
-        let copies = parts.journal.own.log_copies();
-        (
-            parts.journal.blocks().table().layout.first_page(log.slots[slot].block).0 + (line - 1) * copies,
-            copies,
-        )
-    };
+    let (Ppa(at), copies) = (bench.last_log_page(), bench.config.lines.log_copies());
     let mut cells = bench.cells.borrow_mut();
     let mut page = cells.content(Ppa(at)).unwrap();
     let (mut header, entries) = Header::decode(&page).expect("a log page");
@@ -279,7 +269,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
     for (case, change) in changes.into_iter().enumerate() {
         let bench = with_last_log_page(change);
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
-        assert!(bench.ftl.parts().journal.blocks().sequence.last() < 1 << 40, "case {case}");
+        assert!(bench.last_sequence() < 1 << 40, "case {case}");
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
@@ -336,7 +326,7 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         let bench = bench.restart();
         bench.rest();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
-        assert!(bench.ftl.parts().journal.blocks().sequence.last() < 1 << 40);
+        assert!(bench.last_sequence() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
@@ -353,7 +343,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     let generation = root.stored.generation;
     let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
     for place in 0..places {
-        let at = bench.ftl.parts().journal.own.map_place(&root.stored.blocks, place);
+        let at = bench.map_page(place);
         let mut cells = bench.cells.borrow_mut();
         let record = cells.record(at).expect("a page of the map");
         assert_eq!((record.kind, record.sequence), (PageKind::Map, generation));
@@ -385,11 +375,11 @@ fn a_page_of_another_generation_is_not_taken_for_one_of_the_stored_map() {
 #[test]
 fn generations_go_on_where_they_were() {
     let next = |bench: &Bench| {
-        let before = bench.ftl.parts().checkpoint.generation().get();
+        let before = bench.generation();
         bench.write(3, 6);
         bench.flush();
         bench.store_map();
-        assert_eq!(bench.ftl.parts().journal.root.read_stored_map(Clone::clone).generation, before + 1);
+        assert_eq!(bench.stored_map().generation, before + 1);
         before
     };
     let bench = with_generation(|_, _| 700, |_| 700);
@@ -399,10 +389,8 @@ fn generations_go_on_where_they_were() {
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
     // Without a log, from the pages themselves.
     {
-        let slots: Vec<_> =
-            bench.ftl.parts().journal.log.state().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = bench.cells.borrow_mut();
-        for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
+        for page in bench.log_slots().into_iter().flat_map(|block| block.0 * 4..block.0 * 4 + 4) {
             cells.uncorrectable.insert(page, u16::MAX);
         }
     }
@@ -412,7 +400,7 @@ fn generations_go_on_where_they_were() {
     }
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
-    assert_eq!(bench.ftl.parts().journal.root.read_stored_map(Clone::clone).generation, 703);
+    assert_eq!(bench.stored_map().generation, 703);
     bench.rest();
 }
 

@@ -49,8 +49,7 @@ impl Failures {
         let needed = bench.config.areas().blocks_needed_per_lun() as u32;
         let mut due = Vec::new();
         for lun in (0..bench.config.geometry.total_luns()).map(LunIndex) {
-            let spare =
-                u64::from(bench.ftl.parts().journal.blocks().table().states.good(lun).saturating_sub(needed));
+            let spare = u64::from(bench.good_blocks(lun).saturating_sub(needed));
             assert!(spare > 1, "a test of failures needs blocks that may fail");
             due.extend((1..=spare).map(|nth| (pages * 97 / 100 * nth / spare, lun, nth % 4 == 2)));
         }

@@ -10,7 +10,7 @@ use aster_ports::flash::{
 };
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
-use aster_units::{BufferId, Content, Lpn, LunIndex, Rng, RowAddr, SectorRange};
+use aster_units::{Content, Lpn, LunIndex, Rng, RowAddr, SectorRange};
 use std::vec;
 use std::vec::Vec;
 
@@ -47,12 +47,11 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     let page = u64::from(bench.config.geometry.page_bytes);
     bench.write(3, 7);
     bench.run(HostOp::Read, 3 * page, page, vec![0; page as usize]);
-    let parts = bench.ftl.parts().clone();
-    let entry = parts.cache.entries.find(Frame(3)).expect("just read");
-    let (buffer, good) = (BufferId(entry.0), Outcome::default());
+    let buffer = bench.buffer_of(Frame(3)).expect("just read");
+    let good = Outcome::default();
     let data = (PageKind::Data, Frame(3), 0);
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
-    let below = parts.journal.media().port().below(1, Interrupt::default());
+    let below = bench.flash.below(1, Interrupt::default());
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer };
     let read = FlashRequest::single(FlashOp::Transfer, LunIndex(0), target).expecting(PageOwner(3));
     let check = |outcome: &Outcome| {
@@ -61,7 +60,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         below.try_take(tag).unwrap()[0].page
     };
     let goes = |(kind, frame, lost_sectors), outcome: &Outcome| {
-        let (shape, mut dram) = (bench.config.units(), parts.journal.pages().dram().borrow_mut());
+        let (shape, mut dram) = (bench.config.units(), bench.dram.borrow_mut());
         let unit = |(slot, lpn)| (slot, UnitRecord { lpn, sequence: 1, copy: 0 });
         let units = shape.units_in(frame, shape.all()).map(unit);
         PageRecord { kind, lost_sectors }.encode(shape, units, dram.oob_mut(buffer));
@@ -82,7 +81,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         assert!(!goes(data, &bad), "{bad:?}");
     }
     assert!(goes(data, &good));
-    parts.journal.pages().dram().borrow_mut().oob_mut(buffer)[0] ^= 1;
+    bench.dram.borrow_mut().oob_mut(buffer)[0] ^= 1;
     assert_eq!(check(&good), PageCheck::Other, "a damaged record");
 }
 
@@ -222,7 +221,7 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
         let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
         let stored = bench.shut_down();
         assert_eq!(stored, flushed, "one in {one_in}, seed {seed}");
-        let unflushed = bench.ftl.parts().cache.entries.counts().0;
+        let unflushed = bench.dirty_entries();
         assert_eq!(flushed == HostStatus::Success, unflushed == 0);
         let again = bench.restart();
         let mut old = 0;
@@ -259,7 +258,7 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         let broken: vec::Vec<Lpn> = (0..count).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
-            if bench.ftl.parts().cache.entries.find(Frame(lpn.0)).is_none() {
+            if bench.buffer_of(Frame(lpn.0)).is_none() {
                 break_page(&bench, &mut host, lpn, 1 << (n % 2), n % 5 == 4);
             }
         }

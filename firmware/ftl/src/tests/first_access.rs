@@ -88,7 +88,7 @@ fn what_was_flushed_survives_losses_of_power_where_first_access_assigns() {
 fn a_read_of_nothing_succeeds_on_a_drive_that_is_read_only() {
     let bench = Bench::fresh(drive(FirstAccess::Assigns, Content::Full));
     bench.wait_booted();
-    bench.ftl.parts().journal.health.set_state(DriveState::ReadOnly);
+    bench.make_read_only();
     assert!(read(&bench, 9).iter().all(|&byte| byte == 0));
-    assert_eq!(bench.ftl.parts().cache.entries.counts().0, 0, "nothing is to be written");
+    assert_eq!(bench.dirty_entries(), 0, "nothing is to be written");
 }

@@ -1,7 +1,6 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
 use super::flash::{Cells, Faults};
-use crate::terms::block::BlockIndex;
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
@@ -46,9 +45,10 @@ fn a_format_that_erases_leaves_nothing_on_the_media_mapped_or_stale() {
     let cells = bench.cells.borrow();
     let erases: u64 = cells.erases.iter().map(|&n| u64::from(n)).sum();
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
+    let table = bench.block_table();
+    assert_eq!(table.len(), cells.erases.len());
     for (block, &erases) in cells.erases.iter().enumerate() {
-        let entry = bench.ftl.parts().journal.blocks().table().entry(BlockIndex(block as u32));
-        assert_eq!(entry.erases, erases, "block {block}");
+        assert_eq!(table[block].erases, erases, "block {block}");
     }
 }
 

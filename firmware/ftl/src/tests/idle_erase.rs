@@ -38,9 +38,7 @@ fn free(bench: &Bench) -> usize {
     (0..bench.config.geometry.total_luns()).map(|lun| bench.ftl.free_blocks(LunIndex(lun))).sum()
 }
 fn empty(bench: &Bench) -> bool {
-    let parts = bench.ftl.parts();
-    (0..bench.config.geometry.total_luns())
-        .any(|lun| parts.journal.blocks().table().candidates.has_empty(LunIndex(lun)))
+    (0..bench.config.geometry.total_luns()).any(|lun| bench.has_empty_block(LunIndex(lun)))
 }
 
 #[test]

@@ -6,18 +6,14 @@ use super::recovery::{PAGE, roomy};
 use crate::{Boot, DriveState, FtlConfig};
 use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
 use aster_units::{Content, Duration, Geometry, LunIndex};
-use std::cell::Cell;
-use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
 impl Bench {
     /// No program and no erase in a block of the log succeeds any more.
     pub(super) fn wear_out_log(&self) {
-        let slots: Vec<_> =
-            self.ftl.parts().journal.log.state().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = self.cells.borrow_mut();
-        slots.into_iter().for_each(|block| cells.bad[block as usize] = true);
+        self.log_slots().into_iter().for_each(|block| cells.bad[block.at()] = true);
     }
     /// Runs a command alone, for `left` events at most; `None` when they were not enough.
     fn run_for(&self, left: &mut u32, send: impl FnOnce() -> CommandId) -> Option<HostStatus> {
@@ -140,18 +136,13 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             bench.flush();
             bench.trim(10, 5);
             {
-                let parts = bench.ftl.parts();
-                let log = parts.journal.log.state();
-                let kept = parts.journal.root.read_stored_map(Clone::clone).blocks.clone().into_iter();
-                let kept: Vec<_> = kept
-                    .chain(log.slots.iter().map(|slot| slot.block))
-                    .map(|block| block.0 as usize)
-                    .collect();
+                let kept = bench.stored_map().blocks.into_iter().chain(bench.log_slots());
+                let kept: Vec<_> = kept.map(|block| block.at()).collect();
                 let bad = &mut bench.cells.borrow_mut().bad;
                 (0..bad.len()).filter(|block| !kept.contains(block)).for_each(|block| bad[block] = true);
             }
             if read_only {
-                bench.ftl.parts().journal.health.set_state(DriveState::ReadOnly);
+                bench.make_read_only();
             }
             let mut left = events;
             let ended = bench.run_for(&mut left, || bench.send(HostOp::Shutdown, 0, 0, false, vec![]));
@@ -240,8 +231,7 @@ fn behind_an_unjournaled_trim() -> Bench {
 fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
     let bench = behind_an_unjournaled_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
-    let parts = bench.ftl.parts().clone();
-    assert!(parts.journal.log.state().ended);
+    assert!(bench.has_log_ended());
     // What was trimmed is stale now, but where it lies nothing is erased.
     let erases = bench.ftl.stats().flash_erases.total();
     bench.rest();
@@ -277,22 +267,15 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     (0..40).filter(|lpn| lpn % 8 < 4).for_each(|lpn| bench.write(lpn, 2));
     bench.flush();
     bench.rest();
-    let parts = bench.ftl.parts().clone();
-    let lun = LunIndex(0);
-    assert!(parts.journal.blocks().table().has_victim(lun));
+    assert!(bench.has_victim(LunIndex(0)));
     // Nothing begins that would end and wake it.
-    parts.journal.blocks().collection.pause();
-    let ended = Rc::new(Cell::new(false));
-    let (collecting, end) = (parts.clone(), Rc::clone(&ended));
-    parts.journal.runtime().core.spawn(async move {
-        collecting.collector.collect_ahead(1000).await;
-        end.set(true);
-    });
+    bench.pause_collection();
+    let ended = bench.collect_ahead(1000);
     bench.rest();
     assert!(!ended.get());
     bench.wear_out_log();
     bench.write_log_page();
-    assert!(parts.journal.log.state().ended);
+    assert!(bench.has_log_ended());
     assert!(ended.get());
 }
 
@@ -313,7 +296,7 @@ fn what_no_named_block_takes_fails_to_be_flushed() {
     assert!((12..100).contains(&written), "{written}");
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
-    let unflushed = u64::from(bench.ftl.parts().cache.entries.counts().0);
+    let unflushed = u64::from(bench.dirty_entries());
     assert!(unflushed > 0);
     bench.rest();
     bench = bench.restart();
@@ -332,7 +315,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     for wanted in [0, 1, 7] {
         let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
         bench.rest();
-        assert_eq!(bench.ftl.parts().journal.log.state().slots.len(), 8);
+        assert_eq!(bench.log_slots().len(), 8);
         // All in one LUN, so that nobody else asks for a page of the log.
         let luns = u64::from(bench.config.geometry.total_luns());
         (0..20).for_each(|n| bench.write(n * luns, 9));
@@ -340,28 +323,24 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         // The newest slot is the wanted one, and one page of it is there.
         for page in 0.. {
             assert!(page < 400, "the log goes through all its slots");
-            let at = bench.ftl.parts().journal.log.state().at;
-            if page > 80 && at == Some((wanted, 1)) {
+            if page > 80 && bench.log_at() == Some((wanted, 1)) {
                 break;
             }
-            if bench.ftl.parts().journal.log.has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.has_room_in_log() { bench.write_log_page() } else { bench.store_map() }
         }
         // What counts stands in blocks that its last page is the first to name.
         for n in 30.. {
             assert!(n < 250, "blocks are used up");
-            if bench.ftl.parts().journal.log.state().at.unwrap().1 > 1 {
+            if bench.log_at().unwrap().1 > 1 {
                 break;
             }
             bench.write(n * luns, 10);
         }
         (0..20).for_each(|n| bench.write(n * luns, 11));
         bench.flush();
-        let (at, number) = {
-            let log = bench.ftl.parts().journal.log.state();
-            (log.at, log.number)
-        };
+        let (at, number) = (bench.log_at(), bench.log_number());
         assert!(at.is_some_and(|(slot, line)| slot == wanted && line > 1), "{at:?}");
-        let newest = bench.ftl.parts().journal.log.state().slots[wanted].block;
+        let newest = bench.log_slots()[wanted];
         let first = newest.0 * 16;
         for page in first..first + 2 {
             bench.cells.borrow_mut().uncorrectable.insert(page, u16::MAX);
@@ -375,7 +354,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= erased) {
             bench.exec.advance_to(deadline);
         }
-        cut_between += u32::from(bench.ftl.parts().journal.log.state().number == number);
+        cut_between += u32::from(bench.log_number() == number);
         cases += 1;
         bench = bench.restart();
         for n in 0..20 {

@@ -17,9 +17,7 @@ fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, us
     let (mut most, mut opened) = (0, 0);
     for lpn in pages {
         assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
-        let parts = bench.ftl.parts();
-        let outbox = &parts.journal.blocks().table().outbox;
-        (most, opened) = (most.max(outbox.bytes()), opened.max(outbox.opened()));
+        (most, opened) = (most.max(bench.unlogged_bytes()), opened.max(bench.unlogged_opened()));
     }
     (most, opened)
 }
@@ -72,14 +70,12 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     (0..all).step_by(entries as usize).for_each(|lpn| write(lpn, 1, false));
     (1..1000).for_each(|lpn| write(lpn, 2, false));
     bench.flush();
-    while bench.ftl.parts().journal.log.has_room() {
+    while bench.has_room_in_log() {
         bench.write_log_page();
     }
-    let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    parts.journal.log.state_mut().map.renew = true;
-    parts.journal.due.ask_for_checkpoint();
-    while !parts.journal.due.is_storing() || bench.ftl.stats().flash_programs.metadata == 0 {
+    bench.renew_map();
+    while !bench.is_storing_map() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     // More than a page of the log holds, in front.
@@ -89,12 +85,11 @@ fn a_trim_that_was_not_journaled_does_not_bring_back_what_was_before_the_last_fl
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
     let mut unjournaled = 0;
     while bench.ftl.stats().checkpoints == maps {
-        unjournaled = parts.journal.blocks().table().outbox.bytes();
+        unjournaled = bench.unlogged_bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);
     assert!(unjournaled > 0, "the page has all");
-    drop(parts);
     bench = bench.restart();
     let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
     assert!([0, 3].map(|byte| vec![byte; page as usize]).contains(&data), "{}", data[0]);

@@ -39,18 +39,8 @@ fn at_rest(config: FtlConfig) -> Bench {
     bench
 }
 fn pages_of_map(bench: &Bench) -> Vec<Ppa> {
-    let parts = bench.ftl.parts();
-    let stored = parts.journal.root.read_stored_map(Clone::clone);
-    let all = places(stored.pages) + groups(stored.pages);
-    (0..all).map(|place| parts.journal.own.map_place(&stored.blocks, place)).collect()
-}
-/// Both copies of each line of the log that is needed.
-fn pages_of_log(bench: &Bench) -> Vec<Ppa> {
-    let parts = bench.ftl.parts();
-    let (log, copies) = (parts.journal.log.state(), parts.journal.own.log_copies());
-    let first = |(slot, line): (usize, u32)| log.slots[slot].block.0 * 4 + line * copies;
-    let lines: Vec<_> = log.needed_lines().map(first).collect();
-    lines.into_iter().flat_map(|first| (first..first + copies).map(Ppa)).collect()
+    let pages = bench.stored_map().pages;
+    (0..places(pages) + groups(pages)).map(|place| bench.map_page(place)).collect()
 }
 fn comes_back(bench: Bench) {
     let bench = bench.restart();
@@ -65,7 +55,7 @@ fn comes_back(bench: Bench) {
 #[test]
 fn a_page_of_map_or_log_that_fades_has_the_map_stored_anew() {
     type Pages = fn(&Bench) -> Vec<Ppa>;
-    let kinds: [Pages; 2] = [pages_of_map, pages_of_log];
+    let kinds: [Pages; 2] = [pages_of_map, Bench::needed_log_pages];
     for pages in kinds {
         for (bits, stored) in [(31, 0), (32, 1)] {
             let bench = at_rest(scanned(32));
@@ -91,17 +81,17 @@ fn a_page_of_map_or_log_that_fades_has_the_map_stored_anew() {
 #[test]
 fn each_page_of_map_and_log_that_cannot_be_read_has_the_map_stored_anew() {
     let count = pages_of_map(&at_rest(scanned(0))).len();
-    let copies = pages_of_log(&at_rest(scanned(0))).len();
+    let copies = at_rest(scanned(0)).needed_log_pages().len();
     for nth in 0..count + copies {
         let bench = at_rest(scanned(0));
         let lost = match nth.checked_sub(count) {
             None => pages_of_map(&bench)[nth],
-            Some(copy) => pages_of_log(&bench)[copy],
+            Some(copy) => bench.needed_log_pages()[copy],
         };
         bench.cells.borrow_mut().uncorrectable.insert(lost.0, 1);
         idle(&bench, ROUND);
         assert_eq!(bench.ftl.stats().checkpoints, 1, "{nth}");
-        assert!(![pages_of_map(&bench), pages_of_log(&bench)].concat().contains(&lost), "{nth}");
+        assert!(![pages_of_map(&bench), bench.needed_log_pages()].concat().contains(&lost), "{nth}");
         comes_back(bench);
     }
 }

@@ -1,5 +1,5 @@
 //! The FTL against an host, without hardware: [`flash`] stands in for channels and packages, [`bench`] for
-//! the front end and the host.
+//! the front end and the host; [`inside`] is how tests look into the drive.
 
 mod answered;
 mod behaviour;
@@ -18,6 +18,7 @@ mod flash;
 mod format;
 mod futures;
 mod idle_erase;
+mod inside;
 mod log_end;
 mod log_pages;
 mod map_units;

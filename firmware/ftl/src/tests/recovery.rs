@@ -1,14 +1,9 @@
 //! What recovery must get right beyond what losses of power at random find soon.
 
 use super::bench::{Bench, config};
-use crate::terms::block::Stream;
-use crate::terms::cause::Cause;
-use crate::terms::units::Frame;
 use crate::{Boot, Capacity, DriveState, FtlConfig, LineConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
-use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Upa};
-use std::cell::Cell;
-use std::rc::Rc;
+use aster_units::{Content, Geometry, Lpn, LunIndex, Ppa};
 use std::vec;
 use std::vec::Vec;
 
@@ -41,20 +36,17 @@ impl Bench {
         assert_eq!(self.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     }
     pub(super) fn write_log_page(&self) {
-        self.ftl.parts().journal.due.ask_for_log();
+        self.ask_for_log();
         self.rest();
     }
     pub(super) fn store_map(&self) {
-        let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
-        parts.journal.log.state_mut().map.renew = true;
-        parts.journal.due.ask_for_checkpoint();
+        let before = self.ftl.stats().checkpoints;
+        self.renew_map();
         self.rest();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
     fn not_safe(&self) -> usize {
-        let parts = self.ftl.parts();
-        let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| parts.journal.blocks().table().durability.unsafe_pages(lun).len()).sum()
+        (0..self.config.geometry.total_luns()).map(|lun| self.unsafe_pages(LunIndex(lun)).len()).sum()
     }
 }
 
@@ -101,7 +93,6 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         bench.flush();
         bench.write_log_page();
         bench.write_log_page();
-        let parts = bench.ftl.parts();
         let forced = write(at, 2, true);
         let before = bench.place_of(Lpn(at as u32));
         while bench.place_of(Lpn(at as u32)) == before {
@@ -114,9 +105,9 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         }
         bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
         while bench.wait().0.id != forced {}
-        let ended = parts.journal.log.state().number;
-        while parts.journal.log.state().number < ended + log_pages {
-            parts.journal.due.ask_for_log();
+        let ended = bench.log_number();
+        while bench.log_number() < ended + log_pages {
+            bench.ask_for_log();
             bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
         }
         let bench = bench.restart();
@@ -183,32 +174,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         if trimmed {
             bench.trim(0, 1);
         }
-        let parts = bench.ftl.parts().clone();
-        let buffer = BufferId(parts.journal.runtime().config.buffers().gc(LunIndex(0), 0));
-        parts.journal.pages().put_record(buffer, &record);
-        let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
-        let place = Rc::clone(&programmed);
-        parts.journal.runtime().core.spawn(async move {
-            let lun = copying.journal.blocks().lun_of(Frame(0));
-            let mut copies = vec![(Lpn(0), copying.journal.runtime().units.first_in(from))];
-            copies.resize(copying.journal.runtime().units.per_page() as usize, (Lpn(0), Upa::NONE));
-            let begun = copying
-                .journal
-                .writer
-                .begin_programs(
-                    lun,
-                    Stream::Gc,
-                    &[buffer],
-                    &copies,
-                    |lpn, from| copying.mapping.place_of_pinned(lpn) == from,
-                    Cause::Gc,
-                )
-                .await;
-            let (ppa, tag) = begun.expect("there is room").first();
-            let done = copying.journal.writer.program_done(ppa, tag).await.expect("the program succeeds");
-            copying.journal.blocks().line_durable(done);
-            place.set(Some(ppa));
-        });
+        let programmed = bench.program_copy(Lpn(0), from, &record);
         bench.rest();
         let kind = bench.cells.borrow().record(programmed.get().expect("it is programmed")).unwrap().kind;
         assert_eq!(kind, if trimmed { PageKind::Padding } else { PageKind::Data });
@@ -246,7 +212,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
     bench.rest();
-    let slots = bench.ftl.parts().journal.log.state().slots.len();
+    let slots = bench.log_slots().len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
@@ -255,25 +221,21 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
             bench.write(lpn, 9);
         }
         bench.flush();
-        let lines =
-            u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().journal.own.log_copies();
+        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.config.lines.log_copies();
         let before = (wanted + slots - 1) % slots;
         for page in 0.. {
             assert!(page < 100, "the log goes through all its slots");
-            if bench.ftl.parts().journal.log.state().at == Some((before, lines)) {
+            if bench.log_at() == Some((before, lines)) {
                 break;
             }
-            if bench.ftl.parts().journal.log.has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.has_room_in_log() { bench.write_log_page() } else { bench.store_map() }
         }
-        let block = bench.ftl.parts().journal.log.state().slots[wanted].block;
+        let block = bench.log_slots()[wanted];
         bench.cells.borrow_mut().fail_at = Some(Ppa(block.0 * 4 + 1));
         bench.store_map();
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 1, "slot {wanted}");
-        {
-            // Recovery needs no page before the one that stands twice.
-            let log = bench.ftl.parts().journal.log.state();
-            assert_eq!(log.map.replay_from, log.map.commit, "slot {wanted}");
-        }
+        // Recovery needs no page before the one that stands twice.
+        assert_eq!(bench.replays_from(), bench.naming_page(), "slot {wanted}");
         bench.trim(0, 10);
         bench.flush();
         bench = bench.restart();
@@ -307,21 +269,19 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             bench.flush();
             bench.trim(35, 5);
             if end == End::NoRoomForTheMap {
-                while bench.ftl.parts().journal.log.has_room() {
+                while bench.has_room_in_log() {
                     bench.write_log_page();
                 }
                 bench.trim(25, 5);
             }
-            let parts = bench.ftl.parts().clone();
             match end {
-                End::TooFewBlocks => parts.journal.health.set_state(DriveState::ReadOnly),
-                End::NoRoomForTheMap => parts.journal.log_writer.give_up_storing(),
+                End::TooFewBlocks => bench.make_read_only(),
+                End::NoRoomForTheMap => bench.give_up_storing(),
                 End::NoSlotTakesAPage => {
                     bench.wear_out_log();
-                    parts.journal.due.ask_for_log();
+                    bench.ask_for_log();
                 }
             }
-            drop(parts);
             bench.rest();
             // The last pages of the log take what it has not been told yet, as long as any is taken.
             let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
@@ -358,27 +318,13 @@ fn two_stored_maps_share_the_luns() {
     let pages_per_block = 16 * config(Content::Full).units().per_page() as u16;
     let geometry = Geometry { pages_per_block, ..config(Content::Full).geometry };
     let bench = Bench::fresh(FtlConfig { geometry, ..roomy(1) });
-    let parts = bench.ftl.parts().clone();
-    let luns = || {
-        let blocks = parts.journal.blocks().table();
-        parts
-            .journal
-            .root
-            .read_stored_map(Clone::clone)
-            .blocks
-            .iter()
-            .map(|&block| blocks.layout.lun_of(block))
-            .collect::<Vec<_>>()
-    };
+    let luns = || bench.stored_map().blocks.iter().map(|&block| bench.lun_of(block)).collect::<Vec<_>>();
     let mut before = luns();
     for n in 0..8 {
         bench.write(n, 1);
         bench.flush();
         // Attempts that come to nothing move the LUN on with which the next one begins.
-        parts
-            .checkpoint
-            .generation()
-            .set(parts.checkpoint.generation().get() + n % u64::from(geometry.total_luns()));
+        bench.skip_generations(n % u64::from(geometry.total_luns()));
         bench.store_map();
         let now = luns();
         let of_both = |lun| before.iter().chain(&now).filter(|&of| of == lun).count() as u64;

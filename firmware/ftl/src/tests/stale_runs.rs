@@ -69,10 +69,7 @@ fn runs_that_overflow_a_log_page_stand_in_the_pages_before_it() {
     run(&bench, HostOp::Flush, 0, vec![]);
 
     let before = bench.ftl.stats();
-    let journal = std::rc::Rc::clone(&bench.ftl.parts().journal);
-    journal.log.state_mut().map.renew = true;
-    journal.due.ask_for_checkpoint();
-    drop(journal);
+    bench.renew_map();
     while bench.ftl.stats().checkpoints == before.checkpoints {
         step(&bench);
     }

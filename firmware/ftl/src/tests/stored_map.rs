@@ -25,6 +25,10 @@ fn holds(bench: &Bench, lpn: u64, byte: u8) -> bool {
     let (status, data) = bench.run(HostOp::Read, lpn * PAGE, PAGE, vec![0xEE; PAGE as usize]);
     status == HostStatus::Success && data.iter().all(|&held| held == byte)
 }
+/// Where the stored map is, with the parity of its stripes.
+fn stored_at(bench: &Bench) -> Vec<Ppa> {
+    (0..places(bench.stored_map().pages)).map(|place| bench.map_page(place)).collect()
+}
 /// A drive that has written a page for each of its map, trimmed another, and stored its map; and where that
 /// stands.
 fn stored() -> (Bench, Vec<Ppa>) {
@@ -34,11 +38,7 @@ fn stored() -> (Bench, Vec<Ppa>) {
     bench.send_deallocate(&[ByteRange { offset: 5 * PAGE, length: PAGE }]);
     assert_eq!(bench.wait().0.status, HostStatus::Success);
     assert_eq!(bench.shut_down(), HostStatus::Success);
-    let parts = bench.ftl.parts();
-    let stored = parts.journal.root.read_stored_map(Clone::clone).clone();
-    let at =
-        (0..places(stored.pages)).map(|place| parts.journal.own.map_place(&stored.blocks, place)).collect();
-    drop(stored);
+    let at = stored_at(&bench);
     (bench, at)
 }
 fn boot_without(bench: Bench, lost: &[Ppa]) -> Bench {
@@ -55,7 +55,7 @@ fn boot_without(bench: Bench, lost: &[Ppa]) -> Bench {
 #[test]
 fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     let (bench, at) = stored();
-    let pages = bench.ftl.parts().journal.root.read_stored_map(Clone::clone).pages;
+    let pages = bench.stored_map().pages;
     assert!(pages > 18 && at.len() as u32 == pages + 2, "{pages} pages in {} places", at.len());
     drop(bench);
     for lost in 0..at.len() {
@@ -78,11 +78,7 @@ fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 2));
     // Before another page is lost the map is stored anew, though nobody has written anything.
     assert_eq!(bench.ftl.stats().checkpoints, 1);
-    let now = bench.ftl.parts().journal.root.read_stored_map(Clone::clone).clone();
-    let parts = bench.ftl.parts();
-    let all: Vec<_> =
-        (0..places(now.pages)).map(|place| parts.journal.own.map_place(&now.blocks, place)).collect();
-    assert!(all.iter().all(|page| !at.contains(page)));
+    assert!(stored_at(&bench).iter().all(|page| !at.contains(page)));
     let bench = boot_without(bench, &[]);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Recovered, 0));
     assert!(holds(&bench, 5, 0), "what was trimmed");
@@ -113,11 +109,7 @@ fn two_pages_of_a_stripe_are_made_from_the_others_of_its_group() {
 #[test]
 fn of_three_pages_of_a_stripe_the_drive_looks_at_every_page() {
     let (bench, at) = stored();
-    let group_parity = {
-        let parts = bench.ftl.parts();
-        let stored = parts.journal.root.read_stored_map(Clone::clone);
-        parts.journal.own.map_place(&stored.blocks, group_parity_place(0, stored.pages))
-    };
+    let group_parity = bench.map_page(group_parity_place(0, bench.stored_map().pages));
     let lost = [[at[1], at[4], at[7]], [at[1], at[4], at[15]], [at[1], at[4], group_parity]];
     drop(bench);
     for lost in lost {
@@ -130,11 +122,7 @@ fn of_three_pages_of_a_stripe_the_drive_looks_at_every_page() {
 #[test]
 fn a_map_without_the_parity_of_groups_has_that_of_stripes() {
     let (bench, at) = stored();
-    let group_parity = {
-        let parts = bench.ftl.parts();
-        let stored = parts.journal.root.read_stored_map(Clone::clone);
-        parts.journal.own.map_place(&stored.blocks, group_parity_place(0, stored.pages))
-    };
+    let group_parity = bench.map_page(group_parity_place(0, bench.stored_map().pages));
     let bench = boot_without(bench, &[at[1], group_parity]);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 1));
 }
@@ -144,10 +132,7 @@ fn a_sudden_loss_of_power_is_no_other_case() {
     let (bench, _) = stored();
     write(&bench, 7, 77);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    let parts = bench.ftl.parts();
-    let stored = parts.journal.root.read_stored_map(Clone::clone).clone();
-    let lost = parts.journal.own.map_place(&stored.blocks, 3);
-    drop(stored);
+    let lost = bench.map_page(3);
     let bench = boot_without(bench, &[lost]);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Recovered, 1));
     assert!(holds(&bench, 7, 77) && holds(&bench, 5, 0));

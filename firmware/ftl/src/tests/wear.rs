@@ -1,7 +1,7 @@
 //! Blocks wear alike, and what they have been through is known whatever happens.
 
 use super::bench::{Bench, config};
-use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::block::BlockState;
 use crate::{Capacity, CareConfig, DriveState, FtlConfig, GcConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, LunIndex, Rng};
@@ -12,9 +12,11 @@ use std::vec::Vec;
 
 /// The blocks for data, and how often the table says they were erased.
 fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
-    let blocks = bench.ftl.parts().journal.blocks().table();
-    let entries = (0..blocks.layout.total()).map(|b| (b as usize, blocks.entry(BlockIndex(b))));
-    let data = entries.filter(|(_, e)| !matches!(e.state, BlockState::Log | BlockState::Bad));
+    let data = bench
+        .block_table()
+        .into_iter()
+        .enumerate()
+        .filter(|(_, e)| !matches!(e.state, BlockState::Log | BlockState::Bad));
     data.map(|(block, entry)| (block, entry.erases)).collect()
 }
 
@@ -153,8 +155,7 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     // Behind a page that must move before the block is retired.
     bench.send(HostOp::Write, 0, 8192, true, vec![7; 16]);
     assert_eq!(bench.wait().0.status, HostStatus::Success);
-    let block = BlockIndex(bench.place_of(Lpn(0)).unwrap().0 / 4);
-    let lun = bench.ftl.parts().journal.blocks().table().layout.lun_of(block);
+    let lun = bench.lun_of(bench.block_of(bench.place_of(Lpn(0)).unwrap()));
     bench.cells.borrow_mut().next_programs_fail = vec![lun];
     for page in 0..4 {
         bench.send(HostOp::Write, (4 + page) * 8192, 8192, true, vec![8; 16]);
@@ -164,12 +165,9 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     }
     // It is not retired yet, since its data have not moved.
     assert_eq!(bench.ftl.stats().grown_bad_blocks, 0);
-    let (factory_good, needed) = {
-        let parts = bench.ftl.parts();
-        let blocks = parts.journal.blocks().table();
-        assert_eq!(blocks.states.good(lun), blocks.states.factory_good(lun) - 1);
-        (blocks.states.factory_good(lun), bench.config.areas().blocks_needed_per_lun() as u32)
-    };
+    let (factory_good, needed) =
+        (bench.factory_good_blocks(lun), bench.config.areas().blocks_needed_per_lun() as u32);
+    assert_eq!(bench.good_blocks(lun), factory_good - 1);
     let spare = (factory_good - 1 - needed) * 100 / (factory_good - needed);
     assert!(spare < 100);
     assert_eq!(told.get().map(u32::from), Some(spare));
@@ -185,23 +183,15 @@ fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let capacity = Capacity::OverProvisioning(60.0);
     let bench = Bench::fresh(FtlConfig { capacity, ..config(Content::Fingerprint) });
     bench.rest();
-    let (parts, lun) = (bench.ftl.parts(), LunIndex(0));
-    let take = || parts.journal.blocks().table().take_for_map(lun, false).expect("a free block");
-    let goes_bad = || {
-        let block = take();
-        parts.journal.blocks().table().release_from_map(block);
-        parts.journal.health.retire(lun, block);
-    };
-    let failing = take();
-    parts.journal.blocks().table().fail_map_block(failing);
-    let spare =
-        parts.journal.blocks().table().states.good(lun) - bench.config.areas().blocks_needed_per_lun() as u32;
+    let lun = LunIndex(0);
+    bench.fail_block(lun);
+    let spare = bench.good_blocks(lun) - bench.config.areas().blocks_needed_per_lun() as u32;
     assert!(spare > 3);
     for left in (0..spare).rev() {
         assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");
-        goes_bad();
+        bench.retire_block(lun);
     }
     assert_eq!(bench.ftl.state(), DriveState::Ready, "as many as are needed");
-    goes_bad();
+    bench.retire_block(lun);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
 }

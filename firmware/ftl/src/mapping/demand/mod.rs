@@ -44,10 +44,6 @@ impl DemandMap {
     pub fn new(ports: MappingPorts<'_>) -> Self {
         DemandMap(Rc::new(Demand::new(ports.store, ports.pages)))
     }
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> state::Counts {
-        self.0.counts.get()
-    }
     /// Where all translation pages are, and the changes that they don't have.
     #[cfg(test)]
     pub(crate) fn state(&self) -> (alloc::vec::Vec<Upa>, alloc::collections::BTreeMap<Lpn, Upa>) {
@@ -55,10 +51,10 @@ impl DemandMap {
         let places = (0..self.0.shape.pages).map(|page| directory.get(page)).collect();
         (places, (0..rows.slots()).filter_map(|slot| rows.in_slot(slot)).collect())
     }
-    /// Changes in memory, and units that are pinned.
+    /// Units that are pinned.
     #[cfg(test)]
-    pub(crate) fn held(&self) -> (u32, u32) {
-        (self.0.rows.borrow().dirty(), self.0.rows.borrow().pinned())
+    pub(crate) fn pinned(&self) -> u32 {
+        self.0.rows.borrow().pinned()
     }
 }
 

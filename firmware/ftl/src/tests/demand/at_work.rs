@@ -25,15 +25,13 @@ fn a_drive_with_few_rows_goes_on_under_random_work_and_leaves_no_pin() {
                 host.work(&bench, 3_000, 11);
                 host.verify(&bench);
                 bench.rest();
-                let map = bench.ftl.parts().mapping.map();
-                let (counts, stats) = (map.counts(), bench.ftl.stats());
-                assert!(
-                    counts.misses > 100 && counts.page_programs > 100 && counts.room_waits > 0,
-                    "{counts:?}"
-                );
+                let (stats, names) =
+                    (bench.ftl.stats(), ["map_misses", "map_page_programs", "map_room_waits"]);
+                let [misses, programs, waits] = names.map(|name| bench.counter(name));
+                assert!(misses > 100 && programs > 100 && waits > 0, "{misses} {programs} {waits}");
                 assert!(stats.flash_programs.gc > 100, "garbage was collected: {stats:?}");
-                assert_eq!((map.held().1, bench.ftl.state()), (0, DriveState::Ready));
-                assert!(map.held().0 <= sizes.rows);
+                assert_eq!((bench.map().pinned(), bench.ftl.state()), (0, DriveState::Ready));
+                assert!(bench.counter("map_changes_held") <= sizes.rows.into());
             }
         }
     }
@@ -49,12 +47,12 @@ fn a_shutdown_keeps_the_changes_that_are_in_no_translation_page() {
     host.work(&bench, 500, 5);
     bench.rest();
     assert_eq!(bench.shut_down(), HostStatus::Success);
-    let held = bench.ftl.parts().mapping.map().held().0;
+    let held = bench.counter("map_changes_held");
     assert!(held > 0, "some are in memory alone");
     let bench = bench.restart();
     host.verify(&bench);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().flash_programs.total()), (crate::Boot::Clean, 0));
-    assert!(bench.ftl.parts().mapping.map().held().0 <= held);
+    assert!(bench.counter("map_changes_held") <= held);
 }
 
 /// Not two: whether the page was unmapped, which is counted, follows from what the entry was filled from.
@@ -67,10 +65,7 @@ fn a_read_looks_its_page_up_once() {
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     bench.rest();
     let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), u64::from(bench.config.geometry.page_bytes));
-    let look_ups = || {
-        let counts = bench.ftl.parts().mapping.map().counts();
-        counts.hits + counts.misses
-    };
+    let look_ups = || bench.counter("map_hits") + bench.counter("map_misses");
     let (before, missed) = (look_ups(), bench.ftl.stats().buffer_misses);
     // Each from another translation page than the one before.
     for page in (0..pages).map(|n| n * 67 % pages).take(200) {
@@ -87,8 +82,7 @@ fn a_read_looks_its_page_up_once() {
 #[test]
 fn a_stored_map_with_places_beyond_the_drive_says_nothing_and_breaks_nothing() {
     let bench = Bench::fresh(config(Content::Full));
-    let map = bench.ftl.parts().mapping.map();
-    let rows_at = bench.ftl.parts().journal.runtime().config.stored_map().rows_at();
+    let (map, rows_at) = (bench.map(), bench.config.stored_map().rows_at());
     let pair = |unit: u32, at: u32| [unit + 1, !at].map(u32::to_le_bytes).concat();
     let load = |first, from: &[u8]| drop(map.load(Lpn(first), from));
     load(0, &[7; 64]);

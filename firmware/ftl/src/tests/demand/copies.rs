@@ -7,7 +7,6 @@ use super::flash::Cells;
 use crate::checkpoint::directory_copies::of_another_map;
 use crate::{Boot, DriveState};
 use aster_board::{EmmcCells, SharedEmmcCells};
-use aster_parties::TranslationView;
 use aster_ports::emmc::{EMMC_BLOCK_BYTES, EmmcCommand};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
@@ -83,26 +82,20 @@ impl Kept {
 }
 
 fn state(bench: &Bench) -> State {
-    let parts = bench.ftl.parts();
-    let (directory, changes) = parts.mapping.map().state();
+    let (directory, changes) = bench.map().state();
     State {
         boot: bench.ftl.stats().boot,
         directory,
         changes,
-        valid: parts.journal.blocks().table().valid.in_all(),
-        log: parts.journal.log.state().number,
-        sequence: parts.journal.blocks().sequence.last(),
+        valid: bench.ftl.valid_units(),
+        log: bench.log_number(),
+        sequence: bench.last_sequence(),
     }
 }
 
 fn cost(bench: &Bench) -> Cost {
     let stats = bench.ftl.stats();
     Cost { nanos: stats.boot_nanos, flash_reads: stats.boot_reads, emmc_reads: bench.card.stats().reads }
-}
-
-fn counter(bench: &Bench, name: &str) -> u64 {
-    let view: &dyn TranslationView = &bench.ftl;
-    view.counter(name).unwrap_or_else(|| panic!("it has no counter {name}"))
 }
 
 /// A drive at work that has stored its map several times.
@@ -134,12 +127,12 @@ fn a_drive_without_either_copy_or_with_damaged_ones_comes_to_the_same_state_in_a
         let kept = Kept::of(bench);
         let (bench, whole, cost) = kept.boot_with(|_| {});
         assert_eq!(whole.boot, if is_shut_down { Boot::Clean } else { Boot::Recovered });
-        assert_eq!((counter(&bench, "gtd_copies_found"), counter(&bench, "gtd_from_emmc")), (2, 1));
+        assert_eq!((bench.counter("gtd_copies_found"), bench.counter("gtd_from_emmc")), (2, 1));
         host.verify(&bench);
         drop(bench);
 
         let (bench, none, without) = kept.boot_with(|emmc| (0..2).for_each(|copy| kept.delete(emmc, copy)));
-        assert_eq!((counter(&bench, "gtd_copies_found"), counter(&bench, "gtd_from_emmc")), (0, 0));
+        assert_eq!((bench.counter("gtd_copies_found"), bench.counter("gtd_from_emmc")), (0, 0));
         assert_eq!(none, whole);
         assert!(
             without.flash_reads > cost.flash_reads && without.nanos != cost.nanos,
@@ -152,8 +145,8 @@ fn a_drive_without_either_copy_or_with_damaged_ones_comes_to_the_same_state_in_a
         let mut of_map = Vec::new();
         for copy in 0..2 {
             let (bench, one, left) = kept.boot_with(|emmc| kept.delete(emmc, copy));
-            assert_eq!((&one, counter(&bench, "gtd_copies_found")), (&whole, 1), "without copy {copy}");
-            let from_emmc = counter(&bench, "gtd_from_emmc") == 1;
+            assert_eq!((&one, bench.counter("gtd_copies_found")), (&whole, 1), "without copy {copy}");
+            let from_emmc = bench.counter("gtd_from_emmc") == 1;
             assert_eq!(&left, if from_emmc { &cost } else { &without });
             of_map.extend((!from_emmc).then_some(copy));
         }
@@ -168,10 +161,10 @@ fn a_drive_without_either_copy_or_with_damaged_ones_comes_to_the_same_state_in_a
                     emmc.set_block(at, &content);
                 });
                 // Behind the entries a block has what nobody reads.
-                let entries = usize::try_from(counter(&bench, "map_pages")).unwrap();
+                let entries = usize::try_from(bench.counter("map_pages")).unwrap();
                 let is_read = block == 0 || byte < 4 * entries;
                 assert_eq!(damaged, whole, "block {block}, byte {byte}");
-                assert_eq!(counter(&bench, "gtd_from_emmc"), u64::from(!is_read), "{block}, {byte}");
+                assert_eq!(bench.counter("gtd_from_emmc"), u64::from(!is_read), "{block}, {byte}");
             }
         }
     }
@@ -197,7 +190,7 @@ fn copies_of_older_maps_are_not_read() {
     let (bench, state, cost) = kept.boot_with(|emmc| {
         (0..).zip(&old).for_each(|(block, content)| emmc.set_block(block, content));
     });
-    assert_eq!((counter(&bench, "gtd_copies_found"), counter(&bench, "gtd_from_emmc")), (2, 0));
+    assert_eq!((bench.counter("gtd_copies_found"), bench.counter("gtd_from_emmc")), (2, 0));
     assert_eq!(cost.emmc_reads, 2, "a header says enough");
     assert_eq!(state, whole);
     host.verify(&bench);
@@ -219,7 +212,7 @@ fn a_copy_that_lies_is_found_out_by_the_stored_maps_own_checksum() {
             (first..).zip(&blocks).for_each(|(at, block)| emmc.set_block(at, block));
         }
     });
-    assert_eq!((counter(&bench, "gtd_copies_found"), counter(&bench, "gtd_from_emmc")), (2, 0));
+    assert_eq!((bench.counter("gtd_copies_found"), bench.counter("gtd_from_emmc")), (2, 0));
     assert_eq!(state, whole);
     host.verify(&bench);
 }
@@ -249,7 +242,7 @@ fn a_copy_that_a_loss_of_power_has_torn_is_not_believed() {
             bench.exec.advance_to(bench.exec.now() + aster_units::Duration::from_micros(micros));
             let kept = Kept::of(bench);
             let (bench, torn, _) = kept.boot_with(|_| {});
-            assert_eq!((torn.boot, counter(&bench, "gtd_from_emmc")), (Boot::Recovered, 0));
+            assert_eq!((torn.boot, bench.counter("gtd_from_emmc")), (Boot::Recovered, 0));
             let (_, none, _) = kept.boot_with(|emmc| (0..2).for_each(|copy| kept.delete(emmc, copy)));
             assert_eq!(torn, none, "block {written} after {micros} µs");
             host.verify(&bench);
@@ -257,7 +250,7 @@ fn a_copy_that_a_loss_of_power_has_torn_is_not_believed() {
             store_once_more(&bench, &mut host);
             let bench = bench.restart();
             bench.wait_booted();
-            assert_eq!((bench.ftl.stats().boot, counter(&bench, "gtd_from_emmc")), (Boot::Clean, 1));
+            assert_eq!((bench.ftl.stats().boot, bench.counter("gtd_from_emmc")), (Boot::Clean, 1));
             host.verify(&bench);
         }
     }
@@ -273,9 +266,9 @@ fn the_copies_take_turns() {
     store(&bench);
     for _ in 0..4 {
         let before = of_blocks();
-        let written = counter(&bench, "gtd_copies_written");
+        let written = bench.counter("gtd_copies_written");
         store_once_more(&bench, &mut host);
-        assert_eq!(counter(&bench, "gtd_copies_written"), written + 1);
+        assert_eq!(bench.counter("gtd_copies_written"), written + 1);
         let after = of_blocks();
         let changed = [before[..half] != after[..half], before[half..] != after[half..]];
         assert!(changed[0] != changed[1], "one copy stays as it is: {changed:?}");

@@ -1,5 +1,6 @@
 use super::bench::{Bench, config};
 use super::checked_host::CheckedHost;
+use crate::mapping::Mapping;
 use crate::terms::units::Frame;
 use crate::{DriveState, FtlConfig, LineConfig};
 use aster_ports::host::{HostOp, HostStatus};
@@ -26,7 +27,7 @@ fn a_drive_with_the_least_cache_of_map_pages_goes_on_under_random_work_and_leave
                 ..config(Content::Full)
             };
             let bench = worked(config);
-            let map = bench.ftl.parts().mapping.map();
+            let map = bench.map();
             let (counts, stats) = (map.counts(), bench.ftl.stats());
             assert!(map.frames() < map.stored_pages() / 2, "{} of {}", map.frames(), map.stored_pages());
             assert!(counts.misses > 1000 && counts.written_back > 300 && counts.joined > 0, "{counts:?}");
@@ -44,17 +45,16 @@ fn what_is_lost_of_the_map_fails_the_commands_that_need_it_and_passes_for_nothin
     let bench = worked(config(Content::Full));
     let page = u64::from(bench.config.geometry.page_bytes);
     let read = |lpn: u32| bench.run(HostOp::Read, u64::from(lpn) * page, page, vec![0xEE; page as usize]);
-    let parts = bench.ftl.parts();
-    let is_buffered = |lpn: Lpn| parts.cache.entries.find(Frame(lpn.0)).is_some();
-    let is_at_hand = |lpn| parts.mapping.try_pin(lpn).is_some();
+    let is_buffered = |lpn: Lpn| bench.buffer_of(Frame(lpn.0)).is_some();
+    let is_at_hand = |lpn| bench.map().try_pin(lpn).is_some();
     let pages = || (0..bench.ftl.logical_pages()).map(Lpn);
     let at_hand = pages().find(|&lpn| is_at_hand(lpn) && !is_buffered(lpn)).expect("a cached entry");
     let lost: vec::Vec<_> = pages().filter(|&lpn| !is_at_hand(lpn) && !is_buffered(lpn)).collect();
-    parts.mapping.map().fail_reads();
+    bench.map().fail_reads();
     assert_eq!(read(at_hand.0).0, HostStatus::Success);
     for &lpn in &lost {
         assert_eq!(read(lpn.0).0, HostStatus::UnrecoveredRead, "{lpn:?}");
     }
     assert!(lost.len() > 100, "{}", lost.len());
-    assert_eq!(parts.mapping.map().pinned(), 0);
+    assert_eq!(bench.map().pinned(), 0);
 }
