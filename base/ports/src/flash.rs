@@ -50,10 +50,19 @@ pub struct Capabilities {
 
 struct RequestSlot {
     request: Cell<Option<FlashRequest>>,
+    // Its phase, and whether it is a page read: a choice looks at no more, and requests are large.
+    choice: Cell<(FlashOp, bool)>,
     // The next one of the requests that it belongs together with ([`FlashPort::submit_together`]).
     companion: Cell<Option<Tag>>,
     outcomes: Cell<Option<Outcomes>>,
     waiter: WaitCell,
+}
+
+impl RequestSlot {
+    fn hold(&self, request: FlashRequest) {
+        self.request.set(Some(request));
+        self.choice.set((request.phase, request.is_page_read()));
+    }
 }
 
 struct Lane {
@@ -138,6 +147,7 @@ impl FlashPort {
     ) -> Rc<Self> {
         let slot = |_| RequestSlot {
             request: Cell::new(None),
+            choice: Cell::new((FlashOp::Reset, false)),
             companion: Cell::new(None),
             outcomes: Cell::new(None),
             waiter: WaitCell::default(),
@@ -171,7 +181,7 @@ impl FlashPort {
     #[inline]
     pub fn submit(&self, request: FlashRequest) -> Option<Tag> {
         let tag = Tag(self.take_slot()?);
-        self.slots[tag.index()].request.set(Some(request));
+        self.slots[tag.index()].hold(request);
         if let Some(encoded) = self.encoded.get()
             && request.phase == FlashOp::Program
         {
@@ -312,7 +322,9 @@ impl FlashPort {
             0 => return None,
             1 => 0,
             _ => {
-                let chosen = choose(&mut available.iter().take(CHOICE).map(|&tag| self.request(tag).phase));
+                let chosen = choose(
+                    &mut available.iter().take(CHOICE).map(|&tag| self.slots[tag.index()].choice.get().0),
+                );
                 self.in_order_of_groups(&available, chosen)
             }
         };
@@ -324,7 +336,7 @@ impl FlashPort {
     #[inline]
     pub fn only_page_reads_wait(&self, lun: LunIndex) -> bool {
         let available = self.lanes[lun.index()].available.borrow();
-        let alone = |tag: Tag| self.request(tag).is_page_read() && !self.is_together(tag);
+        let alone = |tag: Tag| self.slots[tag.index()].choice.get().1 && !self.is_together(tag);
         !available.is_empty() && available.iter().take(CHOICE).all(|&tag| alone(tag))
     }
     /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
