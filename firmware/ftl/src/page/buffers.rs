@@ -47,8 +47,12 @@ impl PageBuffers {
         self.geometry.page_bytes / self.granule_bytes()
     }
     /// The granules of the sectors in `sectors`.
+    #[inline]
     pub(crate) fn granules_of(&self, sectors: u16) -> u128 {
         let per = self.granules_per_sector();
+        if per == 1 {
+            return u128::from(sectors) & self.whole_page();
+        }
         let one = (1u128 << per) - 1;
         (0..u32::from(self.geometry.sectors_per_page()))
             .filter(|s| sectors >> s & 1 == 1)
@@ -62,8 +66,12 @@ impl PageBuffers {
         }
     }
     /// The sectors that `granules` touch.
+    #[inline]
     pub(crate) fn sectors_of(&self, granules: u128) -> u16 {
         let per = self.granules_per_sector();
+        if per == 1 {
+            return (granules & self.whole_page()) as u16;
+        }
         let one = (1u128 << per) - 1;
         (0..u32::from(self.geometry.sectors_per_page()))
             .filter(|s| granules >> (s * per) & one != 0)
@@ -310,6 +318,30 @@ mod tests {
             assert_eq!(pages.granules_at(SECTOR_BYTES as u32, SECTOR_BYTES as u32), pages.granules_of(0b10));
         }
         assert_eq!(span(0b0110), SectorRange { first: 1, count: 2 });
+    }
+
+    /// One sector after the other gives the same, for all there are.
+    #[test]
+    fn sectors_and_granules_are_turned_into_each_other_one_by_one() {
+        for content in [Content::Full, Content::Fingerprint] {
+            let pages = buffers(content);
+            let per = pages.granules_per_sector();
+            let sectors_there = || 0..u32::from(pages.geometry.sectors_per_page());
+            for sectors in 0..=u16::MAX {
+                let is_in = |sector: &u32| sectors >> sector & 1 == 1;
+                let one_by_one = sectors_there().filter(is_in).fold(0, |all, s| all | mask(s * per, per));
+                assert_eq!(pages.granules_of(sectors), one_by_one, "{content:?}, {sectors:b}");
+            }
+            let mut random = aster_units::Rng::new(7);
+            for _ in 0..10_000 {
+                let bits = || u128::from(random.next_u64());
+                let mut bits = bits;
+                let granules = (bits() << 64 | bits()) & (bits() << 64 | bits()) & pages.whole_page();
+                let touched = |s: &u32| granules & mask(s * per, per) != 0;
+                let one_by_one = sectors_there().filter(touched).fold(0, |all, s| all | 1 << s);
+                assert_eq!(pages.sectors_of(granules), one_by_one, "{content:?}, {granules:b}");
+            }
+        }
     }
 
     #[test]
