@@ -475,6 +475,12 @@ impl Device {
     pub fn take_host_trouble(&self) -> Option<HostTrouble> {
         self.nvme()?.take_trouble()
     }
+    /// The drive has stood still and could not hear the host meanwhile: that is no silence of the host's.
+    pub fn excuse_host(&self) {
+        if let Some(nvme) = self.nvme() {
+            nvme.excuse_host();
+        }
+    }
     /// How the drive stores page content.
     pub fn content(&self) -> Content {
         self.kept.content

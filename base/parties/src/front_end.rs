@@ -202,4 +202,7 @@ pub trait NvmeView {
     fn take_trouble(&self) -> Option<HostTrouble> {
         None
     }
+    /// The drive stood still, and could not hear the host: a timer of the host's silence doesn't count that
+    /// time.
+    fn excuse_host(&self) {}
 }

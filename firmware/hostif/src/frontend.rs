@@ -134,6 +134,10 @@ impl NvmeFrontEnd {
     pub fn take_trouble(&self) -> Option<HostTrouble> {
         self.controller.borrow_mut().take_trouble()
     }
+    /// The drive stood still and could not hear the host.
+    pub fn excuse_host(&self) {
+        self.controller.borrow_mut().excuse_host();
+    }
     /// The controller's state.
     pub fn controller(&self) -> Ref<'_, Controller> {
         self.controller.borrow()

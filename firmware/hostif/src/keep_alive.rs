@@ -38,6 +38,8 @@ pub(crate) struct KeepAlive {
     before: u64,
     /// A look is under way.
     looks: bool,
+    /// The host could not be heard for a part of the interval.
+    excused: bool,
 }
 
 impl KeepAlive {
@@ -52,6 +54,10 @@ impl KeepAlive {
     pub fn stop(&mut self) {
         self.timeout = Duration::ZERO;
     }
+    /// The interval counts as one with traffic.
+    pub fn excuse(&mut self) {
+        self.excused = true;
+    }
     /// An interval begins, after so much `traffic` in the controller's life. Returns when to look at the
     /// timer, unless a look is under way.
     pub fn begin(&mut self, now: Instant, traffic: u64) -> Option<Instant> {
@@ -65,7 +71,7 @@ impl KeepAlive {
     /// The longest timeout is 49 days, and the clock ends after 213.
     fn start(&mut self, now: Instant, traffic: u64) {
         let end = now.as_picos().saturating_add(self.timeout.as_picos());
-        (self.end, self.before) = (Instant::from_picos(end), traffic);
+        (self.end, self.before, self.excused) = (Instant::from_picos(end), traffic, false);
     }
     fn next_look(&self, now: Instant) -> Instant {
         self.end.min(now + LOOK_EACH)
@@ -74,7 +80,7 @@ impl KeepAlive {
     pub fn look(&mut self, now: Instant, traffic: u64, is_working: bool) -> Found {
         debug_assert!(self.looks, "a look was under way");
         if self.is_on() && now >= self.end {
-            if traffic == self.before && !is_working {
+            if traffic == self.before && !is_working && !core::mem::take(&mut self.excused) {
                 self.stop();
             } else {
                 self.start(now, traffic);

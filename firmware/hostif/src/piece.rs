@@ -179,4 +179,7 @@ impl NvmeView for NvmeFrontEnd {
     fn take_trouble(&self) -> Option<HostTrouble> {
         NvmeFrontEnd::take_trouble(self)
     }
+    fn excuse_host(&self) {
+        NvmeFrontEnd::excuse_host(self);
+    }
 }

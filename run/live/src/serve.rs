@@ -26,6 +26,8 @@ const QUIET_LOOKS: u32 = 3;
 /// At pace `fast`, a drive without commands that has nothing to do for so long rests: no operation takes as
 /// long, so it waits for a time.
 const REST: aster_units::Duration = aster_units::Duration::from_millis(20);
+/// A drive that lags so far behind the wall clock has stood still: as long as the shortest Keep Alive Timeout.
+const STOOD_STILL: aster_units::Duration = aster_units::Duration::from_millis(100);
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
 /// How long nothing must happen before the thread begins to sleep. A host that reacts to a completion at once
@@ -290,8 +292,9 @@ impl Server {
     /// Whether the drive, at pace `fast`, rests until `at`. From now on its clock then follows the wall
     /// clock: a jump to the end of the Keep Alive Timer would give up a host that has just been there.
     fn rests_until(&mut self, at: Instant) -> bool {
+        // Commands that nothing is due for soon wait for the host, too: for room in a completion queue.
         let is_far = at.since(self.device.now()) > REST;
-        if !is_far || self.device.is_booting() || self.commands_at_work() > 0 {
+        if !is_far || self.device.is_booting() {
             return false;
         }
         self.quiet_looks = QUIET_LOOKS;
@@ -312,6 +315,13 @@ impl Server {
         self.advance_towards(self.clock_now().target())
     }
     fn advance_towards(&mut self, target: Option<Instant>) -> bool {
+        // The server was stopped, or its disk was: what the host has rung meanwhile comes after all that was
+        // due by then.
+        if let Some(now) = target
+            && now > self.device.now() + STOOD_STILL
+        {
+            self.device.excuse_host();
+        }
         let mut steps = 0;
         while steps < STEPS_A_TURN
             && let Some(at) = self.device.next_deadline().filter(|&at| target.is_none_or(|now| at <= now))

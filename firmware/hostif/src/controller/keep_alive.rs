@@ -26,12 +26,18 @@ impl Controller {
         if !self.lifecycle.takes_commands() {
             self.keep_alive.stop();
         }
-        let (traffic, is_working) = (self.traffic(), self.slots.is_working());
+        // A write that waits for room on the disk is the drive's to carry out.
+        let is_working = self.slots.is_working() || self.pause.has_parked();
+        let traffic = self.traffic();
         match self.keep_alive.look(ports.now(), traffic, is_working) {
             Found::Off => {}
             Found::LookAt(at) => ports.wake_at(at, Timer::KeepAlive),
             Found::Expired => self.give_host_up(),
         }
+    }
+    /// The drive stood still and could not hear the host: that is no silence of the host's.
+    pub(crate) fn excuse_host(&mut self) {
+        self.keep_alive.excuse();
     }
     /// The timer has expired: no command is processed until a reset.
     fn give_host_up(&mut self) {

@@ -2,6 +2,8 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{get_feature, log_page, set_feature};
+use super::pause::{Disk, write_at};
+use alloc::rc::Rc;
 use aster_parties::HostTrouble;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::AdminCommand;
@@ -208,4 +210,32 @@ fn a_reset_and_a_shutdown_stop_the_timer() {
     bench.run_for(millis(500));
     assert!(!bench.csts().cfs(), "the host has said that it goes");
     assert_eq!(bench.exec.next_deadline(), None);
+}
+
+/// The disk under the media is full: the drive owes the write, and the host nothing.
+#[test]
+fn a_host_that_waits_for_a_write_without_room_is_not_given_up() {
+    let (mut bench, set) = alive(300);
+    let disk = Rc::new(Disk::default());
+    bench.front.pause_with(Some(disk.clone()));
+    disk.say(&mut bench, true, 0);
+    let cid = bench.push(1, write_at(0));
+    bench.ring(1);
+    run_until(&mut bench, set, millis(1_500));
+    assert_eq!(bench.completion(1, cid), None);
+    assert!(!bench.csts().cfs(), "a write that is parked is the drive's to carry out");
+    disk.say(&mut bench, false, 0);
+    bench.run_for(millis(1));
+    assert!(bench.completion(1, cid).unwrap().status().is_success());
+}
+
+#[test]
+fn a_drive_that_stood_still_begins_an_interval_anew() {
+    let (mut bench, set) = alive(300);
+    run_until(&mut bench, set, millis(200));
+    bench.front.excuse_host();
+    run_until(&mut bench, set, millis(600) - SOON);
+    assert!(!bench.csts().cfs());
+    run_until(&mut bench, set, millis(600) + SOON);
+    assert!(bench.csts().cfs(), "the next interval counts");
 }
