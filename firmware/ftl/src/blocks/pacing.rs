@@ -12,7 +12,7 @@ use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use aster_events::Wait;
 use aster_exec::{Exec, Handler, HandlerId, WaitCell};
-use aster_units::LunIndex;
+use aster_units::{Instant, LunIndex};
 use core::cell::Cell;
 
 /// What writers and garbage collection wait for in each LUN. Where collection is on demand there are no such
@@ -32,8 +32,8 @@ struct OfLun {
     pace: Pace,
     // Where garbage collection waits to be paid.
     unpaid: WaitCell,
-    // A timer runs, at whose end it looks.
-    is_timed: Cell<bool>,
+    // When it looks next by itself; `Instant::MAX` while no timer runs.
+    timed: Cell<Instant>,
 }
 
 /// Ends the time for which garbage collection of a LUN waits.
@@ -45,7 +45,10 @@ struct Timer {
 impl Handler for Timer {
     fn fire(&self, lun: u64) {
         let lun = &self.luns[lun as usize];
-        lun.is_timed.set(false);
+        // One that was overtaken by an earlier one changes nothing.
+        if self.exec.now() >= lun.timed.get() {
+            lun.timed.set(Instant::MAX);
+        }
         lun.unpaid.wake(&self.exec);
     }
 }
@@ -58,7 +61,7 @@ impl Pacing {
             turns: Turns::with_capacity(depth),
             pace: Pace::default(),
             unpaid: WaitCell::default(),
-            is_timed: Cell::new(false),
+            timed: Cell::new(Instant::MAX),
         };
         let luns: Rc<[OfLun]> = (0..paced).map(of_lun).collect();
         let timer = Timer { exec: runtime.exec().clone(), luns: Rc::clone(&luns) };
@@ -110,11 +113,15 @@ impl Pacing {
             of_lun.pace.begin(valid, units - valid);
         }
     }
-    /// How many copies may be made now: at once as many as there are where collection is on demand. Otherwise
-    /// waits until `copies` have been paid for, or they are urgent, or nobody has paid for long. Whatever
-    /// makes them urgent calls [`Pacing::look`].
-    pub(crate) async fn paid(&self, lun: LunIndex, copies: u32, are_urgent: impl Fn() -> bool) -> u32 {
-        let Some(of_lun) = self.of(lun) else { return u32::MAX };
+    /// Whether collection goes at the host's pace.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.luns.is_empty()
+    }
+    /// Waits until `copies` have been paid for, or they are urgent, or nobody has paid for long. Whatever
+    /// makes them urgent calls [`Pacing::look`]; where the host's last room goes to another use, the writer
+    /// that then waits for room does.
+    pub(crate) async fn paid(&self, lun: LunIndex, copies: u32, are_urgent: impl Fn() -> bool) {
+        let Some(of_lun) = self.of(lun) else { return };
         let exec = self.runtime.exec();
         let until = exec.now() + self.runtime.config.care.background_gap * u64::from(copies);
         of_lun
@@ -124,14 +131,14 @@ impl Pacing {
                     return Some(());
                 }
                 if let Some(timer) = self.timer
-                    && !of_lun.is_timed.replace(true)
+                    && until < of_lun.timed.get()
                 {
+                    of_lun.timed.set(until);
                     exec.schedule(until, timer, lun.index() as u64);
                 }
                 None
             })
             .await;
-        copies
     }
     /// Garbage collection of the LUN that waits looks whether it may go on.
     pub(crate) fn look(&self, lun: LunIndex) {

@@ -295,7 +295,7 @@ impl<M: Mapping> Collector<M> {
                 self.pause_between_moves(lun).await;
             }
             if reason == Reason::Room && next < end && portion == 0 && moves.in_flight.is_empty() {
-                portion = self.next_portion(lun, victim).await;
+                portion = self.next_portion(lun, next..end).await;
             }
             while next < end
                 && result.is_ok()
@@ -670,7 +670,7 @@ impl<M: Mapping> Collector<M> {
         self.blocks.table().durability.counts(from)
     }
     /// Whether a page of a victim must be copied: it is neither stale nor replaced.
-    fn is_wanted(&self, from: Ppa) -> bool {
+    pub(super) fn is_wanted(&self, from: Ppa) -> bool {
         self.blocks.table().durability.counts_in(from)
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the

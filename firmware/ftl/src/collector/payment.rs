@@ -2,19 +2,25 @@
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
-use crate::terms::block::BlockIndex;
 use aster_parties::DriveState;
-use aster_units::LunIndex;
+use aster_units::{LunIndex, Ppa};
+use core::ops::Range;
 
 impl<M: Mapping> Collector<M> {
-    /// Waits until the next pages of a victim may be copied, and gives how many.
+    /// Waits until the next of these pages of a victim may be copied, and gives how many.
     ///
-    /// They are as many as are in flight at once, and no more than count in it: of a victim that holds less,
-    /// the host never pays for more.
-    pub(super) async fn next_portion(&self, lun: LunIndex, victim: BlockIndex) -> u32 {
-        let left = self.blocks.table().valid.in_block(victim);
-        let portion = u32::from(self.runtime.config.gc.depth).min(left).max(1);
-        self.blocks.pacing.paid(lun, portion, || self.is_pressed(lun)).await
+    /// They are as many as are in flight at once, and no more than still count: the host never pays for more.
+    pub(super) async fn next_portion(&self, lun: LunIndex, pages: Range<u32>) -> u32 {
+        if !self.blocks.pacing.is_on() {
+            return u32::MAX;
+        }
+        let wanted = pages.map(Ppa).filter(|&page| self.is_wanted(page));
+        let portion = wanted.take(self.runtime.config.gc.depth.into()).count() as u32;
+        if portion == 0 {
+            return u32::MAX;
+        }
+        self.blocks.pacing.paid(lun, portion, || self.is_pressed(lun)).await;
+        portion
     }
     /// Somebody waits for what collection gains, or holds.
     fn is_pressed(&self, lun: LunIndex) -> bool {

@@ -142,7 +142,6 @@ impl LogWriter {
             self.media.ask_again();
             return None;
         }
-        assert!(!log.page.writing && !log.ended, "log pages are written one after the other");
         (log.page.writing, log.page.asked) = (true, false);
         Some(true)
     }

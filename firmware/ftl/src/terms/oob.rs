@@ -18,12 +18,14 @@ const CRC_BYTES: usize = 3;
 const NO_UNIT: u32 = u32::MAX;
 const SEQUENCE_BITS: u32 = 44;
 const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
-/// Counters beyond this are no drive's: half of what their 44 bits hold, so that none runs out while it is in
+/// What no drive counts between power-on and power-off.
+const SESSION_MAX: u64 = 1 << 40;
+/// Counters beyond this are no drive's: so much is left of their 44 bits that none runs out while it is in
 /// use.
-pub(crate) const COUNT_MAX: u64 = 1 << (SEQUENCE_BITS - 1);
+pub(crate) const COUNT_MAX: u64 = SEQUENCE_MAX - SESSION_MAX;
 /// A drive that comes up with a counter beyond this takes no more writes: what it gave out next could lie
-/// beyond [`COUNT_MAX`], and the power-on after that would take it for damage. No session counts that far.
-pub(crate) const COUNT_SPENT: u64 = COUNT_MAX / 2;
+/// beyond [`COUNT_MAX`], and the power-on after that would take it for damage.
+pub(crate) const COUNT_SPENT: u64 = COUNT_MAX - SESSION_MAX;
 
 /// What a page holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -155,6 +155,34 @@ fn a_copy_that_nobody_pays_for_is_made_after_a_pause() {
     }
 }
 
+#[test]
+fn the_erase_of_a_victim_waits_for_no_payment() {
+    for left in [0, 1] {
+        let victim = paced();
+        for &page in &victim.pages[left..] {
+            victim.parts.mapping.unmap(&(), &page);
+        }
+        victim.begin();
+        // The page that is left is the first one, and nothing is paid for it.
+        victim.pass(GAP * left as u64 + Duration::from_millis(8));
+        assert_eq!((victim.copied(), victim.state()), (left as u64, BlockState::Free), "{left} left");
+    }
+}
+
+/// A portion of two that was paid for leaves its timer behind.
+#[test]
+fn a_portion_waits_no_longer_because_of_one_before() {
+    let victim = paced();
+    victim.parts.mapping.unmap(&(), &victim.pages[3]);
+    victim.begin();
+    victim.pass(Duration::ZERO);
+    let blocks = victim.parts.journal.blocks();
+    blocks.pacing.pay(LUN, 1, &blocks.table().room);
+    blocks.pacing.pay(LUN, 10_000, &blocks.table().room);
+    victim.pass(GAP + Duration::from_millis(8));
+    assert_eq!((victim.copied(), victim.state()), (3, BlockState::Free));
+}
+
 /// The host pays for the pages that count, and never for more: so a portion is no more than what is left.
 #[test]
 fn the_last_copy_of_a_victim_is_paid_for_by_itself() {
@@ -167,7 +195,7 @@ fn the_last_copy_of_a_victim_is_paid_for_by_itself() {
     let blocks = victim.parts.journal.blocks();
     blocks.pacing.pay(LUN, 10_000, &blocks.table().room);
     victim.pass(GAP / 2);
-    assert_eq!(victim.copied(), 1);
+    assert_eq!((victim.copied(), victim.state()), (1, BlockState::Free));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! RowRoom for changes, and those that wait for it.
+//! Room for changes, and those that wait for it.
 
 use crate::blocks::pool::BlockPool;
 use crate::mapping::demand::budget::{Budget, Whose};
@@ -80,7 +80,7 @@ impl RowRoom {
             false => budget.spend_beyond(whose),
         }
     }
-    /// RowRoom that was taken isn't needed.
+    /// Room that was taken isn't needed.
     pub(super) fn give_back(&self, whose: Whose, changes: u32) {
         self.budget.borrow_mut().give_back(whose, changes);
         self.waiters.wake_all(self.runtime.exec());
